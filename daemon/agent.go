@@ -7,34 +7,50 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// AgentState is what an agent is doing, as its hooks and its runtime's registry tell.
+// AgentState is what an agent is doing, as its hooks, its runtime's registry and its screen tell.
 type AgentState string
 
 // The states of an agent.
 const (
-	Starting AgentState = "starting" // launched, not yet registered, and no dialog is open
-	Idle     AgentState = "idle"     // waits for a prompt
-	Working  AgentState = "working"  // a turn is running
-	Waiting  AgentState = "waiting"  // a dialog waits for a human
-	Ended    AgentState = "ended"    // its process is gone
+	// Starting: its row is committed, and its session has not begun. Its first SessionStart ends that, or a dialog that
+	// the runtime opens before the session.
+	Starting AgentState = "starting"
+	// Idle: no turn runs and no dialog is open. A prompt that the runtime takes ends it.
+	Idle AgentState = "idle"
+	// Working: a turn runs. The turn's Stop or StopFailure ends it, and so does a dialog.
+	Working AgentState = "working"
+	// Waiting: a dialog in its pane waits for a person, or a signal has stopped its process. The next hook of its turn ends
+	// it or, where no hook comes, the registry.
+	Waiting AgentState = "waiting"
+	// Ended: its process is gone. It stays so.
+	Ended AgentState = "ended"
 )
 
-// StopStage is how far the stop ladder of an agent has got.
+// StopStage is the rung of the stop ladder that an agent stands on. A rung is committed before its effect. The end of the
+// agent's process ends each of them.
 type StopStage string
 
-// The rungs of the stop ladder, in order.
+// The rungs of the stop ladder, in order. A rung that is not needed is left out.
 const (
-	StopNone   StopStage = ""
-	StopBreak  StopStage = "interrupt" // the running turn was interrupted
-	StopAsked  StopStage = "exit"      // the runtime's exit command was typed
-	StopAnswer StopStage = "answer"    // the runtime's exit dialog was answered
-	StopTerm   StopStage = "term"      // SIGTERM was sent
-	StopKill   StopStage = "kill"      // the pane (or, in a pane of a person's, the process) was killed
-	StopFailed StopStage = "failed"    // it is still there; a person must look
+	// StopNone: the agent was not asked to stop or, with StopAskedAt set, the ladder has not begun. It begins as soon as
+	// the composer is ready or has had its time to become so.
+	StopNone StopStage = ""
+	// StopBreak: Escape interrupts the running turn. The next rung is taken when no turn runs any more, or after breakAfter.
+	StopBreak StopStage = "interrupt"
+	// StopAsked: the runtime's exit command is typed. An exit dialog ends it, or exit_timeout.
+	StopAsked StopStage = "exit"
+	// StopAnswer: the runtime's exit dialog is answered. exit_timeout ends it.
+	StopAnswer StopStage = "answer"
+	// StopTerm: SIGTERM is sent to the process. killAfter ends it.
+	StopTerm StopStage = "term"
+	// StopKill: the pane is killed, or the process alone in a pane of a person's. giveUpAfter ends it.
+	StopKill StopStage = "kill"
+	// StopFailed: the process lives although it was killed, and a person must look. Another request to stop the agent
+	// begins the ladder anew.
+	StopFailed StopStage = "failed"
 )
 
-// Agent is one run of a CLI coding agent. The exported JSON is the contract's; the rest is the
-// daemon's own.
+// Agent is one run of a CLI coding agent. Fields with a JSON name are part of the API; the others are the daemon's own.
 type Agent struct {
 	ID              int64       `json:"id"`
 	Name            string      `json:"name"`
@@ -42,71 +58,71 @@ type Agent struct {
 	Runtime         string      `json:"runtime"`
 	Host            string      `json:"host"`
 	State           AgentState  `json:"state"`
-	StateAt         time.Time   `json:"state_at"`     // since when
-	WaitsFor        string      `json:"waits_for"`    // what it asks of a person while its state is waiting: one line
-	LastMessage     string      `json:"last_message"` // how its last answer began; "" while it is in trouble
+	StateAt         time.Time   `json:"state_at"`     // when State became what it is
+	WaitsFor        string      `json:"waits_for"`    // what it asks of a person while State is Waiting: one line
+	LastMessage     string      `json:"last_message"` // the beginning of its last answer; "" while it is in trouble
 	Trouble         *Trouble    `json:"trouble" db:"in_trouble"`
 	Pane            *string     `json:"pane"`        // tmux's pane id, %N
-	PaneSocket      string      `json:"tmux_socket"` // of the server that holds the pane
+	PaneSocket      string      `json:"tmux_socket"` // the socket of the tmux server that holds the pane
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
 	Cwd             string      `json:"cwd"`
 	Generation      int         `json:"generation"`
 	PreviousAgentID *int64      `json:"previous_agent_id"`
-	SuccessorID     *int64      `json:"successor_id"` // derived: the newest agent whose predecessor this is
+	SuccessorID     *int64      `json:"successor_id"` // derived: the newest agent whose PreviousAgentID is this agent
 	Context         *ContextUse `json:"context"`
 	SkillInjectedAt *time.Time  `json:"skill_injected_at"`
 	CreatedAt       time.Time   `json:"created_at"`
 	RegisteredAt    *time.Time  `json:"registered_at"`
-	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that it was started with
+	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndReason       *string     `json:"end_reason"`
-	Note            string      `json:"note"`        // what is wrong with it, or what it waits for
-	PipelineID      *int64      `json:"pipeline_id"` // the run that it works for
-	StepID          *int64      `json:"step_id"`     // and the step
+	Note            string      `json:"note"`        // what is wrong with the agent, or what it waits for
+	PipelineID      *int64      `json:"pipeline_id"` // the pipeline that it works for
+	StepID          *int64      `json:"step_id"`     // the pipeline's step that it works on
 
-	Rev             int64      `json:"-"` // advances with each write; guards against lost updates
-	Managed         bool       `json:"-"` // started by us, in a pane of our own server
+	Rev             int64      `json:"-"` // advances with each write, and guards it
+	Managed         bool       `json:"-"` // the daemon started it, in a pane of its own tmux server
 	PaneServerPID   int        `json:"-"`
 	PaneServerStart int64      `json:"-"` // Unix seconds
-	PaneColumns     int        `json:"-"` // that its pane is made with; 0: as many as is usual
-	PaneRows        int        `json:"-"`
-	PID             int        `json:"-"` // the runtime's process; 0 unknown
-	PIDStart        uint64     `json:"-"` // clock ticks since boot: guards against a reused pid
+	PaneColumns     int        `json:"-"` // of the pane that is made; 0: the usual number
+	PaneRows        int        `json:"-"` // of the pane that is made; 0: the usual number
+	PID             int        `json:"-"` // the runtime's process; 0: not known
+	PIDStart        uint64     `json:"-"` // when the process started, in clock ticks since boot: tells it from a later one with its pid
 	LaunchHash      []byte     `json:"-"` // SHA-256 of the launch secret
-	TmuxSession     string     `json:"-"` // the session's name, committed before it is made
+	TmuxSession     string     `json:"-"` // the name of its tmux session, committed before the session is made
 	Options         []string   `json:"-"` // runtime flags that successors inherit
-	Resume          string     `json:"-"` // session to open again; empty: a new one
-	BackgroundTasks int        `json:"-"` // as of the last Stop
-	LastPrompt      int64      `json:"-"` // hook id of the newest prompt of a person
-	LastPromptAt    *time.Time `json:"-"` // when that was given
+	Resume          string     `json:"-"` // the runtime's session that the agent opens again; "": it begins a new one
+	BackgroundTasks int        `json:"-"` // how many the last Stop reported, less those that have ended since
+	LastPrompt      int64      `json:"-"` // hook id of the newest prompt that gave it work of its own
+	LastPromptAt    *time.Time `json:"-"` // when that prompt was given
 	LastStop        int64      `json:"-"` // hook id of the newest Stop
 	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied
 	TurnPromptID    string     `json:"-"` // prompt_id of the running turn
-	EndCause        string     `json:"-"` // what else ended with it, see [Event]; "": nothing that is known
-	EndHint         string     `json:"-"` // SessionEnd's reason; only a hint until the process is gone
-	SpawnedAt       *time.Time `json:"-"` // its pane was made
-	AnsweredAt      *time.Time `json:"-"` // the last dialog before its session was gone from its pane
-	StopAskedAt     *time.Time `json:"-"` // somebody wants it stopped
-	StopForce       bool       `json:"-"` // without asking politely first
+	EndCause        string     `json:"-"` // the tmux server that ended with the agent, as the cause of an event; "": none is known
+	EndHint         string     `json:"-"` // the reason of its SessionEnd; a hint until the process is gone
+	SpawnedAt       *time.Time `json:"-"` // when its pane was made
+	AnsweredAt      *time.Time `json:"-"` // when the last dialog that the runtime opened before the session had gone
+	StopAskedAt     *time.Time `json:"-"` // when it was asked to stop; nil: it was not
+	StopForce       bool       `json:"-"` // the stop ladder begins with SIGTERM
 	StopStage       StopStage  `json:"-"`
 	StopStageAt     *time.Time `json:"-"`
-	ContextStart    *float64   `json:"-"` // percent of the window at its first report, or the least since
-	AutoAskedAt     *time.Time `json:"-"` // the daemon asked for its handoff; it does so once
+	ContextStart    *float64   `json:"-"` // the lowest use of the context window that was measured, in percent
+	AutoAskedAt     *time.Time `json:"-"` // when the daemon asked for the agent's handoff because its context was nearly full; it asks once
 	CompactHook     int64      `json:"-"` // hook id of the compaction that was refused; 0: none
-	// WorkStop is the hook id of the newest Stop that ended a turn of its own work, not one in which
-	// it wrote a handoff document; HandingOver is set during such a turn.
+	// WorkStop is the hook id of the newest Stop that ended a turn of the agent's own work. The turn in which it writes a
+	// handoff document is not one of those; HandingOver is set during that turn.
 	WorkStop      int64  `json:"-"`
 	HandingOver   bool   `json:"-"`
-	TurnError     string `json:"-" db:"trouble"` // what its runtime reported instead of the end of its newest turn; "": nothing
-	StopInterrupt bool   `json:"-"`              // its turn is to be interrupted before it is asked to exit
-	StopYields    bool   `json:"-"`              // its handoff asked, and takes that back if the agent was given work meanwhile
+	TurnError     string `json:"-" db:"trouble"` // what the runtime reported instead of the end of the newest turn; "": nothing
+	StopInterrupt bool   `json:"-"`              // the stop ladder begins by interrupting the running turn
+	StopYields    bool   `json:"-"`              // a handoff asked for the stop; it takes that back if the agent was given work meanwhile
 }
 
-// Tier is how far an agent's context window is filled, by the settings handoff.auto.
+// Tier is how full an agent's context window is, in the terms of the settings handoff.auto.
 type Tier string
 
-// The tiers. Without a known window there is none.
+// The tiers. TierNone: it is not known how large the window is.
 const (
 	TierNone   Tier = ""
 	TierNormal Tier = "normal"
@@ -114,17 +130,17 @@ const (
 	TierHigh   Tier = "high"
 )
 
-// ContextUse is how full an agent's context window is. Limit and Percent are nil when nothing told
-// how large the window is.
+// ContextUse is how full an agent's context window is. Limit and Percent are nil while it is not known how large the
+// window is.
 type ContextUse struct {
 	Tokens  int64    `json:"tokens"`
 	Limit   *int64   `json:"limit"`
 	Percent *float64 `json:"percent"`
 	Tier    Tier     `json:"tier"`
-	Source  string   `json:"source"` // statusline or transcript
+	Source  string   `json:"source"` // where Tokens was read: "statusline" or "transcript"
 }
 
-// be changes the agent's state, and reports whether it was another one.
+// be changes the agent's state, and reports whether the agent was in another one before.
 func (a *Agent) be(s AgentState, now time.Time) bool {
 	if a.State == s {
 		return false
@@ -139,17 +155,18 @@ func (a *Agent) be(s AgentState, now time.Time) bool {
 // Active reports whether the agent has not ended.
 func (a *Agent) Active() bool { return a.EndedAt == nil }
 
-// Died reports whether it has ended by itself in another way than agents exit by, or was never started:
-// somebody has to see to its work. A person's own terminal may be closed by that person.
+// Died reports whether the agent has ended without being asked to and without exiting by itself, or could not be started:
+// a person has to see to its work. A person's agent that ended with its terminal did not die: the person may have closed
+// the terminal.
 func (a *Agent) Died() bool {
 	if a.Active() || a.StopAskedAt != nil || a.EndReason == nil {
 		return false
 	}
-	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // of one that never had a session it has the last words
+	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // the reason of an agent without a session ends with its last words
 	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 
-// HasPane reports whether the agent can be typed to.
+// HasPane reports whether the agent has a pane that text can be typed into.
 func (a *Agent) HasPane() bool { return a.Pane != nil && *a.Pane != "" }
 
 // launching reports whether the agent's pane is about to be made.

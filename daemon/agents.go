@@ -20,16 +20,16 @@ import (
 
 // NewAgent is what an agent is started with.
 type NewAgent struct {
-	Persona string // slug; may be empty
+	Persona string // its slug; "": none
 	Cwd     string // absolute
-	Runtime string // default: the persona's, else claude
-	Prompt  string // delivered once it has registered; may be empty
-	Name    string // default: the persona's slug, else the folder's name
-	Columns int    // of its pane; 0: as many as is usual
-	Rows    int
+	Runtime string // "": the persona's, else claude
+	Prompt  string // delivered once the agent has registered; "": none
+	Name    string // "": the persona's slug, else the name of Cwd
+	Columns int    // of its pane; 0: the usual number
+	Rows    int    // of its pane; 0: the usual number
 }
 
-// CreateAgent commits a new agent's row; its lane makes the pane. It does not wait for it.
+// CreateAgent commits a new agent's row. The agent's lane makes the pane later.
 func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 	a, err := d.newAgent(in)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 	return d.Agent(ctx, a.ID)
 }
 
-// newAgent checks the input and makes the row, but for its id.
+// newAgent checks the input and makes the row, without its id.
 func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	now := d.now()
 	a := &Agent{
@@ -90,10 +90,11 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	return a, nil
 }
 
-// reservedNames mean something else where commands take an agent: `understudy handoff list` is no agent's.
+// reservedNames are the words that commands take for something else where they take an agent's name: `understudy handoff
+// list` lists handoffs.
 var reservedNames = []string{"self", "list", "show", "cancel", "retry", "help"}
 
-// checkName refuses a name by which no command could reach the agent.
+// checkName refuses a name that no command would take for the agent's.
 func checkName(name string) error {
 	_, err := strconv.ParseInt(name, 10, 64)
 	switch {
@@ -107,8 +108,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// A pane may be made with these sizes: in a smaller one the daemon would miss what it looks for on the
-// screen, and a larger one costs memory.
+// The sizes of a pane. On a smaller screen the daemon would miss what it looks for; a larger one costs memory.
 const (
 	minColumns, maxColumns = 80, 500
 	minRows, maxRows       = 24, 200
@@ -126,12 +126,12 @@ func checkSize(columns, rows int) error {
 	return nil
 }
 
-// PaneSize is the size of a pane for a terminal: as large, within what a pane may be made with.
+// PaneSize returns the size that a pane for a terminal is made with: the terminal's, within the limits.
 func PaneSize(columns, rows int) (int, int) {
 	return min(max(columns, minColumns), maxColumns), min(max(rows, minRows), maxRows)
 }
 
-// checkRuntime refuses a runtime of which no agent can be started; the error is a 422.
+// checkRuntime refuses a runtime that is not configured, not known or not installed; the error is a 422.
 func (d *Daemon) checkRuntime(name string) error {
 	command, ok := d.Settings.Runtimes[name]
 	if !ok {
@@ -146,7 +146,7 @@ func (d *Daemon) checkRuntime(name string) error {
 	return nil
 }
 
-// persona returns a persona that can be played; the error is a 422.
+// persona returns a persona. One that does not exist, is archived or is broken is refused with a 422.
 func (d *Daemon) persona(slug string) (personas.Persona, error) {
 	p, err := d.Personas.Get(slug)
 	switch {
@@ -162,7 +162,7 @@ func (d *Daemon) persona(slug string) (personas.Persona, error) {
 	return p, nil
 }
 
-// ArchivePersona puts a persona away, with its documents, unless somebody plays it.
+// ArchivePersona archives a persona with its documents. While an active agent plays it that is refused.
 func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
 	playing, err := d.Store.Agents(ctx, AgentFilter{Persona: slug, Active: true, Limit: 1})
 	if err != nil {
@@ -185,14 +185,14 @@ func (d *Daemon) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 	return d.Store.Agents(ctx, f)
 }
 
-// AgentBySecret returns the agent of a launch secret.
+// AgentBySecret returns the agent that was launched with a secret.
 func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error) {
 	a, err := d.Store.AgentByLaunch(ctx, launchHash(secret))
 	return a, notFound(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "The launch secret is nobody's"))
 }
 
-// updateAgent changes an active agent's row; change may be called again when another writer was
-// first.
+// updateAgent changes an active agent's row. If another writer changes the row first, change is called again with the row
+// as it then is.
 func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent, c *Change) error) (Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
@@ -217,13 +217,13 @@ func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent
 	}
 }
 
-// AssignPersona gives a persona to an agent that registered by itself; its skill is typed once.
+// AssignPersona gives a persona to an agent that registered by itself, and queues the persona's skill to be typed, once.
 func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		if a.Persona != nil {
 			return Errorf(KindConflict, CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
 		}
-		if a.Managed && a.RegisteredAt == nil { // its launch files say which persona it plays
+		if a.Managed && a.RegisteredAt == nil { // its launch files are being written, and name the persona
 			return Errorf(KindConflict, CodeAgentStarting, "Agent is being started: give it a persona when it has registered")
 		}
 		if err := d.checkPersona(a.Host, slug); err != nil {
@@ -258,7 +258,8 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 	})
 }
 
-// StopAgent asks an agent to exit, or with force tells its process to. It does not wait.
+// StopAgent commits that an agent is to stop; the agent's lane climbs the stop ladder. With force the ladder begins with
+// SIGTERM.
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
@@ -267,7 +268,7 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, er
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
 		}
-		a.StopYields = false // a person wants it, whatever the agent does
+		a.StopYields = false // a person asked: the stop stands, whatever work the agent is given
 		if force && !a.StopForce {
 			a.StopForce = true
 			if a.StopStage == StopAsked || a.StopStage == StopAnswer {
@@ -299,8 +300,8 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 		return old, err
 	}
 	a.Resume = *old.SessionID
-	a.PipelineID, a.StepID = nil, nil // a step goes on by its run's resume, not by a person's look at an old session
-	// The old row is written, too: of two that resume it at once, one is second.
+	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with its step; this agent only shows an old session
+	// The old row is written, too, so that the second of two that resume it at once gets ErrMoved.
 	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})}}
@@ -314,7 +315,8 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	return d.Agent(ctx, a.ID)
 }
 
-// resumable refuses to open a session a second time, or one whose work somebody else has.
+// resumable refuses to open a session that is open already, and one whose work is being handed over or was taken on by
+// another agent.
 func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
 		return err
@@ -324,8 +326,8 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	return d.noHeir(ctx, old, nil)
 }
 
-// noHeir refuses a second agent for the work of one that has ended: a successor, or one that has opened its
-// session again. but is the one that may be there, a handoff's own.
+// noHeir refuses a second agent for the work of an ended one, if an active agent is its successor or has opened its
+// session again. The agent but is allowed: it is the handoff's own successor.
 func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 	active, err := d.allAgents(ctx, AgentFilter{Active: true})
 	if err != nil {
@@ -341,7 +343,7 @@ func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 	return nil
 }
 
-// Screen returns what an agent's pane shows, with colours as SGR sequences if ansi is set.
+// Screen returns what an agent's pane shows. With ansi, colours are SGR sequences.
 func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
 	a, err := d.Agent(ctx, id)
 	switch {

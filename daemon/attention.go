@@ -8,58 +8,58 @@ import (
 	"time"
 )
 
-// AttentionKind is what kind of thing a person is needed for, in one word. Lists show it as a state.
+// AttentionKind is what a person is needed for, in one word. Lists show it as a state.
 type AttentionKind string
 
 // The kinds of attention.
 const (
 	NeedsAnswer   AttentionKind = "waiting"  // a dialog is open in an agent's pane
 	NeedsRetry    AttentionKind = "failed"   // a handoff or a pipeline failed
-	NeedsDecision AttentionKind = "decision" // a handoff's agent was given work after its document
+	NeedsDecision AttentionKind = "decision" // the agent of a handoff was given work after it wrote its document
 	NeedsCare     AttentionKind = "trouble"  // an agent's turns fail
-	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started: its note says which
-	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and the daemon does not hand it over by itself
-	NeedsHeir     AttentionKind = "died"     // an agent died, and nobody goes on with its work
+	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started; its note says which
+	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and automatic handoffs are off
+	NeedsHeir     AttentionKind = "died"     // an agent died, and no other agent goes on with its work
 	NeedsApproval AttentionKind = "approval" // a pipeline waits for the approval of its next step
 )
 
 // What an [Attention] is about.
 const (
 	AboutAgent    = "agent"
-	AboutHandoff  = "handoff" // neither of its agents is there any more
+	AboutHandoff  = "handoff" // both agents of the handoff have ended
 	AboutPipeline = "pipeline"
 )
 
 // Attention is one thing that needs a person. There is at most one about each agent, handoff and pipeline.
 type Attention struct {
 	Kind  AttentionKind `json:"kind"`
-	About string        `json:"about"` // agent, handoff or pipeline
-	ID    int64         `json:"id"`    // of that
-	Brief string        `json:"brief"` // why, in the few words that a list has room for
-	Why   string        `json:"why"`   // why, as one sentence about the agent or the pipeline; no full stop is added
+	About string        `json:"about"` // AboutAgent, AboutHandoff or AboutPipeline
+	ID    int64         `json:"id"`    // of the agent, the handoff or the pipeline
+	Brief string        `json:"brief"` // why a person is needed, in the few words that a list has room for
+	Why   string        `json:"why"`   // the same as one sentence about the agent or the pipeline, without a full stop
 	Since time.Time     `json:"since"`
-	Next  string        `json:"next"` // what to do next, with its command between backquotes
+	Next  string        `json:"next"` // what to do next; commands stand between backquotes
 
-	Agent    *Agent    `json:"agent"`   // with about handoff: the outgoing one, null if it is not known any more
-	Handoff  *Handoff  `json:"handoff"` // the one that concerns the agent; null: none does
+	Agent    *Agent    `json:"agent"`   // with AboutHandoff the outgoing agent; null: its row was not read
+	Handoff  *Handoff  `json:"handoff"` // the handoff that concerns the agent; null: none does
 	Pipeline *Pipeline `json:"pipeline"`
 }
 
-// Overview is what there is to look at: what works, and what has ended lately. [Overview.Attention] decides by
-// nothing else.
+// Overview is what works, and what has ended lately. [Overview.Attention] decides by nothing else.
 type Overview struct {
 	At        time.Time
 	Agents    []Agent // those that have not ended
-	Ended     []Agent // of the others the newest end first, then those that have a part in a failed handoff
+	Ended     []Agent // first those that ended last, then those that have a part in a failed handoff
 	Handoffs  []Handoff
 	Pipelines []Pipeline
-	Auto      bool // the daemon itself hands over agents whose context is nearly full
+	Auto      bool // automatic handoffs are on
 }
 
 const (
-	// MostAgents is how many agents an overview has that have not ended.
+	// MostAgents is how many active agents an overview has at most.
 	MostAgents = 500
-	// recent is how long an agent, a handoff without agents and a pipeline need a person after they have ended badly.
+	// recent is how long a person is needed for an agent that died, a failed handoff whose agents have ended, and a failed
+	// pipeline.
 	recent = 24 * time.Hour
 )
 
@@ -91,7 +91,7 @@ func (d *Daemon) Overview(ctx context.Context) (o Overview, err error) {
 	return o, err
 }
 
-// unread are the agents of the failed handoffs that have not been read.
+// unread returns the agents of the failed handoffs whose rows have not been read.
 func (o *Overview) unread() (ids []int64) {
 	known := map[int64]bool{}
 	for _, a := range slices.Concat(o.Agents, o.Ended) {
@@ -111,11 +111,11 @@ func (o *Overview) unread() (ids []int64) {
 	return ids
 }
 
-// Attention returns what needs a person, the longest wait first.
+// Attention returns what needs a person. What has waited longest comes first.
 func (o *Overview) Attention() []Attention {
 	with, orphans := o.concerns()
 	var out []Attention
-	told := map[int64]bool{} // ended agents of which a handoff tells
+	told := map[int64]bool{} // ended agents that an attention about their handoff stands for
 	for _, h := range orphans {
 		n := h.failedAttention()
 		n.About, n.ID, n.Handoff = AboutHandoff, h.ID, h
@@ -157,14 +157,14 @@ func (o *Overview) Attention() []Attention {
 	return out
 }
 
-// HandoffOf returns, by agents that have not ended, the handoff that concerns each: the newest that is open or, if the
-// agent's last one failed, that.
+// HandoffOf returns, by the id of an active agent, the handoff that concerns the agent: its open one or, if its last one
+// failed, that one.
 func (o *Overview) HandoffOf() map[int64]*Handoff {
 	with, _ := o.concerns()
 	return with
 }
 
-// concerns also returns the failed handoffs after which nobody goes on with the work.
+// concerns returns what HandoffOf does and, as orphans, the failed handoffs whose work no active agent goes on with.
 func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 	active, ended, next, last := map[int64]bool{}, map[int64]*Agent{}, map[int64]int64{}, map[int64]*Handoff{}
 	for _, list := range [][]Agent{o.Ended, o.Agents} {
@@ -218,17 +218,17 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 	return with, orphans
 }
 
-// liesStill reports whether a person must see to the work of a failed handoff, of whose agents the last, heir, has
-// ended. A person who ends that agent has seen to it. nil: the agent is not known.
+// liesStill reports whether a person must see to the work of a failed handoff. a is the last agent of the handoff's line,
+// which has ended, and heir its id; a is nil if its row was not read. A person who has ended that agent has seen to it.
 func (h *Handoff) liesStill(a *Agent, heir int64) bool {
 	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.leavesWork()
 }
 
-// leavesWork reports whether an agent has died in the middle of work that no pipeline goes on with.
+// leavesWork reports whether an agent that works for no pipeline has died.
 func (a *Agent) leavesWork() bool { return a.PipelineID == nil && a.Died() }
 
-// attention says what an agent that has not ended needs a person for; the zero value: for nothing. h is the handoff
-// that concerns the agent. What holds up everything else comes first.
+// attention returns what an active agent needs a person for; the zero value: nothing. h is the handoff that concerns the
+// agent. Of several reasons the one that holds up the others counts.
 func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	look := fmt.Sprintf("`understudy agent show %d`", a.ID)
 	if a.HasPane() {
@@ -256,12 +256,12 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	return Attention{}
 }
 
-// attention is one that is not said yet whom it is about. Its sentence is before and brief.
+// attention makes an Attention; the caller says what it is about. Why is before followed by brief.
 func attention(kind AttentionKind, since time.Time, before, brief, next string) Attention {
 	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next}
 }
 
-// againWords say how the work of an agent that has ended can go on.
+// againWords says how a person can go on with the work of an ended agent.
 func (a *Agent) againWords() string {
 	if a.SessionID != nil && a.RegisteredAt != nil {
 		return fmt.Sprintf("`understudy agent resume %d` opens its session again", a.ID)
@@ -269,7 +269,7 @@ func (a *Agent) againWords() string {
 	return "start another one with `understudy agent start`"
 }
 
-// failedAttention is what a failed handoff needs a person for.
+// failedAttention returns what a failed handoff needs a person for.
 func (h *Handoff) failedAttention() Attention {
 	again := fmt.Sprintf("`understudy handoff retry %d`", h.ID)
 	if h.Error == nil {
@@ -278,7 +278,7 @@ func (h *Handoff) failedAttention() Attention {
 	return attention(NeedsRetry, h.endedAt(), "its handoff failed: ", h.Error.Message, cmp.Or(h.Error.Hint, again))
 }
 
-// endedAt is when a handoff ended.
+// endedAt returns when a handoff ended.
 func (h *Handoff) endedAt() time.Time {
 	if h.CompletedAt != nil {
 		return *h.CompletedAt
@@ -286,10 +286,10 @@ func (h *Handoff) endedAt() time.Time {
 	return h.CreatedAt
 }
 
-// attention says what a pipeline needs a person for; the zero value: for nothing. A person who has aborted or
-// rejected it knows.
+// attention returns what a pipeline needs a person for; the zero value: nothing. A person has aborted or rejected a
+// pipeline, and needs no word of that.
 func (p *Pipeline) attention(now time.Time) Attention {
-	at := "" // the step that it is at
+	at := "" // the step that goes on next
 	if i := p.Front(); i < len(p.Steps) {
 		at = fmt.Sprintf("step %d of %d, %s", i+1, len(p.Steps), p.Steps[i].AgentName)
 	}
@@ -311,7 +311,7 @@ func (p *Pipeline) attention(now time.Time) Attention {
 	return Attention{}
 }
 
-// approvalNext names what decides about the step that waits for approval.
+// approvalNext names the commands that decide about the step that waits for approval.
 func (p *Pipeline) approvalNext() string {
 	return fmt.Sprintf("look at `understudy pipeline show %d`, then `understudy pipeline approve %[1]d` or `understudy pipeline reject %[1]d`", p.ID)
 }

@@ -1,10 +1,10 @@
 package daemon
 
-// Code is what programs tell errors and failures by: snake_case, stable. Besides those below there are the codes of
-// [data.DocumentError].
+// Code is how programs tell errors and failures apart: snake_case, and never changed. The codes of [data.DocumentError]
+// are codes, too.
 type Code string
 
-// Why a handoff or a run has failed. docs/operating.md says what to do about each.
+// Why a handoff or a pipeline failed. docs/operating.md says what to do about each.
 const (
 	CodeAborted             Code = "aborted"
 	CodeAgentGone           Code = "agent_gone"
@@ -30,7 +30,7 @@ const (
 	CodeWorktreeFailed      Code = "worktree_failed"
 )
 
-// Why a handoff or a run has failed, and why a request is refused. They stand in docs/operating.md and in api/openapi.yaml.
+// Why a handoff or a pipeline failed, and also why a request is refused. docs/operating.md and api/openapi.yaml list them.
 const (
 	CodeContextChanged Code = "context_changed"
 	CodeNoSession      Code = "no_session"
@@ -39,7 +39,7 @@ const (
 	CodeUnknownPersona Code = "unknown_persona"
 )
 
-// Why a request is refused. They stand in api/openapi.yaml.
+// Why a request is refused. api/openapi.yaml lists them.
 const (
 	CodeAgentActive           Code = "agent_active"
 	CodeAgentEnding           Code = "agent_ending"
@@ -107,8 +107,8 @@ const (
 	CodeUnknownTemplate       Code = "unknown_template"
 )
 
-// badField is the code of a field that says what it must not.
+// badField returns the code for a request with a value that a field must not have.
 func badField(field string) Code { return Code("bad_" + field) }
 
-// failure is the code of a handoff that failed because a text of its was not confirmed.
+// failure returns the code of a handoff that failed by the verdict of this delivery.
 func (d *Delivery) failure() Code { return Code(string(d.Kind) + "_" + string(*d.Verdict)) }

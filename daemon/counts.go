@@ -10,18 +10,18 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// Census is what a host has at work.
+// Census is how much a host has at work.
 type Census struct {
-	Agents       map[AgentState]int     // that have not ended
-	Trouble      map[string]int         // of those, by the code of the trouble that they are in
-	WaitingSince *time.Time             // since when that agent waits for a person that has waited longest; nil: none waits
-	Handoffs     map[Phase]int          // that are open
-	Pipelines    map[PipelineStatus]int // that have not ended
+	Agents       map[AgentState]int     // active agents
+	Trouble      map[string]int         // active agents in trouble, by its code
+	WaitingSince *time.Time             // when the agent that waits longest for a person began to; nil: none waits
+	Handoffs     map[Phase]int          // open handoffs
+	Pipelines    map[PipelineStatus]int // pipelines that have not ended
 }
 
 // CensusReader counts rows.
 type CensusReader interface {
-	// Census counts what a host has at work. States that nothing is in are left out.
+	// Census counts what a host has at work. Its maps have no zeros.
 	Census(ctx context.Context, host string) (Census, error)
 }
 
@@ -31,11 +31,11 @@ func (d *Daemon) Census(ctx context.Context) (Census, error) { return d.Store.Ce
 // SpoolDepth returns how many hooks wait in the spool.
 func (d *Daemon) SpoolDepth() (int, error) { return d.spool.Len() }
 
-// LogStart returns the id of the newest event when this daemon was prepared: what came after it is
-// of this daemon's time.
+// LogStart returns the id of the event that was the newest when Prepare was called. Events with a greater id are of this
+// daemon's time.
 func (d *Daemon) LogStart() int64 { return d.logStart }
 
-// OpenPhases returns the phases that a handoff can be in before its end, in order.
+// OpenPhases returns the phases of an open handoff, in order.
 func OpenPhases() []Phase {
 	var phases []Phase
 	for _, s := range handoffSteps {
@@ -44,44 +44,44 @@ func OpenPhases() []Phase {
 	return phases
 }
 
-// HookOutcome is what became of a hook that was received.
+// HookOutcome is what the daemon did with a hook that it received.
 type HookOutcome string
 
 // The outcomes of hooks.
 const (
-	HookApplied  HookOutcome = "applied"
-	HookStored   HookOutcome = "stored"   // and nothing followed from it
-	HookRepeated HookOutcome = "repeated" // it was stored already
-	HookRefused  HookOutcome = "refused"  // its body was not understood
+	HookApplied  HookOutcome = "applied"  // stored, and applied to its agent
+	HookStored   HookOutcome = "stored"   // stored, and applied to no agent
+	HookRepeated HookOutcome = "repeated" // a hook with its key was stored before
+	HookRefused  HookOutcome = "refused"  // not stored: its body could not be parsed
 )
 
-// HookCount says what is counted of hooks.
+// HookCount is what hooks are counted by.
 type HookCount struct {
-	Event   string // canonical; "": one that we don't know
+	Event   string // its canonical name; "": the daemon does not know the event
 	Outcome HookOutcome
 }
 
-// DeliveryCount says what is counted of deliveries.
+// DeliveryCount is what deliveries are counted by.
 type DeliveryCount struct {
 	Kind    DeliveryKind
 	Verdict Verdict
 }
 
-// counts are what this process has seen since it started.
+// counts is how many hooks were received and how many deliveries decided since the process started.
 type counts struct {
 	mu         sync.Mutex
 	hooks      map[HookCount]int64
 	deliveries map[DeliveryCount]int64
 }
 
-// HookCounts returns how many hooks were received since the daemon started.
+// HookCounts returns how many hooks were received since the process started.
 func (d *Daemon) HookCounts() map[HookCount]int64 {
 	d.counts.mu.Lock()
 	defer d.counts.mu.Unlock()
 	return maps.Clone(d.counts.hooks)
 }
 
-// DeliveryCounts returns how many deliveries were decided since the daemon started.
+// DeliveryCounts returns how many deliveries got their verdict since the process started.
 func (d *Daemon) DeliveryCounts() map[DeliveryCount]int64 {
 	d.counts.mu.Lock()
 	defer d.counts.mu.Unlock()
@@ -95,12 +95,12 @@ func (c *counts) hook(event string, outcome HookOutcome) {
 		c.hooks = map[HookCount]int64{}
 	}
 	if !hooks.Known(event) {
-		event = "" // names come from outside, and any may come
+		event = "" // a sender may make names up, and must not fill the map
 	}
 	c.hooks[HookCount{event, outcome}]++
 }
 
-// recorded counts a hook that was stored, and the deliveries that it decided.
+// recorded counts a hook that was stored, and the deliveries that got their verdict by it.
 func (c *counts) recorded(event string, res HookResult, change *Change) {
 	switch {
 	case res.Again:
@@ -113,8 +113,8 @@ func (c *counts) recorded(event string, res HookResult, change *Change) {
 	c.committed(change)
 }
 
-// committed counts the deliveries that a committed change has decided. A verdict is final, so each
-// is committed once.
+// committed counts the deliveries that got their verdict by a committed change. A verdict is final, so that each delivery is
+// counted once.
 func (c *counts) committed(change *Change) {
 	var decided []DeliveryCount
 	for _, dl := range change.Deliveries {

@@ -178,7 +178,7 @@ type Daemon struct {
 	runBegan   time.Time // when Run was called last
 	presence   presence.Presence
 	told       map[toldHook]hookRun // the hooks that came lately: see isTwin
-	refused    map[string]bool      // what the operator was told once
+	refused    map[string]bool      // what the operator was told once: see firstTime
 	laneErrors map[int64]int        // how many errors in a row a lane had, by its key
 }
 

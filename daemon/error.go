@@ -8,29 +8,28 @@ import (
 // Kind is the class of an [Error]; the API maps each to one HTTP status.
 type Kind int
 
-// The kinds of errors that people can get to see.
+// The kinds of errors.
 const (
-	KindInternal      Kind = iota // a fault of ours or of the machine: 500, the sentence is withheld
+	KindInternal      Kind = iota // a fault of the daemon or of the machine: 500, and its sentence is not sent
 	KindInvalid                   // bad input: 400
 	KindUnauthorized              // 401
 	KindForbidden                 // 403
 	KindNotFound                  // 404
 	KindConflict                  // 409
 	KindTooLarge                  // 413
-	KindUnprocessable             // well-formed, but names something that is not there: 422
-	KindUnavailable               // 503, try again
+	KindUnprocessable             // well-formed, but it names something that does not exist or can't be used: 422
+	KindUnavailable               // the same request may succeed later: 503
 )
 
-// Error is an error for people: a code for machines and one sentence that names the fix. The
-// cause is for the log only.
+// Error is an error for people: a code for programs, and one sentence that names the fix.
 type Error struct {
 	Kind    Kind
 	Code    Code
 	Message string // one sentence
-	Cause   error
+	Cause   error  // for the log alone; nil: there is none
 }
 
-// Error returns the sentence, followed by the cause where there is one.
+// Error returns the sentence, followed by the cause if there is one.
 func (e *Error) Error() string {
 	if e.Cause != nil {
 		return e.Message + ": " + e.Cause.Error()
@@ -50,15 +49,15 @@ func Errorf(kind Kind, code Code, format string, args ...any) *Error {
 var (
 	// ErrNotFound says that a row does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrMoved says that another writer changed a row first: read it again and decide anew.
+	// ErrMoved says that another writer changed a row first. Read the row again, and decide anew.
 	ErrMoved = errors.New("row was changed by another writer")
 	// ErrOpenHandoff says that the agent already has a handoff that is open or past its record.
 	ErrOpenHandoff = errors.New("agent has an open handoff")
-	// ErrNoRoom says that a run must wait: as many as may be are at work, or an older one waits.
+	// ErrNoRoom says that a pipeline must wait: max_running pipelines are at work on its host, or an older one waits.
 	ErrNoRoom = errors.New("no room for another pipeline")
 )
 
-// The answers of the contract, word for word.
+// Errors whose sentences scripts rely on, word for word.
 var (
 	errAgentNotFound    = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
 	errAgentNotActive   = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")

@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// EventTypes are the types of the events that a daemon logs, sorted: those of package event, and one for each phase of a
-// handoff.
+// EventTypes returns the types of the events that a daemon logs, sorted: those of package event, and one for each phase of
+// a handoff.
 var EventTypes = sync.OnceValue(func() []event.Type {
 	all := slices.Clone(event.Types())
 	for _, p := range slices.Concat(OpenPhases(), []Phase{Completed, Failed, Cancelled}) {
@@ -22,8 +22,8 @@ var EventTypes = sync.OnceValue(func() []event.Type {
 	return slices.Compact(all)
 })
 
-// CheckEventTypes refuses what is no type of event, and names those that are most like it: who asks for one
-// that there is not would wait for ever.
+// CheckEventTypes refuses a type that no event has, and names the three that are spelled most like it. A subscriber to a
+// misspelled type would wait for ever.
 func CheckEventTypes(types []string) error {
 	for _, t := range types {
 		like := EventTypes()
@@ -31,15 +31,17 @@ func CheckEventTypes(types []string) error {
 			continue
 		}
 		like = slices.Clone(like)
-		slices.SortStableFunc(like, func(a, b event.Type) int { return cmp.Compare(unlike(t, string(a)), unlike(t, string(b))) })
+		slices.SortStableFunc(like, func(a, b event.Type) int {
+			return cmp.Compare(spellingDistance(t, string(a)), spellingDistance(t, string(b)))
+		})
 		return Errorf(KindInvalid, CodeInvalidParameter, "%.80q is no type of event: the nearest are %s, %s, %s", t, like[0], like[1], like[2])
 	}
 	return nil
 }
 
-// unlike is how many letters must be put in, left out or replaced to make one word of the other. Where one
-// is a part of the other it is less.
-func unlike(a, b string) int {
+// spellingDistance returns how many letters of a must be inserted, left out or replaced to make b (Levenshtein). If b
+// contains a it returns a quarter of that.
+func spellingDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -62,7 +64,7 @@ func unlike(a, b string) int {
 	return row[len(b)]
 }
 
-// AuditFilter narrows the log as people look at it, from its newest event back; zero values do not.
+// AuditFilter says which events an audit returns. A field that is zero does not narrow it.
 type AuditFilter struct {
 	Types      []string
 	TypePrefix string
@@ -70,15 +72,36 @@ type AuditFilter struct {
 	HandoffID  int64
 	PipelineID int64
 	Host       string
-	Persona    string    // of the agent that an event is about
-	Since      time.Time // events at that time or after it
-	Until      time.Time // events before that time
-	Text       string    // in the type or the payload, whatever its case
-	Before     int64     // id
-	Limit      int       // 0: 100
+	Persona    string    // slug of the persona that the event's agent plays
+	Since      time.Time // events at this time or after it
+	Until      time.Time // events before this time
+	Text       string    // the type or the payload contains it, in upper or lower case
+	Before     int64     // events with a smaller id
+	Limit      int       // at most so many events; 0: 100
 }
 
 // Audit returns events, the newest first. A search that takes too long is an [Error].
 func (d *Daemon) Audit(ctx context.Context, f AuditFilter) ([]event.Event, error) {
 	return d.Store.Audit(ctx, f)
+}
+
+// event makes an event of this host.
+func (d *Daemon) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
+	return &event.Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: event.Payload(payload)}
+}
+
+// alert stores an alert that is about no agent. If it can't be stored, only the process's log has it.
+func (d *Daemon) alert(typ event.Type, message string) {
+	if err := d.storeAlert(typ, message); err != nil {
+		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
+	}
+}
+
+// storeAlert stores an alert that is about no agent. No request's context ends it.
+func (d *Daemon) storeAlert(typ event.Type, message string) error {
+	e := d.event(typ, nil, nil, map[string]any{"message": message})
+	e.Alert = true
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }

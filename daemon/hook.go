@@ -14,12 +14,12 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Hook stores a hook and applies it to its agent. from is the process that sent it; nil: it came over TCP,
-// where that is not known. Hook returns what the hook prints, which may be nothing. A hook with a key that
-// is stored already is answered from its row.
+// Hook stores a hook and applies it to its agent. from is the process that sent the hook; nil: the hook came over TCP, where
+// its sender is not known. Hook returns what the hook's command prints; nil: nothing. A hook whose key is stored already is
+// answered from its row.
 func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) (json.RawMessage, error) {
 	defer d.arriving.begin(env.Launch)()
-	// The sender is looked at first: it may be ended while it waits for what was spooled.
+	// The sender is checked first. It waits while spooled hooks are applied, and may be ended meanwhile.
 	claim, err := d.claimOf(ctx, env, from, false)
 	if err != nil {
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
@@ -30,37 +30,22 @@ func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) 
 	return d.applyHook(ctx, env, claim, false)
 }
 
-// warn tells the operator of something that belongs to no agent.
-func (d *Daemon) warn(typ event.Type, message string) {
-	if err := d.storeWarning(typ, message); err != nil {
-		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
-	}
-}
-
-func (d *Daemon) storeWarning(typ event.Type, message string) error {
-	e := d.event(typ, nil, nil, map[string]any{"message": message})
-	e.Alert = true
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	return d.commit(ctx, &Change{Events: []*event.Event{e}})
-}
-
-// refuse answers a hook whose body can't be understood. The first of its kind is told to the
-// operator: a newer runtime may send all of them so.
+// refuse answers a hook whose body can't be parsed. It tells the operator of the first one of each event, since a newer
+// runtime may send all of them like that.
 func (d *Daemon) refuse(hook string, err error) *Error {
-	if d.first("refused " + hook) {
-		d.warn(event.HookRefused, fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
+	if d.firstTime("refused " + hook) {
+		d.alert(event.HookRefused, fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
 			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(err.Error(), 200))))
 	}
 	return &Error{Kind: KindInvalid, Code: CodeBadHook, Message: "The hook was refused: " + err.Error()}
 }
 
-// maxFirsts bounds what is remembered of what the operator was told. Who has been told of so many different things
-// knows that something is wrong.
+// maxFirsts bounds what firstTime remembers. An operator who was told of so many different things knows that something is
+// wrong.
 const maxFirsts = 200
 
-// first reports whether something is to be told because it has not been told before.
-func (d *Daemon) first(what string) bool {
+// firstTime reports whether the operator is to be told of something, because they have not been told of it before.
+func (d *Daemon) firstTime(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.refused[what] || len(d.refused) >= maxFirsts {
@@ -70,9 +55,11 @@ func (d *Daemon) first(what string) bool {
 	return true
 }
 
-// maxSession is the longest session id that is taken, in bytes. Real ones are UUIDs.
+// maxSession is the longest session id that a hook may name, in bytes. Claude Code's are UUIDs.
 const maxSession = 200
 
+// applyHook records a hook whose sender was checked, and wakes the lanes of the agents that it concerns. It returns what
+// the hook's command prints. replayed: the hook comes from the spool.
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (json.RawMessage, error) {
 	p, err := hooks.Parse(env.Event, env.Body)
 	if err == nil && len(p.SessionID) > maxSession {
@@ -95,7 +82,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	}
 	in.PIDStart = c.proc.Start
 	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, replayed)}
-	if mayRegister(env) && c.bind == "" {
+	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
 		if step.around, err = d.agentAround(ctx, c.proc); err != nil {
 			return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
@@ -125,11 +112,12 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	return res.Output, nil
 }
 
-// errUnseen has a hook's transaction undone until somebody has looked at the file that decide asks about.
+// errUnseen undoes a hook's transaction: decide needs to know of a file at which nobody has looked yet.
 var errUnseen = errors.New("a file must be looked at first")
 
-// recordHook stores a hook with what follows from it, and returns the step as it was decided. Files that the
-// decision asks about are looked at between two transactions: a file system that hangs must not hold row locks.
+// recordHook stores a hook with what follows from it, and returns the step as it was decided. If the decision depends on a
+// file, recordHook undoes the transaction, looks at the file and decides again: a file system that hangs must not hold row
+// locks.
 func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookStep, res HookResult, err error) {
 	step.files = map[string]bool{}
 	for {
@@ -152,13 +140,13 @@ func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookSte
 	}
 }
 
-// mayRegister reports whether a hook can make an agent of a session that a person started.
+// mayRegister reports whether a hook may register the session that sent it, which a person started, as an agent.
 func mayRegister(env hooks.Envelope) bool {
 	return env.Launch == "" && (env.Event == hooks.SessionStart || env.Event == hooks.UserPromptSubmit)
 }
 
-// agentAround returns the active agent inside whose process a session runs, 0 for none: a
-// "claude -p" that an agent starts is no agent of its own.
+// agentAround returns the id of the active agent inside whose process another process runs; 0: none. A "claude -p" that an
+// agent starts does not become an agent.
 func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, error) {
 	active, err := d.roster.agents(ctx)
 	if err != nil {
@@ -167,7 +155,7 @@ func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, err
 	for i := range active {
 		a := &active[i]
 		if a.PID != 0 && a.PID != proc.PID && d.lives(a.Process()) && d.Processes.Within(proc, a.PID) &&
-			(a.Managed || d.protected(ctx, a.Process()) == "") { // else all sessions would be inside it
+			(a.Managed || d.protected(ctx, a.Process()) == "") { // all sessions may run inside a protected process
 			return a.ID, nil
 		}
 	}
@@ -175,17 +163,17 @@ func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, err
 }
 
 const (
-	// twinWithin is how far apart two runs of one hook begin at most: a runtime starts them together.
+	// twinWithin is how far apart a runtime starts two runs of one hook at most.
 	twinWithin = 2 * time.Second
-	// maxTwins is of how many hooks it is remembered that they came.
+	// maxTwins is how many hooks isTwin remembers.
 	maxTwins = 1000
 )
 
-// toldHook is what a hook says, and of whom.
+// toldHook is what a hook says of an agent.
 type toldHook struct {
 	agentID int64
 	event   string
-	body    string // its checksum
+	body    string // the checksum of its body
 }
 
 // hookRun is one run of a hook's command.
@@ -194,9 +182,10 @@ type hookRun struct {
 	at  time.Time
 }
 
-// isTwin reports whether another run of the hook has told the same: a runtime runs the command once for each place of its
-// settings that has it. Taken for two, a prompt would come again when its turn has begun, and a Stop would end the turn
-// that the answer to the first one has begun. A run that fails after this comes again by itself, with its key.
+// isTwin reports whether another run of the hook's command has told the same. A runtime runs the command once for each
+// settings file that has it. If both counted, the second UserPromptSubmit would come in the turn that the first began, and
+// the second Stop would end the turn that the answer to the first began. A run whose hook is not stored after this sends
+// it again, with the same key.
 func (d *Daemon) isTwin(agentID int64, in *HookInput) bool {
 	told := toldHook{agentID, in.Event, checksum(in.Body)}
 	d.mu.Lock()
@@ -211,8 +200,8 @@ func (d *Daemon) isTwin(agentID int64, in *HookInput) bool {
 	return false
 }
 
-// underway counts the hooks that have come in and are not applied yet, by the hash of their launch secret. It is
-// safe for concurrent use.
+// underway counts the hooks that have arrived and are not applied yet, by the hash of their launch secret. It is safe for
+// concurrent use.
 type underway struct {
 	mu    sync.Mutex
 	hooks map[string]int
@@ -239,7 +228,7 @@ func (u *underway) add(key string, n int) {
 	}
 }
 
-// of reports whether a hook of an agent is being applied.
+// of reports whether a hook of an agent has arrived and is not applied yet.
 func (u *underway) of(a *Agent) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

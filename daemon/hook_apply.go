@@ -14,28 +14,26 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// hookStep decides what follows from one hook, inside its transaction. It decides from what it is given: rows
-// are locked, so that it must not look at files.
+// hookStep decides what follows from one hook, inside its transaction. Rows are locked meanwhile, so that it looks at no
+// file and asks nobody: it decides by its fields.
 type hookStep struct {
 	d  *Daemon
 	in HookInput
 	p  hooks.Payload
 	tx HookTx
 	claim
-	pane   *tmux.PaneInfo // where it says that it runs, verified
-	noPane string         // what is wrong with where it says that it runs
-	// around is the active agent inside whose process it runs; 0: none.
-	around  int64
-	command bool // it is a person's /handoff
-	// files says of each path at which was looked before the transaction whether something is there.
-	files map[string]bool
-	// unseen is a path that decide needs to know of and that is not in files.
-	unseen string
+	pane    *tmux.PaneInfo  // the pane that the hook names, verified; nil: it names none, or a wrong one
+	noPane  string          // what is wrong with the pane that the hook names; "": nothing
+	around  int64           // the active agent inside whose process the hook's process runs; 0: none
+	command bool            // the hook is a person's /handoff
+	files   map[string]bool // by path, whether a file had content when somebody looked before the transaction
+	unseen  string          // a path that decide needs to know of and that is not in files; "": none
 
 	out         HookDecision
-	disbelieved string // why the operator should look at who sent it
+	disbelieved string // why the hook was not believed, for the operator; "": it was
 }
 
+// decide returns what is committed with the hook, and what its command prints.
 func (h *hookStep) decide() HookDecision {
 	if h.tx.Again {
 		h.answerLost()
@@ -64,26 +62,26 @@ func (h *hookStep) decide() HookDecision {
 		}
 	}
 	if !a.Active() {
-		h.late()
+		h.afterEnd()
 		return h.out
 	}
 	h.apply()
 	return h.out
 }
 
-// late takes a hook that came after its process was found gone.
-func (h *hookStep) late() {
+// afterEnd applies a hook that came after its agent's end was committed.
+func (h *hookStep) afterEnd() {
 	a := h.tx.Agent
 	switch {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
-	case h.p.Event == "Stop" && !a.HandingOver: // what it has left can still be taken
+	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
 		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
 	}
 }
 
-// answerLost handles a Stop that comes from the spool although it is stored: its sender never got
-// our complete answer, so an instruction that was in it did not reach the agent and is free again.
+// answerLost handles a hook that comes from the spool although it is stored: its sender never got the whole answer. If the
+// answer was an instruction, the agent never saw it, and the delivery is queued again.
 func (h *hookStep) answerLost() {
 	h.out.Reason = "stored already"
 	if !h.in.Replayed {
@@ -103,10 +101,10 @@ func (h *hookStep) answerLost() {
 	}
 }
 
-// noPane begins the note of an agent whose pane could not be found.
+// noPane begins the note of an agent that named a pane which could not be verified.
 const noPane = "it has no pane: "
 
-// register makes an agent of a session that a person started.
+// register makes an agent of the session that sent the hook, if a person started it and the hook was believed.
 func (h *hookStep) register() {
 	switch {
 	case h.in.LaunchHash != nil:
@@ -121,8 +119,8 @@ func (h *hookStep) register() {
 	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
 		h.out.Reason = "no agent is known by it"
 		return
-	case h.bind != "":
-		h.out.Reason, h.disbelieved = h.bind, h.bind
+	case h.notBinding != "":
+		h.out.Reason, h.disbelieved = h.notBinding, h.notBinding
 		return
 	}
 	now := h.d.now()
@@ -148,8 +146,8 @@ func (h *hookStep) register() {
 	h.event(event.AgentRegistered, map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
 }
 
-// apply is what each hook does to an agent that is alive. Each names the transcript: the SessionStart may be lost, and
-// whether the agent was given work is looked up there.
+// apply does what the hook's event says to an active agent. It takes the transcript's path from any hook: the SessionStart
+// may be lost, and the daemon looks into the transcript for whether the agent was given work.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
 	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
@@ -183,12 +181,14 @@ func (h *hookStep) apply() {
 	}
 }
 
+// sessionStart applies a SessionStart. The first one registers the agent; a later one reports another session, or the same
+// one after its context was compacted.
 func (h *hookStep) sessionStart() {
 	a := h.tx.Agent
 	changed := a.SessionID != nil && *a.SessionID != h.p.SessionID
 	a.setSession(h.p)
 	if changed || h.p.Source == "compact" {
-		a.Context, a.ContextStart = nil, nil // a fresh window: what was measured is of the one before
+		a.Context, a.ContextStart = nil, nil // the window is fresh, and the last measurement was of the one before
 	}
 	if changed {
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
@@ -208,14 +208,15 @@ func (h *hookStep) sessionStart() {
 		}
 		h.event(event.AgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
 	}
-	// The skill is part of the system prompt that the runtime was launched with: it is in place
-	// once this hook is answered.
+	// The daemon launched the runtime with the skill in its system prompt, so that the session has it from its start.
 	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil {
 		a.SkillInjectedAt = &now
 		h.event(event.AgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
 }
 
+// promptSubmitted applies a UserPromptSubmit: a turn begins, or a prompt joins the running one. A prompt that contains the
+// text of a typed delivery confirms that delivery.
 func (h *hookStep) promptSubmitted() {
 	a := h.tx.Agent
 	queued := a.State == Working
@@ -241,7 +242,8 @@ func (h *hookStep) promptSubmitted() {
 	h.setState(Working)
 }
 
-// confirm gives a delivery its verdict and leaves the fact with what waits for it.
+// confirm gives a delivery the verdict submitted, and notes that with the skill or the handoff that waits for it. queued: the
+// prompt was queued behind a running turn.
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	dl.decide(Submitted, evidence, h.d.now())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
@@ -260,6 +262,8 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	}
 }
 
+// stopped applies a Stop: the turn has ended well. It may end the turn that took a handoff's instruction; if it does not,
+// it may be answered with the instruction that waits for it.
 func (h *hookStep) stopped() {
 	a := h.tx.Agent
 	if e := h.d.endTrouble(a, "turn"); e != nil {
@@ -273,47 +277,48 @@ func (h *hookStep) stopped() {
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		case dl.State == DeliveryTyped && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
-			// A runtime without a prompt hook: it was idle when we typed and pressed Enter, so this is our turn's end; unless
-			// it comes late, of an earlier turn.
+			// The runtime reports no prompts. It was idle when the daemon typed and pressed Enter, so that this Stop ends the
+			// turn of that text. A Stop of an earlier turn that comes late does not; cameAfter tells.
 			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
 			if hf := h.tx.Handoff; hf != nil {
 				hf.acceptAnyStop()
 			}
 		}
 	}
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, !a.HandingOver && !h.unhooked())
+	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, !a.HandingOver && !h.promptUnreported())
 	h.setState(Idle)
 	hf := h.tx.Handoff
 	if hf == nil {
 		return
 	}
-	if h.counts(hf) {
+	if h.endsInstructionTurn(hf) {
 		hf.endTurn(h.tx.HookID)
 		h.touchHandoff()
 		return
 	}
-	h.block(hf)
+	h.answerWithInstruction(hf)
 }
 
-// counts reports whether this Stop ends the turn that took the instruction.
-func (h *hookStep) counts(hf *Handoff) bool {
+// endsInstructionTurn reports whether this Stop ends the turn that took the handoff's instruction.
+func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
 	if h.p.BackgroundTasks > 0 && !h.hasContent(hf.FilePath) {
-		return false // the document may be a background task's: it is picked up when it is there
+		return false // a background task may write the document, which is taken up when it is there
 	}
 	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
 	if !hf.PromptQueue {
 		return sameTurn
 	}
-	// The instruction was queued behind a running turn, whose prompt_id it was reported with. If a
-	// tool was running it became part of that turn; else the turn stops before the model has seen
-	// it, and only the next Stop counts. Which it was shows the document.
+	// The instruction was queued behind a running turn, and its hook named that turn's prompt_id. If a tool was running the
+	// instruction joined that turn. If none was, that turn ends before the model has seen the instruction, and only the next
+	// Stop counts. The document tells the two apart: in the first case it is there.
 	return !sameTurn || h.hasContent(hf.FilePath)
 }
 
-// hasContent reports whether something was at path before the transaction began.
+// hasContent reports whether the file at path had content before the transaction began. If nobody has looked, it notes the
+// path as unseen.
 func (h *hookStep) hasContent(path string) bool {
 	there, seen := h.files[path]
 	if !seen {
@@ -322,16 +327,17 @@ func (h *hookStep) hasContent(path string) bool {
 	return there
 }
 
-// unhooked reports whether an instruction was typed and the turn that ended is one whose prompt no hook
-// told of: its own, as the transcript will show.
-func (h *hookStep) unhooked() bool {
+// promptUnreported reports whether an instruction was typed, and no hook reported the prompt of the turn that ended. That
+// turn is the instruction's, and the transcript will confirm it.
+func (h *hookStep) promptUnreported() bool {
 	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
 		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
 }
 
-// block answers the Stop of a busy agent with the instruction that waits for it.
-func (h *hookStep) block(hf *Handoff) {
+// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for it. Text that is typed at a
+// busy agent would be queued behind the running turn, whose Stop would be taken for the answer.
+func (h *hookStep) answerWithInstruction(hf *Handoff) {
 	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
 		return
 	}
@@ -351,11 +357,12 @@ func (h *hookStep) block(hf *Handoff) {
 	}
 }
 
-// touchHandoff has the handoff's row written with the hook, in the phase it is in.
+// touchHandoff has the handoff's row written with the hook. Its phase stays.
 func (h *hookStep) touchHandoff() {
 	h.out.Change.Move = &Move{Handoff: h.tx.Handoff, From: h.tx.Handoff.Phase}
 }
 
+// event adds an event about an agent, and about the open handoff if there is one, to the change.
 func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	var handoff *int64
 	if h.tx.Handoff != nil {
@@ -364,7 +371,7 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }
 
-// carries reports whether a submitted prompt contains what a delivery typed.
+// carries reports whether a submitted prompt is or contains the text of a delivery.
 func carries(prompt string, dl *Delivery) bool {
 	if dl.Nonce != "" {
 		return strings.Contains(prompt, dl.Nonce)
@@ -372,11 +379,12 @@ func carries(prompt string, dl *Delivery) bool {
 	return runtimes.MatchesPrompt(prompt, dl.Text)
 }
 
-// turnID names a turn; runtimes that report prompts without an id still report prompts.
+// turnID returns the id of the turn that a prompt begins. It is never "", which stands for no turn, also where a runtime
+// gives its prompts no id.
 func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
 
-// sessionName names an agent that registered by itself. What could not be used as a name for its
-// successor is not used for it either.
+// sessionName returns the name of an agent that registers by itself. A title that could not be its successor's name is not
+// taken.
 func sessionName(p hooks.Payload) string {
 	for _, name := range []string{p.SessionTitle, filepath.Base(p.CWD)} {
 		if name = strings.TrimSpace(name); name != "" && checkLine("name", name, maxName) == nil {

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// permission lets an agent read and write the files that we ourselves point it to, and nothing
-// else. Agents that we started have rules for them; this is for those that a person started.
+// permission applies a PermissionRequest. It allows an agent the files that the daemon itself names to it; any other
+// request is a dialog that waits for a person. Agents that the daemon started have rules for these files; this is for
+// agents that a person started.
 func (h *hookStep) permission() {
 	var in struct {
 		FilePath string `json:"file_path"`
@@ -19,7 +20,8 @@ func (h *hookStep) permission() {
 	h.beginWaiting()
 }
 
-// pointedTo are the files that the agent was told to use with the tool it asks for, in for one.
+// pointedTo returns the files that the daemon has told the agent to use with the tool it asks for. in is the file that the
+// agent asks for.
 func (h *hookStep) pointedTo(in string) (paths []string) {
 	a, hf := h.tx.Agent, h.tx.Handoff
 	switch {
@@ -29,7 +31,7 @@ func (h *hookStep) pointedTo(in string) (paths []string) {
 			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
 		}
 		if filepath.Dir(in) == h.d.Data.Handoffs(*a.Persona) && h.hasContent(in) {
-			paths = append(paths, in) // one of the persona's documents, and no link to something else
+			paths = append(paths, in) // a document of the persona; a link to another file has no content
 		}
 	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
 		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}

@@ -13,22 +13,19 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// claim is what a hook says of the process that it comes from, held against what the system says.
+// claim is what a hook says of the process that it comes from, checked against the system.
 type claim struct {
-	proc tmux.Process // the process that it names; zero when that is gone or unnamed
-	// speak says why the hook does not come from that process or a child of it; "": as far as can be
-	// told it does.
-	speak string
-	// bind says why the process does not become an agent's by this hook; "": it may.
-	bind string
+	proc       tmux.Process // the process that the hook names; zero: that is gone, or the hook names none
+	notFrom    string       // why the hook does not come from proc or a child of proc; "": nothing speaks against it
+	notBinding string       // why the hook does not make proc an agent's process; "": it may
 }
 
-// claimOf checks what a hook says of its process. from is who connected to a unix socket to send it; nil:
-// it came over TCP, or out of the spool.
+// claimOf checks what a hook says of its process. from is the process that sent the hook through a unix socket; nil: the hook
+// came over TCP or, with replayed, from the spool.
 func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Peer, replayed bool) (claim, error) {
 	var c claim
 	if from != nil && from.PID != 0 && !d.lives(from.Process) {
-		// What it sent can't be checked any more. If it was ended while it waited, it spools the hook.
+		// Nothing can be checked of a process that has ended. One that is ended while it waits for an answer spools its hook.
 		return c, Errorf(KindUnavailable, CodeSenderGone, "The hook's process has ended")
 	}
 	proc, err := d.Processes.Find(env.AgentPID)
@@ -36,33 +33,33 @@ func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Pee
 		c.proc = proc
 	}
 	if from != nil {
-		c.speak = d.Processes.Strange(from, c.proc)
+		c.notFrom = d.Processes.Strange(from, c.proc)
 	}
 	switch {
 	case c.proc.PID == 0:
-		c.bind = "its process is gone or unnamed"
-	case c.speak != "":
-		c.bind = c.speak
+		c.notBinding = "its process is gone or unnamed"
+	case c.notFrom != "":
+		c.notBinding = c.notFrom
 	case from == nil && !replayed:
-		c.bind = "it came over TCP, where nothing tells which process sent it"
+		c.notBinding = "it came over TCP, where nothing tells which process sent it"
 	case replayed && env.AgentStart == 0:
-		c.bind = "it comes out of the spool and does not tell when its process started"
-	case mayRegister(env), env.Event == hooks.SessionStart: // the others bind nothing
-		c.bind = d.protected(ctx, c.proc)
+		c.notBinding = "it comes out of the spool and does not tell when its process started"
+	case mayRegister(env), env.Event == hooks.SessionStart: // other hooks make no process an agent's
+		c.notBinding = d.protected(ctx, c.proc)
 	}
 	return c, nil
 }
 
-// foreign says why a hook is not this agent's, or "". The environment of an agent is inherited by whatever
-// it starts, a "claude -p" among them; only the launch's own process speaks for it. Who has the launch's
-// secret may be believed about that, unless it gives the agent a process. Of an agent that a person started
-// there is nothing but the process, so that the sender must be it or run in it.
+// foreign says why a hook does not come from this agent; "": it does. All that an agent starts inherits its environment and
+// with it the launch secret, a "claude -p" for one; only the launch's own process speaks for the agent. A sender with the
+// secret is believed about its process, unless the hook gives the agent its process. A person's agent has no secret, so
+// that the sender must be the agent's process or run inside it.
 func (h *hookStep) foreign() string {
 	a := h.tx.Agent
 	switch {
 	case a.PID != 0 && h.in.PID == a.PID:
 		if !a.Managed {
-			return h.speak
+			return h.notFrom
 		}
 		return ""
 	case a.PID == 0 && h.proc.PID == 0:
@@ -70,12 +67,13 @@ func (h *hookStep) foreign() string {
 	case h.in.PID == 0:
 		return "it does not say which process it comes from"
 	case a.PID == 0, a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.d.Processes.Within(h.proc, a.PID):
-		return h.bind // a command may start the runtime as its child
+		return h.notBinding // the launched command may start the runtime as its child
 	}
 	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)
 }
 
-// protected says why a process is nobody's agent, or "": its end would be that of others.
+// protected says why a process must not become an agent's; "": it may. Ending it would end the daemon or its servers, or it
+// is not this user's.
 func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {
 	if why := d.Processes.Foreign(proc); why != "" {
 		return why
@@ -98,15 +96,15 @@ func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {
 }
 
 const (
-	// paneLooks bounds the hooks that look for their pane at once, paneTimeout each look: a person's
-	// server may be stopped, and the hook's agent waits.
+	// paneLooks bounds the hooks that look for their pane at once, and paneTimeout each look: a signal may have stopped a
+	// person's tmux server, and the agent waits for its hook.
 	paneLooks   = 4
 	paneTimeout = time.Second
 )
 
-// paneOf finds the pane that a hook names, for agents that register by themselves; nil: it has none. why
-// says what was wrong with the one it names. What the environment says may be stale or made up: the process
-// must run in the tmux server that is meant, and in that pane of it, and only then that server is spoken to.
+// paneOf finds the pane that a hook of a session names which may register; nil: none. why says what is wrong with the pane
+// that the hook names. The hook's environment may be stale or made up. So the process must run inside the named tmux
+// server before the daemon speaks to that server, and inside the named pane.
 func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Process) (pane *tmux.PaneInfo, why string) {
 	socket, server, ok := tmux.FromEnv(env.Tmux)
 	if !ok || env.Pane == "" || !d.Processes.Within(proc, server) {
@@ -134,11 +132,11 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 	return &info, ""
 }
 
-// disbelieved tells the operator of a hook that would have made an agent of a process and was not believed.
-// It is told once for each event: who can send one can send many.
+// disbelieved tells the operator of a hook that would have registered an agent and was not believed. It does so once for
+// each event: a sender of one such hook can send many.
 func (d *Daemon) disbelieved(hook, why string) {
-	if d.first("disbelieved " + hook) {
-		d.warn(event.HookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
+	if d.firstTime("disbelieved " + hook) {
+		d.alert(event.HookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
 			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
 }

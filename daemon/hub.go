@@ -10,48 +10,47 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// hub passes new events on to subscribers. One goroutine reads them from the log, in order, so
-// every subscriber sees what a reader of the table would see. Publishing never blocks: a
-// subscriber that falls behind is dropped (its channel is closed) and comes back with the last id
-// it saw.
+// hub is the feed: it passes new events on to subscribers. One goroutine reads the events from the log, in order, so that
+// every subscriber sees what a reader of the table would see. Publishing never blocks: when a subscriber falls behind, the
+// hub closes its channel, and the subscriber comes back with the last id that it saw.
 type hub struct {
 	store EventReader
 	log   *slog.Logger
-	poked chan struct{}
-	last  int64
+	poked chan struct{} // has one when the log may have grown
+	last  int64         // id of the newest event that was passed on
 
 	mu     sync.Mutex
 	subs   map[chan *Published]struct{}
 	closed bool
 }
 
-// Published is an event as it is passed on, encoded once for all who are sent it. It is shared:
-// nobody changes it.
+// Published is an event of the feed, encoded once for all subscribers. They share it, and must not change it.
 type Published struct {
 	event.Event
-	JSON []byte // as clients get it
+	JSON []byte // the event as clients get it
 }
 
 const (
-	// subscriberBuffer is how far, in events, a subscriber may fall behind.
-	subscriberBuffer = 512
-	hubPage          = 250 // events that are passed on at once
+	subscriberBuffer = 512 // events that a subscriber may fall behind
+	hubPage          = 250 // events that are passed on at once, at most
 )
 
-// After events were passed on, those that come next are gathered for a while, the longer the more
-// subscribers there are: whoever is woken once for four events rather than four times leaves time to
-// others. For a dozen subscribers that is nothing; an event after a pause is passed on at once.
+// After it has passed events on, the hub waits before it passes on more, so that a subscriber is woken once for several
+// events and leaves time to the others. The wait grows with the number of subscribers; for a dozen it is half a millisecond.
+// An event after a pause is passed on at once.
 const (
-	gatherEach = 40 * time.Microsecond // for each subscriber
-	gatherMost = 40 * time.Millisecond
+	gatherEach = 40 * time.Microsecond // of the wait, for each subscriber
+	gatherMost = 40 * time.Millisecond // the longest wait
 )
 
 func newHub(store EventReader, log *slog.Logger) *hub {
 	return &hub{store: store, log: log, poked: make(chan struct{}, 1), subs: map[chan *Published]struct{}{}}
 }
 
+// start has run begin after an event. It is called before run.
 func (h *hub) start(last int64) { h.last = last }
 
+// poke says that the log may have grown. It never blocks.
 func (h *hub) poke() {
 	select {
 	case h.poked <- struct{}{}:
@@ -59,8 +58,7 @@ func (h *hub) poke() {
 	}
 }
 
-// run passes events on until ctx ends. A poll each second makes up for a notification that was
-// lost.
+// run passes events on until ctx ends. It also looks at the log each second, since a NOTIFY of another host may be lost.
 func (h *hub) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -80,13 +78,13 @@ func (h *hub) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		// One look is enough for both. Without this the select above would decide whether there is another one.
+		// One look at the log answers a poke and a tick. Of both at once the select has taken either.
 		drain(h.poked)
 		drain(tick.C)
 	}
 }
 
-// drain takes what is ready in a channel.
+// drain takes a value out of a channel if one is ready.
 func drain[T any](c <-chan T) {
 	select {
 	case <-c:
@@ -94,7 +92,7 @@ func drain[T any](c <-chan T) {
 	}
 }
 
-// gather lets events come together before more are passed on.
+// gather waits until the next events may be passed on.
 func (h *hub) gather(ctx context.Context) {
 	wait := time.NewTimer(h.gathering())
 	defer wait.Stop()
@@ -104,14 +102,14 @@ func (h *hub) gather(ctx context.Context) {
 	}
 }
 
-// gathering is how long that takes with the subscribers that there are.
+// gathering returns how long gather waits for the present number of subscribers.
 func (h *hub) gathering() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return min(time.Duration(len(h.subs))*gatherEach, gatherMost)
 }
 
-// pump passes on what the log has, at most a page, and returns how many events that were.
+// pump passes on the events that the log has after the last one, at most hubPage, and returns how many it passed on.
 func (h *hub) pump(ctx context.Context) int {
 	events, err := h.store.Events(ctx, EventFilter{After: h.last, Limit: hubPage})
 	if err != nil && ctx.Err() == nil {
@@ -125,7 +123,8 @@ func (h *hub) pump(ctx context.Context) int {
 	return len(events)
 }
 
-// publish gives each subscriber all of the events before it turns to the next, who is woken once.
+// publish sends the events to the subscribers, all of them to one before it turns to the next, so that each is woken once. It
+// drops a subscriber that has no room for them.
 func (h *hub) publish(events []event.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +153,7 @@ func (h *hub) encode(events []event.Event) []*Published {
 	return published
 }
 
-// offer reports whether there was room for all of the events.
+// offer sends events to a subscriber until there is no room, and reports whether there was room for all.
 func offer(ch chan<- *Published, events []*Published) bool {
 	for _, e := range events {
 		select {
@@ -166,8 +165,8 @@ func offer(ch chan<- *Published, events []*Published) bool {
 	return true
 }
 
-// subscribe returns a channel of new events; stop ends the subscription. The channel is closed
-// when the subscriber fell behind or the daemon ends.
+// subscribe returns a channel of new events; stop ends the subscription. The hub closes the channel when the subscriber falls
+// behind, and when the daemon ends.
 func (h *hub) subscribe() (events <-chan *Published, stop func()) {
 	ch := make(chan *Published, subscriberBuffer)
 	h.mu.Lock()
@@ -187,6 +186,7 @@ func (h *hub) subscribe() (events <-chan *Published, stop func()) {
 	}
 }
 
+// close ends all subscriptions, and those that are asked for afterwards.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,24 +11,23 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// tellInterrupted is how long an interruption may last before the operator is told: a database that
-// restarts is back sooner.
+// tellInterrupted is how long an interruption lasts before the operator is told. A database that restarts is back sooner.
 const tellInterrupted = 5 * time.Second
 
-// readyLimit bounds what Ready asks of the database.
+// readyLimit is how long Ready waits for the database and tmux.
 const readyLimit = 3 * time.Second
 
-// pause is a time in which nothing is done, because the host's lock is not held or the database takes no
-// writes.
+// pause is a time in which no work is done, because the daemon does not hold the host's lock or the database takes no writes.
 type pause struct {
-	on    bool // until Run
-	since time.Time
-	why   *Error // the newest
-	told  bool   // the operator, of its beginning
+	on    bool      // it lasts; Run ends it
+	since time.Time // its beginning; zero: there was none since the last Recovered
+	why   *Error    // its newest cause
+	told  bool      // the operator was told of its beginning
 }
 
-// Interrupt notes why nothing is done for now, which Ready answers until Run. After a few seconds it tells
-// the operator, past the database. Call it again as long as it lasts.
+// Interrupt begins a pause, or notes that it lasts, with its cause. Until Run is called, Ready answers with that cause. When
+// the pause has lasted for tellInterrupted, Interrupt tells the operator, without the database. Call it again and again
+// while the pause lasts.
 func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 	var why *Error
 	if !errors.As(cause, &why) || why.Kind != KindUnavailable {
@@ -55,7 +54,7 @@ func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 	}
 }
 
-// Interrupted is why nothing is done for now; nil: work goes on.
+// Interrupted returns the cause of the pause; nil: there is no pause.
 func (d *Daemon) Interrupted() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,8 +64,8 @@ func (d *Daemon) Interrupted() error {
 	return d.paused.why
 }
 
-// Recovered takes up what piled up during an interruption, and tells the operator that it is over. Without
-// one it does nothing.
+// Recovered tells the operator that a pause is over, and applies the hooks that were spooled meanwhile. If there was no pause
+// it does nothing.
 func (d *Daemon) Recovered(ctx context.Context) error {
 	d.mu.Lock()
 	in := d.paused
@@ -96,14 +95,14 @@ func (d *Daemon) Recovered(ctx context.Context) error {
 	return d.replaySpool(ctx)
 }
 
-// HostWaiting says that the host's lock is held by a session of which it can't be known whether its daemon
-// lives.
+// HostWaiting returns the error for a host whose lock is held by a database session that may be of a dead daemon. held
+// describes the session.
 func HostWaiting(held string) error {
 	return Errorf(KindUnavailable, CodeHostWaiting,
 		"The daemon waits for %s, which holds this host and says nothing: it goes on when the database ends that session, within seconds if it was this version's", held)
 }
 
-// RanElsewhere tells the operator that another daemon has run this host before this one.
+// RanElsewhere tells the operator that a daemon on another machine, or with another data directory, ran this host last.
 func (d *Daemon) RanElsewhere(ctx context.Context, machine, root string) error {
 	e := d.event(event.HostMoved, nil, nil, map[string]any{"machine": machine, "data_root": root, "message": fmt.Sprintf(
 		"Another daemon (machine %s, data directory %s) has run host %s before this one, and has taken agents for ended that it did not find: "+
@@ -112,8 +111,8 @@ func (d *Daemon) RanElsewhere(ctx context.Context, machine, root string) error {
 	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 
-// Ready says why nothing can be done: work is interrupted, the database takes no writes, or tmux does not
-// answer.
+// Ready returns why no work can be done: there is a pause, the database takes no writes, or tmux does not answer. nil: work
+// can be done.
 func (d *Daemon) Ready(ctx context.Context) error {
 	if err := d.Interrupted(); err != nil {
 		return err

@@ -269,5 +269,5 @@ func (d *Daemon) TemplateProblem(t personas.Template) {
 	if len(t.Steps) > 0 {
 		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
 	}
-	d.warn(event.TemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
+	d.alert(event.TemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
 }

@@ -71,7 +71,7 @@ func (d *Daemon) spoolError(err error) error {
 	case told:
 		return nil
 	}
-	err = d.storeWarning(event.SpoolUnreadable, fmt.Sprintf("The spool %s can't be read (%s): hooks that came while the daemon was away are not applied, and agents' states may be wrong; see `ls -ld '%[1]s'`, and once it can be read everything goes on by itself.",
+	err = d.storeAlert(event.SpoolUnreadable, fmt.Sprintf("The spool %s can't be read (%s): hooks that came while the daemon was away are not applied, and agents' states may be wrong; see `ls -ld '%[1]s'`, and once it can be read everything goes on by itself.",
 		d.Data.Spool(), words.TrimDot(err.Error())))
 	if err != nil {
 		d.mu.Lock()
@@ -103,7 +103,7 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 	if err := data.WriteFile(path, b, 0o600); err != nil {
 		return err
 	}
-	if err := d.storeWarning(event.HookSetAside, asideMessage(path, why)); err != nil {
+	if err := d.storeAlert(event.HookSetAside, asideMessage(path, why)); err != nil {
 		// A database that stores nothing is no fault of the hook's: it stays in the spool.
 		return errors.Join(err, os.Remove(path))
 	}
@@ -112,7 +112,7 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 
 // badSpoolFile tells the operator of a file in the spool that is no hook, or can't be read.
 func (d *Daemon) badSpoolFile(path string, why error) error {
-	return d.storeWarning(event.HookSetAside, fmt.Sprintf(
+	return d.storeAlert(event.HookSetAside, fmt.Sprintf(
 		"A spooled hook could not be taken, and holds up nothing (%s): look at the file and delete it, or mend it and move it back into the spool: `ls -l '%s'`.",
 		words.TrimDot(why.Error()), path))
 }

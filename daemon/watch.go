@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -356,9 +355,4 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 		}
 		d.Wake(id)
 	})
-}
-
-// event makes an event of this host.
-func (d *Daemon) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
-	return &event.Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: event.Payload(payload)}
 }
