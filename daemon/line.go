@@ -6,18 +6,19 @@ import (
 	"slices"
 )
 
-// maxLine is how many handoffs of a line are listed; the older ones are left out.
+// maxLine is how many handoffs of a line are listed, the newest ones.
 const maxLine = 500
 
-// Generation is one agent of a line, with the handoff by which its work went on, or was to.
+// Generation is one agent of a line, with the handoff that passed its work on or was meant to.
 type Generation struct {
 	N       int
 	AgentID int64
-	Agent   *Agent   // nil: it was not read
-	Handoff *Handoff // nil: there is none
+	Agent   *Agent   // nil: its row was not read
+	Handoff *Handoff // nil: the agent has none
 }
 
-// ContextUse is how full the agent's context was when its work was recorded, or is known to have been last.
+// ContextUse returns how full the agent's context window was when its handoff was recorded; without that, the last
+// measurement; nil: there is none.
 func (g *Generation) ContextUse() *ContextUse {
 	switch {
 	case g.Handoff != nil && g.Handoff.ContextUse != nil:
@@ -28,15 +29,15 @@ func (g *Generation) ContextUse() *ContextUse {
 	return nil
 }
 
-// Generations makes a line of its agents and of the handoffs of its agents, the oldest generation first. Of an agent's
-// handoffs the one counts that was recorded, else the newest; but always the one with the id asked, where it is among them.
+// Generations puts a line together from its agents and their handoffs, the oldest generation first. Of several handoffs of
+// an agent it takes the one whose id is asked, else the newest recorded one, else the newest.
 func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 	by := map[int64]*Generation{}
 	for i := range agents {
 		a := &agents[i]
 		by[a.ID] = &Generation{N: a.Generation, AgentID: a.ID, Agent: a}
 	}
-	worth := func(h *Handoff) int {
+	worth := func(h *Handoff) int { // the handoff that is worth most is taken
 		switch {
 		case h == nil:
 			return 0
@@ -66,8 +67,8 @@ func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 	return line
 }
 
-// LineEnd returns the id of the agent that goes on after a line's handoffs, which come newest first, and has none of its
-// own yet; 0: there is none.
+// LineEnd returns the id of the last successor in a line's handoffs, which come newest first; 0: there is none, or it has a
+// handoff of its own among them.
 func LineEnd(handoffs []Handoff) int64 {
 	i := slices.IndexFunc(handoffs, func(h Handoff) bool { return h.SuccessorID != nil })
 	if i < 0 || slices.ContainsFunc(handoffs, func(h Handoff) bool { return h.AgentID == *handoffs[i].SuccessorID }) {
@@ -76,15 +77,15 @@ func LineEnd(handoffs []Handoff) int64 {
 	return *handoffs[i].SuccessorID
 }
 
-// Lines groups agents by their lines, as far as these are among them: the line first whose newest agent is the newest,
-// and in each the oldest generation first.
+// Lines groups agents and their handoffs by line. An agent whose predecessor is not among the agents begins a line. The line
+// with the newest agent comes first; in each line the oldest generation comes first.
 func Lines(agents []Agent, handoffs []Handoff) [][]Generation {
 	known := map[int64]*Agent{}
 	for i := range agents {
 		known[agents[i].ID] = &agents[i]
 	}
 	members, played := map[int64][]Agent{}, map[int64][]Handoff{}
-	first := func(a *Agent) int64 { // the oldest that is known of its line
+	first := func(a *Agent) int64 { // the oldest known agent of its line
 		for range agents { // no line is longer, so the walk ends in a circle as well
 			if a.PreviousAgentID == nil || known[*a.PreviousAgentID] == nil {
 				break
@@ -110,8 +111,7 @@ func Lines(agents []Agent, handoffs []Handoff) [][]Generation {
 	return out
 }
 
-// Line returns the handoffs of the line that a handoff's agent belongs to, the newest first: those
-// of all before it and of all after it.
+// Line returns the handoffs of the line that a handoff's agent belongs to, the newest first.
 func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 	h, err := d.Handoff(ctx, handoffID)
 	if err != nil {
@@ -120,15 +120,15 @@ func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 	return d.Store.LineHandoffs(ctx, h.AgentID, maxLine)
 }
 
-// Generations returns an agent with at most so many before and after it in its line, the oldest first. All their agents
-// are read.
+// Generations returns the part of an agent's line with at most most agents before it and most after it, the oldest first.
+// The rows of all of them are read.
 func (d *Daemon) Generations(ctx context.Context, a *Agent, most int) ([]Generation, error) {
 	handoffs, err := d.Store.LineHandoffs(ctx, a.ID, 5*most)
 	if err != nil {
 		return nil, err
 	}
 	known := map[int64]Agent{}
-	if a.Persona != nil { // most of a line at once
+	if a.Persona != nil { // most agents of a line play one persona: this reads them in one query
 		agents, err := d.Agents(ctx, AgentFilter{Persona: *a.Persona})
 		if err != nil {
 			return nil, err

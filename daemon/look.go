@@ -10,12 +10,12 @@ import (
 const (
 	// lookTimeout is how long a hook waits for the file system. The agent waits for its hook meanwhile.
 	lookTimeout = 2 * time.Second
-	// fileLooks bounds the looks that run at once. One that hangs keeps its place until the system lets go of it.
+	// fileLooks is how many looks run at once. One that hangs keeps its place until the file system answers.
 	fileLooks = 8
 )
 
-// lookAt returns what look finds at path, or false when the file system does not answer in time: a document that
-// nobody could see is taken up later, when it is there.
+// lookAt returns what look finds at path, or false if the file system does not answer in time. A document that was missed
+// so is found when a later wake looks.
 func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -40,22 +40,22 @@ func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool
 	}
 }
 
-// hasContent reports whether something is in the file at path, for a hook.
+// hasContent is fileHasContent for a hook; false also stands for a file system that does not answer in time.
 func (d *Daemon) hasContent(ctx context.Context, path string) bool {
 	return d.lookAt(ctx, path, func() bool { return fileHasContent(path) })
 }
 
-// fileHasContent reports whether something non-empty is at path. It says nothing about whether
-// the document is acceptable; that is verifying's to decide.
+// fileHasContent reports whether a regular file that is not empty is at path. Whether a document is acceptable is decided in
+// the phase verifying.
 func fileHasContent(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && fi.Mode().IsRegular() && fi.Size() > 0
 }
 
-// deadPane is how tmux's own line begins, which it adds below what a program left.
+// deadPane begins the line that tmux adds below what an ended program has left in its pane.
 const deadPane = "Pane is dead"
 
-// lastLine returns the last line of a screen on which the program wrote something.
+// lastLine returns the last line of a screen that has text of the program; "": none has.
 func lastLine(screen string) string {
 	lines := strings.Split(screen, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

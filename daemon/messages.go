@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// SendMessage queues a text for an agent. It is typed when the agent is idle, in order; its
-// delivery tells the verdict.
+// SendMessage queues a text for an agent. The agent's lane types queued texts in order when the agent is idle; the delivery
+// gets the verdict.
 func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
 	for {
 		dl, err := d.sendMessage(ctx, id, text, command, nil)
@@ -24,7 +24,7 @@ func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command
 	}
 }
 
-// sendMessage is one attempt. from is the agent that sends it, nil for the operator.
+// sendMessage is one attempt of SendMessage. from is the agent that sends the text; nil: the operator does.
 func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command bool, from *Agent) (Delivery, error) {
 	a, err := d.Agent(ctx, id)
 	switch {
@@ -47,9 +47,11 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 		return Delivery{}, err
 	}
 	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*event.Event{d.event(event.DeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
-	c.write(&a) // of this and of what drops its messages one is second: nobody would give it this one, or tell of that
+	// Of this change and one that drops the agent's messages, the second gets ErrMoved. Without that this message could be
+	// queued after the drop, and would neither be typed nor reported.
+	c.write(&a)
 	if from != nil {
-		c.write(from) // of two that it sends at once the second counts the first
+		c.write(from) // of two messages that it sends at once, the second gets ErrMoved and counts the first
 		c.Events = append(c.Events, d.event(event.AgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
 	}
 	if err := d.commit(ctx, c); err != nil {
@@ -58,11 +60,10 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	return *dl, nil
 }
 
-// maxMessage is the longest text that may be sent, in bytes.
+// maxMessage is the length in bytes of the longest text that may be sent.
 const maxMessage = 64 << 10
 
-// newMessage checks a text and makes its delivery. Nothing is changed silently: what could not be
-// typed as it is, is refused.
+// newMessage checks a text and makes its delivery. A text that can't be typed as it is is refused, and not changed.
 func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*Delivery, error) {
 	if len(text) > maxMessage {
 		return nil, Errorf(KindTooLarge, CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
@@ -90,7 +91,7 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: d.now()}, nil
 }
 
-// checkTyped refuses what would do more in a pane than be read.
+// checkTyped refuses a text with control characters, which would do more in a pane than be read.
 func checkTyped(text string) error {
 	if !utf8.ValidString(text) {
 		return Errorf(KindInvalid, CodeBadText, "The text is not valid UTF-8")
@@ -101,7 +102,7 @@ func checkTyped(text string) error {
 	return nil
 }
 
-// Deliveries lists what was typed to an agent, the newest first.
+// Deliveries lists the deliveries to an agent, the newest first.
 func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error) {
 	if _, err := d.Agent(ctx, agentID); err != nil {
 		return nil, err
@@ -109,8 +110,8 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 	return d.Store.Deliveries(ctx, agentID, before, limit)
 }
 
-// tellDropped tells the operator of the messages that an agent is not given any more. A change that is
-// tried again tells it already.
+// tellDropped adds an alert to a change for each message that the change drops. It does nothing for a change that has these
+// alerts from an earlier try.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == event.DeliveryNotSubmitted }) {
 		return nil
@@ -137,8 +138,7 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// controlIn finds the first control character of s that is not among those allowed, and the byte that it
-// begins at; -1: there is none.
+// controlIn returns the first control character of s that is not in allowed, and the byte where it begins; -1: there is none.
 func controlIn(s, allowed string) (r rune, at int) {
 	for i, c := range s {
 		if unicode.IsControl(c) && !strings.ContainsRune(allowed, c) {

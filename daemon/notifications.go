@@ -10,36 +10,36 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// NotifySettings say what may be done to reach the operator.
+// NotifySettings say how the operator may be told.
 type NotifySettings struct {
 	Desktop bool // notifications may be shown on the desktop
 }
 
-// PreferenceChange is what is to be set; what is nil stays as it is.
+// PreferenceChange is a change of preferences. A nil field stays as it is.
 type PreferenceChange struct {
-	Errors    *bool // may only be true
+	Errors    *bool // only true is accepted
 	Waiting   *bool
 	Completed *bool
-	Desktop   *bool // may only be what it is
+	Desktop   *bool // only the value of the setting notify.desktop is accepted
 }
 
-// PreferenceStore keeps what the operators of hosts want to be told of.
+// PreferenceStore keeps, for each host, what its operator wants to be told.
 type PreferenceStore interface {
-	// NotificationPreferences returns a host's, and [DefaultPreferences] where none were set.
+	// NotificationPreferences returns a host's preferences, and the defaults of package tell if none were set.
 	NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error)
-	// ChangeNotificationPreferences has change alter a host's preferences, and stores them with the
-	// event that it returns (nil: none) in one transaction. Of two changes at once the second sees
-	// what the first has made. UpdatedAt is the store's to set.
+	// ChangeNotificationPreferences calls change with a host's preferences, and stores what change has made of them
+	// together with the event that it returns (nil: none), in one transaction. Of two changes at once the second sees the
+	// result of the first. The store sets UpdatedAt.
 	ChangeNotificationPreferences(ctx context.Context, host string, change func(*tell.Preferences) *event.Event) (tell.Preferences, error)
 }
 
-// NotificationPreferences returns those of this host.
+// NotificationPreferences returns the preferences of this host's operator.
 func (d *Daemon) NotificationPreferences(ctx context.Context) (tell.Preferences, error) {
 	p, err := d.Store.NotificationPreferences(ctx, d.Host)
 	return d.complete(p), err
 }
 
-// SetNotificationPreferences changes those of this host, and leaves an event if they are others then.
+// SetNotificationPreferences changes the preferences of this host's operator. If they differ then, it logs an event.
 func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceChange) (tell.Preferences, error) {
 	if in.Errors != nil && !*in.Errors {
 		return tell.Preferences{}, Errorf(KindInvalid, CodeErrorsAlways, "Errors are always told: field \"errors\" can only be true")
@@ -70,22 +70,22 @@ func set(to, from *bool) {
 	}
 }
 
-// complete adds what is not stored.
+// complete adds the preferences that are not stored: errors are always told, and the desktop is a setting.
 func (d *Daemon) complete(p tell.Preferences) tell.Preferences {
 	p.Errors, p.Desktop = true, d.Settings.Notify.Desktop
 	return p
 }
 
-// TestedNotification is how a notification was told that somebody asked for.
+// TestedNotification is how a test notification was shown.
 type TestedNotification struct {
 	Channel string  `json:"channel"` // "desktop" or "log"
-	Error   *string `json:"error"`   // why it was not the desktop, though it may be
+	Error   *string `json:"error"`   // why it was not shown on the desktop; null: it was, or the setting forbids it
 }
 
-// testLimit bounds a notification that somebody waits for.
+// testLimit is how long a test notification may take: a person waits for it.
 const testLimit = 2 * time.Second
 
-// TestNotification tells one notification now, whatever the preferences are.
+// TestNotification shows a notification now, whatever the preferences are.
 func (d *Daemon) TestNotification(ctx context.Context) TestedNotification {
 	ctx, cancel := context.WithTimeoutCause(ctx, testLimit, fmt.Errorf("notification took over %s", testLimit))
 	defer cancel()
@@ -107,10 +107,10 @@ func (d *Daemon) newTeller() *tell.Teller {
 	})
 }
 
-// rowsToTell is the store as the teller sees it.
+// rowsToTell is the teller's view of the store.
 type rowsToTell struct{ Store }
 
-// MarkAlerted marks events as told, if nobody else has.
+// MarkAlerted marks events as told. That another teller has marked them first is no error.
 func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	if err := r.Store.MarkAlerted(ctx, ids, told); !errors.Is(err, ErrMoved) {
 		return err
@@ -118,8 +118,8 @@ func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Ev
 	return nil
 }
 
-// Over reports whether the agent or the pipeline of a notice waits for a person no more. A pipeline is looked at itself: the
-// event's agent may be one of an earlier attempt.
+// Over reports whether the agent or the pipeline of a notice no longer waits for a person. For a pipeline its own row decides,
+// since the event's agent may be of an earlier attempt at the step.
 func (r rowsToTell) Over(ctx context.Context, e *event.Event) (bool, error) {
 	waits, err := true, error(nil)
 	switch {

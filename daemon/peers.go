@@ -13,13 +13,13 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// Peers is what an agent may know of itself and of those beside it.
+// Peers is what an agent may know of itself and of the other agents on its host.
 type Peers struct {
 	You      PeerSelf      `json:"you"`
-	Personas []PeerPersona `json:"personas"` // those that are not archived, by slug
+	Personas []PeerPersona `json:"personas"` // all that are not archived, sorted by slug
 }
 
-// PeerSelf is the agent that asks.
+// PeerSelf is what the asking agent learns of itself.
 type PeerSelf struct {
 	Peer
 	Persona         *string     `json:"persona"`
@@ -36,31 +36,30 @@ type PeerPersona struct {
 	Agents      []Peer `json:"agents"`
 }
 
-// Peer is all that an agent learns of another.
+// Peer is what an agent learns of another agent.
 type Peer struct {
 	ID      int64      `json:"id"`
 	Name    string     `json:"name"`
 	State   AgentState `json:"state"`
-	Trouble string     `json:"trouble"` // the code; "": it is in none
+	Trouble string     `json:"trouble"` // the code of its trouble; "": it is in none
 }
 
-// The limits of what agents send to each other. They also bound what two agents spend that answer each
-// other for ever, so they are counted by the sender's rows, which a restart forgets as little as the
-// messages.
+// The limits of what agents send to each other. They bound what two agents spend that answer each other for ever. They are
+// counted in the database, so that a restart of the daemon does not lift them.
 const (
 	maxPeerText   = 4000 // characters
-	maxPeerOpen   = 5    // messages of one sender that have no verdict
+	maxPeerOpen   = 5    // messages of one sender without a verdict
 	maxPeerRecent = 20   // messages of one sender in peerWindow
 	peerWindow    = 10 * time.Minute
 )
 
-// Peers returns what an agent may know of itself and of the others on its host.
+// Peers returns what an agent may know of itself and of the other agents on its host.
 func (d *Daemon) Peers(ctx context.Context, agentID int64) (Peers, error) {
 	a, err := d.Agent(ctx, agentID)
 	if err != nil {
 		return Peers{}, err
 	}
-	active, err := d.beside(ctx, &a, "")
+	active, err := d.activeBeside(ctx, &a, "")
 	if err != nil {
 		return Peers{}, err
 	}
@@ -87,8 +86,9 @@ func (d *Daemon) Peers(ctx context.Context, agentID int64) (Peers, error) {
 	return out, nil
 }
 
-// beside lists the active agents on an agent's host, itself among them, the newest first.
-func (d *Daemon) beside(ctx context.Context, a *Agent, slug string) ([]Agent, error) {
+// activeBeside lists the active agents on an agent's host, the agent itself among them, the newest first. slug narrows the
+// list to one persona; "": all.
+func (d *Daemon) activeBeside(ctx context.Context, a *Agent, slug string) ([]Agent, error) {
 	return d.allAgents(ctx, AgentFilter{Active: true, Host: a.Host, Persona: slug})
 }
 
@@ -100,9 +100,9 @@ func (a *Agent) peer() Peer {
 	return p
 }
 
-// SendToPeer queues a text of one agent for another, who is named by its id or by a persona, whose
-// newest active agent gets it. The receiver is told who wrote it. Nothing that a text says can make a
-// command of it, or part of it look as if somebody else had written it.
+// SendToPeer queues a text of one agent for another. to is the receiver's id, or a persona, whose newest active agent gets
+// the text. The first line of what is typed names the sender. The text can neither be taken for a command, nor can a part of
+// it look as if somebody else had written it.
 func (d *Daemon) SendToPeer(ctx context.Context, fromID int64, to, text string) (Delivery, error) {
 	for {
 		dl, err := d.sendToPeer(ctx, fromID, to, text)
@@ -112,8 +112,8 @@ func (d *Daemon) SendToPeer(ctx context.Context, fromID int64, to, text string) 
 	}
 }
 
-// sendToPeer is one attempt. The sender is read before its messages are counted, and written with the
-// new one: whoever was between makes it ErrMoved.
+// sendToPeer is one attempt of SendToPeer. It reads the sender's row before it counts the sender's messages, and writes the
+// row with the new one. If another message of the sender was committed in between, Commit returns ErrMoved.
 func (d *Daemon) sendToPeer(ctx context.Context, fromID int64, to, text string) (Delivery, error) {
 	from, err := d.Agent(ctx, fromID)
 	switch {
@@ -136,8 +136,8 @@ func (d *Daemon) sendToPeer(ctx context.Context, fromID int64, to, text string) 
 	return d.sendMessage(ctx, peer, typed, false, &from)
 }
 
-// peerText is what is typed for a text of from. The first line is ours; all others begin with a sign. There is
-// no line between them: Claude Code takes no more than three for typed.
+// peerText returns what is typed for a text of from. The daemon writes the first line; each line of the text begins with
+// "> ". No blank line stands between the two: Claude Code takes a text of more than three lines for pasted.
 func peerText(from *Agent, text string) (string, error) {
 	if n := utf8.RuneCountInString(text); n > maxPeerText {
 		return "", Errorf(KindTooLarge, CodeTextTooLong, "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, maxPeerText)
@@ -145,7 +145,7 @@ func peerText(from *Agent, text string) (string, error) {
 	if err := checkTyped(text); err != nil {
 		return "", err
 	}
-	if r, i := unseenIn(text); i >= 0 {
+	if r, i := invisibleIn(text); i >= 0 {
 		return "", Errorf(KindInvalid, CodeBadText, "The text has the invisible character U+%04X at byte %d: leave it out", r, i)
 	}
 	text = strings.TrimSpace(text)
@@ -159,10 +159,10 @@ func peerText(from *Agent, text string) (string, error) {
 	return fmt.Sprintf("Message from agent %s, not from the operator:\n> %s", who, strings.ReplaceAll(text, "\n", "\n> ")), nil
 }
 
-// unseenIn finds the first character that a runtime would drop or turn into the end of a line, or a
-// terminal would reorder the line by, and the byte that it begins at; -1: there is none. A joiner is
-// part of many emoji.
-func unseenIn(s string) (r rune, at int) {
+// invisibleIn returns the first character of s that a runtime drops or turns into the end of a line, or by which a terminal
+// reorders the line, and the byte where it begins; -1: there is none. The zero-width joiner is allowed: it is part of many
+// emoji.
+func invisibleIn(s string) (r rune, at int) {
 	const joiner = '\u200d'
 	for i, c := range s {
 		if c != joiner && unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp) {
@@ -172,8 +172,8 @@ func unseenIn(s string) (r rune, at int) {
 	return 0, -1
 }
 
-// addressee finds the agent that to names, an id or a persona. Those that are not on the sender's host,
-// and sessions that a person started without giving them a persona, are nobody's peers.
+// addressee returns the id of the agent that to names, by its id or by a persona. It refuses agents on other hosts, and
+// agents that a person started and gave no persona.
 func (d *Daemon) addressee(ctx context.Context, from *Agent, to string) (int64, error) {
 	id, err := strconv.ParseInt(to, 10, 64)
 	if err != nil {
@@ -195,13 +195,13 @@ func (d *Daemon) addressee(ctx context.Context, from *Agent, to string) (int64, 
 	return 0, Errorf(KindUnprocessable, CodeNoSuchPeer, "There is no active agent %d to write to: list the personas, which name their agents", id)
 }
 
-// newestOf finds the newest active agent that plays a persona.
+// newestOf returns the id of the newest active agent on the sender's host that plays a persona.
 func (d *Daemon) newestOf(ctx context.Context, from *Agent, slug string) (int64, error) {
 	if _, err := personas.ParseSlug(slug); err != nil {
 		return 0, &Error{Kind: KindUnprocessable, Code: CodeUnknownPersona, Cause: err,
 			Message: fmt.Sprintf("%.80q is neither an agent's id nor a persona: list the personas, which name their agents", slug)}
 	}
-	playing, err := d.beside(ctx, from, slug)
+	playing, err := d.activeBeside(ctx, from, slug)
 	switch {
 	case err != nil:
 		return 0, err
@@ -211,7 +211,7 @@ func (d *Daemon) newestOf(ctx context.Context, from *Agent, slug string) (int64,
 	return playing[0].ID, nil
 }
 
-// maySend refuses the message of an agent that has sent as many as it may.
+// maySend refuses a message of an agent that has reached maxPeerRecent or maxPeerOpen.
 func (d *Daemon) maySend(ctx context.Context, agentID int64) error {
 	sent, err := d.Store.Sent(ctx, agentID, d.now().Add(-peerWindow))
 	switch {

@@ -10,42 +10,42 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// ProcessTable tells of processes, and ends them. Only Wait may take long: the others are asked inside
+// ProcessTable finds processes, and ends them. Only Wait may take long: the daemon calls the other methods inside
 // transactions.
 type ProcessTable interface {
-	// Find returns the process that has this id now. tmux.ErrNoProcess: there is none. Any other error:
-	// it is not known.
+	// Find returns the process that has this id now. tmux.ErrNoProcess: no process has it. Any other error: the system
+	// can't be asked.
 	Find(pid int) (tmux.Process, error)
-	// Standing tells how a process stands to its terminal.
+	// Standing says whether a process is stopped, and whether it reads its terminal.
 	Standing(p tmux.Process) Standing
-	// Within says whether a process lives and is pid, or was started by it, directly or not.
+	// Within reports whether a process lives and is pid or a descendant of pid.
 	Within(p tmux.Process, pid int) bool
 	// Wait returns nil when a process has ended, or the cause of the context's end.
 	Wait(ctx context.Context, p tmux.Process) error
-	// Signal sends a signal to this process, never to one that has its id later; tmux.ErrNoProcess.
+	// Signal sends a signal to a process. tmux.ErrNoProcess: it has ended. A later process with its id gets nothing.
 	Signal(p tmux.Process, sig syscall.Signal) error
 }
 
 // Standing is how a process stands to its terminal.
 type Standing struct {
-	Stopped bool // by a signal, as Ctrl-Z sends one
+	Stopped bool // a signal has stopped it, as Ctrl-Z does
 	InFront bool // it gets what is typed into its terminal
 }
 
-// Senders tell who processes are that say something of themselves.
+// Senders checks what processes say of themselves.
 type Senders interface {
-	// Boot names this boot of the system, from which the start times of processes count.
+	// Boot names this boot of the system. The start times of processes count from it.
 	Boot() string
-	// Strange says why a sender is neither a process nor a child of it, or "". Of a process that has ended
-	// no more is known than that the sender is one of ours.
+	// Strange says why the sender from is neither p nor a child of p; "": it is one. If p is zero, Strange checks the
+	// sender's user and namespaces alone.
 	Strange(from *tmux.Peer, p tmux.Process) string
-	// Foreign says why a process cannot be an agent of this user, as far as the system tells, or "".
+	// Foreign says why a process cannot be an agent of this user, as far as the system tells; "": it can.
 	Foreign(p tmux.Process) string
 	// ServerAt returns the process that listens on a socket.
 	ServerAt(ctx context.Context, socket string) (tmux.Process, error)
 }
 
-// Processes are those of the machine. Implementations are safe for concurrent use.
+// Processes are the processes of the machine. Implementations are safe for concurrent use.
 type Processes interface {
 	ProcessTable
 	Senders
@@ -77,7 +77,7 @@ func (system) Strange(from *tmux.Peer, p tmux.Process) string {
 	return ""
 }
 
-// noAgent says why a process is nobody's agent.
+// noAgent says why a process can't be an agent.
 const noAgent = "process %d is no agent: %s"
 
 func (system) Foreign(p tmux.Process) string {
@@ -101,8 +101,7 @@ func (system) ServerAt(ctx context.Context, socket string) (tmux.Process, error)
 	return peer.Process, err
 }
 
-// lives says whether a process has not ended. Only what is known to have ended does not live: when the
-// system can't be asked, a process passes for alive.
+// lives reports whether a process has not ended. If the system can't be asked, the process counts as alive.
 func (d *Daemon) lives(p tmux.Process) bool {
 	now, err := d.Processes.Find(p.PID)
 	if err != nil {
@@ -111,14 +110,14 @@ func (d *Daemon) lives(p tmux.Process) bool {
 	return now == p
 }
 
-// waitsForFg is what an agent asks of a person that was stopped by a signal.
+// waitsForFg is what an agent that a signal has stopped asks of a person.
 const waitsForFg = "`fg` in its pane: it was stopped there, as by Ctrl-Z"
 
-// noteBehind is why nothing is typed to an agent whose pane a shell reads.
+// noteBehind says why nothing is typed to an agent while a shell reads its pane.
 const noteBehind = "the agent is not in the foreground of its terminal, which a shell reads now: run `fg` in its pane"
 
-// inFront reports whether what is typed into the agent's terminal reaches it. Of an agent whose process is
-// not known, the pane's own, that is taken for granted.
+// inFront reports whether an agent gets what is typed into its terminal. For an agent whose process is not known the answer
+// is yes.
 func (d *Daemon) inFront(a *Agent) bool {
 	return a.PID == 0 || d.Processes.Standing(a.Process()).InFront
 }
@@ -127,13 +126,13 @@ func (d *Daemon) inFront(a *Agent) bool {
 type OneShot struct {
 	Argv  []string
 	Dir   string
-	Env   []string // the whole environment
+	Env   []string // its whole environment
 	Stdin []byte
 }
 
-// OneShotResult is what a command that ended by itself left.
+// OneShotResult is the result of a command that ended by itself.
 type OneShotResult struct {
 	Stdout []byte
-	Stderr string // the end of it
+	Stderr string // the end of its standard error
 	Exit   int
 }

@@ -9,58 +9,57 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// LogSettings say how long the log is kept, and hooks with it. Zero is for ever.
+// LogSettings say how long events and hooks are kept. Zero: for ever.
 type LogSettings struct {
-	MaxAge  time.Duration
-	MaxRows int64 // events, the newest; hooks are kept by age alone
+	MaxAge  time.Duration // of events and hooks
+	MaxRows int64         // so many events, the newest, are kept; hooks are kept by age alone
 }
 
-// DefaultLog are the settings that hold where the operator says nothing.
+// DefaultLog is what holds if the operator sets nothing.
 var DefaultLog = LogSettings{MaxAge: 720 * time.Hour, MaxRows: 1_000_000}
 
-// HistorySettings say how long runs and agents are kept after their ends, with their handoffs. Zero is for ever.
-// Documents are files, and are kept whatever this says.
+// HistorySettings say how long agents, their handoffs and pipelines are kept after their ends. Zero: for ever. Documents are
+// files, and are never deleted.
 type HistorySettings struct {
 	MaxAge time.Duration
 }
 
-// LogFloor says how far the log has been pruned.
+// LogFloor says how far the event log has been pruned.
 type LogFloor struct {
-	PrunedTo int64 // id of the newest event that was deleted; of those before, some may be kept
-	Oldest   int64 // id of the first event after it
+	PrunedTo int64 // id of the newest event that was deleted; some before it may be kept
+	Oldest   int64 // id of the first event after PrunedTo
 }
 
-// PruneLimits say what is not kept.
+// PruneLimits say which events and hooks are deleted.
 type PruneLimits struct {
-	Before time.Time // what is older; zero: nothing is too old
-	Rows   int64     // events beyond so many, the newest; 0: never too many
+	Before time.Time // those older than this; zero: age deletes none
+	Rows   int64     // events, the oldest, as far as there are more than Rows; 0: number deletes none
 	Max    int       // how many are deleted at once; 0: 5000
 }
 
-// NeverPruned is how long events stay whatever the limits say: what agents may send is counted from them.
+// NeverPruned is how long events are kept whatever the limits say: what agents may send is counted in them.
 const NeverPruned = peerWindow
 
-// Pruned is what was deleted.
+// Pruned is how much of the event log, or of the hooks, was deleted.
 type Pruned struct {
 	Rows   int64
-	Newest *time.Time // when the newest of it happened; nil: nothing was
+	Newest *time.Time // when the newest deleted row was made; nil: none was deleted
 }
 
-// PrunedHistory is what was deleted of what had ended.
+// PrunedHistory is how many rows of ended pipelines, agents and handoffs were deleted.
 type PrunedHistory struct {
 	Pipelines, Agents, Handoffs int64
 }
 
 const (
-	pruneFirst = time.Minute // after the start, when there is more to do
+	pruneFirst = time.Minute // from the start to the first deletion: a start has more urgent work
 	pruneEvery = 10 * time.Minute
-	// historyBatch is smaller than that of events: much belongs to an agent.
+	// historyBatch is smaller than a batch of events: many other rows are deleted with an agent.
 	historyBatch = 200
-	prunePause   = 50 * time.Millisecond // between two batches, for those who write
+	prunePause   = 50 * time.Millisecond // between two batches, so that other writers are not held up
 )
 
-// runRetention deletes what the settings do not keep from time to time until ctx ends. Several hosts may do so at
-// once.
+// runRetention calls Prune from time to time until ctx ends. Several hosts may do so at once.
 func (d *Daemon) runRetention(ctx context.Context) {
 	wait := time.NewTimer(pruneFirst)
 	defer wait.Stop()
@@ -75,22 +74,23 @@ func (d *Daemon) runRetention(ctx context.Context) {
 	}
 }
 
-// PruneReport is what was deleted, or would be.
+// PruneReport is how many rows Prune has deleted or would delete.
 type PruneReport struct {
 	Events    int64 `json:"events"`
-	Hooks     int64 `json:"hooks"` // those of agents that are deleted left out
+	Hooks     int64 `json:"hooks"` // without those that are deleted with their agents
 	Agents    int64 `json:"agents"`
 	Handoffs  int64 `json:"handoffs"`
 	Pipelines int64 `json:"pipelines"`
 }
 
-// WouldPrune says what Prune would delete now.
+// WouldPrune returns how much Prune would delete now.
 func (d *Daemon) WouldPrune(ctx context.Context) (PruneReport, error) {
 	limits, history := d.pruneLimits()
 	return d.Store.WouldPrune(ctx, limits, history)
 }
 
-// pruneLimits are what the settings do not keep; a zero time: all history is kept.
+// pruneLimits returns the limits of the settings: for the log, and the time before which history is deleted. A zero time
+// deletes none.
 func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
 	limits.Rows = d.Settings.Log.MaxRows
 	now := d.now()
@@ -103,8 +103,8 @@ func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
 	return limits, history
 }
 
-// Prune deletes what the settings do not keep of the log, of hooks and of what has ended, in small transactions, and
-// logs an event if there was something. With an error, it returns what was deleted before it.
+// Prune deletes the history, events and hooks that the settings do not keep, in small transactions. If it deleted any it
+// logs an event. If it fails it also returns how much was deleted before.
 func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	limits, history := d.pruneLimits()
 	gone, err := d.pruneHistory(ctx, history)
@@ -122,7 +122,7 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 		return out, err
 	}
 	d.Log.Info("log pruned", "events", events.Rows, "hooks", hooks.Rows)
-	// What is deleted stays so if the daemon ends in the middle of it.
+	// The deletion is committed even if the daemon is ending, so that its event must be, too.
 	told, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	until := events.Newest
@@ -136,7 +136,7 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	return out, err
 }
 
-// pruneHistory deletes the runs and agents that ended before a time, unless that is zero.
+// pruneHistory deletes the pipelines and agents that ended before a time. A zero time deletes none.
 func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all PrunedHistory, err error) {
 	if before.IsZero() {
 		return all, nil
@@ -158,7 +158,7 @@ func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all Pruned
 	return all, errors.Join(err, d.tellHistory(ctx, all, before))
 }
 
-// tellHistory logs what was deleted, which stays so if the daemon ends in the middle of it.
+// tellHistory logs the event of deleted history, also while the daemon is ending: the deletion is committed.
 func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time.Time) error {
 	if all == (PrunedHistory{}) {
 		return nil
@@ -170,7 +170,7 @@ func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time
 	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 
-// pruneAll deletes batch after batch until there is nothing more to delete.
+// pruneAll deletes batch after batch until the limits keep all that is left.
 func pruneAll(ctx context.Context, limits PruneLimits, prune func(context.Context, PruneLimits) (Pruned, error)) (all Pruned, err error) {
 	pause := time.NewTicker(prunePause)
 	defer pause.Stop()
@@ -190,5 +190,5 @@ func pruneAll(ctx context.Context, limits PruneLimits, prune func(context.Contex
 	return all, nil
 }
 
-// LogFloor says how far the log has been pruned.
+// LogFloor returns how far the event log has been pruned.
 func (d *Daemon) LogFloor(ctx context.Context) (LogFloor, error) { return d.Store.LogFloor(ctx) }

@@ -9,11 +9,10 @@ import (
 	"github.com/understudyd/understudy/daemon/presence"
 )
 
-// sweepEvery is how often the rows themselves are asked what is due. Wakes are only a hint; this
-// is the truth.
+// sweepEvery is how often the sweep reads from the rows what is due. A wake may be lost; the sweep makes up for it.
 const sweepEvery = presence.ProveEvery
 
-// takeUp wakes every agent and every run that has not ended, as the rows of an earlier daemon left them.
+// takeUp wakes the lanes of all active agents and all open pipelines, which an earlier daemon may have left in any state.
 func (d *Daemon) takeUp(ctx context.Context) {
 	agents, err := d.Store.ActiveAgents(ctx, d.Host)
 	if err != nil {
@@ -29,7 +28,7 @@ func (d *Daemon) takeUp(ctx context.Context) {
 	d.removeDeadPanes(ctx)
 }
 
-// wakePipelines wakes the runs that may have something to do.
+// wakePipelines wakes the lanes of the pipelines that may have something to do.
 func (d *Daemon) wakePipelines(ctx context.Context) error {
 	ids, err := d.Store.OpenPipelines(ctx, d.Host)
 	if err != nil {
@@ -41,8 +40,8 @@ func (d *Daemon) wakePipelines(ctx context.Context) error {
 	return nil
 }
 
-// removeDeadPanes removes what an earlier daemon had no time to: dead panes on our server whose
-// agents have ended.
+// removeDeadPanes removes the dead panes of ended agents from the daemon's own tmux server. An earlier daemon may have ended
+// before it could.
 func (d *Daemon) removeDeadPanes(ctx context.Context) {
 	term, err := d.ownTerminal()
 	if err != nil {
@@ -82,9 +81,8 @@ func (d *Daemon) runSweep(ctx context.Context) {
 	}
 }
 
-// sweep wakes the agents that have something to do, and those whose runtime's registry or process
-// tells something that no hook told. Idle agents cost two looks at their process and a file's read
-// each.
+// sweep wakes the lanes of pipelines and agents with something to do, and of agents whose process or registry shows what no
+// hook has told. An idle agent costs two looks at its process and the reading of one file.
 func (d *Daemon) sweep(ctx context.Context) error {
 	if empty, err := d.spool.Empty(); err != nil || !empty {
 		d.Wake(spoolLane)
@@ -96,7 +94,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open agents: %w", err)
 	}
-	remembered := d.memories.ids(func(agentMemory) bool { return true }) // before the roster is read: who is new is in that
+	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster, which then has all new agents
 	busy := map[int64]bool{}
 	for _, id := range append(ids, d.forkedAgents()...) {
 		busy[id] = true
@@ -120,14 +118,13 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	}
 	for _, id := range remembered {
 		if !active[id] && !busy[id] {
-			d.Wake(id) // something was remembered after its end: its lane forgets that
+			d.Wake(id) // it has ended, and is remembered still: its lane forgets it
 		}
 	}
 	return nil
 }
 
-// ticked waits for a tick and reports whether ctx goes on: of a tick and the end of ctx, which may be there both,
-// the end counts.
+// ticked waits for a tick or for the end of ctx, and reports whether ctx goes on. Of both at once the end of ctx counts.
 func ticked(ctx context.Context, tick <-chan time.Time) bool {
 	select {
 	case <-tick:

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// rosterPage is how many rows are read at once.
+// rosterPage is how many rows one query reads.
 const rosterPage = 500
 
-// roster is the host's agents that have not ended. It is asked each second and by each session that a person starts, so
-// it keeps their rows, and reads anew only those that have another revision by now.
+// roster reads the active agents of the host. The sweep asks it each second, and so does each session that a person starts.
+// So it keeps the rows, and reads only those again whose revision has changed.
 type roster struct {
 	store OpenWork
 	host  string
@@ -21,7 +21,7 @@ type roster struct {
 	rows map[int64]Agent
 }
 
-// agents returns all of them, in the order of their ids. SuccessorID, which is no part of the row, may be old.
+// agents returns all active agents of the host, in the order of their ids. SuccessorID may be old: it is no part of the row.
 func (r *roster) agents(ctx context.Context) ([]Agent, error) {
 	revs, err := r.store.ActiveAgents(ctx, r.host)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *roster) agents(ctx context.Context) ([]Agent, error) {
 	active := make(map[int64]bool, len(revs))
 	for _, rev := range revs {
 		active[rev.ID] = true
-		if a, ok := r.rows[rev.ID]; ok && a.Active() { // else it has ended meanwhile
+		if a, ok := r.rows[rev.ID]; ok && a.Active() { // others have ended meanwhile
 			agents = append(agents, a)
 		}
 	}
@@ -48,7 +48,7 @@ func (r *roster) agents(ctx context.Context) ([]Agent, error) {
 	return agents, nil
 }
 
-// changed returns the ids of those whose rows are not known as they are by now.
+// changed returns the ids of the agents whose rows are not kept, or are kept with an older revision.
 func (r *roster) changed(revs []AgentRev) (ids []int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *roster) changed(revs []AgentRev) (ids []int64) {
 	return ids
 }
 
-// keep takes rows in, but for those that another caller has read later.
+// keep keeps rows, except those that another caller has read with a later revision.
 func (r *roster) keep(rows []Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *roster) keep(rows []Agent) {
 	}
 }
 
-// allAgents returns all agents of a list, however many there are.
+// allAgents returns all agents that a filter lets through, page by page. It sets the filter's Limit and Before.
 func (d *Daemon) allAgents(ctx context.Context, f AgentFilter) (all []Agent, err error) {
 	for f.Limit = rosterPage; ; {
 		page, err := d.Store.Agents(ctx, f)

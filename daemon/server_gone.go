@@ -10,11 +10,11 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// endedLately is for how long after an agent's end what fails for want of it is told with it.
+// endedLately is how long after an agent's end a handoff or a pipeline that fails without the agent is told with that end.
 const endedLately = time.Minute
 
-// endCauseOf is what an agent's end came of, for the event of what fails for want of it; "": it has
-// not just ended, or by itself.
+// endCauseOf returns what ended an agent, as the cause of the event of a handoff or a pipeline that fails without it; "": the
+// agent has not ended lately, or no cause is known.
 func (d *Daemon) endCauseOf(a *Agent) string {
 	if a.Active() || d.timeSpent(*a.EndedAt) > endedLately {
 		return ""
@@ -22,8 +22,8 @@ func (d *Daemon) endCauseOf(a *Agent) string {
 	return a.EndCause
 }
 
-// serverGone reports whether the tmux server of an ended agent's pane is gone. The agents of a server that
-// is ending may end before its process does; it answers nobody meanwhile.
+// serverGone reports whether the tmux server of an ended agent's pane is gone. When a server ends, its agents may end before
+// its process does. It answers nobody meanwhile, so serverGone asks again for up to a second.
 func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 	const patience = time.Second
 	term, err := d.terminalOf(a)
@@ -49,7 +49,8 @@ func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 	}
 }
 
-// endedTogether reports whether another agent has ended by the same, or is about to.
+// endedTogether reports whether another agent has ended by the same cause, or is about to because its pane is on the same
+// server.
 func (d *Daemon) endedTogether(ctx context.Context, a *Agent) (bool, error) {
 	active, err := d.roster.agents(ctx)
 	if err != nil {
@@ -64,12 +65,13 @@ func (d *Daemon) endedTogether(ctx context.Context, a *Agent) (bool, error) {
 	return len(ended) > 0, err
 }
 
-// serverCause names a tmux server as a cause.
+// serverCause names a tmux server as the cause of events.
 func serverCause(ref tmux.Ref) string {
 	return fmt.Sprintf("%s%d %d %s", event.CauseServer, ref.ServerPID, ref.ServerStart, ref.Socket)
 }
 
-// tied says why an ended agent's session is not to be opened again by itself, "" if it may be.
+// tied says why a person is not advised to resume an ended agent: its handoff or its pipeline goes on with the work, or it
+// never had a session. "": they are.
 func (d *Daemon) tied(ctx context.Context, a *Agent) (string, error) {
 	h, ok, err := d.openHandoff(ctx, a.ID)
 	switch {

@@ -23,9 +23,9 @@ func (d *Daemon) replaySpool(ctx context.Context) error {
 	return d.spoolError(err)
 }
 
-// replayBefore applies what the sender of a live hook has spooled before: hooks of one agent are applied in order.
-// Those of other agents are not waited for. The agent waits meanwhile, so that a live hook that has waited for a
-// quarter of its time is refused, and follows the others into the spool.
+// replayBefore applies the hooks that a live hook's agent has spooled before, since an agent's hooks are applied in order. It
+// does not wait for hooks of other agents. The agent waits for its live hook meanwhile. When that has used a quarter of its
+// time it is refused, and its sender puts it into the spool behind the others.
 func (d *Daemon) replayBefore(ctx context.Context, live hooks.Envelope) error {
 	if empty, err := d.spool.Empty(); err != nil || empty {
 		return d.spoolError(err)
@@ -39,8 +39,8 @@ func (d *Daemon) replayBefore(ctx context.Context, live hooks.Envelope) error {
 	return d.spoolError(err)
 }
 
-// replay applies a spooled hook. One that can't be applied, for a reason that will not pass, is set aside: it
-// would hold up all that follow.
+// replay applies a spooled hook. A hook that fails for a reason that will not pass is set aside, for it would hold up all
+// hooks behind it.
 func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	var err error
 	for range 3 {
@@ -55,8 +55,8 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	return d.setAside(env, err)
 }
 
-// spoolError handles how a look into the spool has ended. A directory that can't be read holds nobody up; the
-// operator is told, once until it can be read.
+// spoolError handles the error of a look into the spool. If the directory can't be read it tells the operator, once until the
+// directory can be read again, and returns nil, so that live hooks are not held up.
 func (d *Daemon) spoolError(err error) error {
 	unreadable := errors.Is(err, hooks.ErrUnreadable)
 	d.mu.Lock()
@@ -82,14 +82,14 @@ func (d *Daemon) spoolError(err error) error {
 	return nil
 }
 
-// passing reports whether an error of a hook may be gone the next time.
+// passing reports whether a hook that failed with err may succeed the next time.
 func passing(ctx context.Context, err error) bool {
 	var e *Error
 	return ctx.Err() != nil || errors.Is(err, ErrMoved) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &e) && e.Kind == KindUnavailable
 }
 
-// setAside keeps a hook that can't be applied where a person finds it.
+// setAside moves a hook that can't be applied into the folder bad of the spool, and tells the operator.
 func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 	b, err := json.Marshal(env)
 	if err != nil {
@@ -104,13 +104,13 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 		return err
 	}
 	if err := d.storeAlert(event.HookSetAside, asideMessage(path, why)); err != nil {
-		// A database that stores nothing is no fault of the hook's: it stays in the spool.
+		// The database stores nothing, so the hook may not be at fault. It stays in the spool.
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }
 
-// badSpoolFile tells the operator of a file in the spool that is no hook, or can't be read.
+// badSpoolFile tells the operator of a file in the spool that is not a hook, or can't be read.
 func (d *Daemon) badSpoolFile(path string, why error) error {
 	return d.storeAlert(event.HookSetAside, fmt.Sprintf(
 		"A spooled hook could not be taken, and holds up nothing (%s): look at the file and delete it, or mend it and move it back into the spool: `ls -l '%s'`.",

@@ -9,20 +9,20 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Trouble is what an agent's runtime reports instead of the end of a turn: the API refuses its requests. It
-// begins with a turn that ends so, and lasts until a turn ends well.
+// Trouble is what an agent's runtime reports instead of the end of a turn, for example that the API refuses its requests. A
+// turn that ends with an error begins it, and the next turn that ends well ends it.
 type Trouble struct {
 	Code    string    `json:"code"`    // one of [TroubleCodes]
-	Message string    `json:"message"` // the runtime's own text, one line; may be empty
+	Message string    `json:"message"` // the runtime's own text in one line; "": it gave none
 	Since   time.Time `json:"since"`
 }
 
-const maxTrouble = 300 // runes of its message
+const maxTrouble = 300 // runes of a trouble's message
 
-// TroubleCodes are the codes of all kinds of trouble.
+// TroubleCodes returns the codes of all kinds of trouble.
 func TroubleCodes() []string { return runtimes.TroubleCodes() }
 
-// Words are the code and the runtime's text. Wherever trouble is told of, it is told of in these words.
+// Words returns the code and the runtime's text. All who tell of trouble use these words.
 func (t *Trouble) Words() string {
 	if t.Message == "" {
 		return t.Code
@@ -30,8 +30,7 @@ func (t *Trouble) Words() string {
 	return t.Code + ": " + t.Message
 }
 
-// InTrouble returns the trouble that an agent is in and does nothing about; nil: it is in none, has ended, or is in
-// a turn, which may end it.
+// InTrouble returns the trouble of an active agent; nil: it is in none, or a turn runs, which may end the trouble.
 func (a *Agent) InTrouble() *Trouble {
 	if !a.Active() || a.State == Working {
 		return nil
@@ -39,7 +38,7 @@ func (a *Agent) InTrouble() *Trouble {
 	return a.Trouble
 }
 
-// TroubleHint says what to do about an agent's trouble, without a full stop; "" if it is in none.
+// TroubleHint says what to do about an agent's trouble, without a full stop; "": it is in none.
 func (a *Agent) TroubleHint() string {
 	if a.Trouble == nil {
 		return ""
@@ -59,10 +58,10 @@ func (a *Agent) TroubleHint() string {
 	return fmt.Sprintf("have it try again in a while: `understudy agent send %d \"Go on\"`", a.ID)
 }
 
-// stopFailed applies a StopFailure: the runtime has ended a turn with an error of its own.
+// stopFailed applies a StopFailure: the runtime has ended a turn with an error.
 func (h *hookStep) stopFailed() {
 	if h.p.AgentID != "" {
-		return // a sub-agent's, or that of a compaction: the agent's own turn goes on and reports its own end
+		return // a sub-agent's turn, or a compaction's: the agent's own turn goes on, and reports its own end
 	}
 	a := h.tx.Agent
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
@@ -81,8 +80,8 @@ func (h *hookStep) stopFailed() {
 	}
 	if was == nil || was.Code != code {
 		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
-		// Another notification only for what asks for something else of a person. A handoff or a run fails by
-		// it, and says so itself.
+		// Notify again only if the trouble asks a person for something else. A handoff and a pipeline fail by the trouble, and
+		// tell that themselves.
 		if a.TroubleHint() != hint && !handing && a.PipelineID == nil {
 			e := h.out.Change.Events[len(h.out.Change.Events)-1]
 			e.Notice, e.Cause = event.NoticeWaiting, event.CauseTrouble+code
@@ -90,6 +89,7 @@ func (h *hookStep) stopFailed() {
 	}
 }
 
+// troubleWords returns the sentence of the event that tells of an agent's trouble.
 func (a *Agent) troubleWords() string {
 	text := ""
 	if a.Trouble.Message != "" {

@@ -14,48 +14,47 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// settle is how long the runtime's registry must say the same before it overrules the hooks. A
-// hook comes within 60 ms of what it reports (measured with Claude Code 2.1.329); the registry is
-// rewritten a little later.
+// settle is how long the runtime's registry must say the same before it overrules the hooks. A hook comes within 60 ms of
+// what it reports (measured with Claude Code 2.1.329); the runtime rewrites the registry a little later.
 const settle = time.Second
 
 const (
-	// grace is what every wait has left at least after a daemon has started.
+	// grace is the least that every deadline has left when a daemon starts.
 	grace = 30 * time.Second
-	// noteAfter is how long a composer may not be ready before that is worth a word.
+	// noteAfter is how long a wait lasts before a note says what is waited for.
 	noteAfter = 3 * time.Second
 )
 
-// sighting is what the runtime's registry said of an agent, and since when without a break.
+// sighting is what the runtime's registry last said of an agent.
 type sighting struct {
 	status runtimes.Status
-	since  time.Time
-	known  bool
+	since  time.Time // the registry has said the same in every look since then
+	known  bool      // the registry has an entry
 }
 
-// busy reports whether a turn runs, or a dialog is open in one.
+// busy reports whether the registry says that a turn runs, or that a dialog is open.
 func (s sighting) busy() bool {
 	return s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting
 }
 
-// settled reports whether no turn has run for [forkSettle], as far as that is known.
+// settled reports whether the registry has said for [forkSettle] that no turn runs, or says nothing.
 func (s sighting) settled() bool {
 	return !s.known || !s.busy() && time.Since(s.since) >= forkSettle
 }
 
-// sighted returns the last look at an agent's registry file.
+// sighted returns what the last look at an agent's registry entry saw.
 func (d *Daemon) sighted(agentID int64) sighting {
 	return d.memories.of(agentID).sighting
 }
 
-// quietFor reports whether the runtime's registry has said for so long that no turn is running.
+// quietFor reports whether the registry has said for long that the agent is idle.
 func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
 	s := d.sighted(agentID)
 	return s.status == "idle" && time.Since(s.since) >= long
 }
 
-// look reads the runtime's registry file of an agent. Hooks are silent about Esc, open dialogs
-// and retries; this file is not.
+// look reads the registry entry of an agent, and remembers what it says. Esc, open dialogs and retries show there, and no hook
+// tells of them.
 func (d *Daemon) look(a *Agent) sighting {
 	var s sighting
 	if dir := d.configDir(a); dir != "" && a.PID != 0 {
@@ -74,8 +73,8 @@ func (d *Daemon) look(a *Agent) sighting {
 	return s
 }
 
-// readEntry reads an entry of the registry. Each sweep reads that of each agent: a file that is opened as one that is
-// not to be waited for spares package os the attempt, which takes as many system calls as the rest.
+// readEntry reads a file of the registry. Each sweep reads one for each agent. O_NONBLOCK spares package os its attempt to
+// make the file non-blocking, which takes as many system calls as the rest.
 func readEntry(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -85,8 +84,8 @@ func readEntry(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// outdate has the time begin anew for which the registry of an agent must say the same: a hook has
-// just told something newer than what stands there.
+// outdate begins the time anew for which an agent's registry entry must say the same. A hook calls it: what the hook told is
+// newer than the entry.
 func (d *Daemon) outdate(agentID int64) {
 	d.memories.change(agentID, func(m *agentMemory) {
 		if m.sighting.known {
@@ -95,7 +94,7 @@ func (d *Daemon) outdate(agentID int64) {
 	})
 }
 
-// configDir is where the agent's runtime keeps its files.
+// configDir returns the directory in which the agent's runtime keeps its files; "": it is not known.
 func (d *Daemon) configDir(a *Agent) string {
 	if a.TranscriptPath != nil {
 		if dir := runtimes.ConfigDirOfTranscript(*a.TranscriptPath); dir != "" {
@@ -105,7 +104,7 @@ func (d *Daemon) configDir(a *Agent) string {
 	return runtimes.ConfigDir(d.getenv)
 }
 
-// getenv looks a variable up in the environment that agents inherit.
+// getenv returns a variable of the environment that agents inherit.
 func (d *Daemon) getenv(name string) string {
 	for i := len(d.Environ) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(d.Environ[i], name+"="); ok {
@@ -115,7 +114,8 @@ func (d *Daemon) getenv(name string) string {
 	return ""
 }
 
-// reconcile corrects an agent's state by the registry where the hooks have nothing to say.
+// reconcile corrects the state of a registered agent by its process and its registry entry, where hooks tell nothing. It
+// reports whether it changed the agent.
 func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	if a.RegisteredAt == nil {
 		return false
@@ -126,7 +126,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 		a.WaitsFor = waitsForFg
 		return changed
 	case a.WaitsFor == waitsForFg:
-		return a.be(Idle, d.now()) // if a turn runs, the registry says so
+		return a.be(Idle, d.now()) // if a turn runs, a later look at the registry makes it Working
 	}
 	s := d.look(a)
 	if !s.known {
@@ -136,7 +136,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	want := a.State
 	switch s.status {
 	case "waiting":
-		if steady { // it says so even while a hook of ours answers the question
+		if steady { // the registry also says waiting while the permission hook answers, which is soon over
 			want = Waiting
 		}
 	case "busy":
@@ -151,18 +151,18 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	return a.be(want, d.now())
 }
 
-// screen is what an agent's pane showed, as its runtime means it, and ran.
+// screen is what an agent's pane showed, as its runtime reads it, and which command the pane ran.
 type screen struct {
 	runtimes.Screen
 	command string
-	at      time.Time // begin of the look
+	at      time.Time // when the look began
 }
 
-// sight is what must not have changed when something is typed to what the screen showed.
+// sight returns what tmux must find unchanged when keys are pressed on this screen.
 func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row: s.Row} }
 
-// composer returns the agent's screen when its composer takes a text now. Nil: not now; why says
-// what it waits for, and again when to look next.
+// composer returns the agent's screen if its composer takes a text now. Nil: it does not; why says what for the agent waits,
+// and again after how long to look next.
 func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string, again time.Duration) {
 	const soon = 25 * time.Millisecond
 	if s := d.look(a); s.known {
@@ -191,8 +191,8 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 	return now, "", 0
 }
 
-// notReady tells how to wait for a composer that is not ready, by how long that has lasted: at
-// first not a word and often, later with a note and once a second.
+// notReady returns how to wait for a composer that is not ready: after how long to look again, and with which note. The
+// longer it has lasted the rarer the looks, up to one a second; for the first [noteAfter] there is no note.
 func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
@@ -207,12 +207,12 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.
 	return max(again, min(age/4, time.Second)), why
 }
 
-// isReady ends what notReady counts.
+// isReady says that the composer is ready: notReady counts anew.
 func (d *Daemon) isReady(agentID int64) {
 	d.memories.change(agentID, func(m *agentMemory) { m.unreadySince = time.Time{} })
 }
 
-// readScreen reads what the agent's pane shows as its runtime would mean it.
+// readScreen reads the agent's pane, as its runtime reads a screen.
 func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
 	at := time.Now()
 	term, err := d.terminalOf(a)
@@ -230,6 +230,7 @@ func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
 	return &screen{Screen: rt.ReadScreen(view.Screen), command: view.Command, at: at}, nil
 }
 
+// capture returns the text that an agent's pane shows; with ansi, with its colours.
 func (d *Daemon) capture(ctx context.Context, a *Agent, ansi bool) (string, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -246,7 +247,7 @@ func (d *Daemon) capture(ctx context.Context, a *Agent, ansi bool) (string, erro
 	return text, nil
 }
 
-// shows describes what an agent's pane shows, for the sentence of a failure; "" if nothing.
+// shows describes what an agent's pane shows, to end the sentence of a failure with; "": it shows nothing, or can't be read.
 func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	if !a.HasPane() {
 		return ""
@@ -269,12 +270,12 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	return ""
 }
 
-// paneShows stands between why an agent has ended, or does nothing, and what its pane shows.
+// paneShows stands in a sentence between why an agent has ended, or does nothing, and what its pane shows.
 const paneShows = "; its pane shows "
 
-// lastWords is what an agent that has ended wrote last. Its process may be gone before tmux has read
-// all of it; and for its own line tmux scrolls a dead pane up by one, which takes the only line of a
-// short message into the history (seen with 3.3a).
+// lastWords returns what an ended agent wrote last. It waits for tmux to mark the pane as dead, since the process may be gone
+// before tmux has read all of its output. It reads the history, too: to add its own line, tmux scrolls a dead pane up by
+// one, and a short message is no longer on the screen (seen with 3.3a).
 func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	const history = 200 // lines; more than a screen
 	term, err := d.terminalOf(a)
@@ -298,8 +299,8 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	return ""
 }
 
-// inTranscript reports whether the agent's transcript shows that it was given a text: by its nonce,
-// or, where it has none, as a whole prompt since it was typed.
+// inTranscript reports whether the agent's transcript has the text of a delivery: its nonce or, if it has none, the text as a
+// whole prompt since the daemon typed it.
 func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
 	jsonl := transcriptTail(a)
 	switch {
@@ -311,15 +312,15 @@ func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
 	return false
 }
 
-// transcriptEnd is how much of a transcript's end is read, in bytes.
+// transcriptEnd is how many bytes transcriptTail reads.
 const transcriptEnd = 1 << 20
 
-// transcriptTail reads the end of an agent's transcript; what matters is among the newest.
+// transcriptTail returns the end of an agent's transcript; nil: it has none, or it can't be read.
 func transcriptTail(a *Agent) []byte {
 	if a.TranscriptPath == nil {
 		return nil
 	}
-	f, err := os.OpenFile(*a.TranscriptPath, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would keep us waiting
+	f, err := os.OpenFile(*a.TranscriptPath, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
 		return nil
 	}
@@ -330,12 +331,11 @@ func transcriptTail(a *Agent) []byte {
 	}
 	size := min(fi.Size(), transcriptEnd)
 	b := make([]byte, size)
-	n, _ := f.ReadAt(b, fi.Size()-size) // what was read counts
+	n, _ := f.ReadAt(b, fi.Size()-size) // after an error, what was read before it counts
 	return b[:n]
 }
 
-// watch wakes an agent's lane when its process ends. One goroutine per live process; they end
-// with ctx.
+// watch wakes an agent's lane when its process ends. There is one goroutine for each process; it ends with ctx.
 func (d *Daemon) watch(ctx context.Context, a *Agent) {
 	p := a.Process()
 	if p.PID == 0 {
