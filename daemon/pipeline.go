@@ -5,46 +5,61 @@ import (
 	"time"
 )
 
-// PipelineStatus is where a run stands. docs/states.md is generated from the tables in this file.
+// PipelineStatus is where a pipeline stands. docs/states.md is generated from the tables in this file.
 type PipelineStatus string
 
-// The statuses of a run.
+// The statuses of a pipeline.
 const (
-	PipelinePending PipelineStatus = "pending"              // waits for its turn
-	PipelineRunning PipelineStatus = "running"              // a step is at work
-	PipelineWaiting PipelineStatus = "waiting_for_approval" // a person must approve the next step
-	PipelineDone    PipelineStatus = "done"
-	PipelineFailed  PipelineStatus = "failed"
+	// PipelinePending: it waits for room on its host. It ends when fewer than max_running pipelines are at work there and no
+	// older one waits, or by an abort.
+	PipelinePending PipelineStatus = "pending"
+	// PipelineRunning: its work tree is made, or its first step that is neither done nor skipped is worked on. A step that
+	// wants an approval ends it, a failure, an abort, or the end of the last step.
+	PipelineRunning PipelineStatus = "running"
+	// PipelineWaiting: a person must approve the next step. Approval, rejection or abort ends it.
+	PipelineWaiting PipelineStatus = "waiting_for_approval"
+	// PipelineDone: no step is left. It stays so.
+	PipelineDone PipelineStatus = "done"
+	// PipelineFailed: a step or the work tree failed, or a person has aborted or rejected it. A resume ends it.
+	PipelineFailed PipelineStatus = "failed"
 )
 
-// StepStatus is where a step of a run stands.
+// StepStatus is where a step of a pipeline stands.
 type StepStatus string
 
 // The statuses of a step.
 const (
+	// StepPending: it has not begun, or is to begin again. It ends when the step is reached and its agent's row is committed,
+	// or when no agent can be started.
 	StepPending StepStatus = "pending"
-	StepRunning StepStatus = "running" // its agent's row is committed
-	StepDone    StepStatus = "done"    // its output is recorded
-	StepFailed  StepStatus = "failed"
-	StepSkipped StepStatus = "skipped" // it failed, and a person had the run go on without it
+	// StepRunning: its agent's row is committed. The end of the agent's turn ends it, the agent's end, step_timeout, or an
+	// abort.
+	StepRunning StepStatus = "running"
+	// StepDone: its output is recorded. It stays so.
+	StepDone StepStatus = "done"
+	// StepFailed: its agent ended or took too long, or none could be started, or a person has rejected or aborted it. A
+	// resume ends it.
+	StepFailed StepStatus = "failed"
+	// StepSkipped: a person resumed the pipeline without it. It stays so.
+	StepSkipped StepStatus = "skipped"
 )
 
-// Pipeline is a run of a template: its steps one after the other, each given what the one before
-// has left. It is written whole, with those of its steps that change, guarded by Seq.
+// Pipeline is one run of a template: its steps one after the other, each given the output of the one before. Its row is
+// written whole, guarded by Seq, together with the steps that change.
 type Pipeline struct {
 	ID             int64          `json:"id"`
 	Title          string         `json:"title"`
 	Template       string         `json:"template"`
 	Prompt         string         `json:"prompt"` // the request, as it was asked for
 	Branch         *string        `json:"branch"`
-	Cwd            string         `json:"cwd"`      // where its agents work; with a branch: the folder that their work tree was made from
-	Worktree       *string        `json:"worktree"` // the run's own git work tree; null: it has none, or not yet
+	Cwd            string         `json:"cwd"`      // where its agents work; with a branch: the folder of the repository that the work tree is made of
+	Worktree       *string        `json:"worktree"` // its own git work tree; null: it has none, or none yet
 	Host           string         `json:"host"`
 	Status         PipelineStatus `json:"status"`
 	Error          *string        `json:"error"`            // one sentence
 	ErrorCode      Code           `json:"error_code"`       // "": no error
 	Hint           string         `json:"hint"`             // what to do next
-	Note           string         `json:"note"`             // what it waits for, when its status alone does not tell
+	Note           string         `json:"note"`             // what it waits for, if its status alone does not tell
 	Warnings       []string       `json:"warnings"`         // sentences
 	CurrentAgentID *int64         `json:"current_agent_id"` // derived: the newest agent of the running step
 	CreatedAt      time.Time      `json:"created_at"`
@@ -54,15 +69,15 @@ type Pipeline struct {
 	Steps          []Step         `json:"steps"` // by OrderIndex
 
 	Seq     int64  `json:"-"` // advances with each write, and guards it
-	WorkDir string `json:"-"` // where agents are started; with a branch inside the work tree, "" until that is made
+	WorkDir string `json:"-"` // where its agents are started; with a branch inside the work tree, and "" until that is made
 }
 
-// Step is one step of a run, with the snapshot of what the template and the persona said of it.
+// Step is one step of a pipeline, with what the template and the persona said of it when the pipeline was created.
 type Step struct {
 	ID            int64        `json:"id"`
 	AgentName     string       `json:"agent_name"` // as the template names it: a persona's slug, or a role
 	OrderIndex    int          `json:"order_index"`
-	Persona       *string      `json:"persona"` // slug; null: there was none when it was last looked for
+	Persona       *string      `json:"persona"` // slug; null: none could play the step when one was last looked for
 	Description   string       `json:"description"`
 	Prompt        string       `json:"prompt"` // the template's
 	Approval      bool         `json:"approval"`
@@ -70,37 +85,37 @@ type Step struct {
 	Comment       string       `json:"approval_comment"`
 	Status        StepStatus   `json:"status"`
 	Error         *string      `json:"error"`     // one sentence
-	AgentIDs      []int64      `json:"agent_ids"` // derived: all that worked on it, the oldest first
+	AgentIDs      []int64      `json:"agent_ids"` // derived: all agents that worked on it, the oldest first
 	StartedAt     *time.Time   `json:"started_at"`
 	FinishedAt    *time.Time   `json:"finished_at"`
 	Input         string       `json:"input,omitempty"` // the prompt that its agent was given; left out of lists
 	LatestHandoff *StepHandoff `json:"latest_handoff"`
 
 	PipelineID  int64         `json:"-"`
-	Skill       string        `json:"-"` // the persona's, when the run was created
-	Runtime     string        `json:"-"` // of the agent; "": the default
-	Model       string        `json:"-"`
-	RemindAfter time.Duration `json:"-"` // 0: never
-	Timeout     time.Duration `json:"-"` // 0: as the settings say
-	AskedAt     *time.Time    `json:"-"` // when its approval was asked for, or reminded of, last
+	Skill       string        `json:"-"` // the persona's skill
+	Runtime     string        `json:"-"` // the persona's; "": the default
+	Model       string        `json:"-"` // the persona's; "": the runtime's default
+	RemindAfter time.Duration `json:"-"` // of a request for approval; 0: never
+	Timeout     time.Duration `json:"-"` // 0: pipeline.step_timeout
+	AskedAt     *time.Time    `json:"-"` // when a person was last asked for its approval, or reminded of it
 }
 
-// StepHandoff is what a step leaves to the next one. There is at most one for each step.
+// StepHandoff is the output of a step, which the next step is given. A step has at most one.
 type StepHandoff struct {
 	ID        int64       `json:"id"`
-	ContentMD string      `json:"content_md"` // the agent's final message, as it is
-	Metadata  *Structured `json:"metadata"`   // null: nothing could be extracted
+	ContentMD string      `json:"content_md"` // the agent's final message, unchanged
+	Metadata  *Structured `json:"metadata"`   // the fields of that message; null: it has none
 	CreatedAt time.Time   `json:"created_at"`
 
 	StepID  int64 `json:"-"`
 	AgentID int64 `json:"-"`
 }
 
-// Open reports whether the run has not ended.
+// Open reports whether the pipeline has not ended.
 func (p *Pipeline) Open() bool { return p.Status != PipelineDone && p.Status != PipelineFailed }
 
-// Front returns the index of the first step that is neither done nor skipped, which is the one that
-// goes on; len(p.Steps) if there is none.
+// Front returns the index of the first step that is neither done nor skipped: the one that goes on. If there is none it
+// returns len(p.Steps).
 func (p *Pipeline) Front() int {
 	for i, s := range p.Steps {
 		if s.Status != StepDone && s.Status != StepSkipped {
@@ -110,7 +125,7 @@ func (p *Pipeline) Front() int {
 	return len(p.Steps)
 }
 
-// allows reports whether a person may give the command in the run's status.
+// allows reports whether a person may give a command in the pipeline's status.
 func (p *Pipeline) allows(command string) bool {
 	return target(waysFrom(pipelineStages, p.Status), command) != ""
 }
@@ -123,7 +138,7 @@ func (p *Pipeline) front() *Step {
 	return nil
 }
 
-// before returns the newest step before s that has left something; nil: there is none.
+// before returns the last step before s that is done and has an output; nil: there is none.
 func (p *Pipeline) before(s *Step) *Step {
 	for i := s.OrderIndex - 1; i >= 0; i-- {
 		if p.Steps[i].Status == StepDone && p.Steps[i].LatestHandoff != nil {
@@ -133,7 +148,7 @@ func (p *Pipeline) before(s *Step) *Step {
 	return nil
 }
 
-// step returns a step by its id; nil: it is not of this run.
+// step returns a step by its id; nil: it is not one of this pipeline.
 func (p *Pipeline) step(id int64) *Step {
 	for i := range p.Steps {
 		if p.Steps[i].ID == id {
@@ -151,7 +166,7 @@ func (s *Step) newestAgent() int64 {
 	return s.AgentIDs[len(s.AgentIDs)-1]
 }
 
-// timeout is how long the step may take.
+// timeout returns how long the step may take.
 func (s *Step) timeout(set PipelineSettings) time.Duration {
 	if s.Timeout > 0 {
 		return s.Timeout
@@ -162,10 +177,10 @@ func (s *Step) timeout(set PipelineSettings) time.Duration {
 // way is one way out of a state.
 type way[S ~string] struct {
 	to S
-	on string // under which condition, or by which command of a person; "": always
+	on string // the condition, or the command of a person; "": always
 }
 
-// The commands of people that a run's states allow.
+// The commands that people give to pipelines.
 const (
 	byAbort   = "abort"
 	byApprove = "approve"
@@ -174,7 +189,7 @@ const (
 	bySkip    = "resume with skip"
 )
 
-// actor is who acts in a state: the daemon, or the one for whom it waits.
+// actor is who acts in a state: the daemon, or the agent or person for whom the daemon waits.
 type actor string
 
 const (
@@ -186,24 +201,23 @@ const (
 	aPerson       actor = "person"
 )
 
-// stage is one row of the tables of runs and steps. docs/states.md is drawn from them.
+// stage is one row of the tables of pipelines and of steps. docs/states.md is drawn from them.
 type stage[S ~string] struct {
 	at   S
 	who  actor
-	acts bool   // it runs an effect; otherwise it waits, and says for what
-	does string // what is done, or waited for
+	acts bool   // the state is an acting one, and has an effect; otherwise it is a waiting one
+	does string // the effect, or what is waited for
 	next []way[S]
 }
 
-// pipelineStages is the whole life of a run. While it is running, its first step that is neither done
-// nor skipped is what goes on; see stepStages.
+// pipelineStages is the whole life of a pipeline. While it is running, its step at [Pipeline.Front] goes through stepStages.
 var pipelineStages = []stage[PipelineStatus]{
-	{PipelinePending, theDaemon, false, "fewer runs than max_running are at work on its host, and no older one waits",
+	{PipelinePending, theDaemon, false, "fewer pipelines than max_running are at work on its host, and no older one waits",
 		[]way[PipelineStatus]{{to: PipelineRunning}, {PipelineFailed, byAbort}}},
-	{PipelineRunning, theDaemon, true, "make its work tree, then take each step through its stages; without one that is left it is done",
+	{PipelineRunning, theDaemon, true, "make its work tree, then take each step through its statuses; it is done when no step is left",
 		[]way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval"}, {PipelineDone, "no step is left"},
 			{PipelineFailed, "the step or the work tree failed"}, {PipelineFailed, byAbort}}},
-	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile; it takes up no room",
+	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile; the pipeline does not count as being at work",
 		[]way[PipelineStatus]{{PipelineRunning, byApprove}, {PipelinePending, byApprove}, {PipelineFailed, byReject}, {PipelineFailed, byAbort}}},
 	{PipelineFailed, aPerson, false, "a person resumes it",
 		[]way[PipelineStatus]{{PipelineRunning, byResume}, {PipelinePending, byResume}}},
@@ -211,15 +225,15 @@ var pipelineStages = []stage[PipelineStatus]{
 
 // stepStages is the whole life of a step.
 var stepStages = []stage[StepStatus]{
-	{StepPending, theDaemon, true, "its turn has come, it is approved and the agent before it is gone: its agent's row is committed, with the prompt",
+	{StepPending, theDaemon, true, "the steps before it are over, it is approved and their agents are gone: its agent's row is committed, with the prompt",
 		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, byReject}, {StepSkipped, bySkip}}},
 	{StepRunning, itsAgent, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
 		[]way[StepStatus]{{to: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, byAbort}}},
-	{StepFailed, aPerson, false, "a person resumes the run, with it or without it",
+	{StepFailed, aPerson, false, "a person resumes the pipeline, with the step or without it",
 		[]way[StepStatus]{{StepPending, byResume}, {StepSkipped, bySkip}}},
 }
 
-// waysFrom are the ways out of a state; none if the table has no row for it.
+// waysFrom returns the ways out of a state; nil: the table has no row for the state.
 func waysFrom[S ~string](stages []stage[S], at S) []way[S] {
 	for _, s := range stages {
 		if s.at == at {
@@ -229,12 +243,12 @@ func waysFrom[S ~string](stages []stage[S], at S) []way[S] {
 	return nil
 }
 
-// leadsTo reports whether one of the ways leads there.
+// leadsTo reports whether one of the ways leads to a state.
 func leadsTo[S ~string](ways []way[S], to S) bool {
 	return slices.ContainsFunc(ways, func(w way[S]) bool { return w.to == to })
 }
 
-// target is where the first way under a condition leads; "": there is none.
+// target returns the state to which the first way with a condition leads; "": no way has it.
 func target[S ~string](ways []way[S], condition string) (to S) {
 	for _, w := range ways {
 		if w.on == condition {

@@ -11,10 +11,10 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// promptAgain queues the prompt of a step whose agent has begun its session without it, as a runtime may
-// that has forgotten its command line over a dialog: it has ack_timeout to take it. That is done once for an
-// agent: its row says so, and is written with the delivery, so that a hook that tells of the prompt meanwhile
-// comes first. due: out is what the step comes to.
+// promptAgain queues a step's prompt to be typed if the step's agent has begun its session without it: a runtime that opens
+// a dialog before the session may forget the prompt of its command line. The runtime has ack_timeout to take that prompt. An
+// agent is prompted again once: FirstPromptID says so. The agent's row is written with the delivery, so that of this and a
+// hook that reports the prompt the second gets ErrMoved. due: out is what the step comes to.
 func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) {
 	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.RegisteredAt == nil || a.State != Idle ||
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
@@ -31,15 +31,15 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	if err != nil {
 		return runOutcome{err: err}, true
 	}
-	// A turn that waits for hooks of the user's has begun on the screen already.
+	// While hooks of the user's hold up the report of the prompt, the screen or the transcript shows that it was taken.
 	if screen.Holds(text) || hasPrompt(transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text), true
 }
 
-// promptForgotten is promptAgain for an agent that forgot its prompt and was given another one before anybody noticed:
-// what it did is not its step. h is the handoff that may say why it has ended.
+// promptForgotten is promptAgain for an agent that forgot its prompt and was given another one before the daemon noticed. The
+// turn that it has ended is not its step. h is the agent's handoff, for the failure of an agent that has ended.
 func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOutcome, due bool) {
 	text, err := r.forgot(s, a)
 	switch {
@@ -55,9 +55,9 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 	return r.queueStepPrompt(a, text), true
 }
 
-// forgot returns the prompt of its step, as it can be typed, if an agent was given prompts and never that one; else "".
-// Its transcript must be whole and have one of the others, which come after that of the command line: else it proves
-// nothing. No hook need have told of them, and the handoff's instruction is one.
+// forgot returns the prompt of a step, as it can be typed, if the step's agent was given other prompts and never that one;
+// otherwise "". The transcript proves it only if it is read whole and has another prompt, since the one of the command line
+// would come first. Hooks may have reported none of them, and a handoff's instruction is one of them.
 func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if a.PreviousAgentID != nil {
 		return "", nil
@@ -87,7 +87,7 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	return text, nil
 }
 
-// queueStepPrompt queues the prompt of a step's agent to be typed.
+// queueStepPrompt queues a step's prompt to be typed to the step's agent.
 func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
 	if err != nil {
@@ -100,13 +100,14 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{e}}}
 }
 
-// hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt, at whatever time: its
-// session began with it, and the clock may have been set back since, also while no daemon ran that would know.
+// hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt. The prompt's time does not
+// count: the session began with it, and somebody may have set the clock back while no daemon ran.
 func hasPrompt(jsonl []byte, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, time.Time{}) })
 }
 
-// typedPrompt is a step's prompt as it can be typed.
+// typedPrompt returns a step's prompt as it can be typed: the prompt itself or, if that can't be typed, words that name a
+// file with it.
 func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
 	text := runtimes.FirstPrompt(s.Input)
 	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= maxMessage && checkTyped(text) == nil {
@@ -116,8 +117,7 @@ func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
 	return words, err
 }
 
-// takenAfterAll reports whether a step's agent has taken the prompt of its command line since that was
-// queued to be typed.
+// takenAfterAll reports whether a step's agent has taken the prompt of its command line after promptAgain had queued it in dl.
 func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
 	if a.StepID == nil || !a.startedWith(dl) {
 		return false, nil
@@ -129,7 +129,7 @@ func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (boo
 	return runtimes.MatchesPrompt(last, dl.Text), nil
 }
 
-// lastPrompt is the last prompt of an agent that a hook told of. A hook that can't be read tells of nothing.
+// lastPrompt returns the last prompt that gave an agent work. told: a hook that can be parsed reported it.
 func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (prompt string, told bool, err error) {
 	if a.LastPrompt == 0 {
 		return "", false, nil
@@ -145,7 +145,7 @@ func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (prompt string, told 
 	return p.Prompt, true, nil
 }
 
-// startedWith reports whether a delivery is the prompt that the agent was started with.
+// startedWith reports whether a delivery is the agent's first prompt.
 func (a *Agent) startedWith(dl *Delivery) bool {
 	return a.FirstPromptID != nil && *a.FirstPromptID == dl.ID
 }

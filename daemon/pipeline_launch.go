@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// stepOf returns the step that an agent works on, with its run; nil: it is of no run.
+// stepOf returns the step that an agent works on, and its pipeline; nil: it works on none.
 func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error) {
 	if a.PipelineID == nil || a.StepID == nil {
 		return nil, nil, nil
@@ -26,9 +26,9 @@ func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error)
 	return &p, s, nil
 }
 
-// planStep adds what the agent of a step is launched with: its place in the run behind the skill and its
-// prompt as the runtime's own first prompt. Who takes over from another agent of the step is told by the
-// handoff, and where the prompt can be looked up.
+// planStep adds to spec what the agent of a step is launched with: its place in the pipeline, behind the skill, and the
+// step's prompt as the runtime's first prompt. A successor in the step gets no prompt, for the handoff tells it what to do;
+// its skill names a file with the step's prompt. allow are permission rules for the files that spec names.
 func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (allow []string, err error) {
 	where, err := placeInPipeline(p, s)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (
 	return []string{"Read(/" + path + ")"}, nil
 }
 
-// taskFile writes a step's prompt to a file among its agent's launch files. words tell the agent to read it.
+// taskFile writes a step's prompt to a file among the agent's launch files, and returns words that tell the agent to read it.
 func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
 	dir := d.Data.Launch(a.ID)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -66,7 +66,7 @@ func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
 	return path, words, data.WriteFile(path, []byte(s.Input), 0o600)
 }
 
-// stepRecords are what the steps before an agent's have left, as far as decisions go, the newest first.
+// stepRecords returns the decisions in the outputs of the steps before an agent's step, as records, the newest first.
 func (d *Daemon) stepRecords(ctx context.Context, a *Agent) (records []Record, err error) {
 	p, s, err := d.stepOf(ctx, a)
 	if err != nil || s == nil {

@@ -17,23 +17,23 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// NewPipeline is what a run is created with.
+// NewPipeline is what a pipeline is created with.
 type NewPipeline struct {
 	Template string
 	Title    string
 	Prompt   string
-	Branch   string // the run gets a git work tree of its own on this branch; "": it works in Cwd itself
+	Branch   string // the pipeline gets a git work tree of its own on this branch; "": it works in Cwd itself
 	Cwd      string // absolute; "": the setting pipeline.cwd
 }
 
 const (
 	maxTitle   = 200       // characters
-	maxRequest = 256 << 10 // bytes of a run's prompt
+	maxRequest = 256 << 10 // bytes of a pipeline's prompt
 	maxComment = 10_000    // characters of a comment on an approval
 )
 
-// CreatePipeline commits a new run's row; its lane does the work. It waits for nothing: a run for
-// which there is no room is pending.
+// CreatePipeline commits a new pipeline's row; the pipeline's lane does the work. If there is no room for it the pipeline is
+// pending.
 func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, error) {
 	p, err := d.newPipeline(ctx, in)
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, 
 	if err != nil {
 		return Pipeline{}, fmt.Errorf("new pipeline %d: %w", p.ID, err)
 	}
-	return *p, nil // as it was created: its lane may be further already
+	return *p, nil // as it was created: its lane may have changed the row already
 }
 
 func (d *Daemon) createdEvents(p *Pipeline) []*event.Event {
@@ -64,8 +64,7 @@ func (d *Daemon) createdEvents(p *Pipeline) []*event.Event {
 	return events
 }
 
-// newPipeline checks the input and makes the row, with a snapshot of the template and of the personas
-// that play it.
+// newPipeline checks the input and makes the row, with a snapshot of the template and of the personas that play its steps.
 func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, error) {
 	t, err := d.template(in.Template)
 	if err != nil {
@@ -92,7 +91,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		p.Branch = &in.Branch
 	} else {
 		p.WorkDir = p.Cwd
-		warning, err := d.shared(ctx, p)
+		warning, err := d.sharedWarning(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +113,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		who, err := d.castOf(ts.Agent)
 		if err == nil {
 			s.play(who)
-		} else { // no reason to refuse the run: the step fails when it is reached
+		} else { // the persona may be made before the step is reached; if it is not, the step fails then
 			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, words.TrimDot(err.Error())))
 		}
 		p.Steps = append(p.Steps, s)
@@ -122,11 +121,11 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 	return p, nil
 }
 
-// nobodyPlays begins the warning that a step has no persona, and is what it is known by: a run that has
-// got past the step warns of it no more.
+// nobodyPlays begins the warning that no persona plays a step. finish finds the warning by it, and removes it: a pipeline
+// that is done got past that step.
 const nobodyPlays = "Nobody can play step "
 
-// template returns a template that can be run; the error is a 422.
+// template returns a template. One that does not exist or is broken is refused with a 422.
 func (d *Daemon) template(name string) (personas.Template, error) {
 	t, err := d.Templates.Get(name)
 	switch {
@@ -156,7 +155,7 @@ func checkRequest(in *NewPipeline) error {
 	return checkText("prompt", in.Prompt)
 }
 
-// checkText refuses a field with characters that could do more than be read.
+// checkText refuses a field with control characters, which could do more than be read.
 func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
 		return Errorf(KindInvalid, badField(field), "%s is not valid UTF-8", field)
@@ -167,7 +166,7 @@ func checkText(field, s string) error {
 	return nil
 }
 
-// checkDirectory refuses what agents can't be started in.
+// checkDirectory refuses a path that is not that of a directory on this machine.
 func checkDirectory(path string) error {
 	if !filepath.IsAbs(path) {
 		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
@@ -178,8 +177,8 @@ func checkDirectory(path string) error {
 	return nil
 }
 
-// shared words a warning of other runs that work where a run will; "": there are none.
-func (d *Daemon) shared(ctx context.Context, p *Pipeline) (string, error) {
+// sharedWarning returns the warning that other pipelines work in the directory of a pipeline; "": none does.
+func (d *Daemon) sharedWarning(ctx context.Context, p *Pipeline) (string, error) {
 	places, err := d.Store.PipelinePlaces(ctx, p.Host)
 	if err != nil {
 		return "", err
@@ -190,27 +189,27 @@ func (d *Daemon) shared(ctx context.Context, p *Pipeline) (string, error) {
 			ids = append(ids, strconv.FormatInt(other.ID, 10))
 		}
 	}
-	runs := "Pipeline %s works in %s as well: "
+	others := "Pipeline %s works in %s as well: "
 	switch len(ids) {
 	case 0:
 		return "", nil
 	case 1:
 	default:
-		runs = "Pipelines %s work in %s as well: "
+		others = "Pipelines %s work in %s as well: "
 	}
-	return fmt.Sprintf(runs, strings.Join(ids, ", "), p.WorkDir) + sharedAdvice, nil
+	return fmt.Sprintf(others, strings.Join(ids, ", "), p.WorkDir) + sharedAdvice, nil
 }
 
-// sharedAdvice ends the warning, and is what it is known by.
+// sharedAdvice ends the warning of sharedWarning; warnShared finds the warning by it.
 const sharedAdvice = "they may overwrite each other's files; give each a branch of its own."
 
-// warnShared warns of other runs in the same directory, when a step begins and nothing was said of it
-// before: of two that are created at once, and of one that is resumed.
+// warnShared adds the warning of other pipelines in the same directory when a step begins, if the pipeline does not have it.
+// A pipeline lacks it if the other was created at the same time or resumed since.
 func (r *pipelineRun) warnShared(c *Change) error {
 	if slices.ContainsFunc(r.p.Warnings, func(w string) bool { return strings.HasSuffix(w, sharedAdvice) }) {
 		return nil
 	}
-	warning, err := r.d.shared(r.ctx, r.p)
+	warning, err := r.d.sharedWarning(r.ctx, r.p)
 	if err != nil || warning == "" {
 		return err
 	}
@@ -219,7 +218,7 @@ func (r *pipelineRun) warnShared(c *Change) error {
 	return nil
 }
 
-// warningEvent tells the operator of a run's warnings.
+// warningEvent makes the alert of a pipeline's warnings.
 func (d *Daemon) warningEvent(p *Pipeline) *event.Event {
 	e := d.pipelineEvent(event.PipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
 		"Pipeline %d (%s): %s See `understudy pipeline show %[1]d`.", p.ID, p.Title, strings.Join(p.Warnings, " "))})
@@ -237,8 +236,7 @@ func sameDirectory(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }
 
-// castOf finds who plays a step: the persona of that slug or, by its role, the first that can be
-// played.
+// castOf returns the persona that plays a step: agent is its slug, or a role, which the first persona of that role plays.
 func (d *Daemon) castOf(agent string) (personas.Persona, error) {
 	if _, err := personas.ParseSlug(agent); err == nil {
 		if p, err := d.persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
@@ -258,12 +256,12 @@ func unknownPersona(err error) bool {
 	return errors.As(err, &told) && told.Code == CodeUnknownPersona
 }
 
-// play keeps who plays the step as it is now: later edits do not change the run.
+// play copies a persona into the step. Later edits of the persona do not change the pipeline.
 func (s *Step) play(p personas.Persona) {
 	s.Persona, s.Skill, s.Runtime, s.Model = &p.Slug, p.Skill, p.Runtime, p.Model
 }
 
-// TemplateProblem tells the operator of a template that can't be used as its file stands.
+// TemplateProblem tells the operator of a template whose file can't be used.
 func (d *Daemon) TemplateProblem(t personas.Template) {
 	stays := "it can't be run until that is mended"
 	if len(t.Steps) > 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// outputLate is how long after a Stop the runtime may take to write the turn's last message down: up to
-// 0.4 s with Claude Code 2.1.329.
+// outputLate is how long after a Stop the turn's last message is waited for in the transcript. Claude Code 2.1.329 writes it
+// up to 0.4 s after the Stop.
 const outputLate = time.Second
 
-// take records what the agent of a step has left, which ends the step, and has the agent shut down.
-func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
+// takeOutput records the output of a step, which ends the step, and has the step's agent shut down.
+func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	text, wait, err := r.output(a)
 	if err != nil || wait > 0 {
 		return runOutcome{err: err, again: wait, note: r.p.Note}
@@ -50,14 +50,14 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 	return runOutcome{with: c}
 }
 
-// takeLate takes what the agent of a step has left when its time is over and only background tasks go on.
-func (r *pipelineRun) takeLate(s *Step, a *Agent) runOutcome {
+// takeOutputLate takes the output of a step whose time is over, and whose agent has nothing left but background tasks.
+func (r *pipelineRun) takeOutputLate(s *Step, a *Agent) runOutcome {
 	tasks := "a background task"
 	if a.BackgroundTasks > 1 {
 		tasks = fmt.Sprintf("%d background tasks", a.BackgroundTasks)
 	}
 	warning := fmt.Sprintf("Step %d (%s) ended with %s of its agent still at work.", s.OrderIndex+1, s.AgentName, tasks)
-	out := r.take(s, a)
+	out := r.takeOutput(s, a)
 	if out.with != nil {
 		r.p.Warnings = append(r.p.Warnings, warning)
 		e := r.event(event.PipelineWarning, s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s See `understudy pipeline show %[1]d`.", r.p.ID, warning)})
@@ -67,8 +67,8 @@ func (r *pipelineRun) takeLate(s *Step, a *Agent) runOutcome {
 	return out
 }
 
-// output is the final message of the turn that ended the step: as the hook has it, else as the
-// transcript has it. wait: it may still come.
+// output returns the final message of the turn that ended a step: from the Stop or, if that has none, from the transcript.
+// wait: the message may come within that time.
 func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err error) {
 	hook, err := r.d.Store.StoredHook(r.ctx, a.WorkStop)
 	if err != nil {
@@ -89,5 +89,5 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 	return "", 0, nil
 }
 
-// seconds is a time in seconds, with as many digits as it needs.
+// seconds writes a duration in seconds, with as many digits as it needs.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

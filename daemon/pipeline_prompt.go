@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// originalRequest heads what the run was asked for, behind what a step is told besides.
+// originalRequest is the heading of the pipeline's prompt in the prompt of a step.
 const originalRequest = "## Original request"
 
-// stepPrompt is what the agent of a step is given, the same at each attempt. The first step gets the
-// request; those after it get the fields of what the step before has left, what the template asks of
-// them and then the request. Where no fields could be extracted they get that text alone, byte for
-// byte. A person's comment on the approval comes last.
+// stepPrompt returns the prompt of a step's agent, which is the same at each attempt. The first step gets the pipeline's
+// prompt. A later step gets the fields of the output before it, what the template asks of it, and the pipeline's prompt. If
+// that output has no fields, the step gets the output alone, byte for byte. A person's comment on the approval comes last.
 func stepPrompt(p *Pipeline, s *Step) string {
-	text := request(p, s)
+	text := firstPrompt(p, s)
 	if prev := p.before(s); prev != nil {
 		switch left := prev.LatestHandoff; {
 		case left.Metadata != nil:
@@ -29,15 +28,15 @@ func stepPrompt(p *Pipeline, s *Step) string {
 	return text
 }
 
-// request is what a step is told that has nothing before it.
-func request(p *Pipeline, s *Step) string {
+// firstPrompt returns the prompt of a step that has no output before it.
+func firstPrompt(p *Pipeline, s *Step) string {
 	if s.Prompt == "" {
 		return p.Prompt
 	}
 	return asked(p, s)
 }
 
-// asked is what the template asks of a step, and what it is for.
+// asked returns what the template asks of a step, followed by the pipeline's prompt.
 func asked(p *Pipeline, s *Step) string {
 	text := originalRequest + "\n\n" + p.Prompt
 	if s.Prompt != "" {
@@ -46,8 +45,8 @@ func asked(p *Pipeline, s *Step) string {
 	return text
 }
 
-// placeInPipeline tells a step's agent, beside its skill, where in the run it stands and what becomes of its
-// last message.
+// placeInPipeline returns the text that tells a step's agent, behind its skill, which step it is and who gets its last
+// message.
 func placeInPipeline(p *Pipeline, s *Step) (string, error) {
 	var b bytes.Buffer
 	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{

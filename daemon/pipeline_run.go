@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// pipelineRun is one look at one run: the rows as read, and what its stages may use. Stages change
-// the rows in memory; the engine commits them.
+// pipelineRun is one look at one pipeline, and what the stages need for it. The stages change the rows in memory, and the
+// engine commits them.
 type pipelineRun struct {
 	d   *Daemon
 	ctx context.Context
@@ -22,11 +22,12 @@ type pipelineRun struct {
 	p   *Pipeline
 	set PipelineSettings
 
-	// As read, to hold the moves to the tables.
+	// The statuses as read: checkMoves compares with them.
 	from PipelineStatus
 	were []StepStatus
 }
 
+// runOf begins a look at a pipeline whose row has just been read.
 func (d *Daemon) runOf(ctx context.Context, p *Pipeline) *pipelineRun {
 	r := &pipelineRun{d: d, ctx: ctx, now: d.now(), p: p, set: d.Settings.Pipeline, from: p.Status}
 	for i := range p.Steps {
@@ -35,16 +36,17 @@ func (d *Daemon) runOf(ctx context.Context, p *Pipeline) *pipelineRun {
 	return r
 }
 
-// runOutcome is what a look at a run comes to.
+// runOutcome is the result of a look at a pipeline: either a change, or the pipeline stays as it is.
 type runOutcome struct {
-	with  *Change       // what is committed, with the run's row; nil: nothing, it stays
-	note  string        // staying: what it waits for
-	alert bool          // staying: only a person can end this wait
-	again time.Duration // staying: look again after that, if nothing wakes us before
-	err   error         // of the machine, not of the run: tried again
+	with  *Change       // committed with the pipeline's row; nil: the pipeline stays
+	note  string        // if it stays: what it waits for
+	alert bool          // if it stays: only a person can end the wait
+	again time.Duration // if it stays: look again after that time, or at a wake before
+	err   error         // a fault of the machine, not of the pipeline: the look is repeated
 }
 
-// workPipeline does the first thing that is due for a run.
+// workPipeline does the first thing that is due for a pipeline. moved: a row was written, and the lane looks again. again:
+// otherwise look again after that time; 0: only at a wake.
 func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	p, err := d.Store.Pipeline(ctx, id)
 	if err != nil || p.Host != d.Host {
@@ -52,7 +54,7 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 	}
 	r := d.runOf(ctx, &p)
 	if !p.Open() {
-		return false, 0, r.tidy()
+		return false, 0, r.discardTree()
 	}
 	var out runOutcome
 	switch p.Status {
@@ -76,15 +78,15 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 	return err == nil, 0, err
 }
 
-// What a run waits for when its status alone does not tell.
+// Notes of what a pipeline waits for.
 const (
 	noteRoom  = "its turn: as many runs as may be (pipeline.max_running) are at work"
 	noteLeave = "the agent of the step before is being shut down"
 )
 
-// commit writes the run with what goes with it.
+// commit writes the pipeline together with a change.
 func (r *pipelineRun) commit(c *Change) error {
-	if err := r.known(); err != nil {
+	if err := r.checkMoves(); err != nil {
 		return err
 	}
 	r.p.UpdatedAt = r.now
@@ -103,8 +105,8 @@ func (r *pipelineRun) commit(c *Change) error {
 	return nil
 }
 
-// known refuses moves that the tables do not know.
-func (r *pipelineRun) known() error {
+// checkMoves refuses a move of the pipeline or of a step that the tables do not have.
+func (r *pipelineRun) checkMoves() error {
 	if r.from != r.p.Status && !leadsTo(waysFrom(pipelineStages, r.from), r.p.Status) {
 		return fmt.Errorf("pipeline %d: the table knows no move from %s to %s", r.p.ID, r.from, r.p.Status)
 	}
@@ -116,7 +118,7 @@ func (r *pipelineRun) known() error {
 	return nil
 }
 
-// stay leaves the run where it is; a new note is made visible.
+// stay leaves the pipeline as it is. If its note has changed, that is committed, with an event.
 func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err error) {
 	if out.note == r.p.Note {
 		return false, out.again, nil
@@ -134,12 +136,12 @@ func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err
 	return true, 0, nil
 }
 
-// event makes an event of the run, and of a step if one is given.
+// event makes an event of the pipeline and of a step; nil: of none.
 func (r *pipelineRun) event(typ event.Type, s *Step, payload map[string]any) *event.Event {
 	return r.d.pipelineEvent(typ, r.p, s, payload)
 }
 
-// pipelineEvent makes an event of a run, and of a step if one is given, with who works on it.
+// pipelineEvent makes an event of a pipeline and of a step, with the step's newest agent; nil: of no step.
 func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map[string]any) *event.Event {
 	if payload == nil {
 		payload = map[string]any{}
@@ -158,13 +160,13 @@ func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map
 	return e
 }
 
-// begin takes a run that waited for its turn into work, if there is room. That is decided in the
-// transaction itself.
+// begin takes a pending pipeline into work. The transaction decides whether there is room.
 func (r *pipelineRun) begin() runOutcome {
 	r.start()
 	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*event.Event{r.event(event.PipelineRunning, nil, nil)}}}
 }
 
+// start sets the fields of a pipeline that is at work.
 func (r *pipelineRun) start() {
 	r.p.Status, r.p.Note = PipelineRunning, ""
 	if r.p.StartedAt == nil {
@@ -172,7 +174,7 @@ func (r *pipelineRun) start() {
 	}
 }
 
-// goOn is what a run at work does next.
+// goOn does what a running pipeline does next.
 func (r *pipelineRun) goOn() runOutcome {
 	if r.p.WorkDir == "" {
 		return r.makeTree()
@@ -187,7 +189,7 @@ func (r *pipelineRun) goOn() runOutcome {
 	return r.reach(s)
 }
 
-// makeTree makes the work tree of a run with a branch, before its first step.
+// makeTree makes the work tree of a pipeline with a branch.
 func (r *pipelineRun) makeTree() runOutcome {
 	path := r.d.Data.Worktree(r.p.ID)
 	dir, err := r.d.Trees.Add(r.ctx, r.p.Cwd, *r.p.Branch, path)
@@ -204,8 +206,7 @@ func (r *pipelineRun) makeTree() runOutcome {
 	return runOutcome{with: &Change{Events: []*event.Event{r.event(event.PipelineWorktreeCreated, nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
 }
 
-// finish ends a run of which no step is left. Its work tree goes with it if nothing in it would be
-// lost; the branch stays.
+// finish ends a pipeline that has no step left. It removes the work tree if nothing in it would be lost; the branch stays.
 func (r *pipelineRun) finish() runOutcome {
 	c := &Change{}
 	if r.p.Worktree != nil {
@@ -225,7 +226,8 @@ func (r *pipelineRun) finish() runOutcome {
 	return runOutcome{with: c}
 }
 
-// endTree removes the run's work tree, or says why it stays.
+// endTree removes the pipeline's work tree, or adds a warning that says why it stays. A result that is not nil is what the
+// look comes to.
 func (r *pipelineRun) endTree(c *Change) *runOutcome {
 	path := *r.p.Worktree
 	kept, err := r.removeTree(path)
@@ -242,7 +244,7 @@ func (r *pipelineRun) endTree(c *Change) *runOutcome {
 	return nil
 }
 
-// removeTree removes a work tree unless something would be lost, or somebody may still work in it.
+// removeTree removes a work tree. kept says why it was not removed: something would be lost, or an agent may work in it.
 func (r *pipelineRun) removeTree(path string) (kept string, err error) {
 	for i := range r.p.Steps {
 		for _, id := range r.p.Steps[i].AgentIDs {
@@ -262,9 +264,9 @@ func (r *pipelineRun) removeTree(path string) (kept string, err error) {
 	return kept, err
 }
 
-// tidy removes the work tree that was being made when its run was ended: nobody has worked in it, and
-// it would keep its branch from others.
-func (r *pipelineRun) tidy() error {
+// discardTree removes a work tree that was being made when its pipeline ended. No agent has worked in it, and git would not
+// let another work tree have its branch.
+func (r *pipelineRun) discardTree() error {
 	path := r.d.Data.Worktree(r.p.ID)
 	if _, err := os.Lstat(path); r.p.Branch == nil || r.p.Worktree != nil || err != nil {
 		return nil
@@ -275,7 +277,7 @@ func (r *pipelineRun) tidy() error {
 	return nil
 }
 
-// awaitApproval waits for a person, and reminds them.
+// awaitApproval waits for the approval of the next step, and reminds the operator if the template says so.
 func (r *pipelineRun) awaitApproval() runOutcome {
 	s := r.p.front()
 	if s == nil || s.RemindAfter == 0 || s.AskedAt == nil {
@@ -290,20 +292,20 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 }
 
-// askFor words what is asked of a person.
+// askFor returns the sentence that asks a person for the approval of a step.
 func (r *pipelineRun) askFor(s *Step, waits string) string {
 	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, r.p.approvalNext())
 }
 
-// failure is why a step or a run fails.
+// failure is why a step or a pipeline fails.
 type failure struct {
 	code Code
-	says string // one sentence without its dot; word for word the error of the rows
-	hint string // what to do next, without its dot; "": the usual
+	says string // one sentence without a full stop, which the rows keep as their error
+	hint string // what to do next, without a full stop; "": put it right and resume the pipeline
 }
 
-// fail ends the run, and with it the step that is given (nil: none was begun) and what its agent (nil:
-// it has none) is at. Steps after it stay as they are.
+// fail fails the pipeline and the step s (nil: none was begun), and has the step's agent a (nil: it has none) shut down. The
+// steps after s stay as they are.
 func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 	if f.hint == "" {
 		f.hint = fmt.Sprintf("put that right, then `understudy pipeline resume %d`", r.p.ID)
@@ -330,9 +332,9 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 	return c
 }
 
-// dismiss has an agent shut down: asked to leave at the end of its step or, with interrupt, in the
-// middle of its turn. Its row is written in any case, also when it has ended, so that a change that is
-// made to it meanwhile counts first: a prompt that it was given, or its successor.
+// dismiss asks an agent to stop, with interrupt in the middle of its turn. It writes the agent's row in any case, also that of
+// an ended agent: if a prompt or a successor of the agent is committed first, Commit returns ErrMoved, and the pipeline looks
+// again.
 func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
 	c.write(a)
 	a.StopYields = false // its step is over, whatever the agent does

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// reach begins a step, once it is approved and the agents before it are gone.
+// reach begins a step when it is approved and the agents of the steps before it are gone.
 func (r *pipelineRun) reach(s *Step) runOutcome {
 	if s.Approval && s.ApprovedAt == nil {
 		s.AskedAt = &r.now
@@ -23,7 +23,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 		e.Notice = event.NoticeWaiting
 		return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 	}
-	prev, err := r.earlier(s)
+	prev, err := r.lastAttempt(s)
 	switch {
 	case err != nil:
 		return runOutcome{err: err}
@@ -33,13 +33,13 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
 	}
-	if prev != nil { // its handoff makes a successor, too: nobody else is at the step by now
+	if prev != nil { // no agent works on the step by now, so that the retry of the handoff may start one
 		if out := r.handover(s, prev); out != nil {
 			return *out
 		}
 	}
 	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
-		return r.makeTree() // somebody has removed it since
+		return r.makeTree() // a person has removed the work tree
 	}
 	if why := r.cast(s); why != nil {
 		return runOutcome{with: r.fail(s, nil, *why)}
@@ -47,8 +47,8 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	return r.startAgent(s, prev)
 }
 
-// earlier returns the newest agent of earlier attempts at the step; nil: there is none.
-func (r *pipelineRun) earlier(s *Step) (*Agent, error) {
+// lastAttempt returns the newest agent of the earlier attempts at a step; nil: there was none.
+func (r *pipelineRun) lastAttempt(s *Step) (*Agent, error) {
 	id := s.newestAgent()
 	if id == 0 {
 		return nil, nil
@@ -57,13 +57,13 @@ func (r *pipelineRun) earlier(s *Step) (*Agent, error) {
 	return &a, err
 }
 
-// underWay has an attempt at a step begin.
+// underWay sets the fields of a step that begins, or begins again.
 func (r *pipelineRun) underWay(s *Step) {
 	r.p.Note = ""
 	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
 }
 
-// takeUp has a step go on with the agent that works on it already.
+// takeUp has a step go on with an active agent of an earlier attempt.
 func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	r.underWay(s)
 	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*event.Event{
@@ -72,8 +72,8 @@ func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
-// previousGone waits for the end of the agents of the first n steps. One that could not be ended holds
-// nothing up: the operator was told.
+// previousGone waits for the end of the agents of the first n steps, and asks each to stop that was not asked. nil: all are
+// gone. An agent that could not be ended does not count: the operator was told.
 func (r *pipelineRun) previousGone(n int) *runOutcome {
 	for i := range r.p.Steps[:n] {
 		for _, id := range r.p.Steps[i].AgentIDs {
@@ -98,7 +98,7 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 	return nil
 }
 
-// cast finds who plays a step, if nobody could when the run was created.
+// cast looks for a persona that plays a step, if there was none when the pipeline was created.
 func (r *pipelineRun) cast(s *Step) *failure {
 	if s.Persona != nil {
 		return nil
@@ -115,10 +115,10 @@ func (r *pipelineRun) cast(s *Step) *failure {
 	return f
 }
 
-// startAgent commits the agent's row with the step; the agent's lane makes its pane. prev is the agent of
-// an earlier attempt, whose row is written as well: see stepOver.
+// startAgent commits a new agent's row with the step; the agent's lane makes its pane. prev is the newest agent of an earlier
+// attempt, whose row is written as well: see stepOver.
 func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
-	r.now = r.d.now() // the agents before it have ended since this pass began
+	r.now = r.d.now() // not before the ends of the earlier agents, which may have come since this look began
 	a := &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name()),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
@@ -145,7 +145,7 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
-// failStep fails the step and with it the run, and ends what is open with its agent.
+// failStep fails a step and with it the pipeline, and cancels the open handoff of the step's agent.
 func (r *pipelineRun) failStep(s *Step, a *Agent, h *Handoff, f failure) runOutcome {
 	c := r.fail(s, a, f)
 	if err := r.cancelOpen(h, c); err != nil {
@@ -154,8 +154,8 @@ func (r *pipelineRun) failStep(s *Step, a *Agent, h *Handoff, f failure) runOutc
 	return runOutcome{with: c}
 }
 
-// cancelOpen cancels the open handoff of a step's agent with the step. One that is recorded goes on to
-// the end of its agent; no successor is started then.
+// cancelOpen adds to a change the cancelling of a handoff. A handoff that is recorded can't be cancelled: it goes on to the
+// end of its agent, and then finds that its step needs no successor.
 func (r *pipelineRun) cancelOpen(h *Handoff, c *Change) error {
 	if h == nil || !h.cancellable() {
 		return nil

@@ -8,11 +8,12 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// goneLate is how long after the end of its process an agent's last hook may come: the command that
-// brings it outlives the agent. One that has come by then is waited for.
+// goneLate is how long after the end of an agent's process its last hook is waited for. The hook's command outlives the
+// agent. A hook that has arrived by then is also waited for while it is being applied.
 const goneLate = time.Second
 
-// watchStep looks at the agent of a running step: whether its turn is over, or can't be any more.
+// watchStep looks at the agent of a running step. It ends the step if the agent's turn is over, and fails it if the turn
+// can't end well any more.
 func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	a, h, err := r.worker(s)
 	if err != nil {
@@ -29,9 +30,9 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		if out, due := r.promptForgotten(s, a, h); due {
 			return out
 		}
-		return r.take(s, a)
+		return r.takeOutput(s, a)
 	case left <= 0 && !handing && a.workDone():
-		return r.takeLate(s, a)
+		return r.takeOutputLate(s, a)
 	case left <= 0 && a.asksBeforeSession():
 		_, asked := r.d.startDeadline(a)
 		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
@@ -56,8 +57,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	return out
 }
 
-// stepLeft is how long a step may still take. The time that a person takes to answer a dialog before the
-// agent's session does not count.
+// stepLeft returns how long a step may still take. The time in which a dialog before the agent's session waits for a person
+// does not count.
 func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
 	switch {
 	case a.asksBeforeSession():
@@ -68,17 +69,16 @@ func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
 	return r.d.timeLeft(*s.StartedAt, s.timeout(r.set))
 }
 
-// turnOver reports whether the agent has ended a turn of its own work and been given nothing since, and
-// nothing of it goes on in the background.
+// turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no background task.
 func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }
 
-// workDone is turnOver, but for background tasks.
+// workDone reports what turnOver does, without regard to background tasks.
 func (a *Agent) workDone() bool {
 	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle || !a.Active())
 }
 
-// goesOn is how long to wait before looking again because the agent goes on although its turn is over: it
-// is about to be given a message, or has one that a person has queued in its pane.
+// goesOn returns after how long to look again at an agent whose turn is over, because it may go on: a message for it is
+// queued, or a person has queued a prompt in its pane. 0: it does not go on.
 func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
 	if !a.Active() {
 		return 0, nil
@@ -95,9 +95,9 @@ func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
 	return r.queuedBehind(s, a)
 }
 
-// queuedBehind is how long to wait for whether the agent goes on with a prompt that a person has queued
-// behind the turn that ended: no hook tells, but the runtime's registry is busy again. Nothing is queued
-// behind a turn that began with the last prompt, the step's own.
+// queuedBehind returns after how long to look again for whether the agent goes on with a prompt that a person has queued
+// behind the turn that ended. No hook tells that, but the registry says busy again. 0: it does not. If the step's own prompt
+// was the last one, none is queued.
 func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	last, told, err := r.d.lastPrompt(r.ctx, a)
 	if err != nil || !told || runtimes.MatchesPrompt(last, s.Input) {
@@ -109,9 +109,9 @@ func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	return 0, nil
 }
 
-// worker returns the agent that works at a running step, and its handoff as handoffOf does. The run is read before the
-// agent: a handoff may have made a successor in between, of which the run as read does not know, and the guard of the
-// agent's row neither. The run is looked at again then.
+// worker returns the agent that works on a running step, and its handoff as handoffOf does. The pipeline was read before the
+// agent. If a handoff has made a successor in between, neither the pipeline as read nor the guard of the agent's row shows
+// it. So worker reads the step again; if its agent is another one it returns ErrMoved.
 func (r *pipelineRun) worker(s *Step) (*Agent, *Handoff, error) {
 	a, err := r.d.Store.Agent(r.ctx, s.newestAgent())
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *pipelineRun) worker(s *Step) (*Agent, *Handoff, error) {
 	return &a, h, err
 }
 
-// handoffOf returns the newest handoff of an agent or, if it has none, the one by which it came.
+// handoffOf returns the newest handoff of an agent or, if it has none, the one whose successor it is; nil: there is neither.
 func (r *pipelineRun) handoffOf(a *Agent) (*Handoff, error) {
 	for _, f := range []HandoffFilter{{AgentID: a.ID, Limit: 1}, {SuccessorID: a.ID, Limit: 1}} {
 		if f.SuccessorID != 0 && a.PreviousAgentID == nil {
@@ -145,7 +145,7 @@ func (r *pipelineRun) handoffOf(a *Agent) (*Handoff, error) {
 	return nil, nil
 }
 
-// stepNote says what a running step waits for, when that is something to know.
+// stepNote returns the note of a running step.
 func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 	dialog := runOutcome{alert: true, note: fmt.Sprintf("a dialog waits in the pane of agent %d: answer it with `understudy agent attach %[1]d`", a.ID)}
 	asked := a.LastPrompt > a.WorkStop || a.WorkStop == 0 && h != nil && h.Phase == Completed
@@ -160,10 +160,10 @@ func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 	return runOutcome{note: a.Note}
 }
 
-// noteInterrupted is what a step waits for whose agent was interrupted.
+// noteInterrupted is the note of a step whose agent was interrupted.
 const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, `understudy agent attach %d`, or abort the run, `understudy pipeline abort %d`"
 
-// gone words the failure of a step whose agent has ended.
+// gone returns the failure of a step whose agent has ended.
 func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
 	reason := "unknown"
 	if a.EndReason != nil {

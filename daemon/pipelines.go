@@ -10,19 +10,19 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// Pipeline returns one run.
+// Pipeline returns one pipeline.
 func (d *Daemon) Pipeline(ctx context.Context, id int64) (Pipeline, error) {
 	p, err := d.Store.Pipeline(ctx, id)
 	return p, notFound(err, errPipelineNotFound)
 }
 
-// Pipelines lists runs, the newest first.
+// Pipelines lists pipelines, the newest first.
 func (d *Daemon) Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, error) {
 	return d.Store.Pipelines(ctx, f)
 }
 
-// changePipeline carries out what a person wants of a run. change may be called again when another
-// writer was first; it looks at the run as it then is.
+// changePipeline carries out a command of a person. If another writer changes the pipeline first, change is called again
+// with the pipeline as it then is.
 func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipelineRun) (*Change, error)) (Pipeline, error) {
 	for {
 		p, err := d.Pipeline(ctx, id)
@@ -48,18 +48,17 @@ func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipe
 	}
 }
 
-// queue has a run wait for room with which it was to go on: what it goes on with is decided.
+// queue makes a pipeline pending that was to go on and for which there is no room. The rest of the change stays.
 func (r *pipelineRun) queue(c *Change) {
 	r.p.Status, r.p.Note, c.Admit = PipelinePending, noteRoom, 0
-	if r.p.StartedAt == &r.now { // by start, for nothing
+	if r.p.StartedAt == &r.now { // start has set it
 		r.p.StartedAt = nil
 	}
 	c.Events = slices.DeleteFunc(c.Events, func(e *event.Event) bool { return e.Type == event.PipelineRunning })
 	c.Events = append(c.Events, r.event(event.PipelinePending, nil, nil))
 }
 
-// AbortPipeline ends a run that has not ended: the running step, and the agent that works on it. It
-// may be any host's.
+// AbortPipeline fails an open pipeline of any host and its running step, and has the step's agent shut down.
 func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
 		if !r.p.allows(byAbort) {
@@ -82,7 +81,7 @@ func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) 
 	})
 }
 
-// quietly takes the alert out of a failure that a person asked for.
+// quietly takes the alert out of a change that fails a pipeline: the person who asked for that knows it.
 func (r *pipelineRun) quietly(c *Change) *Change {
 	for _, e := range c.Events {
 		if e.Type == event.PipelineFailed {
@@ -92,13 +91,13 @@ func (r *pipelineRun) quietly(c *Change) *Change {
 	return c
 }
 
-// Decision is what a person makes of the step before which a run waits for approval.
+// Decision is an approval or a rejection of a step.
 type Decision struct {
-	StepID  int64 // the step that the person was shown; 0: the one before which the run waits by then
+	StepID  int64 // the step that the person was shown; 0: the step that waits for approval now
 	Comment string
 }
 
-// ApprovePipeline lets a run that waits for approval go on. The comment is passed on to the step.
+// ApprovePipeline has a pipeline that waits for approval go on. The step's prompt ends with the comment.
 func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pipeline, error) {
 	comment, err := checkComment(in.Comment)
 	if err != nil {
@@ -117,7 +116,7 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 	})
 }
 
-// RejectPipeline ends a run that waits for approval.
+// RejectPipeline fails a pipeline that waits for approval.
 func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pipeline, error) {
 	comment, err := checkComment(in.Comment)
 	if err != nil {
@@ -138,7 +137,8 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 	})
 }
 
-// gate returns the step that waits for approval, which must be the one that was shown, unless shown is 0.
+// gate returns the step that waits for approval. It refuses a command that the pipeline's status does not allow, and one about
+// another step than that; shown is the step of the command, 0: none.
 func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 	s := r.p.front()
 	switch {
@@ -150,8 +150,8 @@ func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 	return s, nil
 }
 
-// ResumePipeline has a failed run go on from its first step that is neither done nor skipped; with
-// skip that step is left out.
+// ResumePipeline has a failed pipeline go on from its first step that is neither done nor skipped; with skip from the step
+// after that.
 func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
 		if !r.p.allows(byResume) {
@@ -185,8 +185,8 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 	})
 }
 
-// sendAway ends what is still at a step that is left out: an agent that a retry of its handoff has made,
-// or that nobody could end.
+// sendAway has the agent of a skipped step shut down, if it is active: a retry of a handoff has started it, or it could not be
+// ended before.
 func (r *pipelineRun) sendAway(s *Step, c *Change) error {
 	id := s.newestAgent()
 	if id == 0 {
@@ -204,8 +204,8 @@ func (r *pipelineRun) sendAway(s *Step, c *Change) error {
 	return r.cancelOpen(h, c)
 }
 
-// goAhead takes a run back into work if there is room. Another host's daemon knows its own limit: a run
-// of its waits for that.
+// goAhead returns the change that takes a pipeline back into work if there is room. A pipeline of another host becomes pending:
+// that host's daemon knows its own limit.
 func (r *pipelineRun) goAhead() *Change {
 	if r.p.Host != r.d.Host {
 		c := &Change{}
