@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// backward reads the lines of a file, the last one first, with no more of it in memory than the
-// longest line and a chunk. What is appended meanwhile is not seen.
+// backward reads the lines of a file, the last one first. It has no more of the file in memory than the longest line and a
+// chunk. It does not see what is appended after off was set.
 type backward struct {
 	r     io.ReaderAt
-	off   int64 // what stands before it was not read yet
-	floor int64 // and is not, below this; 0: all of it
+	off   int64 // the bytes before it are still to be read; set to the file's size
+	floor int64 // the bytes before it are never read
 	chunk int   // bytes read at once
 	max   int   // bytes of the longest line that is returned
-	long  int   // lines that were longer, and were not
+	long  int   // lines left out because they are longer than max
 
-	rest []byte // read but not returned; the file's bytes from off on
-	head int    // bytes of rest in which a line break may still be
+	rest []byte // read but not returned: the file's bytes from off on
+	head int    // the first head bytes of rest may have a line break; the others have none
 }
 
-// next returns the line before the last one, without its end; blank ones and those that are too
-// long are left out. It is valid until the next call. The error is io.EOF at the beginning of the
-// file, and that of ctx when it ends.
+// next returns the line before the one that it returned last, without its line break; it is valid until the next call. Blank
+// lines and those longer than max are left out. The error is io.EOF at the beginning of the file or at the floor, and the
+// cause of ctx when ctx has ended.
 func (b *backward) next(ctx context.Context) ([]byte, error) {
 	for tooLong := false; ; {
 		at := bytes.LastIndexByte(b.rest[:b.head], '\n')
@@ -39,7 +39,7 @@ func (b *backward) next(ctx context.Context) ([]byte, error) {
 			continue
 		}
 		if at < 0 && (b.floor > 0 || len(b.rest) == 0 && !tooLong) {
-			return nil, io.EOF // where that line begins can't be told
+			return nil, io.EOF // at a floor the beginning of the line may not have been read
 		}
 		line := b.rest[at+1:]
 		b.head = max(at, 0)
@@ -55,7 +55,7 @@ func (b *backward) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// fill reads the chunk before the rest.
+// fill reads the chunk before rest.
 func (b *backward) fill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -66,7 +66,7 @@ func (b *backward) fill(ctx context.Context) error {
 	copy(b.rest[n:], b.rest[:rest])
 	if got, err := b.r.ReadAt(b.rest[:n], b.off-int64(n)); got < n {
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // it has become shorter
+			err = io.ErrUnexpectedEOF // the file has become shorter
 		}
 		return fmt.Errorf("%d bytes at %d: %w", n, b.off-int64(n), err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// linesBackward returns the lines as backward reads them.
+// linesBackward returns the lines of a text as backward reads them, and how many were too long.
 func linesBackward(t *testing.T, text string, b backward) (lines []string, long int) {
 	t.Helper()
 	b.r, b.off = strings.NewReader(text), int64(len(text))
@@ -26,8 +26,8 @@ func linesBackward(t *testing.T, text string, b backward) (lines []string, long 
 	}
 }
 
-// TestBackward puts line breaks at, before and behind every border of a chunk.
-func TestBackward(t *testing.T) {
+// The texts have line breaks at, before and behind every border of a chunk.
+func TestBackwardReadsEveryLineAtAnyChunkSize(t *testing.T) {
 	t.Parallel()
 	const most = 20
 	texts := []string{"", "\n", "\n\n", "a", "a\n", "\na", "a\n\n \nb", "a\r\nb\r\n", "\r\n"}
@@ -55,8 +55,7 @@ func TestBackward(t *testing.T) {
 	}
 }
 
-// TestBackwardFloor: a line is one only if its beginning can be told.
-func TestBackwardFloor(t *testing.T) {
+func TestBackwardLeavesOutALineThatMayBeginBeforeTheFloor(t *testing.T) {
 	t.Parallel()
 	for floor, want := range []string{"c b a", "c b", "c", "c", "", ""} {
 		got, _ := linesBackward(t, "a\nb\nc", backward{floor: int64(floor), chunk: 2, max: 9})
@@ -66,7 +65,7 @@ func TestBackwardFloor(t *testing.T) {
 	}
 }
 
-func TestBackwardFails(t *testing.T) {
+func TestBackwardFailsIfTheFileShrinksOrTimeIsOver(t *testing.T) {
 	t.Parallel()
 	b := backward{r: strings.NewReader("a\nb"), off: 9, chunk: 4, max: 9}
 	if line, err := b.next(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -9,8 +9,8 @@ import (
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 )
 
-// TestTranscriptIsReadSoFar: of a transcript the newest bytes are read, and the operator is told that there is more.
-func TestTranscriptIsReadSoFar(t *testing.T) {
+// The operator is told that there is more.
+func TestReadReadsTheNewestFarBytes(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	for i := range 100 {

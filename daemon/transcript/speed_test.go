@@ -11,16 +11,15 @@ import (
 type largeCase struct {
 	name                       string
 	turn                       func() func(int) string
-	messages, edited, warnings int // what is found
+	messages, edited, warnings int // how many Read finds
 }
 
 var largeTranscripts = []largeCase{{"workday", transcripttest.Workday, 50, 60, 0}, {"files", transcripttest.LargeFiles, 0, 48, 0}, {"garbage", transcripttest.Garbage, 0, 0, 1}}
 
-// handoffWant is what a handoff asks for with the settings of the contract.
+// handoffWant is what a handoff asks for with the default settings.
 var handoffWant = Want{Messages: 50, MaxBytes: 1_000_000, Edited: true, Until: "handoff_a_b_1_00c0ffee"}
 
-// TestLargeTranscript: memory does not grow with the transcript.
-func TestLargeTranscript(t *testing.T) { // not parallel: it measures the memory of the process
+func TestMemoryDoesNotGrowWithTheTranscript(t *testing.T) { // not parallel: it measures the memory of the process
 	const most = 32 // MB
 	for _, tt := range largeTranscripts {
 		path := transcripttest.Large(t, tt.turn())
@@ -36,7 +35,7 @@ func TestLargeTranscript(t *testing.T) { // not parallel: it measures the memory
 	}
 }
 
-// held is the memory that the heap has from the system and did not give back, in bytes.
+// held returns how many bytes the heap has taken from the system and not given back.
 func held() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -1,6 +1,6 @@
-// Package transcript reads what a runtime keeps of a session, from the end of its file and no further than is asked for:
-// the last messages, the files that the agent edited, the tokens in its context. It changes nothing and keeps nothing; a
-// file that grows meanwhile is read as it was when it was opened.
+// Package transcript reads the transcript of a session, a file to which the runtime appends, from its end and no further than
+// needed: the last messages, the files that the agent edited, the tokens in its context. It changes nothing and keeps
+// nothing. What is appended after a file was opened is not read.
 package transcript
 
 import (
@@ -20,39 +20,38 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// What reading a transcript may take, whoever asks for how much. All sizes are bytes.
+// The limits of reading, whatever is asked for. All sizes are bytes.
 const (
-	transcriptChunk = 256 << 10 // read at once
-	transcriptLine  = 4 << 20   // the longest line that is read
-	transcriptTexts = 16 << 20  // of messages
-	transcriptPaths = 10_000    // number of edited files
-	transcriptPath  = 4096      // the longest path of one
-	transcriptBack  = 8 << 20   // how far transcriptUse and transcriptCount look back
-	transcriptFar   = 256 << 20 // how far anybody does
+	chunkSize   = 256 << 10 // read at once
+	maxLine     = 4 << 20   // the longest line that is read
+	maxTexts    = 16 << 20  // all texts of messages
+	maxPaths    = 10_000    // number of edited files
+	maxPathSize = 4096      // the longest path of an edited file
+	lookBack    = 8 << 20   // how much of the end Use and Count read
+	maxFar      = 256 << 20 // how much of the end Read reads if Far is 0
 )
 
-// Want says what is wanted of a transcript.
+// Want says what Read is to find.
 type Want struct {
-	Messages int    // at most so many, the newest
-	MaxBytes int64  // of their texts, the newest are kept; 0: 16 MB, which is also the most
+	Messages int    // at most so many messages, the newest
+	MaxBytes int64  // at most so many bytes of their texts, the newest; 0, and at most: 16 MB
 	All      bool   // as many messages as MaxBytes allows, whatever Messages says
-	Edited   bool   // the files that were edited, also after Until; reads all that Far allows
-	Far      int64  // the newest bytes that are read; 0: 256 MB
-	Until    string // the message that contains it and all after it are left out
+	Edited   bool   // the files that were edited, also after Until; Read then reads all that Far allows
+	Far      int64  // how many bytes of the end are read at most; 0: 256 MB
+	Until    string // the newest message that contains it, and all after that, are left out; "": none is
 }
 
-// Found is what a transcript held.
+// Found is what Read has found.
 type Found struct {
-	Messages []data.Message // oldest first, Agent left empty
-	Edited   []string       // sorted, without duplicates, as written
-	Used     int64          // tokens in the context at the newest answer; 0: unknown
-	Count    int            // messages seen, as far as it was read; more than Messages: there are older ones
+	Messages []data.Message // the oldest first; Agent is left empty
+	Edited   []string       // paths as the transcript has them, sorted, each once
+	Used     int64          // tokens in the context at the newest answer; 0: not known
+	Count    int            // messages in the part that was read; if it is more than len(Messages), there are older ones
 	Warnings []string       // sentences for the operator
 }
 
-// Read reads what is wanted of a transcript, from its end and no further than needed. It
-// fails when the file cannot be read or ctx ends; lines that cannot be read are a warning. What is
-// appended meanwhile is not read.
+// Read finds in a transcript what is wanted. It fails if the file cannot be read or ctx ends; a line that cannot be read is a
+// warning.
 func Read(ctx context.Context, path string, want Want) (Found, error) {
 	t, err := open(path)
 	if err != nil {
@@ -60,7 +59,7 @@ func Read(ctx context.Context, path string, want Want) (Found, error) {
 	}
 	defer t.Close()
 	if want.Far <= 0 {
-		want.Far = transcriptFar
+		want.Far = maxFar
 	}
 	t.lines.floor = max(0, t.lines.off-want.Far)
 	c := newConversation(want)
@@ -78,15 +77,15 @@ func Read(ctx context.Context, path string, want Want) (Found, error) {
 	return c.result(t.bad, t.lines.long), nil
 }
 
-// Use returns how many tokens are in the context, by the newest of the last 8 MB that
-// tells. ok is false when nothing does.
+// Use returns how many tokens are in the context, as the newest entry that tells it says. It reads the last 8 MB. ok is false
+// if no entry tells it, and if the context was compacted since.
 func Use(path string) (used int64, ok bool, err error) {
 	t, err := open(path)
 	if err != nil {
 		return 0, false, err
 	}
 	defer t.Close()
-	t.lines.floor = max(0, t.lines.off-transcriptBack)
+	t.lines.floor = max(0, t.lines.off-lookBack)
 	for {
 		e, err := t.next(context.Background())
 		if errors.Is(err, io.EOF) {
@@ -101,19 +100,18 @@ func Use(path string) (used int64, ok bool, err error) {
 	}
 }
 
-// tellsUse reports whether the entry says how full the context is, or that it is no longer known.
+// tellsUse reports whether an entry says how many tokens are in the context, or that this is no longer known.
 func tellsUse(e runtimes.Entry) bool { return !e.Sidechain && (e.Used > 0 || e.Compacted) }
 
-// Count counts what was said in a session until there is enough of it: prompts, our own
-// among them, and answers, also those of tool calls alone. It says whether there is anything to hand
-// over, which is more than what is passed on as messages.
+// Count counts the prompts and answers of a session in its last 8 MB, up to enough. It says whether there is anything to hand
+// over. So it also counts what Read leaves out: prompts of the daemon, and answers that are tool calls alone.
 func Count(path string, enough int) (n int, err error) {
 	t, err := open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer t.Close()
-	t.lines.floor = max(0, t.lines.off-transcriptBack)
+	t.lines.floor = max(0, t.lines.off-lookBack)
 	answers := map[string]bool{}
 	for prompts := 0; n < enough; n = prompts + len(answers) {
 		e, err := t.next(context.Background())
@@ -134,15 +132,15 @@ func Count(path string, enough int) (n int, err error) {
 	return n, nil
 }
 
-// transcript is the file of one, read from its end.
+// file is an open transcript, read from its end.
 type file struct {
 	*os.File
 	lines *backward
 	bad   int // lines that could not be read
 }
 
-// openTranscript opens a regular file. Anything else is refused without waiting: a path comes from
-// a hook, and a pipe that nobody writes to would hold the lane for ever.
+// open opens a transcript. It refuses what is not a regular file, without waiting: the path comes from a hook, and opening a
+// pipe would wait for a writer for ever.
 func open(path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -156,10 +154,10 @@ func open(path string) (*file, error) {
 		f.Close()
 		return nil, fmt.Errorf("transcript %s: %w", path, err)
 	}
-	return &file{File: f, lines: &backward{r: f, off: fi.Size(), chunk: transcriptChunk, max: transcriptLine}}, nil
+	return &file{File: f, lines: &backward{r: f, off: fi.Size(), chunk: chunkSize, max: maxLine}}, nil
 }
 
-// next returns the entry before the last one; io.EOF when there is none.
+// next returns the entry before the one that it returned last; io.EOF: there is none.
 func (t *file) next(ctx context.Context) (runtimes.Entry, error) {
 	for {
 		line, err := t.lines.next(ctx)
@@ -173,34 +171,34 @@ func (t *file) next(ctx context.Context) (runtimes.Entry, error) {
 	}
 }
 
-// conversation puts the messages together. Its entries come newest first.
+// conversation collects what is wanted. It is given the entries of a transcript, the newest first.
 type conversation struct {
 	want     Want
-	read     Found    // without Messages
-	messages []blocks // newest first
-	bytes    int64    // of their texts
-	id       string   // of the newest message that was begun, "" if it has none
-	dropped  bool     // that message is left out
-	full     bool     // no more messages
-	cut      bool     // because of MaxBytes
-	until    bool     // Until was found, or need not be
-	used     bool     // Used was found, or that it is unknown
-	edited   map[string]bool
-	failed   map[string]bool // calls
-	more     bool            // edited files than are kept
+	read     Found           // without Messages
+	messages []blocks        // the newest first
+	bytes    int64           // of the texts of messages
+	id       string          // of the message to which the last entry belongs; "": it has none
+	dropped  bool            // the other entries of that message are left out
+	full     bool            // no more messages are taken
+	cut      bool            // messages were left out or cut because of MaxBytes
+	until    bool            // Until was found, or need not be
+	used     bool            // an entry has told Used, or that it is not known
+	edited   map[string]bool // by path
+	failed   map[string]bool // by id of the tool call
+	more     bool            // there are more edited files than are kept
 	short    bool            // there is more of the transcript than was read
 }
 
-// blocks is a message whose blocks were written as several lines.
+// blocks is a message. The runtime writes each block of it as a line.
 type blocks struct {
 	role  string
-	at    time.Time
-	texts []string // newest first
+	at    time.Time // of its first block
+	texts []string  // the newest first
 }
 
 func newConversation(want Want) *conversation {
-	if want.MaxBytes <= 0 || want.MaxBytes > transcriptTexts {
-		want.MaxBytes = transcriptTexts
+	if want.MaxBytes <= 0 || want.MaxBytes > maxTexts {
+		want.MaxBytes = maxTexts
 	}
 	c := &conversation{want: want, edited: map[string]bool{}, failed: map[string]bool{}}
 	c.full = c.none()
@@ -242,9 +240,9 @@ func (c *conversation) add(e runtimes.Entry) {
 	}
 }
 
-// addBlock puts a text before the others of its message. The first text that does not fit into
-// MaxBytes ends the messages. Its message is left out, unless it is the newest or its later blocks
-// are kept: then the end of the text is kept as well.
+// addBlock puts a text before the others of its message. No more messages are taken after the first text that does not fit
+// into MaxBytes. The end of that text is kept if its message is the newest, or has later blocks that are kept; otherwise the
+// message is left out.
 func (c *conversation) addBlock(e runtimes.Entry) {
 	m := &c.messages[len(c.messages)-1]
 	text := e.Text
@@ -265,7 +263,7 @@ func (c *conversation) addBlock(e runtimes.Entry) {
 	}
 }
 
-// ending returns at most n bytes of the end of text, and says so; "" if there is no room for that.
+// ending returns the end of a text behind an ellipsis, in at most n bytes; "": there is no room for both.
 func ending(text string, n int64) string {
 	const mark = "…"
 	if n <= int64(len(mark)) {
@@ -278,18 +276,19 @@ func ending(text string, n int64) string {
 	return mark + text
 }
 
-// addEdited notes the paths of files that were edited. That a call failed is known before the call.
+// addEdited notes the paths of files that were edited. Entries come newest first, so that the failure of a call is known
+// before the call.
 func (c *conversation) addEdited(e runtimes.Entry) {
 	for _, call := range e.Failed {
-		if len(c.failed) < transcriptPaths {
+		if len(c.failed) < maxPaths {
 			c.failed[call] = true
 		}
 	}
 	for _, edit := range e.Edited {
-		if c.failed[edit.Call] || len(edit.Path) > transcriptPath || c.edited[edit.Path] {
+		if c.failed[edit.Call] || len(edit.Path) > maxPathSize || c.edited[edit.Path] {
 			continue
 		}
-		if len(c.edited) == transcriptPaths {
+		if len(c.edited) == maxPaths {
 			c.more = true
 			return
 		}
@@ -297,7 +296,7 @@ func (c *conversation) addEdited(e runtimes.Entry) {
 	}
 }
 
-// result is what was read; bad and long are numbers of lines that were not.
+// result returns what was found. bad and long are how many lines could not be read, and how many were too long.
 func (c *conversation) result(bad, long int) Found {
 	for _, m := range slices.Backward(c.messages) {
 		slices.Reverse(m.texts)
@@ -311,10 +310,10 @@ func (c *conversation) result(bad, long int) Found {
 	}
 	warn(bad == 1, "1 line of the transcript could not be read and was left out.")
 	warn(bad > 1, "%d lines of the transcript could not be read and were left out.", bad)
-	warn(long == 1, "1 line of the transcript is longer than %d MB and was left out.", transcriptLine>>20)
-	warn(long > 1, "%d lines of the transcript are longer than %d MB and were left out.", long, transcriptLine>>20)
+	warn(long == 1, "1 line of the transcript is longer than %d MB and was left out.", maxLine>>20)
+	warn(long > 1, "%d lines of the transcript are longer than %d MB and were left out.", long, maxLine>>20)
 	warn(c.short, "Of the transcript only the newest %d bytes were read.", c.want.Far)
 	warn(c.cut, "The messages of the transcript were cut to the newest %d bytes.", c.want.MaxBytes)
-	warn(c.more, "Of the files that the transcript names as edited, only the newest %d were kept.", transcriptPaths)
+	warn(c.more, "Of the files that the transcript names as edited, only the newest %d were kept.", maxPaths)
 	return c.read
 }

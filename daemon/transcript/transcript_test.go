@@ -19,7 +19,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// told is the messages in short: role, text.
+// told writes messages in short: role, text.
 func told(messages []data.Message) (out []string) {
 	for _, m := range messages {
 		out = append(out, m.Role[:1]+" "+m.Text)
@@ -27,7 +27,7 @@ func told(messages []data.Message) (out []string) {
 	return out
 }
 
-func TestReadTranscript(t *testing.T) {
+func TestReadFindsWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	const instruction = "[handoff_a_b_1_00c0ffee] understudy: hand over"
 	talk := transcripttest.User("one") + transcripttest.Text("m1", "two") + transcripttest.User("three") + transcripttest.Text("m2", "four")
@@ -94,8 +94,7 @@ func TestReadTranscript(t *testing.T) {
 	}
 }
 
-// TestReadTranscriptAt: a message is as old as its first block.
-func TestReadTranscriptAt(t *testing.T) {
+func TestMessageIsAsOldAsItsFirstBlock(t *testing.T) {
 	t.Parallel()
 	path := transcripttest.File(t, transcripttest.User("one")+strings.ReplaceAll(transcripttest.Text("m1", "two"), ":01Z", ":01.5Z")+transcripttest.Text("m1", "three"))
 	got, err := Read(t.Context(), path, Want{All: true})
@@ -106,8 +105,8 @@ func TestReadTranscriptAt(t *testing.T) {
 	}
 }
 
-// TestTranscriptUnreadable: none of these blocks, and none is taken for an empty conversation.
-func TestTranscriptUnreadable(t *testing.T) {
+// None of these files makes Read wait, or is taken for a conversation without messages.
+func TestUnreadableTranscriptIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -132,9 +131,9 @@ func TestTranscriptUnreadable(t *testing.T) {
 	}
 }
 
-func TestTranscriptUse(t *testing.T) {
+func TestUseIsThatOfTheNewestAnswer(t *testing.T) {
 	t.Parallel()
-	far := transcripttest.Result("t1", strings.Repeat("x", transcriptLine/2-200), false) // 4 MB, twice the text
+	far := transcripttest.Result("t1", strings.Repeat("x", maxLine/2-200), false) // 4 MB, twice the text
 	for name, tt := range map[string]struct {
 		text string
 		used int64
@@ -153,7 +152,7 @@ func TestTranscriptUse(t *testing.T) {
 	}
 }
 
-func TestTranscriptCount(t *testing.T) {
+func TestCountCountsPromptsAndAnswersUpToEnough(t *testing.T) {
 	t.Parallel()
 	path := transcripttest.File(t, "{\n"+transcripttest.User("one")+transcripttest.Text("m1", "two")+transcripttest.Text("m1", "three")+transcripttest.Result("t", "x", false)+transcripttest.User("four"))
 	for enough, want := range []int{0, 1, 2, 3, 3} {
@@ -163,9 +162,8 @@ func TestTranscriptCount(t *testing.T) {
 	}
 }
 
-// TestTranscriptCountOfSuccessor: what we typed, and answers that are calls of tools alone, are no
-// messages that are passed on, but they are something to hand over.
-func TestTranscriptCountOfSuccessor(t *testing.T) {
+// A successor's transcript may have nothing else. Read passes none of it on, but it is work to hand over.
+func TestCountCountsPromptsOfTheDaemonAndToolCalls(t *testing.T) {
 	t.Parallel()
 	told := transcripttest.User("[handoff_a_b_1_c0ffee00] understudy: you take over")
 	if n, err := Count(transcripttest.File(t, told), 2); n != 1 || err != nil {
@@ -177,8 +175,7 @@ func TestTranscriptCountOfSuccessor(t *testing.T) {
 	}
 }
 
-// FuzzReadTranscript: reading backwards finds what reading forwards does. Each byte of the script
-// is a line of the transcript.
+// FuzzReadTranscript compares Read with forward. Each byte of the script is a line of the transcript.
 func FuzzReadTranscript(f *testing.F) {
 	f.Add([]byte{0, 2, 3, 9, 1, 4, 0xff, 5}, []byte("{"), 2, int64(9), 16)
 	f.Add([]byte{6, 8, 7, 10, 11, 12, 3, 13}, []byte("\r\n\n"), -1, int64(0), 1000)
@@ -198,7 +195,7 @@ func FuzzReadTranscript(f *testing.F) {
 		}
 		want := Want{Messages: messages, All: messages < 0, MaxBytes: most, Edited: true, Until: "X"}
 		c := newConversation(want)
-		file := &file{lines: &backward{r: bytes.NewReader(text), off: int64(len(text)), chunk: 1 + max(0, chunk)%1000, max: transcriptLine}}
+		file := &file{lines: &backward{r: bytes.NewReader(text), off: int64(len(text)), chunk: 1 + max(0, chunk)%1000, max: maxLine}}
 		for {
 			e, err := file.next(t.Context())
 			if err != nil {
@@ -213,7 +210,7 @@ func FuzzReadTranscript(f *testing.F) {
 	})
 }
 
-// forward is readTranscript, the simple way: from the front, with everything in memory.
+// forward is Read in the simple way: from the front, with everything in memory.
 func forward(text []byte, want Want) (got Found) {
 	var entries []runtimes.Entry
 	bad := 0
@@ -265,7 +262,7 @@ func forward(text []byte, want Want) (got Found) {
 	return got
 }
 
-// grouped are the entries of each message before until.
+// grouped returns the entries of each message before until.
 func grouped(entries []runtimes.Entry, until string) (groups [][]runtimes.Entry) {
 	for _, e := range entries {
 		last := len(groups) - 1
@@ -287,7 +284,7 @@ func grouped(entries []runtimes.Entry, until string) (groups [][]runtimes.Entry)
 	return groups
 }
 
-// fitting are the newest messages whose texts have at most so many bytes.
+// fitting returns the newest messages whose texts have at most so many bytes.
 func fitting(groups [][]runtimes.Entry, most int64) (kept [][]runtimes.Entry, cut bool) {
 	for _, g := range slices.Backward(groups) {
 		var part []runtimes.Entry

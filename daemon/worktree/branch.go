@@ -2,9 +2,9 @@ package worktree
 
 import "strings"
 
-// ValidBranch reports whether git takes a name for that of a branch: the rules of
-// git-check-ref-format(1), as `git check-ref-format --branch` applies them. It is a little stricter:
-// "@" is another name of HEAD, and what git would expand, such as "@{-1}", is no name.
+// ValidBranch reports whether git accepts a name for a branch, by the rules of git-check-ref-format(1) as `git
+// check-ref-format --branch` applies them. It also refuses "@", which is another name of HEAD, and names that git would
+// expand, such as "@{-1}".
 func ValidBranch(name string) bool {
 	switch {
 	case name == "", name == "HEAD", name == "@", strings.HasPrefix(name, "-"), strings.HasSuffix(name, "."),

@@ -31,7 +31,7 @@ func TestValidBranch(t *testing.T) {
 	if n < 50 {
 		t.Errorf("testdata/branches.txt holds %d names", n)
 	}
-	if ValidBranch("@") || ValidBranch("a\x00b") { // which no command line can hold
+	if ValidBranch("@") || ValidBranch("a\x00b") { // git can't be asked for these: no command line holds a NUL, and git accepts "@"
 		t.Error("another name of HEAD, or NUL, is a valid branch")
 	}
 }

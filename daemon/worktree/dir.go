@@ -13,22 +13,22 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// maxReferences is how many files are named at most; a generated tree must not fill the context.
+// maxReferences is how many files References names: a generated tree must not fill the context.
 const maxReferences = 500
 
-// Dir is a working directory and what is known of it: by git, by the agent's own edits, and by
-// looking.
+// Dir is a working directory, with what git and the agent's edits tell of its files.
 type Dir struct {
-	dir   string // absolute, by its real name where that is known, as git has it
-	own   string // our data directory, whose files are not the work's
+	dir   string // absolute and without links, as git names it, if it could be resolved
+	own   string // understudy's data directory: its files are not part of the work
 	tree  Tree
-	git   bool              // the tree is known
-	edits map[string]bool   // by the agent, absolute
-	state map[string]Change // of what is not committed, by path
-	since time.Time
+	git   bool              // git has told tree
+	edits map[string]bool   // the files that the agent edited, absolute
+	state map[string]Change // the files that are not committed, by path
+	since time.Time         // when the agent began
 }
 
-// NewDir puts together what is known. edited are paths as the agent named them.
+// NewDir makes a Dir of a working directory. own is understudy's data directory. git: tree is what git tells. edited are the
+// paths that the agent edited, as it named them. since is when the agent began.
 func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Time) *Dir {
 	w := &Dir{dir: dir, own: own, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]Change{}}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -39,7 +39,7 @@ func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Ti
 			path = filepath.Join(dir, path)
 		}
 		path = filepath.Clean(path)
-		if below(dir, path) { // the same file by the directory's real name
+		if below(dir, path) { // name the file by the resolved directory, as git does
 			path = filepath.Join(w.dir, strings.TrimPrefix(path, dir))
 		}
 		if !below(own, path) {
@@ -55,7 +55,7 @@ func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Ti
 	return w
 }
 
-// References are the files that the work touched, sorted, each once; and how many there are besides.
+// References returns the files that the work touched, sorted, each once, at most maxReferences; and how many more there are.
 func (w *Dir) References() (refs []data.Reference, more int) {
 	notes := map[string]string{}
 	for path := range w.edits {
@@ -75,10 +75,10 @@ func (w *Dir) References() (refs []data.Reference, more int) {
 	return refs[:n], len(refs) - n
 }
 
-// Progress reports whether the agent itself touched a file, or something was committed since it began.
+// Progress reports whether the agent edited a file, or somebody committed one since the agent began.
 func (w *Dir) Progress() bool { return len(w.edits) > 0 || len(w.tree.Committed) > 0 }
 
-// short is a path as people in the directory would write it.
+// short returns a path relative to the directory, if it is inside.
 func (w *Dir) short(path string) string {
 	if below(w.dir, path) {
 		return strings.TrimPrefix(path, strings.TrimSuffix(w.dir, "/")+"/")
@@ -91,6 +91,7 @@ func below(dir, path string) bool {
 	return dir != "" && strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
+// note says how a file differs from the last commit.
 func (c Change) note() string {
 	if c.Added == 0 && c.Deleted == 0 {
 		return c.Status
@@ -98,11 +99,11 @@ func (c Change) note() string {
 	return fmt.Sprintf("%s, +%d -%d", c.Status, c.Added, c.Deleted)
 }
 
-// maxClaims is how many claims that don't hold are told one by one.
+// maxClaims is how many claims that do not hold get a sentence of their own.
 const maxClaims = 50
 
-// Check compares what the document says of files with what is there. It returns one sentence for
-// each claim that does not hold.
+// Check compares what a document claims of files with the files and with git. It returns a sentence for each claim that does
+// not hold; for those beyond maxClaims one together.
 func (w *Dir) Check(claims []data.Claim) (warnings []string) {
 	look := lookup{w: w}
 	wrong := 0
@@ -121,7 +122,7 @@ func (w *Dir) Check(claims []data.Claim) (warnings []string) {
 	return warnings
 }
 
-// contradiction is what speaks against a claim; "" if nothing does.
+// contradiction returns the sentence against a claim; "": nothing speaks against it.
 func (w *Dir) contradiction(look *lookup, c data.Claim) string {
 	path, there := look.find(c.Path)
 	switch {
@@ -151,7 +152,7 @@ func (w *Dir) absolute(name string) string {
 	return filepath.Join(w.dir, name)
 }
 
-// touched reports whether a file was changed since the agent began, by whatever shows it.
+// touched reports whether git, the agent's edits or the file's date show that a file was changed since the agent began.
 func (w *Dir) touched(path string) bool {
 	_, changed := w.state[path]
 	if changed || w.edits[path] || slices.Contains(w.tree.Committed, path) {
@@ -164,16 +165,16 @@ func (w *Dir) touched(path string) bool {
 // lookup finds files by the names that a document uses.
 type lookup struct {
 	w     *Dir
-	names map[string]bool // base names below a directory without git; nil: not looked yet
+	names map[string]bool // base names of all files in a directory without git; nil: nobody has looked yet
 }
 
-// find returns where a named file is, "" if that is not known, and whether it is there.
+// find reports whether a file of that name is there, and returns its path; "": the path is not known.
 func (l *lookup) find(name string) (path string, there bool) {
 	name = strings.TrimPrefix(name, "./")
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", true // it can't be said that it is not there
+			return "", true // without the home directory nothing shows that the file is missing
 		}
 		name = filepath.Join(home, rest)
 	}
@@ -198,11 +199,11 @@ func (l *lookup) find(name string) (path string, there bool) {
 	return "", l.below(name)
 }
 
-// maxWalk is how many files are looked at for a bare name, where there is no git to ask.
+// maxWalk is how many files below looks at.
 const maxWalk = 20_000
 
-// below looks for a bare name anywhere in the working directory. A directory too large to be
-// looked through is given the benefit of the doubt.
+// below reports whether a file with a bare name is anywhere in the working directory, which git does not know. In a directory
+// with more than maxWalk files, or one that can't be read, it reports that it is.
 func (l *lookup) below(name string) bool {
 	if l.names == nil {
 		l.names = map[string]bool{}

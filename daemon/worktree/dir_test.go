@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// place makes a working directory with files, all of them older than the agent but for those that
-// are fresh.
+// place makes a working directory with files. Their dates are before the agent began; "NAME fresh" makes a file with a date
+// after that.
 func place(t *testing.T, began time.Time, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func TestClaimsAreChecked(t *testing.T) {
 	}
 }
 
-func TestReferences(t *testing.T) {
+func TestReferencesAreTheWorksFilesAndNotOurs(t *testing.T) {
 	t.Parallel()
 	tree := Tree{
 		Top: "/w/repo", Committed: []string{"/w/repo/sub/a.go", "/w/repo/top.go", "/d/data/personas/x/skill.md"},
@@ -113,8 +113,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestReferencesThroughLink: a working directory that is named by a link is the same for all who look.
-func TestReferencesThroughLink(t *testing.T) {
+func TestReferencesOfADirectoryNamedByALink(t *testing.T) {
 	t.Parallel()
 	real, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -131,8 +130,7 @@ func TestReferencesThroughLink(t *testing.T) {
 	}
 }
 
-// TestManyClaims: a document may say any number of wrong things.
-func TestManyClaims(t *testing.T) {
+func TestClaimsBeyondTheLimitShareASentence(t *testing.T) {
 	t.Parallel()
 	w := NewDir(t.TempDir(), "/d/data", Tree{}, true, nil, time.Time{})
 	var claims []data.Claim
