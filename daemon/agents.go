@@ -188,7 +188,7 @@ func (d *Daemon) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 // AgentBySecret returns the agent that was launched with a secret.
 func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error) {
 	a, err := d.Store.AgentByLaunch(ctx, launchHash(secret))
-	return a, notFound(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "The launch secret is nobody's"))
+	return a, notFound(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 
 // updateAgent changes an active agent's row. If another writer changes the row first, change is called again with the row

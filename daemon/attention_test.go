@@ -9,7 +9,7 @@ import (
 
 var noon = time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// seen is an agent that has been idle for an hour, and then was changed.
+// seen returns an agent that has been idle for an hour, as change alters it.
 func seen(id int64, change func(*Agent)) Agent {
 	pane, session, at := "%1", "s", noon.Add(-2*time.Hour)
 	a := Agent{ID: id, State: Idle, StateAt: noon.Add(-time.Hour), Pane: &pane, SessionID: &session, RegisteredAt: &at, Persona: &pane, Managed: true}
@@ -19,7 +19,7 @@ func seen(id int64, change func(*Agent)) Agent {
 	return a
 }
 
-// over ends an agent so long ago.
+// over returns a change that ends an agent some time ago.
 func over(ago time.Duration, reason string) func(*Agent) {
 	return func(a *Agent) {
 		at := noon.Add(-ago)
@@ -27,7 +27,7 @@ func over(ago time.Duration, reason string) func(*Agent) {
 	}
 }
 
-// failed is a handoff of agent 1 that failed so long ago.
+// failed returns a handoff of agent 1 that failed some time ago, as change alters it.
 func failed(ago time.Duration, change func(*Handoff)) Handoff {
 	at := noon.Add(-ago)
 	h := Handoff{ID: 9, AgentID: 1, Phase: Failed, CompletedAt: &at, Error: &Failure{Message: "There is no document", Hint: "ask for it"}}
@@ -37,7 +37,7 @@ func failed(ago time.Duration, change func(*Handoff)) Handoff {
 	return h
 }
 
-// said are attentions, one on a line.
+// said writes attentions, one on a line.
 func said(list []Attention) string {
 	var b strings.Builder
 	for _, n := range list {
@@ -46,8 +46,7 @@ func said(list []Attention) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// TestAttentionOfAgents: what an agent that has not ended needs a person for, by its row and its handoff.
-func TestAttentionOfAgents(t *testing.T) {
+func TestAttentionOfActiveAgents(t *testing.T) {
 	t.Parallel()
 	trouble := &Trouble{Code: "billing", Message: "no credit", Since: noon.Add(-time.Minute)}
 	full := &ContextUse{Tier: TierHigh}
@@ -86,8 +85,8 @@ func TestAttentionOfAgents(t *testing.T) {
 	}
 }
 
-// TestAttentionOfTheEnded: work lies still where nobody has gone on with it and no person has ended it.
-func TestAttentionOfTheEnded(t *testing.T) {
+// The work of an ended agent needs a person unless another agent goes on with it or a person has ended the agent.
+func TestAttentionOfEndedAgents(t *testing.T) {
 	t.Parallel()
 	two := int64(2)
 	died, left := over(time.Hour, "process_gone"), over(time.Hour, "prompt_input_exit")
@@ -154,8 +153,8 @@ func TestAttentionOfPipelines(t *testing.T) {
 	}
 }
 
-// TestAttentionEndsInACircle: rows that lead back to themselves are no line, and are looked at all the same.
-func TestAttentionEndsInACircle(t *testing.T) {
+// Agents whose rows name each other as predecessor make a circle and no line.
+func TestAttentionReturnsForAgentsInACircle(t *testing.T) {
 	t.Parallel()
 	one, two := int64(1), int64(2)
 	o := Overview{At: noon, Handoffs: []Handoff{failed(0, nil)}, Agents: []Agent{

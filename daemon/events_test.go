@@ -2,7 +2,7 @@ package daemon
 
 import "testing"
 
-func TestCheckEventTypes(t *testing.T) {
+func TestUnknownEventTypeIsRefusedWithTheNearest(t *testing.T) {
 	t.Parallel()
 	for types, want := range map[string]string{
 		"handoff_failed":   "",

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// historyStore has some history to prune, and fails in the end if it is told to.
+// historyStore is a database that prunes what is in left, and then fails with fail.
 type historyStore struct {
 	spoolStore
 	left   []PrunedHistory
@@ -27,7 +27,7 @@ func (s *historyStore) PruneHistory(_ context.Context, before time.Time, _ int) 
 	return some, nil
 }
 
-// TestHistoryIsPrunedByItsSetting, to its end, and the log says what went, also when the rest failed.
+// The event log says what was deleted, also if the rest could not be.
 func TestHistoryIsPrunedByItsSetting(t *testing.T) {
 	t.Parallel()
 	for _, fail := range []error{nil, errors.New("the database is away")} {

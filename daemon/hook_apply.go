@@ -48,7 +48,7 @@ func (h *hookStep) decide() HookDecision {
 		return h.out
 	}
 	if h.d.isTwin(h.tx.Agent.ID, &h.in) {
-		h.out.Reason = "another run of the hook has told the same"
+		h.out.Reason = "another run of its command has told the same"
 		return h.out
 	}
 	h.out.Applied = true
@@ -108,16 +108,16 @@ const noPane = "it has no pane: "
 func (h *hookStep) register() {
 	switch {
 	case h.in.LaunchHash != nil:
-		h.out.Reason = "its launch secret is nobody's"
+		h.out.Reason = "no agent has its launch secret"
 		return
 	case h.proc.PID == 0:
-		h.out.Reason = "no agent is known by it, and its process is gone or unnamed"
+		h.out.Reason = "it comes from no known agent, and its process is gone or unnamed"
 		return
 	case h.around != 0:
 		h.out.Reason = fmt.Sprintf("it runs inside agent %d", h.around)
 		return
 	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
-		h.out.Reason = "no agent is known by it"
+		h.out.Reason = "it comes from no known agent"
 		return
 	case h.notBinding != "":
 		h.out.Reason, h.disbelieved = h.notBinding, h.notBinding

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestHandoffCommand(t *testing.T) {
+func TestHandoffCommandIsToldFromOtherPrompts(t *testing.T) {
 	t.Parallel()
 	for prompt, want := range map[string]string{
 		"/handoff": "", "/handoff the parser": "the parser", " /handoff\tfix \"x\" $(date) ": `fix "x" $(date)`, "/handoff\nall": "all",

@@ -136,7 +136,7 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 // each event: a sender of one such hook can send many.
 func (d *Daemon) disbelieved(hook, why string) {
 	if d.firstTime("disbelieved " + hook) {
-		d.alert(event.HookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
+		d.alert(event.HookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", otherwise find out who sends it.",
 			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// TestSubscriberFallsBehind: one that does not read gets all events up to some, and then its channel's end,
-// never events with one missing between them; one that reads gets all.
-func TestSubscriberFallsBehind(t *testing.T) {
+// A subscriber that does not read gets events without a gap, and then the end of its channel. Another that reads gets all.
+func TestSubscriberThatFallsBehindIsDropped(t *testing.T) {
 	t.Parallel()
 	h := newHub(nil, slog.New(slog.DiscardHandler))
 	slow, stopSlow := h.subscribe()

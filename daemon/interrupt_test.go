@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// TestInterruptionIsTold: the operator is told once that nothing is done, if it lasts, and once that it is over.
+// The operator is told once of a pause that lasts, and once of its end.
 func TestInterruptionIsTold(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(t.TempDir())
@@ -50,8 +50,7 @@ func TestInterruptionIsTold(t *testing.T) {
 	})
 }
 
-// TestInterruptionIsToldAfterAFailure: the word that it is over could not be stored, and is stored next time.
-func TestInterruptionIsToldAfterAFailure(t *testing.T) {
+func TestEndOfAnInterruptionIsStoredAfterAFailure(t *testing.T) {
 	t.Parallel()
 	dir, err := data.Open(t.TempDir())
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *failingOnce) Commit(ctx context.Context, c *Change) error {
 	return s.brokenStore.Commit(ctx, c)
 }
 
-// board is a notifier that notes what it is given, and when.
+// board is a notifier that notes the notifications it is given, and when.
 type board struct {
 	began time.Time
 	shown []string

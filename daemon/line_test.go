@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestGenerations: each agent is there once, with the handoff that counts.
-func TestGenerations(t *testing.T) {
+func TestGenerationsHaveEachAgentOnceWithItsHandoff(t *testing.T) {
 	t.Parallel()
 	handoffs := []Handoff{
 		{ID: 6, AgentID: 2, Generation: 2}, {ID: 5, AgentID: 1, Generation: 1}, {ID: 4, AgentID: 1, Generation: 1, RecordedAt: &noon, SuccessorID: new(int64(2))},
@@ -39,7 +38,7 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-func TestLinesEnd(t *testing.T) {
+func TestLinesReturnForAgentsInACircle(t *testing.T) {
 	t.Parallel()
 	one, two := int64(1), int64(2)
 	circle := []Agent{{ID: 1, PreviousAgentID: &two}, {ID: 2, PreviousAgentID: &one}}

@@ -17,11 +17,11 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// fileStore is a database in which a file appears or goes while a hook's rows are locked.
+// fileStore is a database. While a hook's rows are locked in it a file appears or goes.
 type fileStore struct {
 	Store
 	handoff      Handoff
-	locked, over func() // called when a transaction has locked its rows, and when it is over
+	locked, over func() // called when a transaction has locked its rows, and when it has ended
 	wrote        int    // transactions that were committed
 }
 
@@ -39,8 +39,8 @@ func (s *fileStore) RecordHook(_ context.Context, _ HookInput, decide func(HookT
 	return HookResult{HookID: 3, Applied: out.Applied, Output: out.Output}, nil
 }
 
-// TestHookDecidesFromWhatWasSeenBeforeItsTransaction: while rows are locked nobody looks at the file system, which
-// may hang. So what changes there meanwhile changes no decision.
+// While rows are locked nobody looks at the file system, which may hang. So a file that appears or goes meanwhile changes no
+// decision.
 func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 	t.Parallel()
 	write := func(path string) {
@@ -98,8 +98,7 @@ func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 	}
 }
 
-// TestLookGivesUpOnAFileSystemThatHangs: the hook's agent waits for two seconds at most, and what hangs does not
-// pile up.
+// The hook's agent waits for two seconds at most, and looks that hang do not pile up.
 func TestLookGivesUpOnAFileSystemThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

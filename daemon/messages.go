@@ -131,7 +131,7 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 			continue
 		}
 		e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
-			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; if it still matters, send it to who goes on with the work by `understudy agent send`.", dl.AgentID, c.DropEvidence)})
+			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.AgentID, c.DropEvidence)})
 		e.Alert = true
 		c.Events = append(c.Events, e)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// waitingRows are an agent and a pipeline of a notice.
+// waitingRows is a database with the agent and the pipeline of a notice.
 type waitingRows struct {
 	Store
 	agent    Agent
@@ -19,8 +19,7 @@ type waitingRows struct {
 func (r waitingRows) Agent(context.Context, int64) (Agent, error)       { return r.agent, r.err }
 func (r waitingRows) Pipeline(context.Context, int64) (Pipeline, error) { return r.pipeline, r.err }
 
-// TestNoticeIsOverWhenNobodyWaits: a notice of somebody who waits for a person is not told once nobody waits.
-func TestNoticeIsOverWhenNobodyWaits(t *testing.T) {
+func TestNoticeIsOverWhenItsAgentOrPipelineNoLongerWaits(t *testing.T) {
 	t.Parallel()
 	id, lost := int64(1), errors.New("lost")
 	agent := &event.Event{Type: event.AgentWaiting, AgentID: &id}

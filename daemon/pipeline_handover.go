@@ -25,7 +25,7 @@ func (r *handoffRun) stepOver() (string, error) {
 func (r *handoffRun) notNeeded(why string) outcome {
 	return outcome{
 		fail: &Failure{Phase: r.h.Phase, Code: CodeStepOver, Message: fmt.Sprintf(
-			"No successor is started: %s; the record is kept, and `understudy pipeline resume %d` goes on from it if the run has failed.", why, *r.agent.PipelineID)},
+			"No successor is started: %s; the record is kept, and `understudy pipeline resume %d` goes on from it if the pipeline has failed.", why, *r.agent.PipelineID)},
 		then: func() { r.d.cleanUp(r.ctx, r.agent) }, // a dead pane is otherwise kept for the successor
 	}
 }

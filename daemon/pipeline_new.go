@@ -141,7 +141,7 @@ func checkRequest(in *NewPipeline) error {
 	in.Title = strings.TrimSpace(in.Title)
 	switch {
 	case in.Title == "":
-		return Errorf(KindInvalid, CodeBadTitle, "title is missing: say in a few words what the run is for")
+		return Errorf(KindInvalid, CodeBadTitle, "title is missing: say in a few words what the pipeline is for")
 	case strings.TrimSpace(in.Prompt) == "":
 		return Errorf(KindInvalid, CodeBadPrompt, "prompt is missing: say what is to be done")
 	case len(in.Prompt) > maxRequest:

@@ -10,7 +10,7 @@ import (
 
 const leftOrderly = "Hello.\n\n## What Was Done\n\nThe roof.\n\n## Decisions Made\n\n- Slate, for it lasts.\n\n## Next Agent Context\n\nLook at the chimney.\n"
 
-// left is what a step has left, as the engine records it.
+// left returns the output of a step, as the engine records it.
 func left(text string) *StepHandoff {
 	out := &StepHandoff{ContentMD: text}
 	if fields, ok := data.Extract(text); ok {
@@ -19,7 +19,7 @@ func left(text string) *StepHandoff {
 	return out
 }
 
-func TestStepPrompt(t *testing.T) {
+func TestStepPromptHasTheOutputBeforeItAndTheRequest(t *testing.T) {
 	t.Parallel()
 	const header = "## Handoff from previous step (developer)\n\n**What was done**: The roof.\n\n**Decisions made**:\n- Slate, for it lasts.\n\n**Your task**: Look at the chimney."
 	const raw = "  no headings at all\r\n\n"
@@ -54,7 +54,7 @@ func TestStepPrompt(t *testing.T) {
 	}
 }
 
-func TestPlaceInPipeline(t *testing.T) {
+func TestStepIsToldItsPlaceInThePipeline(t *testing.T) {
 	t.Parallel()
 	p := &Pipeline{ID: 7, Title: "The roof", Steps: []Step{{}, {OrderIndex: 1, Description: " mends it "}}}
 	for i, want := range []string{`step 1 of 2 of the pipeline run 7, "The roof".` + "\n", `step 2 of 2 of the pipeline run 7, "The roof". Your part: mends it` + "\n"} {
@@ -77,8 +77,7 @@ func TestPlaceInPipeline(t *testing.T) {
 	}
 }
 
-// TestFirstPrompt: what the runtime would take for a command is none; everything else is left alone.
-func TestFirstPrompt(t *testing.T) {
+func TestFirstPromptIsChangedOnlyIfItWouldBeACommand(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"Mend it.", "  Mend\tit.\r\n\n", "!ls", "#1", "exit now", "- /exit", leftOrderly} {
 		if got := runtimes.FirstPrompt(text); got != text {

@@ -80,7 +80,7 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 
 // Notes of what a pipeline waits for.
 const (
-	noteRoom  = "its turn: as many runs as may be (pipeline.max_running) are at work"
+	noteRoom  = "its turn: as many pipelines as may be (pipeline.max_running) are at work"
 	noteLeave = "the agent of the step before is being shut down"
 )
 
@@ -198,7 +198,7 @@ func (r *pipelineRun) makeTree() runOutcome {
 		return runOutcome{err: err}
 	case err != nil:
 		return runOutcome{with: r.fail(nil, nil, failure{
-			code: CodeWorktreeFailed, hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a run with another branch", r.p.ID),
+			code: CodeWorktreeFailed, hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a pipeline with another branch", r.p.ID),
 			says: "The work tree of branch " + *r.p.Branch + " could not be made: " + words.TrimDot(err.Error()),
 		})}
 	}

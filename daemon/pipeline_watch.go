@@ -39,7 +39,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
 		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: "Step timed out after " + seconds(limit) + "s",
-			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new run with a longer timeout: a run keeps the limits of its template", r.p.ID)})
+			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new pipeline with a longer timeout: a pipeline keeps the limits of its template", r.p.ID)})
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
@@ -161,7 +161,7 @@ func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 }
 
 // noteInterrupted is the note of a step whose agent was interrupted.
-const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, `understudy agent attach %d`, or abort the run, `understudy pipeline abort %d`"
+const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, `understudy agent attach %d`, or abort the pipeline, `understudy pipeline abort %d`"
 
 // gone returns the failure of a step whose agent has ended.
 func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/lane"
 )
 
-// rowStore is a database of agents that counts the whole rows that are read.
+// rowStore is a database of agents. It counts the rows that are read whole.
 type rowStore struct {
 	Store
 	mu    sync.Mutex
@@ -62,9 +62,8 @@ func manyRows(n int) *rowStore {
 	return s
 }
 
-// TestSweepReadsWhatHasChanged: however many agents there are, none is left out, and each second only those are read
-// that have changed.
-func TestSweepReadsWhatHasChanged(t *testing.T) {
+// The sweep wakes all agents, however many there are.
+func TestSweepReadsOnlyRowsThatHaveChanged(t *testing.T) {
 	t.Parallel()
 	s := manyRows(12_000)
 	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
@@ -102,7 +101,7 @@ func TestSweepReadsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestRosterKeepsTheNewestRow: of two that read at once the slower one changes nothing back.
+// Of two callers that read a row at once, the slower one may have the older row.
 func TestRosterKeepsTheNewestRow(t *testing.T) {
 	t.Parallel()
 	r := &roster{rows: map[int64]Agent{}}
@@ -113,8 +112,7 @@ func TestRosterKeepsTheNewestRow(t *testing.T) {
 	}
 }
 
-// TestAllAgentsAreAll: no list ends where a page does.
-func TestAllAgentsAreAll(t *testing.T) {
+func TestAllAgentsReadsEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, rosterPage, rosterPage + 1, 3 * rosterPage} {
 		d := New(Config{Host: "h", Store: manyRows(n), Log: slog.New(slog.DiscardHandler)})

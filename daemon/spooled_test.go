@@ -19,7 +19,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// spoolStore notes the order in which hooks are recorded, and lets some of them wait.
+// spoolStore is a database that notes the order in which hooks are recorded, and has some of them wait.
 type spoolStore struct {
 	Store
 	wait map[string]chan struct{} // by key
@@ -61,7 +61,7 @@ func spoolDaemon(t *testing.T, s *spoolStore) *Daemon {
 	return New(Config{Host: "h", Store: s, Data: dir, Log: slog.New(slog.DiscardHandler)})
 }
 
-// stopOf is a Stop of an agent.
+// stopOf returns the n-th Stop of an agent.
 func stopOf(launch string, n int) hooks.Envelope {
 	return hooks.Envelope{
 		Key: fmt.Sprintf("%s-%d", launch, n), Event: hooks.Stop, Launch: launch, AgentPID: 7,
@@ -78,8 +78,7 @@ func spoolUp(t *testing.T, d *Daemon, list ...hooks.Envelope) {
 	}
 }
 
-// TestLiveHookWaitsForItsOwnAgentAlone: a live hook is applied after what its agent has spooled, and waits neither
-// for other agents nor for long.
+// A live hook is applied after the hooks that its agent has spooled. It does not wait for other agents, and not for long.
 func TestLiveHookWaitsForItsOwnAgentAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +115,7 @@ func TestLiveHookWaitsForItsOwnAgentAlone(t *testing.T) {
 	})
 }
 
-// TestSpoolThatCannotBeReadHoldsUpNothing: the operator is told, once, and live hooks are applied.
+// The operator is told once, and live hooks are applied.
 func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	s := &spoolStore{fails: errors.New("the database is away")}
@@ -156,7 +155,7 @@ func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// TestUnreadableSpoolFileIsToldOf: with its place and what to do; and it waits until that is possible.
+// The alert says where the file is and what to do. If the alert can't be stored, the file waits in the spool.
 func TestUnreadableSpoolFileIsToldOf(t *testing.T) {
 	t.Parallel()
 	s := &spoolStore{fails: errors.New("the database is away")}

@@ -73,10 +73,10 @@ func TestStepsAreConnected(t *testing.T) {
 	}
 }
 
-// TestStagesAreConnected finds statuses of runs and steps that nothing leads to.
+// TestStagesAreConnected finds statuses of pipelines and steps that nothing leads to.
 func TestStagesAreConnected(t *testing.T) {
 	t.Parallel()
-	connected(t, "run", pipelineStages, PipelineDone)
+	connected(t, "pipeline", pipelineStages, PipelineDone)
 	connected(t, "step", stepStages, StepDone, StepSkipped)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// hooked is an agent to whose rows hooks are applied, one after the other.
+// hooked is an agent with its handoff, to which a test applies hooks one after the other.
 type hooked struct {
 	t       *testing.T
 	agent   *Agent
@@ -30,7 +30,7 @@ func hookedAgent(t *testing.T) *hooked {
 	return &hooked{t: t, at: now, agent: &Agent{ID: 3, Name: "con", State: Idle, StateAt: now, PID: 7, RegisteredAt: &now}}
 }
 
-// gets applies a hook a minute after the last one, and returns what the change says of the agent's trouble.
+// gets applies a hook a minute after the last one, and returns the events about the agent's trouble.
 func (h *hooked) gets(name string, fields map[string]any) (about []*event.Event) {
 	h.t.Helper()
 	h.id++
@@ -52,7 +52,7 @@ func (h *hooked) gets(name string, fields map[string]any) (about []*event.Event)
 	return slices.DeleteFunc(out.Change.Events, func(e *event.Event) bool { return e.Type != event.AgentTrouble && e.Type != event.AgentTroubleOver })
 }
 
-// says fails unless the events are these: their types, with ! after those that a person is told of.
+// says fails the test unless the events have the types in want. A "!" follows the type of an event that is a notice.
 func (h *hooked) says(about []*event.Event, want string) {
 	h.t.Helper()
 	var got []string
@@ -74,7 +74,7 @@ func (h *hooked) fails(kind, text string) []*event.Event {
 	return h.gets("StopFailure", map[string]any{"error": kind, "last_assistant_message": text})
 }
 
-// TestTroubleFromAFailedTurnToAGoodOne: it is told of once, however often the agent tries in vain.
+// Trouble is told once, however often the agent tries in vain.
 func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
@@ -104,7 +104,7 @@ func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
 		t.Errorf("trouble %+v after another try, want the newest text and the old time", got)
 	}
 
-	// Another kind is told of where it asks for something else of a person.
+	// Trouble with another code is told if it asks a person for something else.
 	h.says(h.fails("authentication_failed", "Please run /login"), "agent_trouble!")
 	h.says(h.fails("overloaded", "API Error: 529"), "agent_trouble!")
 	h.says(h.fails("server_error", "API Error: 500"), "agent_trouble")
@@ -125,7 +125,7 @@ func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
 	h.says(h.fails("server_error", "API Error: 500"), "agent_trouble!")
 }
 
-// TestTroubleOfASubagentIsNotTheAgents: its turn goes on.
+// When a sub-agent's turn fails the agent's own turn goes on.
 func TestTroubleOfASubagentIsNotTheAgents(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
@@ -136,21 +136,21 @@ func TestTroubleOfASubagentIsNotTheAgents(t *testing.T) {
 	}
 }
 
-// TestTroubleThatOthersTellOf: a handoff and a run that fail by it say so in the same words.
-func TestTroubleThatOthersTellOf(t *testing.T) {
+// A handoff and a pipeline that fail by trouble say so in the same words.
+func TestTroubleIsNoNoticeIfAHandoffOrAPipelineFailsByIt(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
 	h.handoff = &Handoff{ID: 5, Phase: AwaitingDocument, Confirmed: true}
 	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble")
 	if h.handoff.Trouble != "overloaded: API Error: 529 Overloaded." || h.handoff.Trouble != h.agent.TurnError || h.agent.TurnError != h.agent.Trouble.Words() {
-		t.Errorf("the handoff has %q, a run %q, the agent %q", h.handoff.Trouble, h.agent.TurnError, h.agent.Trouble.Words())
+		t.Errorf("the handoff has %q, a pipeline %q, the agent %q", h.handoff.Trouble, h.agent.TurnError, h.agent.Trouble.Words())
 	}
 	h = hookedAgent(t)
-	run := int64(9)
-	h.agent.PipelineID = &run
+	pipeline := int64(9)
+	h.agent.PipelineID = &pipeline
 	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble")
 
-	h = hookedAgent(t) // the handoff has not begun with it: its own phase is not over by this
+	h = hookedAgent(t) // the instruction was not typed yet: the handoff does not fail by this turn
 	h.handoff = &Handoff{ID: 5, Phase: Instructing}
 	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble!")
 	if h.handoff.Trouble != "" {
@@ -158,8 +158,7 @@ func TestTroubleThatOthersTellOf(t *testing.T) {
 	}
 }
 
-// TestTroubleHasAHint for each kind, with a command to run.
-func TestTroubleHasAHint(t *testing.T) {
+func TestEachTroubleHasAHintWithACommand(t *testing.T) {
 	t.Parallel()
 	for _, code := range TroubleCodes() {
 		a := Agent{ID: 3, Trouble: &Trouble{Code: code}}

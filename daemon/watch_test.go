@@ -11,9 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// TestReconcile: the registry corrects the state by which the hooks left an agent, but only once it
-// has said the same for a while after the last of them. It is rewritten later than a hook comes.
-func TestReconcile(t *testing.T) {
+// The registry has to say the same for a while after the last hook: the runtime rewrites it later than the hook comes.
+func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -44,7 +43,7 @@ func TestReconcile(t *testing.T) {
 				d := New(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
 				a := &Agent{ID: 1, PID: 4711, State: tt.state, RegisteredAt: &now}
 				d.look(a)
-				time.Sleep(time.Minute) // of the bubble: the registry has said so for long
+				time.Sleep(time.Minute) // in the bubble: the registry has said the same for long
 				d.outdate(a.ID)
 				if d.reconcile(a) {
 					t.Errorf("right after the hook: %s became %s", tt.state, a.State)

@@ -53,8 +53,8 @@ func TestPipelineNotes(t *testing.T) {
 		note, field, waits string
 		said               string
 	}{
-		{daemon.PipelinePending, "its turn: as many runs as may be (pipeline.max_running) are at work",
-			"waits for  its turn: as many runs", "waits for its turn: as many", "pipeline 7 waits for its turn: as many runs as may be (pipeline.max_running) are at work; `"},
+		{daemon.PipelinePending, "its turn: as many pipelines as may be (pipeline.max_running) are at work",
+			"waits for  its turn: as many pipelines", "waits for its turn: as many", "pipeline 7 waits for its turn: as many pipelines as may be (pipeline.max_running) are at work; `"},
 		{daemon.PipelineRunning, "agent 12 is being handed over (handoff 3)",
 			"note       agent 12 is being handed over (handoff 3)\n", "waits: agent 12 is being", "pipeline 7 running; agent 12 is being handed over (handoff 3); `"},
 		{daemon.PipelineWaiting, "", "waits for  approval: look at `", "waits for approval: look at", "pipeline 7 waits for approval: look at `"},
