@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"daemon/lane":       {},
 	"daemon/presence":   {},
 	"daemon/event":      {"daemon/words"},
+	"daemon/feed":       {"daemon/event"},
 	"daemon/tell":       {"daemon/event", "daemon/words", "daemon/presence"},
 	"daemon/transcript": {"daemon/runtimes", "data"},
 	"daemon/worktree":   {"data"},

@@ -18,7 +18,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/r3labs/sse/v2"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/feed"
 )
 
 var eventType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`) })
@@ -56,7 +57,7 @@ func (s *Server) streamEvents(c echo.Context) error {
 	s.subscribers.Add(1)
 	defer s.subscribers.Add(-1)
 
-	f := &feed{server: s, filter: filter, live: live, out: newStream(), ready: make(chan struct{})}
+	f := &feedReader{server: s, filter: filter, live: live, out: newStream(), ready: make(chan struct{})}
 	f.out.OnSubscribe = func(string, *sse.Subscriber) { close(f.ready) }
 	w := newStreamWriter(c.Response(), s.writeTimeout, cancel)
 	f.expect = w.expect
@@ -77,7 +78,7 @@ func (s *Server) streamEvents(c echo.Context) error {
 
 // feedFilter returns the filter of a request. The header wins over the parameter, because a browser comes back to the same
 // address, with the newest id that it saw in the header.
-func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err error) {
+func feedFilter(c echo.Context) (filter event.Filter, fromNow bool, err error) {
 	p := paramsOf(c)
 	filter.AgentID, filter.HandoffID, filter.PipelineID = p.id("agent_id"), p.id("handoff_id"), p.id("pipeline_id")
 	filter.Types = p.types()
@@ -122,12 +123,12 @@ func streamRequest(ctx context.Context, r *http.Request) *http.Request {
 	return r
 }
 
-// feed sends events to one reader.
-type feed struct {
+// feedReader sends the events of the feed to one reader.
+type feedReader struct {
 	server *Server
-	filter daemon.EventFilter // After is the id of the newest event that was sent or skipped
-	floor  int64              // the reader was told that events up to this id may be missing
-	live   <-chan *daemon.Published
+	filter event.Filter // After is the id of the newest event that was sent or skipped
+	floor  int64        // the reader was told that events up to this id may be missing
+	live   <-chan *feed.Published
 	out    *sse.Server
 	expect func(n int)   // tells the writer how many events come next
 	ready  chan struct{} // closed when the library has registered the reader; before that it drops events
@@ -136,7 +137,7 @@ type feed struct {
 
 // pump sends the backlog and then new events, until ctx ends or the hub drops the reader because it has fallen behind. The
 // reader comes back with the id that it saw last.
-func (f *feed) pump(ctx context.Context) {
+func (f *feedReader) pump(ctx context.Context) {
 	select {
 	case <-f.ready:
 	case <-ctx.Done():
@@ -168,7 +169,7 @@ func (f *feed) pump(ctx context.Context) {
 }
 
 // waiting returns the events that the reader wants, of e and all events that wait in the channel behind it.
-func (f *feed) waiting(e *daemon.Published) (wanted []*daemon.Published) {
+func (f *feedReader) waiting(e *feed.Published) (wanted []*feed.Published) {
 	for e != nil {
 		if e.ID > f.filter.After && f.wants(e) {
 			wanted = append(wanted, e)
@@ -182,7 +183,7 @@ func (f *feed) waiting(e *daemon.Published) (wanted []*daemon.Published) {
 	return wanted
 }
 
-func (f *feed) wants(e *daemon.Published) bool {
+func (f *feedReader) wants(e *feed.Published) bool {
 	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, string(e.Type))) && matches(f.filter.AgentID, e.AgentID) &&
 		matches(f.filter.HandoffID, e.HandoffID) && matches(f.filter.PipelineID, e.PipelineID)
 }
@@ -191,7 +192,7 @@ func (f *feed) wants(e *daemon.Published) bool {
 func matches(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
 
 // send waits for room in the reader's buffer. It does not wait for ever, because each write has a deadline.
-func (f *feed) send(ctx context.Context, events []*daemon.Published) {
+func (f *feedReader) send(ctx context.Context, events []*feed.Published) {
 	f.expect(len(events))
 	for _, e := range events {
 		if ctx.Err() != nil {

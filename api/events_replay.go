@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/feed"
 )
 
 // replaysAtOnce is how many readers of the feed may query the database at the same time. After a restart all readers come
@@ -26,7 +27,7 @@ func (s *Server) replaying(ctx context.Context, ask func() error) error {
 }
 
 // replay sends the events that the log has after the reader's id.
-func (f *feed) replay(ctx context.Context) error {
+func (f *feedReader) replay(ctx context.Context) error {
 	f.filter.Limit = eventsPage
 	for {
 		events, err := f.page(ctx)
@@ -46,7 +47,7 @@ func (f *feed) replay(ctx context.Context) error {
 
 // page reads the next events in the log. If events before them may be missing, it puts an event before them that says so.
 // The id of that event is the reader's own id, so that the reader's position does not change.
-func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
+func (f *feedReader) page(ctx context.Context) (page []*feed.Published, err error) {
 	var events []event.Event
 	var floor daemon.LogFloor
 	err = f.server.replaying(ctx, func() (err error) {
@@ -68,12 +69,12 @@ func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", e.ID, err)
 		}
-		page = append(page, &daemon.Published{Event: e, JSON: b})
+		page = append(page, &feed.Published{Event: e, JSON: b})
 	}
 	return page, nil
 }
 
-func (f *feed) truncated(floor daemon.LogFloor) event.Event {
+func (f *feedReader) truncated(floor daemon.LogFloor) event.Event {
 	return event.Event{
 		ID: f.filter.After, Type: event.FeedTruncated, At: time.Now().UTC(), Host: f.server.Daemon.Host,
 		Payload: json.RawMessage(fmt.Sprintf(`{"after":%d,"oldest":%d}`, f.filter.After, floor.Oldest)),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/feed"
 )
 
 const (
@@ -20,9 +21,9 @@ const (
 type eventLog interface {
 	// Subscribe returns a channel of new events and a function that ends the subscription. The channel is closed if its reader
 	// falls behind.
-	Subscribe() (<-chan *daemon.Published, func())
+	Subscribe() (<-chan *feed.Published, func())
 	// Events returns the events after an id, in order.
-	Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error)
+	Events(ctx context.Context, f event.Filter) ([]event.Event, error)
 }
 
 // follow counts the events of one host, each once, until ctx ends. If it falls behind, or the database is away, it goes on
@@ -44,7 +45,7 @@ func (m *meter) follow(ctx context.Context, log eventLog, host string) {
 // catchUp counts the stored events after the last counted one.
 func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
 	for {
-		events, err := log.Events(ctx, daemon.EventFilter{After: m.last, Limit: eventsPage})
+		events, err := log.Events(ctx, event.Filter{After: m.last, Limit: eventsPage})
 		if err != nil {
 			return false
 		}
@@ -58,7 +59,7 @@ func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
 }
 
 // take counts new events until the channel is closed.
-func (m *meter) take(ctx context.Context, live <-chan *daemon.Published, host string) {
+func (m *meter) take(ctx context.Context, live <-chan *feed.Published, host string) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -22,6 +22,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/feed"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -196,9 +197,9 @@ type flawedLog struct {
 	read int
 }
 
-func (l *flawedLog) Subscribe() (<-chan *daemon.Published, func()) {
+func (l *flawedLog) Subscribe() (<-chan *feed.Published, func()) {
 	live, stop := l.Daemon.Subscribe()
-	flawed := make(chan *daemon.Published, 3)
+	flawed := make(chan *feed.Published, 3)
 	go func() {
 		defer close(flawed)
 		for range 3 {
@@ -210,7 +211,7 @@ func (l *flawedLog) Subscribe() (<-chan *daemon.Published, func()) {
 	return flawed, stop
 }
 
-func (l *flawedLog) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
+func (l *flawedLog) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	if l.read++; l.read%2 == 1 {
 		return nil, errors.New("away")
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
@@ -19,7 +20,7 @@ func TestPreferences(t *testing.T) {
 		}
 	}
 	changes := func() int {
-		list := must(h.store.Events(t.Context(), daemon.EventFilter{Types: []string{"operator_preferences_changed"}}))(t)
+		list := must(h.store.Events(t.Context(), event.Filter{Types: []string{"operator_preferences_changed"}}))(t)
 		return len(list)
 	}
 	no := false

@@ -115,7 +115,7 @@ func TestPeerMessage(t *testing.T) {
 	if dl.AgentID != newest.ID || dl.Kind != daemon.KindMessage || dl.Text != want {
 		t.Errorf("delivery %+v\nwant the text %q", dl, want)
 	}
-	told := must(c.store.Events(t.Context(), daemon.EventFilter{Types: []string{"agent_messaged"}}))(t)
+	told := must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged"}}))(t)
 	if len(told) != 1 || *told[0].AgentID != mine.ID {
 		t.Fatalf("events %+v, want one of agent %d", told, mine.ID)
 	}
@@ -168,7 +168,7 @@ func TestPeerMessageRefused(t *testing.T) {
 			t.Errorf("%s: sentence %q", row.what, err)
 		}
 	}
-	if all := must(c.store.Events(t.Context(), daemon.EventFilter{Types: []string{"agent_messaged", "delivery_queued"}}))(t); len(all) != 0 {
+	if all := must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged", "delivery_queued"}}))(t); len(all) != 0 {
 		t.Errorf("events %+v of messages that were refused", all)
 	}
 	for _, text := range []string{strings.Repeat("é", 4000), "two\n\n\tlines 👩‍🔧"} {
@@ -217,7 +217,7 @@ func TestPeerMessagesAreCounted(t *testing.T) {
 	}
 	err := send()
 	wantError(t, err, daemon.KindConflict, "too_many_messages", "")
-	first := must(c.store.Events(t.Context(), daemon.EventFilter{Types: []string{"agent_messaged"}, AgentID: mine.ID, Limit: 1}))(t)[0].At
+	first := must(c.store.Events(t.Context(), event.Filter{Types: []string{"agent_messaged"}, AgentID: mine.ID, Limit: 1}))(t)[0].At
 	if on := first.Add(10*time.Minute + time.Second).UTC().Format(time.TimeOnly); err == nil || !strings.Contains(err.Error(), on) {
 		t.Errorf("%v: want it to say that it goes on at %s", err, on)
 	}

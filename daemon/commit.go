@@ -59,7 +59,7 @@ func (d *Daemon) wakeFor(c *Change) {
 
 // EventsChanged says that the log has grown, here or on another host. It never blocks.
 func (d *Daemon) EventsChanged() {
-	d.hub.poke()
+	d.hub.Poke()
 	select {
 	case d.alarm <- struct{}{}:
 	default:

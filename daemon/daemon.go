@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/feed"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/tell"
@@ -155,7 +156,7 @@ type Config struct {
 type Daemon struct {
 	Config
 	lanes  *lane.Lanes
-	hub    *hub
+	hub    *feed.Hub
 	spool  *hooks.Spool
 	alarm  chan struct{} // wakes the teller
 	teller *tell.Teller  // works in Run alone
@@ -225,7 +226,7 @@ func New(cfg Config) *Daemon {
 		laneErrors: map[int64]int{},
 	}
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
-	d.hub = newHub(cfg.Store, cfg.Log)
+	d.hub = feed.New(cfg.Store, cfg.Log)
 	d.teller = d.newTeller()
 	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
@@ -240,7 +241,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 		return fmt.Errorf("newest event: %w", err)
 	}
 	d.logStart = last
-	d.hub.start(last)
+	d.hub.Start(last)
 	return d.replaySpool(ctx)
 }
 
@@ -256,7 +257,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.Run(ctx) })
-	wg.Go(func() { d.hub.run(WithCaller(ctx, "hub")) })
+	wg.Go(func() { d.hub.Run(WithCaller(ctx, "hub")) })
 	wg.Go(func() { d.teller.Run(WithCaller(ctx, "teller"), d.alarm) })
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
 	d.takeUp(WithCaller(ctx, "start"))
@@ -266,7 +267,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 }
 
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
-func (d *Daemon) Close() { d.hub.close() }
+func (d *Daemon) Close() { d.hub.Close() }
 
 // Wake has a lane look at its rows: that of an agent for its id, that of a pipeline for the negative of its id, and
 // for 0 the sweep, which wakes all that have something to do. It never blocks.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/feed"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -365,7 +366,7 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 }
 
 // Events reads the event log.
-func (d *Daemon) Events(ctx context.Context, f EventFilter) ([]event.Event, error) {
+func (d *Daemon) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	return d.Store.Events(ctx, f)
 }
 
@@ -374,4 +375,4 @@ func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Stor
 
 // Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
 // its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
-func (d *Daemon) Subscribe() (<-chan *Published, func()) { return d.hub.subscribe() }
+func (d *Daemon) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }

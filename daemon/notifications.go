@@ -102,7 +102,7 @@ func (d *Daemon) TestNotification(ctx context.Context) TestedNotification {
 // newTeller makes the teller of this host's events.
 func (d *Daemon) newTeller() *tell.Teller {
 	return tell.New(tell.Config{
-		Host: d.Host, Store: rowsToTell{d.Store}, Notifier: d.Notifier, Log: d.Log, Clock: d.now, Spent: d.timeSpent, Marked: d.hub.poke,
+		Host: d.Host, Store: rowsToTell{d.Store}, Notifier: d.Notifier, Log: d.Log, Clock: d.now, Spent: d.timeSpent, Marked: d.hub.Poke,
 		Kept: func(phase string) bool { return !beforeRecord(Phase(phase)) },
 	})
 }

@@ -73,7 +73,7 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if err != nil || runtimes.MatchesPrompt(last, first) {
 		return "", err
 	}
-	sessions, err := r.d.Store.Events(r.ctx, EventFilter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
+	sessions, err := r.d.Store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
 		return "", err
 	}

@@ -285,7 +285,7 @@ type Sent struct {
 // EventReader reads the event log.
 type EventReader interface {
 	// Events returns the events after f.After, in order.
-	Events(ctx context.Context, f EventFilter) ([]event.Event, error)
+	Events(ctx context.Context, f event.Filter) ([]event.Event, error)
 	// LastEventID returns the newest id, 0 when there is none.
 	LastEventID(ctx context.Context) (int64, error)
 	// PendingAlerts returns the host's alerts and notices that were not marked, at most limit (0: 100): first the alerts,
@@ -294,16 +294,6 @@ type EventReader interface {
 	// MarkAlerted marks events, and stores the event told, which says that the operator was told; nil: the operator need
 	// not be told. ErrMoved: one of the events was marked before, and nothing was written.
 	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
-}
-
-// EventFilter narrows the event log. Fields with zero values do not narrow it.
-type EventFilter struct {
-	After      int64
-	Types      []string
-	AgentID    int64
-	HandoffID  int64
-	PipelineID int64
-	Limit      int // 0: 500
 }
 
 // LogKeeper reads the event log backwards, and deletes what is not kept for ever.

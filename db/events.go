@@ -24,7 +24,7 @@ const listEvents = selectEvents + `
 	ORDER BY id LIMIT $6`
 
 // Events returns the events after an id, in order.
-func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
+func (db *DB) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	var types any // nil is NULL: all types
 	if len(f.Types) > 0 {
 		types = storableTexts(f.Types)

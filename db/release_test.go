@@ -272,7 +272,7 @@ func readAll(t *testing.T, db *DB, agentID, handoffID, hookID int64) {
 	check(db.Deliveries(ctx, agentID, 0, 5))
 	check(db.OpenDeliveries(ctx, agentID))
 	check(db.Sent(ctx, agentID, time.Now().Add(-time.Hour)))
-	check(db.Events(ctx, daemon.EventFilter{AgentID: agentID}))
+	check(db.Events(ctx, event.Filter{AgentID: agentID}))
 	check(db.Audit(ctx, daemon.AuditFilter{Text: "work", Persona: "developer-con-1"}))
 	check(db.StoredHook(ctx, hookID))
 	check(db.Census(ctx, "h1"))

@@ -111,7 +111,7 @@ func (w *world) ended() {
 // log returns the whole event log.
 func (w *world) log() (all []event.Event) {
 	for after := int64(0); ; {
-		page, err := w.lent.Events(context.Background(), daemon.EventFilter{After: after, Limit: 500})
+		page, err := w.lent.Events(context.Background(), event.Filter{After: after, Limit: 500})
 		if err != nil {
 			w.fail("%v", err)
 		}

@@ -231,7 +231,7 @@ func (s *gated) Sent(ctx context.Context, agentID int64, since time.Time) (daemo
 	return query(s, ctx, "Sent", func() (daemon.Sent, error) { return s.inner.Sent(ctx, agentID, since) })
 }
 
-func (s *gated) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
+func (s *gated) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	return query(s, ctx, "Events", func() ([]event.Event, error) { return s.inner.Events(ctx, f) })
 }
 

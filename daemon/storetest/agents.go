@@ -175,7 +175,7 @@ func listsHaveALimit(t *testing.T, st daemon.Store) {
 	for name, n := range map[string][2]int{
 		"deliveries":      {len(result(st.Deliveries(t.Context(), first.ID, 0, 0))(t)), 100},
 		"open deliveries": {len(result(st.OpenDeliveries(t.Context(), first.ID))(t)), 101},
-		"events":          {len(result(st.Events(t.Context(), daemon.EventFilter{}))(t)), 500},
+		"events":          {len(result(st.Events(t.Context(), event.Filter{}))(t)), 500},
 		"audit":           {len(result(st.Audit(t.Context(), daemon.AuditFilter{}))(t)), 100},
 		"pending alerts":  {len(result(st.PendingAlerts(t.Context(), "h1", 0))(t)), 100},
 	} {

@@ -44,7 +44,7 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 		"PipelinePlaces": errorOf(st.PipelinePlaces(ended, "h1")), "OpenPipelines": errorOf(st.OpenPipelines(ended, "h1")),
 		"StoredHook": errorOf(st.StoredHook(ended, hook.HookID)), "Delivery": errorOf(st.Delivery(ended, d.ID)),
 		"Deliveries": errorOf(st.Deliveries(ended, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(ended, a.ID)),
-		"Sent": errorOf(st.Sent(ended, a.ID, now())), "Events": errorOf(st.Events(ended, daemon.EventFilter{})),
+		"Sent": errorOf(st.Sent(ended, a.ID, now())), "Events": errorOf(st.Events(ended, event.Filter{})),
 		"LastEventID": errorOf(st.LastEventID(ended)), "PendingAlerts": errorOf(st.PendingAlerts(ended, "h1", 0)),
 		"MarkAlerted": st.MarkAlerted(ended, []int64{alert.ID}, nil), "Audit": errorOf(st.Audit(ended, daemon.AuditFilter{})),
 		"LogFloor": errorOf(st.LogFloor(ended)), "PruneEvents": errorOf(st.PruneEvents(ended, prune)),

@@ -39,7 +39,7 @@ func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
 		d.deliveries = append(d.deliveries, result(model.Deliveries(ctx, a.ID, 0, all))(t)...)
 	}
 	d.pipelines = result(model.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
-	d.events = result(model.Events(ctx, daemon.EventFilter{Limit: all}))(t)
+	d.events = result(model.Events(ctx, event.Filter{Limit: all}))(t)
 	switch draw := d.rand.IntN(20); {
 	case draw < 10:
 		return d.commit()

@@ -248,7 +248,7 @@ func (d *drawer) list() action {
 		}
 		return ask("pipelines", func(t testing.TB, st daemon.Store) (any, error) { return st.Pipelines(t.Context(), f) })
 	case 3:
-		f := daemon.EventFilter{
+		f := event.Filter{
 			After: one(d, 0, d.eventID()), Types: one(d, nil, []string{"agent_idle", "Other"}), AgentID: one(d, 0, d.agentID()),
 			HandoffID: one(d, 0, d.handoffID()), PipelineID: one(d, 0, d.pipelineID()), Limit: limit,
 		}

@@ -40,7 +40,7 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 	next := make(map[string]int, writers)
 	var last int64
 	for n, done := 0, false; n < 2*writers*each; {
-		events := result(st.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50}))(t)
+		events := result(st.Events(t.Context(), event.Filter{After: last, Limit: 50}))(t)
 		for _, e := range events {
 			var w, i int
 			if _, err := fmt.Sscanf(string(e.Type), "%d.%d", &w, &i); err != nil {
@@ -75,7 +75,7 @@ func eventIsKeptWhole(t *testing.T, st daemon.Store) {
 		t.Errorf("ids %d, %d, time %s", e.ID, empty.ID, empty.At)
 	}
 	empty.Payload = json.RawMessage(`{}`)
-	equal(t, "events", result(st.Events(t.Context(), daemon.EventFilter{}))(t), []event.Event{e, empty})
+	equal(t, "events", result(st.Events(t.Context(), event.Filter{}))(t), []event.Event{e, empty})
 }
 
 func listOfEvents(t *testing.T, st daemon.Store) {
@@ -86,17 +86,17 @@ func listOfEvents(t *testing.T, st daemon.Store) {
 	}
 	Commit(t, st, &daemon.Change{Events: all})
 	for name, tt := range map[string]struct {
-		filter daemon.EventFilter
+		filter event.Filter
 		want   []string
 	}{
-		"all":      {daemon.EventFilter{}, []string{"a", "b", "c", "d"}},
-		"after":    {daemon.EventFilter{After: all[0].ID}, []string{"b", "c", "d"}},
-		"types":    {daemon.EventFilter{Types: []string{"c", "a", "x"}}, []string{"a", "c"}},
-		"agent":    {daemon.EventFilter{AgentID: 7, After: all[0].ID}, []string{"c"}},
-		"handoff":  {daemon.EventFilter{HandoffID: 8}, []string{"b"}},
-		"pipeline": {daemon.EventFilter{PipelineID: 8}, []string{"d"}},
-		"limit":    {daemon.EventFilter{Limit: 2}, []string{"a", "b"}},
-		"none":     {daemon.EventFilter{After: all[3].ID}, []string{}},
+		"all":      {event.Filter{}, []string{"a", "b", "c", "d"}},
+		"after":    {event.Filter{After: all[0].ID}, []string{"b", "c", "d"}},
+		"types":    {event.Filter{Types: []string{"c", "a", "x"}}, []string{"a", "c"}},
+		"agent":    {event.Filter{AgentID: 7, After: all[0].ID}, []string{"c"}},
+		"handoff":  {event.Filter{HandoffID: 8}, []string{"b"}},
+		"pipeline": {event.Filter{PipelineID: 8}, []string{"d"}},
+		"limit":    {event.Filter{Limit: 2}, []string{"a", "b"}},
+		"none":     {event.Filter{After: all[3].ID}, []string{}},
 	} {
 		equal(t, name, typesOf(result(st.Events(t.Context(), tt.filter))(t)), tt.want)
 	}

@@ -71,7 +71,7 @@ func everything(t testing.TB, st daemon.Store) (e contents) {
 		e.ByAgent = append(e.ByAgent, readAgent(t, st, a.ID))
 	}
 	e.Pipelines = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
-	e.Events = result(st.Events(ctx, daemon.EventFilter{Limit: all}))(t)
+	e.Events = result(st.Events(ctx, event.Filter{Limit: all}))(t)
 	e.Backwards = result(st.Audit(ctx, daemon.AuditFilter{Limit: all}))(t)
 	e.LastEvent = result(st.LastEventID(ctx))(t)
 	e.Floor = result(st.LogFloor(ctx))(t)
@@ -136,5 +136,5 @@ func typesOf(events []event.Event) []string {
 // events reads the whole event log.
 func events(t testing.TB, st daemon.Store) []event.Event {
 	t.Helper()
-	return result(st.Events(t.Context(), daemon.EventFilter{Limit: all}))(t)
+	return result(st.Events(t.Context(), event.Filter{Limit: all}))(t)
 }

@@ -182,7 +182,7 @@ func hookIsStoredOnce(t *testing.T, st daemon.Store) {
 				})
 			}
 			wg.Wait()
-			events := result(st.Events(t.Context(), daemon.EventFilter{Types: []string{name}}))(t)
+			events := result(st.Events(t.Context(), event.Filter{Types: []string{name}}))(t)
 			if n := len(events); first.Load() != 1 || n != 1 {
 				t.Errorf("stored %d times, with %d events", first.Load(), n)
 			}

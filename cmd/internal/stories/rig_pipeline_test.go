@@ -124,7 +124,7 @@ func said(s *string) string {
 func (r *rig) pipelineEvents(id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
-	events, err := store.Events(r.t.Context(), daemon.EventFilter{PipelineID: id, Types: []string{typ}, Limit: 5000})
+	events, err := store.Events(r.t.Context(), event.Filter{PipelineID: id, Types: []string{typ}, Limit: 5000})
 	if err != nil {
 		r.t.Fatal(err)
 	}

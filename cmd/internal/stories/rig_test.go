@@ -297,7 +297,7 @@ func (r *rig) events(ctx context.Context) ([]event.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Events(ctx, daemon.EventFilter{Limit: 5000})
+	return store.Events(ctx, event.Filter{Limit: 5000})
 }
 
 // openDatabase opens the daemon's database at the first call.

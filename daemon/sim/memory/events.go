@@ -24,7 +24,7 @@ func collectEvents(s *Store, rows iter.Seq2[int64, *eventRow], limit int, is fun
 func matches(id *int64, wanted int64) bool { return wanted == 0 || id != nil && *id == wanted }
 
 // Events returns the events after an id, in order.
-func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
+func (s *Store) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	leave, err := s.enter(ctx, "events after %d", f.After)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,6 @@
-package daemon
+// Package feed passes new events of the log on to those who follow it live. A [Hub] is safe for concurrent use. It keeps no
+// event: a subscriber that falls behind is dropped and reads what it missed from the log.
+package feed
 
 import (
 	"context"
@@ -10,11 +12,17 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// hub is the feed: it passes new events on to subscribers. One goroutine reads the events from the log, in order, so that
+// Log is what the hub needs of the store.
+type Log interface {
+	// Events returns the events after f.After, in order.
+	Events(ctx context.Context, f event.Filter) ([]event.Event, error)
+}
+
+// Hub is the feed: it passes new events on to subscribers. One goroutine reads the events from the log, in order, so that
 // every subscriber sees what a reader of the table would see. Publishing never blocks: when a subscriber falls behind, the
 // hub closes its channel, and the subscriber comes back with the last id that it saw.
-type hub struct {
-	store EventReader
+type Hub struct {
+	store Log
 	log   *slog.Logger
 	poked chan struct{} // has one when the log may have grown
 	last  int64         // id of the newest event that was passed on
@@ -43,23 +51,23 @@ const (
 	gatherMost = 40 * time.Millisecond // the longest wait
 )
 
-func newHub(store EventReader, log *slog.Logger) *hub {
-	return &hub{store: store, log: log, poked: make(chan struct{}, 1), subs: map[chan *Published]struct{}{}}
+func New(store Log, log *slog.Logger) *Hub {
+	return &Hub{store: store, log: log, poked: make(chan struct{}, 1), subs: map[chan *Published]struct{}{}}
 }
 
-// start has run begin after an event. It is called before run.
-func (h *hub) start(last int64) { h.last = last }
+// Start has run begin after an event. It is called before run.
+func (h *Hub) Start(last int64) { h.last = last }
 
-// poke says that the log may have grown. It never blocks.
-func (h *hub) poke() {
+// Poke says that the log may have grown. It never blocks.
+func (h *Hub) Poke() {
 	select {
 	case h.poked <- struct{}{}:
 	default:
 	}
 }
 
-// run passes events on until ctx ends. It also looks at the log each second, since a NOTIFY of another host may be lost.
-func (h *hub) run(ctx context.Context) {
+// Run passes events on until ctx ends. It also looks at the log each second, since a NOTIFY of another host may be lost.
+func (h *Hub) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -93,7 +101,7 @@ func drain[T any](c <-chan T) {
 }
 
 // gather waits until the next events may be passed on.
-func (h *hub) gather(ctx context.Context) {
+func (h *Hub) gather(ctx context.Context) {
 	wait := time.NewTimer(h.gathering())
 	defer wait.Stop()
 	select {
@@ -103,15 +111,15 @@ func (h *hub) gather(ctx context.Context) {
 }
 
 // gathering returns how long gather waits for the present number of subscribers.
-func (h *hub) gathering() time.Duration {
+func (h *Hub) gathering() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return min(time.Duration(len(h.subs))*gatherEach, gatherMost)
 }
 
 // pump passes on the events that the log has after the last one, at most hubPage, and returns how many it passed on.
-func (h *hub) pump(ctx context.Context) int {
-	events, err := h.store.Events(ctx, EventFilter{After: h.last, Limit: hubPage})
+func (h *Hub) pump(ctx context.Context) int {
+	events, err := h.store.Events(ctx, event.Filter{After: h.last, Limit: hubPage})
 	if err != nil && ctx.Err() == nil {
 		h.log.Warn("events not read; trying again", "error", err)
 	}
@@ -125,7 +133,7 @@ func (h *hub) pump(ctx context.Context) int {
 
 // publish sends the events to the subscribers, all of them to one before it turns to the next, so that each is woken once. It
 // drops a subscriber that has no room for them.
-func (h *hub) publish(events []event.Event) {
+func (h *Hub) publish(events []event.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.subs) == 0 {
@@ -140,7 +148,7 @@ func (h *hub) publish(events []event.Event) {
 	}
 }
 
-func (h *hub) encode(events []event.Event) []*Published {
+func (h *Hub) encode(events []event.Event) []*Published {
 	published := make([]*Published, 0, len(events))
 	for _, e := range events {
 		b, err := json.Marshal(e)
@@ -165,9 +173,9 @@ func offer(ch chan<- *Published, events []*Published) bool {
 	return true
 }
 
-// subscribe returns a channel of new events; stop ends the subscription. The hub closes the channel when the subscriber falls
+// Subscribe returns a channel of new events; stop ends the subscription. The hub closes the channel when the subscriber falls
 // behind, and when the daemon ends.
-func (h *hub) subscribe() (events <-chan *Published, stop func()) {
+func (h *Hub) Subscribe() (events <-chan *Published, stop func()) {
 	ch := make(chan *Published, subscriberBuffer)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,8 +194,8 @@ func (h *hub) subscribe() (events <-chan *Published, stop func()) {
 	}
 }
 
-// close ends all subscriptions, and those that are asked for afterwards.
-func (h *hub) close() {
+// Close ends all subscriptions, and those that are asked for afterwards.
+func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true

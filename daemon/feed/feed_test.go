@@ -1,4 +1,4 @@
-package daemon
+package feed
 
 import (
 	"log/slog"
@@ -10,9 +10,9 @@ import (
 // A subscriber that does not read gets events without a gap, and then the end of its channel. Another that reads gets all.
 func TestSubscriberThatFallsBehindIsDropped(t *testing.T) {
 	t.Parallel()
-	h := newHub(nil, slog.New(slog.DiscardHandler))
-	slow, stopSlow := h.subscribe()
-	quick, stopQuick := h.subscribe()
+	h := New(nil, slog.New(slog.DiscardHandler))
+	slow, stopSlow := h.Subscribe()
+	quick, stopQuick := h.Subscribe()
 	defer stopSlow()
 	defer stopQuick()
 	const pages, page = 4, subscriberBuffer/2 + 1
