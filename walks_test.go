@@ -86,6 +86,42 @@ func declared(t *testing.T, file string) (names, mentioned []string) {
 	return names, mentioned
 }
 
+// stepsOf are the steps of the handoff's table, but for the one of mode generate.
+func stepsOf(t *testing.T) (steps []string) {
+	t.Helper()
+	for _, s := range sources(t) {
+		if s.path != "daemon/flow.go" {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if kv, ok := n.(*ast.KeyValueExpr); ok {
+				key, _ := kv.Key.(*ast.Ident)
+				if sel, ok := kv.Value.(*ast.SelectorExpr); ok && key != nil && key.Name == "do" && sel.Sel.Name != "generate" {
+					steps = append(steps, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	if len(steps) < 8 {
+		t.Fatalf("only the steps %v were found in daemon/flow.go: adapt this test", steps)
+	}
+	return steps
+}
+
+// TestWalkHasAllSteps: the walk of a handoff names each step of the table, in the table's order.
+func TestWalkHasAllSteps(t *testing.T) {
+	t.Parallel()
+	for _, s := range walks(t)["A handoff, from the request to its end"] {
+		if s.file == "daemon/handoff_run.go" {
+			named := slices.DeleteFunc(slices.Clone(s.functions), func(f string) bool { return !slices.Contains(stepsOf(t), f) })
+			if !slices.Equal(named, stepsOf(t)) {
+				t.Errorf("the walk names the steps %v, the table has %v", named, stepsOf(t))
+			}
+		}
+	}
+}
+
 // TestWalks: the walks of docs/architecture.md are short, name what exists, and go from file to file without a gap: each
 // file calls what the next one declares, or is called by it, unless one comes there over HTTP or by a wake.
 func TestWalks(t *testing.T) {
@@ -123,7 +159,7 @@ func TestWalks(t *testing.T) {
 		}
 		for _, s := range stops {
 			for _, f := range s.functions {
-				if !slices.Contains(shown, f) && !slices.ContainsFunc([]string{"completed"}, func(w string) bool { return w == f }) {
+				if !slices.Contains(shown, f) && !slices.ContainsFunc([]string{"completed", "reapGone"}, func(w string) bool { return w == f }) {
 					t.Errorf("%s: no file of the walk declares %s, which %s is said to", name, f, s.file)
 				}
 			}

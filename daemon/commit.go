@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/feed"
 )
 
 // commit completes the events of a change, commits it, and wakes the lanes that it concerns.
@@ -65,3 +68,15 @@ func (d *Daemon) EventsChanged() {
 	default:
 	}
 }
+
+// Events reads the event log.
+func (d *Daemon) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
+	return d.Store.Events(ctx, f)
+}
+
+// LastEventID returns the id of the newest event; 0, if there is none.
+func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
+
+// Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
+// its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
+func (d *Daemon) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }

@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// request makes the folder, and queues the instruction in the move to instructing: a crash leaves either no
-// instruction or one.
+// request makes the folder of the document. In mode agent it also queues the instruction. One commit holds the instruction
+// and the move to instructing, so a crash leaves both or neither.
 func (r *handoffRun) request() outcome {
 	if r.h.Mode == ModeGenerate {
 		if out := r.makeFolder(); out != nil {
@@ -136,12 +136,59 @@ func (r *handoffRun) verify() outcome {
 	return r.record(doc)
 }
 
+// record writes the context file, and then commits its copy with all else that the successor needs in one
+// transaction. The document is good, so an assembly that fails does not stop the handoff: the successor gets the
+// basic context, and a warning says so.
+func (r *handoffRun) record(doc data.Document) outcome {
+	h := r.h
+	got, err := r.assemble(doc)
+	var told *Error
+	switch {
+	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
+		return outcome{err: err} // the record could not be committed now, either
+	case err != nil:
+		got = r.basicContext(doc, err)
+	}
+	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil
+	if h.Warnings == nil {
+		h.Warnings = []string{}
+	}
+	path := data.ContextPath(h.FilePath)
+	if err := data.WriteSole(path, got.context, 0o600); err != nil {
+		return r.failed(CodeContextUnwritable, "The context file could not be written: %v", err)
+	}
+	sum := checksum(got.context)
+	prompt, err := injection{
+		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
+		Path: h.FilePath, Context: path,
+	}.text()
+	if err != nil {
+		return r.failed(CodePromptTooLong, "%v", err)
+	}
+	r.now = r.d.now() // the time of the assembly counts for this phase
+	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
+	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
+	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
+	h.Metrics.ContextSizeBytes = int64(len(got.context))
+	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
+	h.Metrics.MemoryRefsTransferred = got.rendered.References
+	c := Change{Agents: []*Agent{r.agent}, DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
+	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
+		r.agent.Options = opts
+	}
+	c.Events = r.recordEvents(&got)
+	out := moveTo(Recorded, "document verified", c)
+	out.then = func() { r.logRecord(&got) }
+	return out
+}
+
+// recorded does nothing but move on. Its phase says that the record is committed and that nothing has been ended yet.
 func (r *handoffRun) recorded() outcome {
 	return moveTo(ShuttingDown, "the record is kept", Change{})
 }
 
-// shutDown asks the outgoing agent to exit once that loses none of its work, and waits for the end of its process.
-// The agent's own lane climbs the stop ladder.
+// shutDown waits until an exit would lose none of the outgoing agent's work. It then asks the agent to exit, and waits until
+// the agent's process has ended. The agent's own lane climbs the stop ladder.
 func (r *handoffRun) shutDown() outcome {
 	a := r.agent
 	switch {
@@ -182,7 +229,7 @@ func (r *handoffRun) shutDown() outcome {
 		return r.stayLong(again, why)
 	}
 	r.d.isReady(a.ID)
-	a.StopAskedAt, a.StopYields = &r.now, true
+	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }
 
@@ -215,6 +262,20 @@ func (r *handoffRun) spawn() outcome {
 		return r.failed(CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))
 	}
 	return outcome{}
+}
+
+// awaitRegistration waits for the hook SessionStart of the successor's launch, which has set RegisteredAt.
+func (r *handoffRun) awaitRegistration() outcome {
+	next, out := r.successor()
+	switch {
+	case out != nil:
+		return *out
+	case next.RegisteredAt != nil:
+		return moveTo(InjectingSkill, "SessionStart", Change{})
+	case !next.Active():
+		return r.failed(CodeSuccessorGone, "The successor ended before it registered: %s", r.endReason(next))
+	}
+	return r.awaitAnswer(next)
 }
 
 // injectSkill waits until the successor has the skill, and queues the injection prompt in the move to briefing.
@@ -282,52 +343,6 @@ func (r *handoffRun) brief() outcome {
 	dl.decide(NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*Delivery{&dl}
 	return bad
-}
-
-// record writes the context file, and then commits its copy with all else that the successor needs in one
-// transaction. The document is good, so an assembly that fails does not stop the handoff: the successor gets the
-// basic context, and a warning says so.
-func (r *handoffRun) record(doc data.Document) outcome {
-	h := r.h
-	got, err := r.assemble(doc)
-	var told *Error
-	switch {
-	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
-		return outcome{err: err} // the record could not be committed now, either
-	case err != nil:
-		got = r.basicContext(doc, err)
-	}
-	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil
-	if h.Warnings == nil {
-		h.Warnings = []string{}
-	}
-	path := data.ContextPath(h.FilePath)
-	if err := data.WriteSole(path, got.context, 0o600); err != nil {
-		return r.failed(CodeContextUnwritable, "The context file could not be written: %v", err)
-	}
-	sum := checksum(got.context)
-	prompt, err := injection{
-		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
-		Path: h.FilePath, Context: path,
-	}.text()
-	if err != nil {
-		return r.failed(CodePromptTooLong, "%v", err)
-	}
-	r.now = r.d.now() // the time of the assembly counts for this phase
-	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
-	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
-	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
-	h.Metrics.ContextSizeBytes = int64(len(got.context))
-	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
-	h.Metrics.MemoryRefsTransferred = got.rendered.References
-	c := Change{Agents: []*Agent{r.agent}, DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
-	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
-		r.agent.Options = opts
-	}
-	c.Events = r.recordEvents(&got)
-	out := moveTo(Recorded, "document verified", c)
-	out.then = func() { r.logRecord(&got) }
-	return out
 }
 
 // makeFolder makes the folder of the document. It returns the failure if it cannot.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/feed"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -42,7 +41,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		h, err := d.requestHandoff(ctx, agentID, in)
 		switch {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
-			continue // another request took the path of the document
+			continue // another request took the path of the document, or the agent's row has changed: check again
 		case errors.Is(err, ErrOpenHandoff):
 			return Handoff{}, errHandoffOpen
 		case err != nil:
@@ -364,15 +363,3 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	}
 	return file.Bytes, err
 }
-
-// Events reads the event log.
-func (d *Daemon) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
-	return d.Store.Events(ctx, f)
-}
-
-// LastEventID returns the id of the newest event; 0, if there is none.
-func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
-
-// Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
-// its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
-func (d *Daemon) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }

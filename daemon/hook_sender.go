@@ -13,65 +13,6 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// claim is what a hook says of the process that it comes from, checked against the system.
-type claim struct {
-	proc       tmux.Process // the process that the hook names; zero: that is gone, or the hook names none
-	notFrom    string       // why the hook does not come from proc or a child of proc; "": nothing speaks against it
-	notBinding string       // why the hook does not make proc an agent's process; "": it may
-}
-
-// claimOf checks what a hook says of its process. from is the process that sent the hook through a unix socket; nil: the hook
-// came over TCP or, with replayed, from the spool.
-func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Peer, replayed bool) (claim, error) {
-	var c claim
-	if from != nil && from.PID != 0 && !d.lives(from.Process) {
-		// Nothing can be checked of a process that has ended. One that is ended while it waits for an answer spools its hook.
-		return c, Errorf(KindUnavailable, CodeSenderGone, "The hook's process has ended")
-	}
-	proc, err := d.Processes.Find(env.AgentPID)
-	if err == nil && (env.AgentStart == 0 || env.AgentStart == proc.Start && env.Boot == d.Processes.Boot()) {
-		c.proc = proc
-	}
-	if from != nil {
-		c.notFrom = d.Processes.Strange(from, c.proc)
-	}
-	switch {
-	case c.proc.PID == 0:
-		c.notBinding = "its process is gone or unnamed"
-	case c.notFrom != "":
-		c.notBinding = c.notFrom
-	case from == nil && !replayed:
-		c.notBinding = "it came over TCP, where nothing tells which process sent it"
-	case replayed && env.AgentStart == 0:
-		c.notBinding = "it comes out of the spool and does not tell when its process started"
-	case mayRegister(env), env.Event == hooks.SessionStart: // other hooks make no process an agent's
-		c.notBinding = d.protected(ctx, c.proc)
-	}
-	return c, nil
-}
-
-// foreign says why a hook does not come from this agent; "": it does. All that an agent starts inherits its environment and
-// with it the launch secret, a "claude -p" for one; only the launch's own process speaks for the agent. A sender with the
-// secret is believed about its process, unless the hook gives the agent its process. A person's agent has no secret, so
-// that the sender must be the agent's process or run inside it.
-func (h *hookStep) foreign() string {
-	a := h.tx.Agent
-	switch {
-	case a.PID != 0 && h.in.PID == a.PID:
-		if !a.Managed {
-			return h.notFrom
-		}
-		return ""
-	case a.PID == 0 && h.proc.PID == 0:
-		return ""
-	case h.in.PID == 0:
-		return "it does not say which process it comes from"
-	case a.PID == 0, a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.d.Processes.Within(h.proc, a.PID):
-		return h.notBinding // the launched command may start the runtime as its child
-	}
-	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)
-}
-
 // protected says why a process must not become an agent's; "": it may. Ending it would end the daemon or its servers, or it
 // is not this user's.
 func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {

@@ -148,19 +148,6 @@ func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
 
-func (r *handoffRun) awaitRegistration() outcome {
-	next, out := r.successor()
-	switch {
-	case out != nil:
-		return *out
-	case next.RegisteredAt != nil:
-		return moveTo(InjectingSkill, "SessionStart", Change{})
-	case !next.Active():
-		return r.failed(CodeSuccessorGone, "The successor ended before it registered: %s", r.endReason(next))
-	}
-	return r.awaitAnswer(next)
-}
-
 // awaitAnswer waits for a successor that has not registered. While a person may answer a dialog in its pane, and from
 // the answer on, the deadline of startDeadline replaces that of the phase.
 func (r *handoffRun) awaitAnswer(next *Agent) outcome {
