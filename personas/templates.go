@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,16 +126,17 @@ func (t Template) clone() Template {
 
 // Run keeps the templates up to date until ctx ends, then returns nil. Only one Run at a time.
 func (t *Templates) Run(ctx context.Context) error {
-	told := map[string]string{} // reported problems by file
+	r := report{told: map[string]string{}, found: map[string]foundProblem{}}
 	t.follow(ctx, followed{
 		scan: func(watch func(folder string)) error {
 			if err := t.rescan(watch); err != nil {
 				return err
 			}
-			t.tell(told)
+			t.tell(&r, time.Now())
 			return nil
 		},
 		relevant: t.relevant,
+		again:    r.again,
 		log:      t.log().With("folder", t.root),
 	})
 	return nil
@@ -146,18 +148,50 @@ func (t *Templates) relevant(ev fsnotify.Event) bool {
 	return ev.Name == t.root || isTemplate(filepath.Base(ev.Name))
 }
 
-// tell reports the snapshot's problems that are not in told, and updates told.
-func (t *Templates) tell(told map[string]string) {
+// reportAfter is how long a problem must last before Run reports it. An editor that saves in place empties the file first,
+// and may take a moment to write it.
+const reportAfter = 500 * time.Millisecond
+
+// report is what Run has reported, and what it is about to report, by file.
+type report struct {
+	told  map[string]string
+	found map[string]foundProblem // not told yet
+}
+
+// foundProblem is a problem that a scan has found, and when it found that problem first.
+type foundProblem struct {
+	problem string
+	since   time.Time
+}
+
+// again returns when a problem that was found may be reported; 0: none was found.
+func (r *report) again() time.Duration {
+	if len(r.found) == 0 {
+		return 0
+	}
+	return reportAfter
+}
+
+// tell reports the snapshot's problems that have lasted for reportAfter and that r has not reported.
+func (t *Templates) tell(r *report, now time.Time) {
 	t.mu.Lock()
 	snapshot := t.snapshot
 	t.mu.Unlock()
 	there := map[string]bool{}
 	for _, found := range snapshot {
 		there[found.File] = true
-		if found.Problem == told[found.File] {
+		if found.Problem == r.told[found.File] {
+			delete(r.found, found.File)
 			continue
 		}
-		told[found.File] = found.Problem
+		if first := r.found[found.File]; found.Problem != "" && (first.problem != found.Problem || now.Sub(first.since) < reportAfter) {
+			if first.problem != found.Problem {
+				r.found[found.File] = foundProblem{found.Problem, now}
+			}
+			continue
+		}
+		delete(r.found, found.File)
+		r.told[found.File] = found.Problem
 		switch {
 		case found.Problem == "":
 			t.log().Info("pipeline template can be used again", "template", found.Name, "file", found.File)
@@ -167,11 +201,9 @@ func (t *Templates) tell(told map[string]string) {
 			t.log().Warn("pipeline template can't be used", "template", found.Name, "problem", found.Problem)
 		}
 	}
-	for file := range told {
-		if !there[file] {
-			delete(told, file)
-		}
-	}
+	gone := func(file string) bool { return !there[file] }
+	maps.DeleteFunc(r.told, func(file, _ string) bool { return gone(file) })
+	maps.DeleteFunc(r.found, func(file string, _ foundProblem) bool { return gone(file) })
 }
 
 // rescan replaces the snapshot. OpenTemplates calls it first, and then Run.

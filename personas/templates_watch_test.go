@@ -107,9 +107,12 @@ func (r *templateRun) problem(t *testing.T, want string) Template {
 	return Template{}
 }
 
+// put saves a file by rename: a scan never sees half of it, however long the test waits for the processor.
 func (r *templateRun) put(t *testing.T, name, text string) {
 	t.Helper()
-	put(t, filepath.Join(r.root, name), text)
+	path := filepath.Join(r.root, name)
+	put(t, path+".tmp", text)
+	must(t, os.Rename(path+".tmp", path))
 }
 
 func TestTemplatesReload(t *testing.T) {
@@ -179,6 +182,44 @@ func TestTemplatesReload(t *testing.T) {
 	}
 }
 
+// TestAPassingProblemIsNotReported: while an editor saves a template in place, the file is empty for a moment.
+func TestAPassingProblemIsNotReported(t *testing.T) {
+	t.Parallel()
+	var reported []string
+	tm := &Templates{OnProblem: func(t Template) { reported = append(reported, t.Problem) }}
+	tm.Log = slog.New(slog.DiscardHandler)
+	r := &report{told: map[string]string{}, found: map[string]foundProblem{}}
+	begin := time.Now()
+	for i, scan := range []struct {
+		at      time.Duration
+		problem string
+		want    string // reported by then
+	}{
+		{0, "the file is empty", ""},
+		{reportAfter / 2, "", ""}, // it has been written
+		{reportAfter, "", ""},
+		{2 * reportAfter, "no steps", ""},
+		{2*reportAfter + reportAfter/2, "no steps", ""},
+		{3 * reportAfter, "no steps", "no steps"},
+		{4 * reportAfter, "no steps", "no steps"},
+		{5 * reportAfter, "no name", "no steps"}, // another problem begins anew
+		{6 * reportAfter, "no name", "no steps no name"},
+	} {
+		tm.snapshot = []Template{{File: "/p/a.yaml", Problem: scan.problem}}
+		tm.tell(r, begin.Add(scan.at))
+		if got := strings.Join(reported, " "); got != scan.want {
+			t.Errorf("scan %d: reported %q, want %q", i, got, scan.want)
+		}
+		if waits := r.again() > 0; waits != (scan.problem != "" && !strings.HasSuffix(scan.want, scan.problem)) {
+			t.Errorf("scan %d: another scan is asked for: %t", i, waits)
+		}
+	}
+	tm.snapshot = nil
+	if tm.tell(r, begin.Add(7*reportAfter)); len(r.told)+len(r.found) != 0 {
+		t.Errorf("a file that is gone is remembered: %+v", r)
+	}
+}
+
 func TestTemplatesTellWhatOpenFound(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"a.yaml": templateOf("x", "dev"), "b.yaml": templateOf("x", "qa"), "c.yaml": "x"}
@@ -190,6 +231,9 @@ func TestTemplatesTellWhatOpenFound(t *testing.T) {
 	r.await(t, "x:dev y:qa", "mended")
 
 	logged := runTemplates(t, files, func(t *Templates) { t.OnProblem = nil })
+	logged.awaitList(t, "problems in the log", func(string) bool {
+		return strings.Count(logged.log.String(), "pipeline template can't be used") == 2
+	})
 	logged.put(t, "c.yaml", templateOf("c", "dev"))
 	logged.await(t, "b:! c:dev x:dev", "mended")
 	if got := logged.log.String(); strings.Count(got, "pipeline template can't be used") != 2 || !strings.Contains(got, "problem=\"c.yaml:1: ") {

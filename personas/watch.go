@@ -40,7 +40,9 @@ type followed struct {
 	// so that it misses no later change there.
 	scan     func(watch func(folder string)) error
 	relevant func(fsnotify.Event) bool // reports whether the event may have changed it
-	log      *slog.Logger
+	// again returns after which time follow scans once more, without an event; 0: not. nil: never.
+	again func() time.Duration
+	log   *slog.Logger
 }
 
 func (c *watching) log() *slog.Logger {
@@ -63,7 +65,7 @@ func (c watching) follow(ctx context.Context, f followed) {
 	every := c.safety
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var settled <-chan time.Time
+	settled, settling := f.next(), false // settling: an event, and not f.again, asked for the scan
 	for {
 		if w.failed && every != c.polling {
 			every = c.polling
@@ -74,8 +76,8 @@ func (c watching) follow(ctx context.Context, f followed) {
 			return
 		case ev, ok := <-w.events:
 			if ok {
-				if settled == nil && f.relevant(ev) {
-					settled = time.After(c.settle)
+				if !settling && f.relevant(ev) {
+					settled, settling = time.After(c.settle), true
 				}
 				continue
 			}
@@ -89,9 +91,20 @@ func (c watching) follow(ctx context.Context, f followed) {
 		case <-settled:
 		case <-tick.C:
 		}
-		settled = nil
 		w.refresh(f)
+		settled, settling = f.next(), false
 	}
+}
+
+// next returns a channel that fires when f.again asks for another scan; nil: it asks for none.
+func (f *followed) next() <-chan time.Time {
+	if f.again == nil {
+		return nil
+	}
+	if wait := f.again(); wait > 0 {
+		return time.After(wait)
+	}
+	return nil
 }
 
 // watches is the set of watched folders. It belongs to one goroutine.
