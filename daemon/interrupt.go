@@ -11,23 +11,24 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// tellInterrupted is how long an interruption lasts before the operator is told. A database that restarts is back sooner.
+// tellInterrupted is how long a pause lasts before Interrupt tells the operator. A database that restarts answers sooner.
 const tellInterrupted = 5 * time.Second
 
 // readyLimit is how long Ready waits for the database and tmux.
 const readyLimit = 3 * time.Second
 
-// pause is a time in which no work is done, because the daemon does not hold the host's lock or the database takes no writes.
+// pause is a time in which the daemon does no work, because it does not hold the host's lock or the database takes no
+// writes.
 type pause struct {
-	on    bool      // it lasts; Run ends it
-	since time.Time // its beginning; zero: there was none since the last Recovered
+	on    bool      // the pause lasts; Run ends it
+	since time.Time // when the pause began; zero: none has begun since the last Recovered
 	why   *Error    // its newest cause
-	told  bool      // the operator was told of its beginning
+	told  bool      // the operator was told that it began
 }
 
-// Interrupt begins a pause, or notes that it lasts, with its cause. Until Run is called, Ready answers with that cause. When
-// the pause has lasted for tellInterrupted, Interrupt tells the operator, without the database. Call it again and again
-// while the pause lasts.
+// Interrupt begins a pause. If the pause lasts already, Interrupt only replaces its cause. Until Run is called, Ready
+// returns that cause. Call Interrupt repeatedly during the pause: the first call after tellInterrupted tells the
+// operator, without the database.
 func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 	var why *Error
 	if !errors.As(cause, &why) || why.Kind != KindUnavailable {
@@ -95,8 +96,8 @@ func (d *Daemon) Recovered(ctx context.Context) error {
 	return d.replaySpool(ctx)
 }
 
-// HostWaiting returns the error for a host whose lock is held by a database session that may be of a dead daemon. held
-// describes the session.
+// HostWaiting returns the error for a host whose lock a database session holds. The session may belong to a daemon that
+// is dead. held describes the session.
 func HostWaiting(held string) error {
 	return Errorf(KindUnavailable, CodeHostWaiting,
 		"The daemon waits for %s, which holds this host and says nothing: it goes on when the database ends that session, within seconds if it was this version's", held)

@@ -25,7 +25,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// launchEvents are the hooks that the daemon acts on.
+// launchEvents are the events of the hooks that the daemon acts on.
 var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest", "PreCompact"}
 
 // launch makes the pane of a managed agent, or finds the pane that an earlier daemon made. It can run again after a
@@ -35,14 +35,14 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if err != nil {
 		return false, 0, err
 	}
-	if a.LaunchHash != nil { // without it no daemon can have made a pane
+	if a.LaunchHash != nil { // without the hash no daemon can have made a pane
 		if info, ok, err := d.findPane(ctx, term, a); err != nil {
 			return false, 0, err
 		} else if ok {
 			return true, 0, d.launched(ctx, a, info)
 		}
 	}
-	if a.RegisteredAt != nil || a.LastHook > 0 { // the session has begun: a second pane would belong to no agent
+	if a.RegisteredAt != nil || a.LastHook > 0 { // its session has begun, so make no second pane
 		if d.lives(a.Process()) {
 			return false, time.Second, nil
 		}
@@ -64,14 +64,15 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	})
 	switch {
 	case errors.Is(err, tmux.ErrExists):
-		return true, 0, nil // a tmux command of an earlier daemon made it: the next look finds its mark
+		return true, 0, nil // a tmux command of an earlier daemon made the pane; the next look finds it by its mark
 	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)):
-		return false, 0, err // tmux may still make it: the next look finds its mark
+		return false, 0, err // tmux may still make the pane; the next look finds it by its mark
 	case err != nil:
-		// tmux may have made the pane all the same. If its agent were taken for not started, nobody would supervise it.
+		// Look for the pane: tmux may have made it in spite of the error. If the agent were ended here, nobody would
+		// supervise it.
 		made, ok, lookErr := d.findPane(ctx, term, a)
 		switch {
-		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // without the program tmux no pane was made
+		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // ErrMissing: there is no program tmux, so no pane was made
 			return false, 0, errors.Join(err, lookErr)
 		case !ok:
 			return true, 0, d.launchFailed(ctx, a, err)
@@ -98,7 +99,7 @@ func (d *Daemon) findPane(ctx context.Context, term Terminal, a *Agent) (tmux.Pa
 	return tmux.PaneInfo{}, false, nil
 }
 
-// launched commits the pane.
+// launched commits a new agent's pane. If the agent's predecessor has ended, launched calls passOn.
 func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) error {
 	now := d.now()
 	a.SpawnedAt = &now
@@ -122,8 +123,8 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 	return nil
 }
 
-// passOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's
-// pane. This is for people's comfort, so an error fails nothing.
+// passOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's pane.
+// It only logs an error, because the switch is only for people's comfort.
 func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
 	term, err := d.ownTerminal()
 	if err == nil {
@@ -159,8 +160,8 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	return nil
 }
 
-// prepareLaunch writes the launch files and commits the hash of the secret in them. It keeps the files of an earlier
-// attempt if they hold the committed secret: a tmux command of a daemon that died may still be about to use them.
+// prepareLaunch writes the launch files and commits the hash of the secret in them. If the files of an earlier attempt
+// hold the committed secret, it keeps them, because a tmux command of a dead daemon may still read them.
 func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
@@ -218,7 +219,7 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 	return false
 }
 
-// launchPlan makes from an agent's row what its runtime is launched with.
+// launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
 func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	rt, err := runtimes.For(a.Runtime)
 	if err != nil {
@@ -253,7 +254,8 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		}
 		allow = append(allow, rule...)
 	}
-	// The runtime would open a dialog at its start for an event that the installed version does not know.
+	// Leave out the events that the installed version does not know: for such an event the runtime would open a dialog at
+	// its start.
 	version := d.Version(ctx, command)
 	if err := hooks.CheckVersion(version); err != nil {
 		return runtimes.Launch{}, err
@@ -267,8 +269,9 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	return rt.Launch(spec)
 }
 
-// planPersona adds what the persona brings, and returns what the agent may do without asking. The agent of a step
-// gets the skill that its pipeline keeps, whatever has become of the persona.
+// planPersona adds the persona's skill and model to spec. allow lists the permission rules for what the agent may do
+// without asking. The agent of a step gets the skill and the model that its pipeline keeps, even if the persona has
+// changed since.
 func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec, step *Step) (allow []string, err error) {
 	p, err := d.Personas.Get(*a.Persona)
 	switch {
@@ -333,7 +336,7 @@ func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string,
 	return paths, nil
 }
 
-// newSuccessor makes the row of the agent that follows a.
+// newSuccessor makes the row of a's successor.
 func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
 	id, err := d.Store.NextID(ctx, AgentIDs)
 	if err != nil {
@@ -347,8 +350,8 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 	}, nil
 }
 
-// tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and no character in it means
-// anything to tmux.
+// tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is
+// special to tmux.
 func tmuxSession(name string, id int64) string {
 	return plainName(name, 60) + "-" + strconv.FormatInt(id, 10)
 }
@@ -375,7 +378,7 @@ func optionalID(id *int64) string {
 	return strconv.FormatInt(*id, 10)
 }
 
-// launchHash returns what is stored of a launch secret.
+// launchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.
 func launchHash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

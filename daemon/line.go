@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// maxLine is how many handoffs of a line are listed, the newest ones.
+// maxLine is how many handoffs of a line [Daemon.Line] returns at most.
 const maxLine = 500
 
-// Generation is one agent of a line, with the handoff that passed its work on or was meant to.
+// Generation is one agent of a line, with the handoff that passed its work on, or that should have.
 type Generation struct {
 	N       int
 	AgentID int64
@@ -17,8 +17,8 @@ type Generation struct {
 	Handoff *Handoff // nil: the agent has none
 }
 
-// ContextUse returns how full the agent's context window was when its handoff was recorded; without that, the last
-// measurement; nil: there is none.
+// ContextUse returns how full the agent's context window was when its handoff was recorded. If the handoff does not say
+// that, it returns the agent's last measurement. nil: there is neither.
 func (g *Generation) ContextUse() *ContextUse {
 	switch {
 	case g.Handoff != nil && g.Handoff.ContextUse != nil:
@@ -29,8 +29,9 @@ func (g *Generation) ContextUse() *ContextUse {
 	return nil
 }
 
-// Generations puts a line together from its agents and their handoffs, the oldest generation first. Of several handoffs of
-// an agent it takes the one whose id is asked, else the newest recorded one, else the newest.
+// Generations puts a line together from its agents and their handoffs, the oldest generation first. If an agent has
+// several handoffs, it takes the one whose id is asked; otherwise the newest recorded one; if none is recorded, the
+// newest.
 func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 	by := map[int64]*Generation{}
 	for i := range agents {
@@ -67,8 +68,8 @@ func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 	return line
 }
 
-// LineEnd returns the id of the last successor in a line's handoffs, which come newest first; 0: there is none, or it has a
-// handoff of its own among them.
+// LineEnd returns the id of the last successor in a line's handoffs, which are sorted the newest first. 0: no handoff has
+// a successor, or the last successor has a handoff of its own among them.
 func LineEnd(handoffs []Handoff) int64 {
 	i := slices.IndexFunc(handoffs, func(h Handoff) bool { return h.SuccessorID != nil })
 	if i < 0 || slices.ContainsFunc(handoffs, func(h Handoff) bool { return h.AgentID == *handoffs[i].SuccessorID }) {
@@ -86,7 +87,7 @@ func Lines(agents []Agent, handoffs []Handoff) [][]Generation {
 	}
 	members, played := map[int64][]Agent{}, map[int64][]Handoff{}
 	first := func(a *Agent) int64 { // the oldest known agent of its line
-		for range agents { // no line is longer, so the walk ends in a circle as well
+		for range agents { // no line has more agents, so the walk ends even if the rows form a circle
 			if a.PreviousAgentID == nil || known[*a.PreviousAgentID] == nil {
 				break
 			}
@@ -111,7 +112,7 @@ func Lines(agents []Agent, handoffs []Handoff) [][]Generation {
 	return out
 }
 
-// Line returns the handoffs of the line that a handoff's agent belongs to, the newest first.
+// Line returns the newest handoffs of the line that a handoff's agent belongs to, the newest first.
 func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 	h, err := d.Handoff(ctx, handoffID)
 	if err != nil {
@@ -120,15 +121,15 @@ func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 	return d.Store.LineHandoffs(ctx, h.AgentID, maxLine)
 }
 
-// Generations returns the part of an agent's line with at most most agents before it and most after it, the oldest first.
-// The rows of all of them are read.
+// Generations returns the part of an agent's line with at most most agents before it and at most most after it, the
+// oldest first. Each has its Agent.
 func (d *Daemon) Generations(ctx context.Context, a *Agent, most int) ([]Generation, error) {
 	handoffs, err := d.Store.LineHandoffs(ctx, a.ID, 5*most)
 	if err != nil {
 		return nil, err
 	}
 	known := map[int64]Agent{}
-	if a.Persona != nil { // most agents of a line play one persona: this reads them in one query
+	if a.Persona != nil { // most agents of a line play one persona, so read these in one query
 		agents, err := d.Agents(ctx, AgentFilter{Persona: *a.Persona})
 		if err != nil {
 			return nil, err

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// lookTimeout is how long a hook waits for the file system. The agent waits for its hook meanwhile.
+	// lookTimeout is how long a hook waits for the file system. During that time the agent waits for its hook.
 	lookTimeout = 2 * time.Second
-	// fileLooks is how many looks run at once. One that hangs keeps its place until the file system answers.
+	// fileLooks is how many looks run at once. A look that hangs keeps its place until the file system answers.
 	fileLooks = 8
 )
 
-// lookAt returns what look finds at path, or false if the file system does not answer in time. A document that was missed
-// so is found when a later wake looks.
+// lookAt returns the result of look, which looks at path; or false, if the file system does not answer in time. If a
+// document is missed in this way, a later wake finds it.
 func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -40,22 +40,22 @@ func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool
 	}
 }
 
-// hasContent is fileHasContent for a hook; false also stands for a file system that does not answer in time.
+// hasContent is fileHasContent for a hook. It also returns false if the file system does not answer in time.
 func (d *Daemon) hasContent(ctx context.Context, path string) bool {
 	return d.lookAt(ctx, path, func() bool { return fileHasContent(path) })
 }
 
-// fileHasContent reports whether a regular file that is not empty is at path. Whether a document is acceptable is decided in
-// the phase verifying.
+// fileHasContent reports whether a regular file that is not empty is at path. The phase verifying decides whether it is
+// an acceptable document.
 func fileHasContent(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && fi.Mode().IsRegular() && fi.Size() > 0
 }
 
-// deadPane begins the line that tmux adds below what an ended program has left in its pane.
+// deadPane begins the line that tmux adds below the output of an ended program.
 const deadPane = "Pane is dead"
 
-// lastLine returns the last line of a screen that has text of the program; "": none has.
+// lastLine returns the last line of a screen that holds text of the program; "": there is no such line.
 func lastLine(screen string) string {
 	lines := strings.Split(screen, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -8,13 +8,13 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// agentMemory is what the daemon remembers of one agent and stores nowhere. No row depends on it: a daemon that
-// restarts begins without it, and each field says what that daemon does otherwise.
+// agentMemory is what the daemon remembers about one agent without storing it. No row depends on it, so a daemon that
+// restarts begins without it. Each field says what the daemon does after a restart.
 type agentMemory struct {
-	// watched is the process whose end a goroutine waits for. The next [Daemon.Run] waits for it anew.
+	// watched is the process whose end a goroutine waits for. The next [Daemon.Run] starts a new goroutine.
 	watched tmux.Process
-	// sighting is what the runtime's registry said last. After a restart the registry must say the same for [settle]
-	// again before it overrules the hooks.
+	// sighting is what the runtime's registry said last. After a restart the registry must say the same for another
+	// [settle] before it overrules the hooks.
 	sighting sighting
 	// glimpse is what the pane showed last, before the session began. After a restart the daemon believes the row until it
 	// has looked at the pane.
@@ -22,45 +22,46 @@ type agentMemory struct {
 	// unreadySince is when the daemon began to wait for the composer; the zero time: it does not wait. After a restart
 	// [noteAfter] must pass once more before the daemon says that the composer is not ready.
 	unreadySince time.Time
-	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press one more than
-	// [maxEnters], and ack_timeout counts from when the text was typed.
+	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press Enter once
+	// more than [maxEnters] allows, and ack_timeout counts from when the text was typed.
 	lastEnter press
-	// actedRung is the last rung of the stop ladder whose effect the daemon has had. After a restart the daemon has it once
-	// more: a signal that is sent twice does no harm, and before a key the daemon looks at the registry or the screen.
+	// actedRung is the last rung of the stop ladder that the daemon acted on. After a restart the daemon acts on that
+	// rung once more. This does no harm: a signal may be sent twice, and before it presses a key the daemon looks at the
+	// registry or the screen.
 	actedRung StopStage
 	// measured says whether the transcript was read after the last turn. After a restart the daemon reads it once more.
 	measured measurement
-	// unknownTold says that the operator was told that the use of the context is not known. After a restart the daemon
-	// tells it once more.
+	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
+	// once more.
 	unknownTold bool
 
 	fork forkMemory
 }
 
-// forkMemory is what a [Daemon.Run] remembers of the fork of an agent's session. The fork may outlive the agent. It
-// ends with Run: the next one forks the session anew.
+// forkMemory is what a [Daemon.Run] remembers about the fork of an agent's session. The fork may outlive the agent, but
+// not the Run. The next Run forks the session anew.
 type forkMemory struct {
 	hasPlace    bool      // the fork runs or is about to, and has one of the [maxForks] places
 	oneShot     *fork     // the fork, which runs or waits to be read; nil: none was started
 	committedAt time.Time // the last Handoff.ForkedAt that was committed since Run began
 }
 
-// memories holds the memory of each agent. [memories.change] makes an entry when something is first remembered, and
-// drops it when nothing is left. When an agent has ended, its lane calls [memories.forget]. The mutex guards only the
+// memories holds the memory of each agent. [memories.change] makes an entry when something is first remembered, and drops
+// it when all its fields are zero. When an agent has ended, its lane calls [memories.forget]. The mutex guards only the
 // map: it is held while fields are read or set, never across tmux, the database or a file.
 type memories struct {
 	mu     sync.Mutex
 	agents map[int64]agentMemory
 }
 
-// of returns what is remembered of an agent.
+// of returns what is remembered about an agent.
 func (ms *memories) of(agentID int64) agentMemory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return ms.agents[agentID]
 }
 
-// change has f change what is remembered of an agent. f runs under the mutex, and must only read and set fields.
+// change lets f change what is remembered about an agent. f runs under the mutex, and must only read and set fields.
 func (ms *memories) change(agentID int64, f func(m *agentMemory)) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -77,12 +78,12 @@ func (ms *memories) changeLocked(agentID int64, f func(m *agentMemory)) {
 	ms.agents[agentID] = m
 }
 
-// forget drops what is remembered of an agent that has ended, except its fork, which [Daemon.endFork] drops.
+// forget drops what is remembered about an agent that has ended. It keeps the fork, which [Daemon.endFork] drops.
 func (ms *memories) forget(agentID int64) {
 	ms.change(agentID, func(m *agentMemory) { *m = agentMemory{fork: m.fork} })
 }
 
-// beginRun drops what ended with the Run before: its goroutines and its forks.
+// beginRun drops the watched processes and the forks, because their goroutines and forks ended with the previous Run.
 func (ms *memories) beginRun() {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -91,7 +92,8 @@ func (ms *memories) beginRun() {
 	}
 }
 
-// takeForkPlace gives an agent's fork one of the [maxForks] places. It returns false if all are taken by others.
+// takeForkPlace gives an agent's fork one of the [maxForks] places. It returns false if forks of other agents have them
+// all.
 func (ms *memories) takeForkPlace(agentID int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

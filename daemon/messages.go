@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// SendMessage queues a text for an agent. The agent's lane types queued texts in order when the agent is idle; the delivery
-// gets the verdict.
+// SendMessage queues a text for an agent. When the agent is idle, its lane types the queued texts in order. The delivery
+// later gets a verdict: whether the agent took the text.
 func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
 	for {
 		dl, err := d.sendMessage(ctx, id, text, command, nil)
@@ -47,11 +47,12 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 		return Delivery{}, err
 	}
 	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*event.Event{d.event(event.DeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
-	// Of this change and one that drops the agent's messages, the second gets ErrMoved. Without that this message could be
-	// queued after the drop, and would neither be typed nor reported.
+	// Write the agent's row as well. If a change that drops the agent's messages is committed at the same time, the
+	// second of the two then gets ErrMoved. Otherwise this message could be queued after the drop, and be neither typed
+	// nor reported.
 	c.write(&a)
 	if from != nil {
-		c.write(from) // of two messages that it sends at once, the second gets ErrMoved and counts the first
+		c.write(from) // if it sends two messages at once, the second gets ErrMoved, and its next attempt counts the first
 		c.Events = append(c.Events, d.event(event.AgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
 	}
 	if err := d.commit(ctx, c); err != nil {
@@ -63,7 +64,8 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 // maxMessage is the length in bytes of the longest text that may be sent.
 const maxMessage = 64 << 10
 
-// newMessage checks a text and makes its delivery. A text that can't be typed as it is is refused, and not changed.
+// newMessage checks a text and makes its delivery. It refuses a text that can't be typed. It changes a text only at its
+// ends, as [runtimes.SafePrompt] does.
 func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*Delivery, error) {
 	if len(text) > maxMessage {
 		return nil, Errorf(KindTooLarge, CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
@@ -91,7 +93,7 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: d.now()}, nil
 }
 
-// checkTyped refuses a text with control characters, which would do more in a pane than be read.
+// checkTyped refuses a text with control characters, because they would act like keys in a pane.
 func checkTyped(text string) error {
 	if !utf8.ValidString(text) {
 		return Errorf(KindInvalid, CodeBadText, "The text is not valid UTF-8")
@@ -110,8 +112,8 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 	return d.Store.Deliveries(ctx, agentID, before, limit)
 }
 
-// tellDropped adds an alert to a change for each message that the change drops. It does nothing for a change that has these
-// alerts from an earlier try.
+// tellDropped finds the deliveries that a change drops, and adds an alert for each message among them. It does nothing if
+// an earlier try has added these alerts.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == event.DeliveryNotSubmitted }) {
 		return nil

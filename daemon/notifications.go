@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// NotifySettings say how the operator may be told.
+// NotifySettings say how the daemon may notify the operator.
 type NotifySettings struct {
 	Desktop bool // notifications may be shown on the desktop
 }
@@ -23,13 +23,13 @@ type PreferenceChange struct {
 	Desktop   *bool // only the value of the setting notify.desktop is accepted
 }
 
-// PreferenceStore keeps, for each host, what its operator wants to be told.
+// PreferenceStore keeps the notification preferences of each host's operator.
 type PreferenceStore interface {
 	// NotificationPreferences returns a host's preferences, and the defaults of package tell if none were set.
 	NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error)
-	// ChangeNotificationPreferences calls change with a host's preferences, and stores what change has made of them
-	// together with the event that it returns (nil: none), in one transaction. Of two changes at once the second sees the
-	// result of the first. The store sets UpdatedAt.
+	// ChangeNotificationPreferences calls change with a host's preferences, which change may modify. In one transaction
+	// it stores the preferences and the event that change returns (nil: no event). If two calls come at once, the second
+	// sees the result of the first. The store sets UpdatedAt.
 	ChangeNotificationPreferences(ctx context.Context, host string, change func(*tell.Preferences) *event.Event) (tell.Preferences, error)
 }
 
@@ -39,7 +39,8 @@ func (d *Daemon) NotificationPreferences(ctx context.Context) (tell.Preferences,
 	return d.complete(p), err
 }
 
-// SetNotificationPreferences changes the preferences of this host's operator. If they differ then, it logs an event.
+// SetNotificationPreferences changes the preferences of this host's operator. If that changes a stored one, it logs an
+// event.
 func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceChange) (tell.Preferences, error) {
 	if in.Errors != nil && !*in.Errors {
 		return tell.Preferences{}, Errorf(KindInvalid, CodeErrorsAlways, "Errors are always told: field \"errors\" can only be true")
@@ -70,7 +71,7 @@ func set(to, from *bool) {
 	}
 }
 
-// complete adds the preferences that are not stored: errors are always told, and the desktop is a setting.
+// complete sets the preferences that are not stored: Errors is always true, and Desktop is a setting.
 func (d *Daemon) complete(p tell.Preferences) tell.Preferences {
 	p.Errors, p.Desktop = true, d.Settings.Notify.Desktop
 	return p
@@ -79,10 +80,10 @@ func (d *Daemon) complete(p tell.Preferences) tell.Preferences {
 // TestedNotification is how a test notification was shown.
 type TestedNotification struct {
 	Channel string  `json:"channel"` // "desktop" or "log"
-	Error   *string `json:"error"`   // why it was not shown on the desktop; null: it was, or the setting forbids it
+	Error   *string `json:"error"`   // why it was not shown on the desktop; null: it was shown there, or the setting forbids it
 }
 
-// testLimit is how long a test notification may take: a person waits for it.
+// testLimit is how long a test notification may take. It is short because a person waits.
 const testLimit = 2 * time.Second
 
 // TestNotification shows a notification now, whatever the preferences are.
@@ -110,7 +111,7 @@ func (d *Daemon) newTeller() *tell.Teller {
 // rowsToTell is the teller's view of the store.
 type rowsToTell struct{ Store }
 
-// MarkAlerted marks events as told. That another teller has marked them first is no error.
+// MarkAlerted marks events as told. It returns no error if another teller has marked them first.
 func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	if err := r.Store.MarkAlerted(ctx, ids, told); !errors.Is(err, ErrMoved) {
 		return err
@@ -118,8 +119,8 @@ func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Ev
 	return nil
 }
 
-// Over reports whether the agent or the pipeline of a notice no longer waits for a person. For a pipeline its own row decides,
-// since the event's agent may be of an earlier attempt at the step.
+// Over reports whether the agent or the pipeline of a notice no longer waits for a person. For a pipeline it asks the
+// pipeline's row, because the event's agent may belong to an earlier attempt at the step.
 func (r rowsToTell) Over(ctx context.Context, e *event.Event) (bool, error) {
 	waits, err := true, error(nil)
 	switch {

@@ -13,13 +13,13 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// Peers is what an agent may know of itself and of the other agents on its host.
+// Peers is what an agent may know about itself and about the other agents on its host.
 type Peers struct {
 	You      PeerSelf      `json:"you"`
-	Personas []PeerPersona `json:"personas"` // all that are not archived, sorted by slug
+	Personas []PeerPersona `json:"personas"` // all personas that are not archived, sorted by slug
 }
 
-// PeerSelf is what the asking agent learns of itself.
+// PeerSelf is what the asking agent learns about itself.
 type PeerSelf struct {
 	Peer
 	Persona         *string     `json:"persona"`
@@ -36,16 +36,16 @@ type PeerPersona struct {
 	Agents      []Peer `json:"agents"`
 }
 
-// Peer is what an agent learns of another agent.
+// Peer is what an agent learns about another agent.
 type Peer struct {
 	ID      int64      `json:"id"`
 	Name    string     `json:"name"`
 	State   AgentState `json:"state"`
-	Trouble string     `json:"trouble"` // the code of its trouble; "": it is in none
+	Trouble string     `json:"trouble"` // the code of its trouble; "": it has none
 }
 
-// The limits of what agents send to each other. They bound what two agents spend that answer each other for ever. They are
-// counted in the database, so that a restart of the daemon does not lift them.
+// The limits on messages between agents. They limit the cost of two agents that answer each other without end. The
+// messages are counted in the database, so a restart of the daemon does not reset the count.
 const (
 	maxPeerText   = 4000 // characters
 	maxPeerOpen   = 5    // messages of one sender without a verdict
@@ -53,7 +53,7 @@ const (
 	peerWindow    = 10 * time.Minute
 )
 
-// Peers returns what an agent may know of itself and of the other agents on its host.
+// Peers returns what an agent may know about itself and about the other agents on its host.
 func (d *Daemon) Peers(ctx context.Context, agentID int64) (Peers, error) {
 	a, err := d.Agent(ctx, agentID)
 	if err != nil {
@@ -86,8 +86,8 @@ func (d *Daemon) Peers(ctx context.Context, agentID int64) (Peers, error) {
 	return out, nil
 }
 
-// activeBeside lists the active agents on an agent's host, the agent itself among them, the newest first. slug narrows the
-// list to one persona; "": all.
+// activeBeside lists the active agents on an agent's host, the newest first. The agent itself is among them. slug narrows
+// the list to one persona; "": all agents.
 func (d *Daemon) activeBeside(ctx context.Context, a *Agent, slug string) ([]Agent, error) {
 	return d.allAgents(ctx, AgentFilter{Active: true, Host: a.Host, Persona: slug})
 }
@@ -100,9 +100,9 @@ func (a *Agent) peer() Peer {
 	return p
 }
 
-// SendToPeer queues a text of one agent for another. to is the receiver's id, or a persona, whose newest active agent gets
-// the text. The first line of what is typed names the sender. The text can neither be taken for a command, nor can a part of
-// it look as if somebody else had written it.
+// SendToPeer queues a text from one agent for another agent. to is the receiver's id or a persona's slug; with a slug,
+// the newest active agent of that persona gets the text. The daemon types the sender's name in the first line. The
+// receiver can't mistake the text for a command, nor a part of it for the words of somebody else.
 func (d *Daemon) SendToPeer(ctx context.Context, fromID int64, to, text string) (Delivery, error) {
 	for {
 		dl, err := d.sendToPeer(ctx, fromID, to, text)
@@ -112,8 +112,8 @@ func (d *Daemon) SendToPeer(ctx context.Context, fromID int64, to, text string) 
 	}
 }
 
-// sendToPeer is one attempt of SendToPeer. It reads the sender's row before it counts the sender's messages, and writes the
-// row with the new one. If another message of the sender was committed in between, Commit returns ErrMoved.
+// sendToPeer is one attempt of SendToPeer. It reads the sender's row, then counts the sender's messages, and commits the
+// row together with the new message. If another message of the sender was committed in between, Commit returns ErrMoved.
 func (d *Daemon) sendToPeer(ctx context.Context, fromID int64, to, text string) (Delivery, error) {
 	from, err := d.Agent(ctx, fromID)
 	switch {
@@ -136,8 +136,9 @@ func (d *Daemon) sendToPeer(ctx context.Context, fromID int64, to, text string) 
 	return d.sendMessage(ctx, peer, typed, false, &from)
 }
 
-// peerText returns what is typed for a text of from. The daemon writes the first line; each line of the text begins with
-// "> ". No blank line stands between the two: Claude Code takes a text of more than three lines for pasted.
+// peerText returns the text to type for a message from an agent. The daemon writes the first line, and each line of the
+// message begins with "> ". No blank line follows the first line, because Claude Code takes a text of more than three
+// lines for pasted.
 func peerText(from *Agent, text string) (string, error) {
 	if n := utf8.RuneCountInString(text); n > maxPeerText {
 		return "", Errorf(KindTooLarge, CodeTextTooLong, "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, maxPeerText)
@@ -159,9 +160,9 @@ func peerText(from *Agent, text string) (string, error) {
 	return fmt.Sprintf("Message from agent %s, not from the operator:\n> %s", who, strings.ReplaceAll(text, "\n", "\n> ")), nil
 }
 
-// invisibleIn returns the first character of s that a runtime drops or turns into the end of a line, or by which a terminal
-// reorders the line, and the byte where it begins; -1: there is none. The zero-width joiner is allowed: it is part of many
-// emoji.
+// invisibleIn returns the first invisible character of s, and the byte where it begins; -1: there is none. A runtime
+// drops such a character or turns it into the end of a line, or a terminal reorders the line by it. The zero-width joiner
+// is allowed, because it is part of many emoji.
 func invisibleIn(s string) (r rune, at int) {
 	const joiner = '\u200d'
 	for i, c := range s {
@@ -172,8 +173,8 @@ func invisibleIn(s string) (r rune, at int) {
 	return 0, -1
 }
 
-// addressee returns the id of the agent that to names, by its id or by a persona. It refuses agents on other hosts, and
-// agents that a person started and gave no persona.
+// addressee returns the id of the agent that to names by id or by persona. It refuses agents on other hosts, and agents
+// that a person started and that have no persona.
 func (d *Daemon) addressee(ctx context.Context, from *Agent, to string) (int64, error) {
 	id, err := strconv.ParseInt(to, 10, 64)
 	if err != nil {
