@@ -5,61 +5,62 @@ import (
 	"time"
 )
 
-// PipelineStatus is where a pipeline stands. docs/states.md is generated from the tables in this file.
+// PipelineStatus is the status of a pipeline. docs/states.md is generated from the tables in this file.
 type PipelineStatus string
 
 // The statuses of a pipeline.
 const (
-	// PipelinePending: it waits for room on its host. It ends when fewer than max_running pipelines are at work there and no
-	// older one waits, or by an abort.
+	// PipelinePending: the pipeline waits for room on its host. This ends when fewer than max_running pipelines are at
+	// work there and no older pipeline waits, or with an abort.
 	PipelinePending PipelineStatus = "pending"
-	// PipelineRunning: its work tree is made, or its first step that is neither done nor skipped is worked on. A step that
-	// wants an approval ends it, a failure, an abort, or the end of the last step.
+	// PipelineRunning: the daemon makes the work tree, or the first step that is neither done nor skipped is worked on.
+	// This ends when a step needs an approval, with a failure, with an abort, or when no step is left.
 	PipelineRunning PipelineStatus = "running"
-	// PipelineWaiting: a person must approve the next step. Approval, rejection or abort ends it.
+	// PipelineWaiting: a person must approve the next step. This ends with an approval, a rejection or an abort.
 	PipelineWaiting PipelineStatus = "waiting_for_approval"
 	// PipelineDone: no step is left. It stays so.
 	PipelineDone PipelineStatus = "done"
-	// PipelineFailed: a step or the work tree failed, or a person has aborted or rejected it. A resume ends it.
+	// PipelineFailed: a step or the work tree failed, or a person has aborted or rejected the pipeline. A resume ends
+	// this.
 	PipelineFailed PipelineStatus = "failed"
 )
 
-// StepStatus is where a step of a pipeline stands.
+// StepStatus is the status of a step of a pipeline.
 type StepStatus string
 
 // The statuses of a step.
 const (
-	// StepPending: it has not begun, or is to begin again. It ends when the step is reached and its agent's row is committed,
-	// or when no agent can be started.
+	// StepPending: the step has not begun, or will begin again. This ends when the row of its agent is committed, or when
+	// no agent can be started.
 	StepPending StepStatus = "pending"
-	// StepRunning: its agent's row is committed. The end of the agent's turn ends it, the agent's end, step_timeout, or an
-	// abort.
+	// StepRunning: the row of its agent is committed. This ends when the agent's turn ends, when the agent ends, after
+	// step_timeout, or with an abort.
 	StepRunning StepStatus = "running"
 	// StepDone: its output is recorded. It stays so.
 	StepDone StepStatus = "done"
-	// StepFailed: its agent ended or took too long, or none could be started, or a person has rejected or aborted it. A
-	// resume ends it.
+	// StepFailed: its agent ended or took too long, no agent could be started, or a person rejected the step or aborted
+	// the pipeline during the step. A resume ends this.
 	StepFailed StepStatus = "failed"
 	// StepSkipped: a person resumed the pipeline without it. It stays so.
 	StepSkipped StepStatus = "skipped"
 )
 
-// Pipeline is one run of a template: its steps one after the other, each given the output of the one before. Its row is
-// written whole, guarded by Seq, together with the steps that change.
+// Pipeline is one run of a template. Its steps run one after the other, and each gets the output of the one before it.
+// Each write of its row writes all fields, guarded by Seq, together with the steps that change.
 type Pipeline struct {
 	ID             int64          `json:"id"`
 	Title          string         `json:"title"`
 	Template       string         `json:"template"`
-	Prompt         string         `json:"prompt"` // the request, as it was asked for
+	Prompt         string         `json:"prompt"` // the request, as the person wrote it
 	Branch         *string        `json:"branch"`
-	Cwd            string         `json:"cwd"`      // where its agents work; with a branch: the folder of the repository that the work tree is made of
-	Worktree       *string        `json:"worktree"` // its own git work tree; null: it has none, or none yet
+	Cwd            string         `json:"cwd"`      // where its agents work; with a branch: a folder of the repository from which the work tree is made
+	Worktree       *string        `json:"worktree"` // its own git work tree; null: there is none, or it is not made yet
 	Host           string         `json:"host"`
 	Status         PipelineStatus `json:"status"`
 	Error          *string        `json:"error"`            // one sentence
 	ErrorCode      Code           `json:"error_code"`       // "": no error
 	Hint           string         `json:"hint"`             // what to do next
-	Note           string         `json:"note"`             // what it waits for, if its status alone does not tell
+	Note           string         `json:"note"`             // what the pipeline waits for, if its status alone does not say it
 	Warnings       []string       `json:"warnings"`         // sentences
 	CurrentAgentID *int64         `json:"current_agent_id"` // derived: the newest agent of the running step
 	CreatedAt      time.Time      `json:"created_at"`
@@ -69,17 +70,19 @@ type Pipeline struct {
 	Steps          []Step         `json:"steps"` // by OrderIndex
 
 	Seq     int64  `json:"-"` // advances with each write, and guards it
-	WorkDir string `json:"-"` // where its agents are started; with a branch inside the work tree, and "" until that is made
+	WorkDir string `json:"-"` // where its agents are started; with a branch: inside the work tree, and "" until the work tree is made
 }
 
-// Step is one step of a pipeline, with what the template and the persona said of it when the pipeline was created.
+// Step is one step of a pipeline. It holds copies from the template and the persona, so later edits of either do not
+// change it. The template is copied when the pipeline is created. So is the persona; if no persona could play the step
+// then, it is copied when the step is reached.
 type Step struct {
 	ID            int64        `json:"id"`
 	AgentName     string       `json:"agent_name"` // as the template names it: a persona's slug, or a role
 	OrderIndex    int          `json:"order_index"`
-	Persona       *string      `json:"persona"` // slug; null: none could play the step when one was last looked for
+	Persona       *string      `json:"persona"` // slug; null: no persona could play the step at the last try
 	Description   string       `json:"description"`
-	Prompt        string       `json:"prompt"` // the template's
+	Prompt        string       `json:"prompt"` // the template's prompt for the step
 	Approval      bool         `json:"approval"`
 	ApprovedAt    *time.Time   `json:"approved_at"`
 	Comment       string       `json:"approval_comment"`
@@ -88,19 +91,19 @@ type Step struct {
 	AgentIDs      []int64      `json:"agent_ids"` // derived: all agents that worked on it, the oldest first
 	StartedAt     *time.Time   `json:"started_at"`
 	FinishedAt    *time.Time   `json:"finished_at"`
-	Input         string       `json:"input,omitempty"` // the prompt that its agent was given; left out of lists
+	Input         string       `json:"input,omitempty"` // the prompt that its agent got; left out of lists
 	LatestHandoff *StepHandoff `json:"latest_handoff"`
 
 	PipelineID  int64         `json:"-"`
 	Skill       string        `json:"-"` // the persona's skill
-	Runtime     string        `json:"-"` // the persona's; "": the default
-	Model       string        `json:"-"` // the persona's; "": the runtime's default
-	RemindAfter time.Duration `json:"-"` // of a request for approval; 0: never
+	Runtime     string        `json:"-"` // the persona's runtime; "": the default
+	Model       string        `json:"-"` // the persona's model; "": the runtime's default
+	RemindAfter time.Duration `json:"-"` // the time between reminders of its approval; 0: no reminder
 	Timeout     time.Duration `json:"-"` // 0: pipeline.step_timeout
 	AskedAt     *time.Time    `json:"-"` // when a person was last asked for its approval, or reminded of it
 }
 
-// StepHandoff is the output of a step, which the next step is given. A step has at most one.
+// StepHandoff is the output of a step; the next step gets it. A step has at most one.
 type StepHandoff struct {
 	ID        int64       `json:"id"`
 	ContentMD string      `json:"content_md"` // the agent's final message, unchanged
@@ -114,8 +117,8 @@ type StepHandoff struct {
 // Open reports whether the pipeline has not ended.
 func (p *Pipeline) Open() bool { return p.Status != PipelineDone && p.Status != PipelineFailed }
 
-// Front returns the index of the first step that is neither done nor skipped: the one that goes on. If there is none it
-// returns len(p.Steps).
+// Front returns the index of the step that the pipeline works on or will begin next: the first step that is neither done
+// nor skipped. If there is none it returns len(p.Steps).
 func (p *Pipeline) Front() int {
 	for i, s := range p.Steps {
 		if s.Status != StepDone && s.Status != StepSkipped {
@@ -189,7 +192,7 @@ const (
 	bySkip    = "resume with skip"
 )
 
-// actor is who acts in a state: the daemon, or the agent or person for whom the daemon waits.
+// actor is who acts in a state: the daemon, or the agent or the person that the daemon waits for.
 type actor string
 
 const (
@@ -201,12 +204,12 @@ const (
 	aPerson       actor = "person"
 )
 
-// stage is one row of the tables of pipelines and of steps. docs/states.md is drawn from them.
+// stage is one row of the tables of pipelines and of steps. docs/states.md is generated from these tables.
 type stage[S ~string] struct {
 	at   S
 	who  actor
-	acts bool   // the state is an acting one, and has an effect; otherwise it is a waiting one
-	does string // the effect, or what is waited for
+	acts bool   // the state has an effect; false: in this state the daemon only waits
+	does string // the effect, or what the daemon waits for
 	next []way[S]
 }
 
@@ -248,7 +251,7 @@ func leadsTo[S ~string](ways []way[S], to S) bool {
 	return slices.ContainsFunc(ways, func(w way[S]) bool { return w.to == to })
 }
 
-// target returns the state to which the first way with a condition leads; "": no way has it.
+// target returns the state to which the first way with the given condition leads; "": no way has the condition.
 func target[S ~string](ways []way[S], condition string) (to S) {
 	for _, w := range ways {
 		if w.on == condition {

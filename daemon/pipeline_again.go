@@ -11,10 +11,11 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// promptAgain queues a step's prompt to be typed if the step's agent has begun its session without it: a runtime that opens
-// a dialog before the session may forget the prompt of its command line. The runtime has ack_timeout to take that prompt. An
-// agent is prompted again once: FirstPromptID says so. The agent's row is written with the delivery, so that of this and a
-// hook that reports the prompt the second gets ErrMoved. due: out is what the step comes to.
+// promptAgain queues a step's prompt if the step's agent has begun its session without it. A runtime that opens a dialog
+// before the session may forget the prompt of its command line; it has ack_timeout to take that prompt. promptAgain does
+// so once for an agent, as FirstPromptID shows. It writes the agent's row together with the delivery: if a hook reports
+// the prompt at the same time, the second of the two gets ErrMoved. due says that the look at the step ends here, with
+// out as its result.
 func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) {
 	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.RegisteredAt == nil || a.State != Idle ||
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
@@ -31,15 +32,17 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	if err != nil {
 		return runOutcome{err: err}, true
 	}
-	// While hooks of the user's hold up the report of the prompt, the screen or the transcript shows that it was taken.
+	// Queue nothing if the screen or the transcript shows that the prompt was taken: the user's own hooks may delay the
+	// report of it.
 	if screen.Holds(text) || hasPrompt(transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text), true
 }
 
-// promptForgotten is promptAgain for an agent that forgot its prompt and was given another one before the daemon noticed. The
-// turn that it has ended is not its step. h is the agent's handoff, for the failure of an agent that has ended.
+// promptForgotten does what promptAgain does for an agent that forgot its prompt and got another prompt before the daemon
+// noticed. Such an agent has ended a turn, but not the turn of its step. h is the agent's handoff, for the failure of an
+// agent that has ended.
 func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOutcome, due bool) {
 	text, err := r.forgot(s, a)
 	switch {
@@ -55,9 +58,10 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 	return r.queueStepPrompt(a, text), true
 }
 
-// forgot returns the prompt of a step, as it can be typed, if the step's agent was given other prompts and never that one;
-// otherwise "". The transcript proves it only if it is read whole and has another prompt, since the one of the command line
-// would come first. Hooks may have reported none of them, and a handoff's instruction is one of them.
+// forgot returns the prompt of a step, in a form that can be typed, if the step's agent got other prompts but never this
+// one; otherwise "". The transcript proves this only if it was read whole and has another prompt, because the prompt of
+// the command line would come first. Hooks may have reported none of these prompts. The instruction of a handoff is such
+// a prompt, too.
 func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if a.PreviousAgentID != nil {
 		return "", nil
@@ -100,14 +104,15 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{e}}}
 }
 
-// hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt. The prompt's time does not
-// count: the session began with it, and somebody may have set the clock back while no daemon ran.
+// hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt. The prompt's time
+// does not matter, because the session began with that prompt, and somebody may have set the clock back while no daemon
+// ran.
 func hasPrompt(jsonl []byte, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, time.Time{}) })
 }
 
-// typedPrompt returns a step's prompt as it can be typed: the prompt itself or, if that can't be typed, words that name a
-// file with it.
+// typedPrompt returns a step's prompt in a form that can be typed. If the prompt can't be typed, typedPrompt writes it to
+// a file and returns words that name the file.
 func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
 	text := runtimes.FirstPrompt(s.Input)
 	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= maxMessage && checkTyped(text) == nil {
@@ -117,7 +122,8 @@ func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
 	return words, err
 }
 
-// takenAfterAll reports whether a step's agent has taken the prompt of its command line after promptAgain had queued it in dl.
+// takenAfterAll reports whether a step's agent has taken the prompt of its command line after promptAgain queued the
+// prompt in dl.
 func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
 	if a.StepID == nil || !a.startedWith(dl) {
 		return false, nil
@@ -129,7 +135,8 @@ func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (boo
 	return runtimes.MatchesPrompt(last, dl.Text), nil
 }
 
-// lastPrompt returns the last prompt that gave an agent work. told: a hook that can be parsed reported it.
+// lastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed;
+// otherwise prompt is "".
 func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (prompt string, told bool, err error) {
 	if a.LastPrompt == 0 {
 		return "", false, nil

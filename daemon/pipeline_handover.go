@@ -10,9 +10,11 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// stepOver says why the outgoing agent's step needs no successor any more; "": it needs one, or the agent works on no step.
-// A change that gives a step another agent, or ends the step, also writes the row of the step's newest agent. A handoff with
-// its successor does so, and a pipeline with a new agent or an end. Of two such changes the second gets ErrMoved.
+// stepOver says why the outgoing agent's step needs no successor any more; "": the step needs one, or the agent works on
+// no step.
+// A change that gives a step another agent, or ends the step, also writes the row of the step's newest agent. A handoff
+// does so with its successor, and a pipeline with a new agent or with the end of the step. If two such changes come at
+// once, the second gets ErrMoved.
 func (r *handoffRun) stepOver() (string, error) {
 	p, s, err := r.d.stepOf(r.ctx, r.agent)
 	if err != nil || s == nil || s.Status == StepRunning && s.newestAgent() == r.agent.ID {
@@ -21,17 +23,18 @@ func (r *handoffRun) stepOver() (string, error) {
 	return fmt.Sprintf("step %d of pipeline %d is %s and goes on without it", s.OrderIndex+1, p.ID, s.Status), nil
 }
 
-// notNeeded ends a handoff whose step goes on without it. The record is kept: a resume of the pipeline goes on from it.
+// notNeeded ends a handoff whose step goes on without it. The record is kept, because a resume of the pipeline continues
+// from it.
 func (r *handoffRun) notNeeded(why string) outcome {
 	return outcome{
 		fail: &Failure{Phase: r.h.Phase, Code: CodeStepOver, Message: fmt.Sprintf(
 			"No successor is started: %s; the record is kept, and `understudy pipeline resume %d` goes on from it if the pipeline has failed.", why, *r.agent.PipelineID)},
-		then: func() { r.d.cleanUp(r.ctx, r.agent) }, // a dead pane is otherwise kept for the successor
+		then: func() { r.d.cleanUp(r.ctx, r.agent) }, // the dead pane was kept for the successor, which does not come
 	}
 }
 
-// stepWants refuses to retry the handoff of a step's agent unless the step is running and waits for it. If the step has
-// failed, a resume of the pipeline starts the successor; otherwise it would work outside any step.
+// stepWants refuses to retry the handoff of a step's agent unless the step is running and waits for this handoff. If the
+// step has failed, a resume of the pipeline starts the successor; a successor of the retry would work outside any step.
 func (d *Daemon) stepWants(ctx context.Context, h *Handoff) error {
 	a, err := d.Store.Agent(ctx, h.AgentID)
 	if err != nil {
@@ -54,9 +57,9 @@ func (d *Daemon) stepWants(ctx context.Context, h *Handoff) error {
 	return Errorf(KindConflict, CodeStepOver, "Step %d of pipeline %d goes on without this handoff: it is %s", s.OrderIndex+1, p.ID, s.Status)
 }
 
-// handover looks for the handoff in which the last attempt at a step ended, when the step begins again. An open handoff is
-// waited for. One that failed after its record is retried, once, so that the step goes on from the record. Nil: the step
-// begins anew.
+// handover decides about the handoff of prev, the agent of the last attempt at a step, when the step begins again. If the
+// handoff is open, handover waits for it. If it failed after its record, handover retries it once, so that the step
+// continues from the record. nil: start a new agent for the step.
 func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	h, err := r.handoffOf(prev)
 	switch {
@@ -72,7 +75,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	c, err := r.d.retryChange(r.ctx, h)
 	var told *Error
 	switch {
-	case errors.As(err, &told): // the handoff can't be retried
+	case errors.As(err, &told): // the handoff can't be retried: start a new agent
 		r.d.Log.Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
 		return nil
 	case err != nil:
@@ -90,7 +93,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	return &runOutcome{with: c, err: r.warnShared(c)}
 }
 
-// write adds an agent's row to the change, unless the row is in it.
+// write adds an agent's row to the change, unless the change has it already.
 func (c *Change) write(a *Agent) {
 	if !slices.ContainsFunc(c.Agents, func(other *Agent) bool { return other.ID == a.ID }) {
 		c.Agents = append(c.Agents, a)

@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// stepOf returns the step that an agent works on, and its pipeline; nil: it works on none.
+// stepOf returns the step that an agent works on, and its pipeline; nil: the agent works on none.
 func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error) {
 	if a.PipelineID == nil || a.StepID == nil {
 		return nil, nil, nil
@@ -26,9 +26,9 @@ func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error)
 	return &p, s, nil
 }
 
-// planStep adds to spec what the agent of a step is launched with: its place in the pipeline, behind the skill, and the
-// step's prompt as the runtime's first prompt. A successor in the step gets no prompt, for the handoff tells it what to do;
-// its skill names a file with the step's prompt. allow are permission rules for the files that spec names.
+// planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline, and the step's prompt
+// as the runtime's first prompt. A successor in the step gets no first prompt, because the handoff gives it its
+// instructions; its skill names a file with the step's prompt. allow are permission rules for the files that spec names.
 func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (allow []string, err error) {
 	where, err := placeInPipeline(p, s)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// NewPipeline is what a pipeline is created with.
+// NewPipeline is the input for a new pipeline.
 type NewPipeline struct {
 	Template string
 	Title    string
@@ -32,8 +32,8 @@ const (
 	maxComment = 10_000    // characters of a comment on an approval
 )
 
-// CreatePipeline commits a new pipeline's row; the pipeline's lane does the work. If there is no room for it the pipeline is
-// pending.
+// CreatePipeline commits a new pipeline's row; the pipeline's lane does the work. If the host has no room, the pipeline
+// is pending.
 func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, error) {
 	p, err := d.newPipeline(ctx, in)
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, 
 	if err != nil {
 		return Pipeline{}, fmt.Errorf("new pipeline %d: %w", p.ID, err)
 	}
-	return *p, nil // as it was created: its lane may have changed the row already
+	return *p, nil // the row as it was created; its lane may have changed it since
 }
 
 func (d *Daemon) createdEvents(p *Pipeline) []*event.Event {
@@ -64,7 +64,7 @@ func (d *Daemon) createdEvents(p *Pipeline) []*event.Event {
 	return events
 }
 
-// newPipeline checks the input and makes the row, with a snapshot of the template and of the personas that play its steps.
+// newPipeline checks the input and makes the row, with copies of the template and of the personas that play its steps.
 func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, error) {
 	t, err := d.template(in.Template)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		who, err := d.castOf(ts.Agent)
 		if err == nil {
 			s.play(who)
-		} else { // the persona may be made before the step is reached; if it is not, the step fails then
+		} else { // somebody may make the persona before the step is reached; if not, the step fails
 			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, words.TrimDot(err.Error())))
 		}
 		p.Steps = append(p.Steps, s)
@@ -121,11 +121,11 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 	return p, nil
 }
 
-// nobodyPlays begins the warning that no persona plays a step. finish finds the warning by it, and removes it: a pipeline
-// that is done got past that step.
+// nobodyPlays begins the warning that no persona plays a step. When the pipeline is done, finish finds the warning by
+// these words and removes it, because the pipeline got past that step.
 const nobodyPlays = "Nobody can play step "
 
-// template returns a template. One that does not exist or is broken is refused with a 422.
+// template returns a template. If it does not exist or is broken, the error is a 422.
 func (d *Daemon) template(name string) (personas.Template, error) {
 	t, err := d.Templates.Get(name)
 	switch {
@@ -155,7 +155,7 @@ func checkRequest(in *NewPipeline) error {
 	return checkText("prompt", in.Prompt)
 }
 
-// checkText refuses a field with control characters, which could do more than be read.
+// checkText refuses a field with control characters, because a terminal could act on them.
 func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
 		return Errorf(KindInvalid, badField(field), "%s is not valid UTF-8", field)
@@ -166,7 +166,7 @@ func checkText(field, s string) error {
 	return nil
 }
 
-// checkDirectory refuses a path that is not that of a directory on this machine.
+// checkDirectory refuses a path unless it is absolute and leads to a directory on this machine.
 func checkDirectory(path string) error {
 	if !filepath.IsAbs(path) {
 		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
@@ -177,7 +177,7 @@ func checkDirectory(path string) error {
 	return nil
 }
 
-// sharedWarning returns the warning that other pipelines work in the directory of a pipeline; "": none does.
+// sharedWarning returns the warning that other pipelines work in the directory of a pipeline; "": no other pipeline does.
 func (d *Daemon) sharedWarning(ctx context.Context, p *Pipeline) (string, error) {
 	places, err := d.Store.PipelinePlaces(ctx, p.Host)
 	if err != nil {
@@ -200,11 +200,11 @@ func (d *Daemon) sharedWarning(ctx context.Context, p *Pipeline) (string, error)
 	return fmt.Sprintf(others, strings.Join(ids, ", "), p.WorkDir) + sharedAdvice, nil
 }
 
-// sharedAdvice ends the warning of sharedWarning; warnShared finds the warning by it.
+// sharedAdvice ends the warning of sharedWarning. warnShared finds the warning by these words.
 const sharedAdvice = "they may overwrite each other's files; give each a branch of its own."
 
-// warnShared adds the warning of other pipelines in the same directory when a step begins, if the pipeline does not have it.
-// A pipeline lacks it if the other was created at the same time or resumed since.
+// warnShared adds the warning about other pipelines in the same directory when a step begins, if the pipeline does not
+// have it yet. A pipeline lacks it if the other pipeline was created at the same time, or was created or resumed later.
 func (r *pipelineRun) warnShared(c *Change) error {
 	if slices.ContainsFunc(r.p.Warnings, func(w string) bool { return strings.HasSuffix(w, sharedAdvice) }) {
 		return nil
@@ -218,7 +218,7 @@ func (r *pipelineRun) warnShared(c *Change) error {
 	return nil
 }
 
-// warningEvent makes the alert of a pipeline's warnings.
+// warningEvent makes the alert about a pipeline's warnings.
 func (d *Daemon) warningEvent(p *Pipeline) *event.Event {
 	e := d.pipelineEvent(event.PipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
 		"Pipeline %d (%s): %s See `understudy pipeline show %[1]d`.", p.ID, p.Title, strings.Join(p.Warnings, " "))})
@@ -236,7 +236,8 @@ func sameDirectory(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }
 
-// castOf returns the persona that plays a step: agent is its slug, or a role, which the first persona of that role plays.
+// castOf returns the persona that plays a step. agent is the slug of a persona, or a role: then castOf returns the first
+// persona of that role.
 func (d *Daemon) castOf(agent string) (personas.Persona, error) {
 	if _, err := personas.ParseSlug(agent); err == nil {
 		if p, err := d.persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
@@ -261,7 +262,7 @@ func (s *Step) play(p personas.Persona) {
 	s.Persona, s.Skill, s.Runtime, s.Model = &p.Slug, p.Skill, p.Runtime, p.Model
 }
 
-// TemplateProblem tells the operator of a template whose file can't be used.
+// TemplateProblem tells the operator about a template whose file can't be used.
 func (d *Daemon) TemplateProblem(t personas.Template) {
 	stays := "it can't be run until that is mended"
 	if len(t.Steps) > 0 {

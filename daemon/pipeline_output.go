@@ -11,11 +11,11 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// outputLate is how long after a Stop the turn's last message is waited for in the transcript. Claude Code 2.1.329 writes it
-// up to 0.4 s after the Stop.
+// outputLate is how long after a Stop the daemon waits until the turn's last message is in the transcript. Claude Code
+// 2.1.329 writes it up to 0.4 s after the Stop.
 const outputLate = time.Second
 
-// takeOutput records the output of a step, which ends the step, and has the step's agent shut down.
+// takeOutput records the output of a step. This ends the step, and the step's agent is shut down.
 func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	text, wait, err := r.output(a)
 	if err != nil || wait > 0 {
@@ -50,7 +50,7 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	return runOutcome{with: c}
 }
 
-// takeOutputLate takes the output of a step whose time is over, and whose agent has nothing left but background tasks.
+// takeOutputLate takes the output of a step whose time is over while only background tasks of its agent still run.
 func (r *pipelineRun) takeOutputLate(s *Step, a *Agent) runOutcome {
 	tasks := "a background task"
 	if a.BackgroundTasks > 1 {
@@ -67,8 +67,8 @@ func (r *pipelineRun) takeOutputLate(s *Step, a *Agent) runOutcome {
 	return out
 }
 
-// output returns the final message of the turn that ended a step: from the Stop or, if that has none, from the transcript.
-// wait: the message may come within that time.
+// output returns the final message of the turn that ended a step: from the Stop or, if the Stop has none, from the
+// transcript. wait, if not 0: the message may still come; look again after that time.
 func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err error) {
 	hook, err := r.d.Store.StoredHook(r.ctx, a.WorkStop)
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 // originalRequest is the heading of the pipeline's prompt in the prompt of a step.
 const originalRequest = "## Original request"
 
-// stepPrompt returns the prompt of a step's agent, which is the same at each attempt. The first step gets the pipeline's
-// prompt. A later step gets the fields of the output before it, what the template asks of it, and the pipeline's prompt. If
-// that output has no fields, the step gets the output alone, byte for byte. A person's comment on the approval comes last.
+// stepPrompt returns the prompt of a step's agent, which is the same at each attempt. The first step gets the template's
+// prompt for the step, if there is one, and the pipeline's prompt. A later step gets the fields of the output before it,
+// followed by these two prompts. If that output has no fields, the step gets only the output, byte for byte. A person's
+// comment on the approval comes last.
 func stepPrompt(p *Pipeline, s *Step) string {
 	text := firstPrompt(p, s)
 	if prev := p.before(s); prev != nil {
@@ -36,7 +37,7 @@ func firstPrompt(p *Pipeline, s *Step) string {
 	return asked(p, s)
 }
 
-// asked returns what the template asks of a step, followed by the pipeline's prompt.
+// asked returns the template's prompt for a step, followed by the pipeline's prompt.
 func asked(p *Pipeline, s *Step) string {
 	text := originalRequest + "\n\n" + p.Prompt
 	if s.Prompt != "" {
@@ -45,8 +46,8 @@ func asked(p *Pipeline, s *Step) string {
 	return text
 }
 
-// placeInPipeline returns the text that tells a step's agent, behind its skill, which step it is and who gets its last
-// message.
+// placeInPipeline returns the text that follows the skill of a step's agent. It tells the agent which step it works on
+// and who gets its last message.
 func placeInPipeline(p *Pipeline, s *Step) (string, error) {
 	var b bytes.Buffer
 	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{

@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// pipelineRun is one look at one pipeline, and what the stages need for it. The stages change the rows in memory, and the
-// engine commits them.
+// pipelineRun is one look at one pipeline, with the values that the stages need. The stages change the rows in memory,
+// and [pipelineRun.commit] writes them.
 type pipelineRun struct {
 	d   *Daemon
 	ctx context.Context
@@ -22,7 +22,7 @@ type pipelineRun struct {
 	p   *Pipeline
 	set PipelineSettings
 
-	// The statuses as read: checkMoves compares with them.
+	// The statuses when the rows were read. checkMoves compares the new ones with them.
 	from PipelineStatus
 	were []StepStatus
 }
@@ -39,14 +39,14 @@ func (d *Daemon) runOf(ctx context.Context, p *Pipeline) *pipelineRun {
 // runOutcome is the result of a look at a pipeline: either a change, or the pipeline stays as it is.
 type runOutcome struct {
 	with  *Change       // committed with the pipeline's row; nil: the pipeline stays
-	note  string        // if it stays: what it waits for
-	alert bool          // if it stays: only a person can end the wait
-	again time.Duration // if it stays: look again after that time, or at a wake before
+	note  string        // if the pipeline stays: what it waits for
+	alert bool          // if the pipeline stays: only a person can end the wait
+	again time.Duration // if the pipeline stays: look again after that time, or earlier at a wake
 	err   error         // a fault of the machine, not of the pipeline: the look is repeated
 }
 
-// workPipeline does the first thing that is due for a pipeline. moved: a row was written, and the lane looks again. again:
-// otherwise look again after that time; 0: only at a wake.
+// workPipeline does the first thing that is due for a pipeline. moved says that a row was written; the lane then looks
+// again at once. Otherwise the lane looks again after again; 0: only at a wake.
 func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	p, err := d.Store.Pipeline(ctx, id)
 	if err != nil || p.Host != d.Host {
@@ -73,12 +73,12 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 	}
 	err = r.commit(out.with)
 	if errors.Is(err, ErrNoRoom) {
-		return false, 0, nil // it stays pending
+		return false, 0, nil // the pipeline stays pending
 	}
 	return err == nil, 0, err
 }
 
-// Notes of what a pipeline waits for.
+// Notes say what a pipeline waits for.
 const (
 	noteRoom  = "its turn: as many pipelines as may be (pipeline.max_running) are at work"
 	noteLeave = "the agent of the step before is being shut down"
@@ -118,7 +118,8 @@ func (r *pipelineRun) checkMoves() error {
 	return nil
 }
 
-// stay leaves the pipeline as it is. If its note has changed, that is committed, with an event.
+// stay leaves the pipeline as it is, except for its note. If the note has changed, stay commits it. Unless the pipeline
+// is pending or the note is empty, it also stores an event.
 func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err error) {
 	if out.note == r.p.Note {
 		return false, out.again, nil
@@ -136,12 +137,12 @@ func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err
 	return true, 0, nil
 }
 
-// event makes an event of the pipeline and of a step; nil: of none.
+// event makes an event about the pipeline and the step s; nil: about no step.
 func (r *pipelineRun) event(typ event.Type, s *Step, payload map[string]any) *event.Event {
 	return r.d.pipelineEvent(typ, r.p, s, payload)
 }
 
-// pipelineEvent makes an event of a pipeline and of a step, with the step's newest agent; nil: of no step.
+// pipelineEvent makes an event about a pipeline and the step s, with the newest agent of s; nil: about no step.
 func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map[string]any) *event.Event {
 	if payload == nil {
 		payload = map[string]any{}
@@ -160,13 +161,13 @@ func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map
 	return e
 }
 
-// begin takes a pending pipeline into work. The transaction decides whether there is room.
+// begin makes a pending pipeline running. Commit decides whether there is room for it.
 func (r *pipelineRun) begin() runOutcome {
 	r.start()
 	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*event.Event{r.event(event.PipelineRunning, nil, nil)}}}
 }
 
-// start sets the fields of a pipeline that is at work.
+// start makes the pipeline running in memory. StartedAt keeps the first start.
 func (r *pipelineRun) start() {
 	r.p.Status, r.p.Note = PipelineRunning, ""
 	if r.p.StartedAt == nil {
@@ -226,8 +227,8 @@ func (r *pipelineRun) finish() runOutcome {
 	return runOutcome{with: c}
 }
 
-// endTree removes the pipeline's work tree, or adds a warning that says why it stays. A result that is not nil is what the
-// look comes to.
+// endTree removes the pipeline's work tree, or adds a warning that says why it stays. If the result is not nil, the look
+// ends with that result.
 func (r *pipelineRun) endTree(c *Change) *runOutcome {
 	path := *r.p.Worktree
 	kept, err := r.removeTree(path)
@@ -264,8 +265,8 @@ func (r *pipelineRun) removeTree(path string) (kept string, err error) {
 	return kept, err
 }
 
-// discardTree removes a work tree that was being made when its pipeline ended. No agent has worked in it, and git would not
-// let another work tree have its branch.
+// discardTree removes a work tree that was being made when its pipeline ended. No agent has worked in that tree, and
+// while it exists git allows no other work tree with its branch.
 func (r *pipelineRun) discardTree() error {
 	path := r.d.Data.Worktree(r.p.ID)
 	if _, err := os.Lstat(path); r.p.Branch == nil || r.p.Worktree != nil || err != nil {
@@ -332,12 +333,12 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 	return c
 }
 
-// dismiss asks an agent to stop, with interrupt in the middle of its turn. It writes the agent's row in any case, also that of
-// an ended agent: if a prompt or a successor of the agent is committed first, Commit returns ErrMoved, and the pipeline looks
-// again.
+// dismiss asks an agent to stop; with interrupt even in the middle of its turn. It always writes the agent's row, even if
+// the agent has ended. So if a prompt or a successor of the agent is committed first, Commit returns ErrMoved, and the
+// daemon looks at the pipeline again.
 func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
 	c.write(a)
-	a.StopYields = false // its step is over, whatever the agent does
+	a.StopYields = false // its step is over, so stop it even if it was given work
 	if a.StopAskedAt != nil || !a.Active() {
 		return
 	}

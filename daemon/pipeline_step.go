@@ -14,7 +14,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// reach begins a step when it is approved and the agents of the steps before it are gone.
+// reach asks for the approval of a step that needs one. An approved step begins as soon as the agents of the steps before
+// it have ended.
 func (r *pipelineRun) reach(s *Step) runOutcome {
 	if s.Approval && s.ApprovedAt == nil {
 		s.AskedAt = &r.now
@@ -33,13 +34,13 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
 	}
-	if prev != nil { // no agent works on the step by now, so that the retry of the handoff may start one
+	if prev != nil { // no agent works on the step now, so the retry of the handoff may start one
 		if out := r.handover(s, prev); out != nil {
 			return *out
 		}
 	}
 	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
-		return r.makeTree() // a person has removed the work tree
+		return r.makeTree() // make it again: a person has removed it
 	}
 	if why := r.cast(s); why != nil {
 		return runOutcome{with: r.fail(s, nil, *why)}
@@ -63,7 +64,7 @@ func (r *pipelineRun) underWay(s *Step) {
 	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
 }
 
-// takeUp has a step go on with an active agent of an earlier attempt.
+// takeUp lets a step continue with an active agent of an earlier attempt.
 func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	r.underWay(s)
 	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*event.Event{
@@ -72,8 +73,9 @@ func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
-// previousGone waits for the end of the agents of the first n steps, and asks each to stop that was not asked. nil: all are
-// gone. An agent that could not be ended does not count: the operator was told.
+// previousGone waits until the agents of the first n steps have ended, and asks each to stop that was not asked before.
+// nil: all have ended. It does not wait for an agent that could not be ended, because the operator was told about that
+// agent.
 func (r *pipelineRun) previousGone(n int) *runOutcome {
 	for i := range r.p.Steps[:n] {
 		for _, id := range r.p.Steps[i].AgentIDs {
@@ -98,7 +100,7 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 	return nil
 }
 
-// cast looks for a persona that plays a step, if there was none when the pipeline was created.
+// cast copies a persona into the step, if no persona could play the step when the pipeline was created.
 func (r *pipelineRun) cast(s *Step) *failure {
 	if s.Persona != nil {
 		return nil
@@ -118,7 +120,7 @@ func (r *pipelineRun) cast(s *Step) *failure {
 // startAgent commits a new agent's row with the step; the agent's lane makes its pane. prev is the newest agent of an earlier
 // attempt, whose row is written as well: see stepOver.
 func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
-	r.now = r.d.now() // not before the ends of the earlier agents, which may have come since this look began
+	r.now = r.d.now() // read the clock anew: the new agent must not begin before the earlier agents end
 	a := &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name()),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
@@ -154,8 +156,8 @@ func (r *pipelineRun) failStep(s *Step, a *Agent, h *Handoff, f failure) runOutc
 	return runOutcome{with: c}
 }
 
-// cancelOpen adds to a change the cancelling of a handoff. A handoff that is recorded can't be cancelled: it goes on to the
-// end of its agent, and then finds that its step needs no successor.
+// cancelOpen adds the cancelling of a handoff to a change. A recorded handoff can't be cancelled. It goes on until its
+// agent has ended, and then ends because the step needs no successor: see stepOver.
 func (r *pipelineRun) cancelOpen(h *Handoff, c *Change) error {
 	if h == nil || !h.cancellable() {
 		return nil

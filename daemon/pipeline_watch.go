@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// goneLate is how long after the end of an agent's process its last hook is waited for. The hook's command outlives the
-// agent. A hook that has arrived by then is also waited for while it is being applied.
+// goneLate is how long the daemon waits for an agent's last hook after the end of the agent's process, because the hook's
+// command outlives the agent. If a hook arrives within that time, the daemon also waits until the hook is applied.
 const goneLate = time.Second
 
 // watchStep looks at the agent of a running step. It ends the step if the agent's turn is over, and fails it if the turn
@@ -72,13 +72,13 @@ func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
 // turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no background task.
 func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }
 
-// workDone reports what turnOver does, without regard to background tasks.
+// workDone is turnOver for an agent that may have background tasks.
 func (a *Agent) workDone() bool {
 	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle || !a.Active())
 }
 
-// goesOn returns after how long to look again at an agent whose turn is over, because it may go on: a message for it is
-// queued, or a person has queued a prompt in its pane. 0: it does not go on.
+// goesOn reports whether an agent whose turn is over may go on, because a message for it is queued, or a person has
+// queued a prompt in its pane. If so, it returns after how long to look again; otherwise 0.
 func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
 	if !a.Active() {
 		return 0, nil
@@ -95,9 +95,9 @@ func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
 	return r.queuedBehind(s, a)
 }
 
-// queuedBehind returns after how long to look again for whether the agent goes on with a prompt that a person has queued
-// behind the turn that ended. No hook tells that, but the registry says busy again. 0: it does not. If the step's own prompt
-// was the last one, none is queued.
+// queuedBehind reports whether the agent may go on with a prompt that a person queued while the turn ran that has ended.
+// If so, it returns after how long to look again; otherwise 0. No hook reports such a prompt, but the registry says busy
+// again. If the last prompt was the step's own, no prompt is queued.
 func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	last, told, err := r.d.lastPrompt(r.ctx, a)
 	if err != nil || !told || runtimes.MatchesPrompt(last, s.Input) {
@@ -109,9 +109,9 @@ func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	return 0, nil
 }
 
-// worker returns the agent that works on a running step, and its handoff as handoffOf does. The pipeline was read before the
-// agent. If a handoff has made a successor in between, neither the pipeline as read nor the guard of the agent's row shows
-// it. So worker reads the step again; if its agent is another one it returns ErrMoved.
+// worker returns the agent that works on a running step, and its handoff as handoffOf does. The pipeline was read before
+// the agent. In between, a handoff may have made a successor, which neither the pipeline as it was read nor the Rev of
+// the agent's row shows. So worker reads the step again. If the step has another agent, worker returns ErrMoved.
 func (r *pipelineRun) worker(s *Step) (*Agent, *Handoff, error) {
 	a, err := r.d.Store.Agent(r.ctx, s.newestAgent())
 	if err != nil {

@@ -21,8 +21,8 @@ func (d *Daemon) Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, e
 	return d.Store.Pipelines(ctx, f)
 }
 
-// changePipeline carries out a command of a person. If another writer changes the pipeline first, change is called again
-// with the pipeline as it then is.
+// changePipeline carries out a command of a person. If another writer changes the pipeline first, changePipeline reads it
+// again and calls change again.
 func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipelineRun) (*Change, error)) (Pipeline, error) {
 	for {
 		p, err := d.Pipeline(ctx, id)
@@ -48,10 +48,10 @@ func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipe
 	}
 }
 
-// queue makes a pipeline pending that was to go on and for which there is no room. The rest of the change stays.
+// queue makes a pipeline pending instead of running. The rest of the change stays.
 func (r *pipelineRun) queue(c *Change) {
 	r.p.Status, r.p.Note, c.Admit = PipelinePending, noteRoom, 0
-	if r.p.StartedAt == &r.now { // start has set it
+	if r.p.StartedAt == &r.now { // start has set it in this look
 		r.p.StartedAt = nil
 	}
 	c.Events = slices.DeleteFunc(c.Events, func(e *event.Event) bool { return e.Type == event.PipelineRunning })
@@ -81,7 +81,7 @@ func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) 
 	})
 }
 
-// quietly takes the alert out of a change that fails a pipeline: the person who asked for that knows it.
+// quietly takes the alert out of a change that fails a pipeline, because a person asked for the failure.
 func (r *pipelineRun) quietly(c *Change) *Change {
 	for _, e := range c.Events {
 		if e.Type == event.PipelineFailed {
@@ -97,7 +97,7 @@ type Decision struct {
 	Comment string
 }
 
-// ApprovePipeline has a pipeline that waits for approval go on. The step's prompt ends with the comment.
+// ApprovePipeline lets a pipeline that waits for approval go on. The step's prompt ends with the comment.
 func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pipeline, error) {
 	comment, err := checkComment(in.Comment)
 	if err != nil {
@@ -137,8 +137,8 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 	})
 }
 
-// gate returns the step that waits for approval. It refuses a command that the pipeline's status does not allow, and one about
-// another step than that; shown is the step of the command, 0: none.
+// gate returns the step that waits for approval. It refuses a command that the pipeline's status does not allow. It also
+// refuses a command for another step: shown is the step that the command names; 0: it names none.
 func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 	s := r.p.front()
 	switch {
@@ -150,8 +150,8 @@ func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 	return s, nil
 }
 
-// ResumePipeline has a failed pipeline go on from its first step that is neither done nor skipped; with skip from the step
-// after that.
+// ResumePipeline lets a failed pipeline go on from its first step that is neither done nor skipped. With skip, it skips
+// that step and goes on from the next one.
 func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
 		if !r.p.allows(byResume) {
@@ -185,8 +185,8 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 	})
 }
 
-// sendAway has the agent of a skipped step shut down, if it is active: a retry of a handoff has started it, or it could not be
-// ended before.
+// sendAway has the agent of a skipped step shut down, if the agent is active. It may be active because a retry of a
+// handoff has started it, or because it could not be ended before.
 func (r *pipelineRun) sendAway(s *Step, c *Change) error {
 	id := s.newestAgent()
 	if id == 0 {
@@ -204,8 +204,9 @@ func (r *pipelineRun) sendAway(s *Step, c *Change) error {
 	return r.cancelOpen(h, c)
 }
 
-// goAhead returns the change that takes a pipeline back into work if there is room. A pipeline of another host becomes pending:
-// that host's daemon knows its own limit.
+// goAhead makes r.p running and returns the change for that. Because of the change's Admit, Commit returns ErrNoRoom if
+// there is no room, and changePipeline then makes the pipeline pending. A pipeline of another host becomes pending at
+// once, because only that host's daemon knows its limit.
 func (r *pipelineRun) goAhead() *Change {
 	if r.p.Host != r.d.Host {
 		c := &Change{}

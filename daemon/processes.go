@@ -22,7 +22,8 @@ type ProcessTable interface {
 	Within(p tmux.Process, pid int) bool
 	// Wait returns nil when a process has ended, or the cause of the context's end.
 	Wait(ctx context.Context, p tmux.Process) error
-	// Signal sends a signal to a process. tmux.ErrNoProcess: it has ended. A later process with its id gets nothing.
+	// Signal sends a signal to a process. tmux.ErrNoProcess: it has ended. A later process with the same id gets no
+	// signal.
 	Signal(p tmux.Process, sig syscall.Signal) error
 }
 
@@ -32,12 +33,12 @@ type Standing struct {
 	InFront bool // it gets what is typed into its terminal
 }
 
-// Senders checks what processes say of themselves.
+// Senders checks what processes say about themselves.
 type Senders interface {
 	// Boot names this boot of the system. The start times of processes count from it.
 	Boot() string
-	// Strange says why the sender from is neither p nor a child of p; "": it is one. If p is zero, Strange checks the
-	// sender's user and namespaces alone.
+	// Strange says why the sender from can't be trusted; "": it can. The sender must be of this user and in the daemon's
+	// namespaces. Unless p is zero, the sender must also be p or a descendant of p.
 	Strange(from *tmux.Peer, p tmux.Process) string
 	// Foreign says why a process cannot be an agent of this user, as far as the system tells; "": it can.
 	Foreign(p tmux.Process) string
@@ -110,7 +111,7 @@ func (d *Daemon) lives(p tmux.Process) bool {
 	return now == p
 }
 
-// waitsForFg is what an agent that a signal has stopped asks of a person.
+// waitsForFg is the WaitsFor of an agent that a signal has stopped.
 const waitsForFg = "`fg` in its pane: it was stopped there, as by Ctrl-Z"
 
 // noteBehind says why nothing is typed to an agent while a shell reads its pane.

@@ -26,19 +26,19 @@ var prompts = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"))
 })
 
-// instruction is what the outgoing agent is asked for.
+// instruction holds the values of the prompt that asks the outgoing agent for its document.
 type instruction struct {
 	Ref        string
 	Path       string // path of the document to write
 	Experience string
 	Focus      string   // what the document should focus on; "": everything
-	Headings   []string // the headings beside the four, which the successor's role requires
-	Request    string   // path of the file with what does not fit into one typed line
+	Headings   []string // the headings that the successor's role requires beside the four standard ones
+	Request    string   // path of the file with the parts that do not fit into one typed line
 }
 
 // text returns the line to type, and the content of the file Request, which must be written before; nil: no file is
-// needed. All fits into the line unless there is a focus or the paths are long. The path, the topics and the headings
-// are in the line in any case.
+// needed. A file is needed only if there is a focus or the paths are long. The path, the topics and the headings are in
+// the line in any case.
 func (in instruction) text() (line string, request []byte, err error) {
 	if in.Focus == "" {
 		if line, err = render("instruction", in); err == nil {
@@ -55,7 +55,7 @@ func (in instruction) text() (line string, request []byte, err error) {
 	return line, b.Bytes(), nil
 }
 
-// injection is what the successor is told.
+// injection holds the values of the prompt that a successor gets.
 type injection struct {
 	Ref        string
 	AgentID    int64
@@ -72,7 +72,7 @@ func (in injection) text() (string, error) {
 	return render("injection", in)
 }
 
-// skillPrompt is what an agent that a person started is told about its persona.
+// skillPrompt holds the values of the prompt about the persona, for an agent that a person started.
 type skillPrompt struct {
 	Ref, Persona, Skill, Experience string
 	Last                            []string // paths of documents, the newest first
@@ -89,7 +89,7 @@ func (in skillPrompt) text() (line string, err error) {
 	}
 }
 
-// render fills the template of a prompt, and refuses a text that is longer than what the runtime takes for typed.
+// render fills the template of a prompt. It refuses a text that is so long that the runtime would take it for pasted.
 func render(name string, v any) (string, error) {
 	var b strings.Builder
 	if err := prompts().ExecuteTemplate(&b, name+".md", v); err != nil {
@@ -103,13 +103,13 @@ func render(name string, v any) (string, error) {
 	return text, nil
 }
 
-// requestPath returns the path of the file, beside the document, with what does not fit into an instruction.
+// requestPath returns the path of the file Request of an instruction. It is beside the document.
 func requestPath(document string) string {
 	return strings.TrimSuffix(document, ".md") + ".request.md"
 }
 
-// newRef makes the unique text of a handoff, which is also the nonce in what is typed for it. It cuts and cleans the
-// names, so that no name can change what a prompt says or how long it is.
+// newRef makes the Ref of a handoff: a unique text, which is also the nonce in the texts that are typed for the handoff.
+// It cuts and cleans the names, so that no name can change what a prompt says or how long it is.
 func newRef(random io.Reader, source, target string, at time.Time) string {
 	return fmt.Sprintf("handoff_%s_%s_%d_%s", plainName(source, 24), plainName(target, 24), at.UnixMilli(), randomHex(random, 4))
 }
@@ -129,7 +129,7 @@ func plainName(name string, limit int) string {
 func randomHex(random io.Reader, n int) string {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(random, b); err != nil {
-		panic(fmt.Sprintf("random numbers: %v", err)) // crypto/rand never fails; a secret of zeros is none
+		panic(fmt.Sprintf("random numbers: %v", err)) // crypto/rand never fails; never return a secret of zeros
 	}
 	return hex.EncodeToString(b)
 }

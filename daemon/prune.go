@@ -12,10 +12,10 @@ import (
 // LogSettings say how long events and hooks are kept. Zero: for ever.
 type LogSettings struct {
 	MaxAge  time.Duration // of events and hooks
-	MaxRows int64         // so many events, the newest, are kept; hooks are kept by age alone
+	MaxRows int64         // how many events are kept, the newest; hooks are deleted by age only
 }
 
-// DefaultLog is what holds if the operator sets nothing.
+// DefaultLog holds the settings that apply if the operator sets none.
 var DefaultLog = LogSettings{MaxAge: 720 * time.Hour, MaxRows: 1_000_000}
 
 // HistorySettings say how long agents, their handoffs and pipelines are kept after their ends. Zero: for ever. Documents are
@@ -32,12 +32,13 @@ type LogFloor struct {
 
 // PruneLimits say which events and hooks are deleted.
 type PruneLimits struct {
-	Before time.Time // those older than this; zero: age deletes none
-	Rows   int64     // events, the oldest, as far as there are more than Rows; 0: number deletes none
-	Max    int       // how many are deleted at once; 0: 5000
+	Before time.Time // older ones are deleted; zero: none is deleted by age
+	Rows   int64     // if there are more events than Rows, the oldest are deleted; 0: none is deleted by number
+	Max    int       // how many one call deletes at most; 0: 5000
 }
 
-// NeverPruned is how long events are kept whatever the limits say: what agents may send is counted in them.
+// NeverPruned is how long events are kept whatever the limits say. The daemon counts in them how many messages an agent
+// has sent.
 const NeverPruned = peerWindow
 
 // Pruned is how much of the event log, or of the hooks, was deleted.
@@ -52,14 +53,14 @@ type PrunedHistory struct {
 }
 
 const (
-	pruneFirst = time.Minute // from the start to the first deletion: a start has more urgent work
+	pruneFirst = time.Minute // from the daemon's start to the first deletion, because a start has more urgent work
 	pruneEvery = 10 * time.Minute
-	// historyBatch is smaller than a batch of events: many other rows are deleted with an agent.
+	// historyBatch is smaller than a batch of events, because many other rows are deleted with each agent.
 	historyBatch = 200
 	prunePause   = 50 * time.Millisecond // between two batches, so that other writers are not held up
 )
 
-// runRetention calls Prune from time to time until ctx ends. Several hosts may do so at once.
+// runRetention calls Prune after pruneFirst, and then every pruneEvery, until ctx ends. Several hosts may prune at once.
 func (d *Daemon) runRetention(ctx context.Context) {
 	wait := time.NewTimer(pruneFirst)
 	defer wait.Stop()
@@ -89,8 +90,8 @@ func (d *Daemon) WouldPrune(ctx context.Context) (PruneReport, error) {
 	return d.Store.WouldPrune(ctx, limits, history)
 }
 
-// pruneLimits returns the limits of the settings: for the log, and the time before which history is deleted. A zero time
-// deletes none.
+// pruneLimits returns the limits from the settings: those for the log, and the time before which history is deleted. If
+// that time is zero, no history is deleted.
 func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
 	limits.Rows = d.Settings.Log.MaxRows
 	now := d.now()
@@ -122,7 +123,7 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 		return out, err
 	}
 	d.Log.Info("log pruned", "events", events.Rows, "hooks", hooks.Rows)
-	// The deletion is committed even if the daemon is ending, so that its event must be, too.
+	// Store the event even if the daemon is ending, because the deletion is committed.
 	told, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	until := events.Newest
@@ -158,7 +159,8 @@ func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all Pruned
 	return all, errors.Join(err, d.tellHistory(ctx, all, before))
 }
 
-// tellHistory logs the event of deleted history, also while the daemon is ending: the deletion is committed.
+// tellHistory logs the event of deleted history. It does so even while the daemon is ending, because the deletion is
+// committed.
 func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time.Time) error {
 	if all == (PrunedHistory{}) {
 		return nil
@@ -170,7 +172,7 @@ func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time
 	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 
-// pruneAll deletes batch after batch until the limits keep all that is left.
+// pruneAll deletes batch after batch until nothing beyond the limits is left.
 func pruneAll(ctx context.Context, limits PruneLimits, prune func(context.Context, PruneLimits) (Pruned, error)) (all Pruned, err error) {
 	pause := time.NewTicker(prunePause)
 	defer pause.Stop()

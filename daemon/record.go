@@ -18,15 +18,15 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// Record is what a handoff keeps beside its row: all that was passed on, so that it can be passed on again. The move
-// to recorded writes it.
+// Record holds everything that a handoff passed on, so that a retry can pass it on again. It is stored beside the
+// handoff's row, by the move to recorded.
 type Record struct {
 	HandoffID  int64            `json:"handoff_id"`
 	AgentID    int64            `json:"agent_id"`   // the outgoing agent
 	Agent      string           `json:"agent"`      // its name
-	Persona    string           `json:"persona"`    // that the agent played
+	Persona    string           `json:"persona"`    // the persona that the agent played
 	Document   string           `json:"document"`   // as it was when it was verified
-	Context    string           `json:"context"`    // the context file
+	Context    string           `json:"context"`    // the content of the context file
 	Messages   []data.Message   `json:"messages"`   // of this agent's session only, the oldest first
 	Decisions  []data.Decision  `json:"decisions"`  // of this document only
 	References []data.Reference `json:"references"` // the files that this agent touched
@@ -35,14 +35,14 @@ type Record struct {
 	At       time.Time `json:"at"`
 }
 
-// contextIntact reports whether the context file holds what was recorded. Agents can write to its place, so the file
-// is read as carefully as a document.
+// contextIntact reports whether the context file still holds the recorded content. Agents can write to its folder, so
+// contextIntact reads the file with the same care as a document.
 func (d *Daemon) contextIntact(h *Handoff) bool {
 	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
 	return err == nil && file.SHA256 == *h.ContextChecksum
 }
 
-// logHandoff logs one of the moments of a handoff that scripts look for, always with the same keys.
+// logHandoff logs a moment of a handoff. Scripts look for these lines, so the keys are always the same.
 func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble string) {
 	d.Log.Log(context.Background(), level, moment, "handoff_id", h.ID, "source_agent", h.SourceAgent, "target_agent", h.TargetAgent,
 		"duration_ms", h.Metrics.DurationMS, "context_size", h.Metrics.ContextSizeBytes,
@@ -50,7 +50,8 @@ func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble
 		"context_validated", h.ContextValidated, "error", trouble)
 }
 
-// basicContext is the context if the assembly failed with cause: it names the two agents and points to the document.
+// basicContext returns the context that is used if the assembly failed with cause. It names the two agents and points to
+// the document.
 func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	got := extract(r.h, r.agent, doc, r.now)
 	got.fallback = words.TrimDot(cause.Error())
@@ -87,7 +88,7 @@ func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 	return events
 }
 
-// logRecord logs what was recorded, after the commit.
+// logRecord logs the record after its commit.
 func (r *handoffRun) logRecord(got *assembled) {
 	h := r.h
 	if got.structured != nil {
