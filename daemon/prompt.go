@@ -37,8 +37,8 @@ type instruction struct {
 }
 
 // text returns the line to type, and the content of the file Request, which must be written before; nil: no file is
-// needed. A file is needed only if there is a focus or the paths are long. The path, the topics and the headings are in
-// the line in any case.
+// needed. A file is needed only if there is a focus or the paths are long. The path, the topics and the four standard
+// headings are in the line in any case.
 func (in instruction) text() (line string, request []byte, err error) {
 	if in.Focus == "" {
 		if line, err = render("instruction", in); err == nil {

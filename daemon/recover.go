@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/presence"
 )
 
-// sweepEvery is how often the sweep reads from the rows what is due. A wake may be lost; the sweep makes up for it.
+// sweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
 const sweepEvery = presence.ProveEvery
 
 // takeUp wakes the lanes of all active agents and all open pipelines, which an earlier daemon may have left in any state.
@@ -40,8 +40,8 @@ func (d *Daemon) wakePipelines(ctx context.Context) error {
 	return nil
 }
 
-// removeDeadPanes removes the dead panes of ended agents from the daemon's own tmux server. An earlier daemon may have ended
-// before it could.
+// removeDeadPanes removes the dead panes of ended agents from the daemon's own tmux server. An earlier daemon may have
+// ended before it removed them.
 func (d *Daemon) removeDeadPanes(ctx context.Context) {
 	term, err := d.ownTerminal()
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Daemon) removeDeadPanes(ctx context.Context) {
 	}
 }
 
-// runSweep wakes the sweep's lane each second until ctx ends.
+// runSweep wakes the sweep's lane at once, and then every sweepEvery until ctx ends.
 func (d *Daemon) runSweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -81,8 +81,8 @@ func (d *Daemon) runSweep(ctx context.Context) {
 	}
 }
 
-// sweep wakes the lanes of pipelines and agents with something to do, and of agents whose process or registry shows what no
-// hook has told. An idle agent costs two looks at its process and the reading of one file.
+// sweep wakes the lanes of pipelines and agents with something to do. It also wakes the lanes of agents whose process or
+// registry shows a change that no hook has reported. For an idle agent it looks at the process twice and reads one file.
 func (d *Daemon) sweep(ctx context.Context) error {
 	if empty, err := d.spool.Empty(); err != nil || !empty {
 		d.Wake(spoolLane)
@@ -94,7 +94,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open agents: %w", err)
 	}
-	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster, which then has all new agents
+	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster, so that no new agent is taken for an ended one
 	busy := map[int64]bool{}
 	for _, id := range append(ids, d.forkedAgents()...) {
 		busy[id] = true
@@ -118,13 +118,14 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	}
 	for _, id := range remembered {
 		if !active[id] && !busy[id] {
-			d.Wake(id) // it has ended, and is remembered still: its lane forgets it
+			d.Wake(id) // it has ended but is still remembered; its lane forgets it
 		}
 	}
 	return nil
 }
 
-// ticked waits for a tick or for the end of ctx, and reports whether ctx goes on. Of both at once the end of ctx counts.
+// ticked waits for a tick or for the end of ctx, and reports whether ctx goes on. If both come at once, the end of ctx
+// counts.
 func ticked(ctx context.Context, tick <-chan time.Time) bool {
 	select {
 	case <-tick:

@@ -12,8 +12,9 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// RetryHandoff moves a failed handoff on, from the phase that failed. If the handoff has no record, it verifies the
-// document again, and asks for it anew if it is still not acceptable. With a mode it does so in that mode.
+// RetryHandoff continues a failed handoff at the phase that failed. If the handoff has no record, its document is
+// verified again. If the document is still not acceptable, the handoff asks for another one. mode, if not "", becomes the
+// mode of the handoff.
 //
 // A handoff that awaits a person's decision goes back to verifying and asks for another document.
 func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff, error) {
@@ -80,7 +81,7 @@ func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// retryChange returns the change that moves a failed handoff on.
+// retryChange returns the change by which a handoff is retried.
 func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	a, err := d.Store.Agent(ctx, h.AgentID)
 	if err != nil {
@@ -155,7 +156,7 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 		fresh := r.toSpawning("retry")
 		c, err = fresh.with, fresh.err
 		if next != nil && r.agent.StepID != nil {
-			c.write(next) // stepOver reads the newest agent of the step
+			c.write(next) // next is the step's newest agent, whose row must be written: see stepOver
 		}
 	case Briefing:
 		c, err = r.briefAgain(next)
@@ -163,8 +164,9 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	return to, c, err
 }
 
-// successorForRetry returns the condition whether the successor is still there, with its row; nil, if the row can't
-// be read. It also restores the files that a successor reads.
+// successorForRetry restores the files that a successor reads. Then it returns onSuccessorThere or onSuccessorGone, with
+// the successor's row; nil: the row can't be read. It refuses the retry if the successor was asked to stop and has not
+// ended.
 func (r *handoffRun) successorForRetry() (condition string, next *Agent, err error) {
 	if err := r.rewriteContext(); err != nil {
 		return "", nil, err
@@ -173,7 +175,7 @@ func (r *handoffRun) successorForRetry() (condition string, next *Agent, err err
 	switch {
 	case next == nil || !next.Active():
 		return onSuccessorGone, next, nil
-	case next.StopAskedAt != nil: // a new successor would run beside it
+	case next.StopAskedAt != nil: // refuse: a new successor would run beside it
 		return "", nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
 	}
 	return onSuccessorThere, next, nil
@@ -199,8 +201,8 @@ func (r *handoffRun) briefAgain(next *Agent) (Change, error) {
 	return c, nil
 }
 
-// rewriteContext writes the files that a successor reads from the record: the context file, if it was changed; the
-// document, if it is gone. It leaves a document that somebody edited as it is.
+// rewriteContext restores from the record the files that a successor reads: the context file if it was changed, and the
+// document if it is gone. A document that somebody edited stays as it is.
 func (r *handoffRun) rewriteContext() error {
 	intact, there := r.d.contextIntact(r.h), fileHasContent(r.h.FilePath)
 	if intact && there {
@@ -210,7 +212,7 @@ func (r *handoffRun) rewriteContext() error {
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return err
-	case err != nil || checksum([]byte(rec.Context)) != *r.h.ContextChecksum: // an older version kept no copy
+	case err != nil || checksum([]byte(rec.Context)) != *r.h.ContextChecksum: // no copy; an older version kept none
 		return Errorf(KindConflict, CodeContextChanged, "The files of the handoff are not those that were recorded: put %s and %s back, then retry",
 			r.h.FilePath, *r.h.ContextPath)
 	}
@@ -228,11 +230,12 @@ func (r *handoffRun) rewriteContext() error {
 // canAskAnew reports whether the agent, or a fork of its session, can be asked for the document once more.
 func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
 
-// documentOutdated reports whether the agent was given work after the document was written, which the successor would
-// not learn of. Three facts say so:
-//   - The document's time is still to come: the clock was set back after it was written, so its time says nothing.
+// documentOutdated reports whether the agent was given work after the document was written. The successor would not learn
+// about that work. Any of three facts shows it:
+//   - The document's time is in the future: the clock was set back after it was written, so its time proves nothing.
 //   - The hook of a prompt came after the document.
-//   - The transcript shows a prompt after the document. The hook of a queued prompt comes before the runtime takes it.
+//   - The transcript shows a prompt after the document. The hook of a queued prompt comes before the runtime takes the
+//     prompt.
 func (r *handoffRun) documentOutdated(doc data.Document) bool {
 	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt) ||
 		r.d.promptedAfter(r.agent, "", doc.ModTime)

@@ -11,8 +11,8 @@ import (
 // rosterPage is how many rows one query reads.
 const rosterPage = 500
 
-// roster reads the active agents of the host. The sweep asks it each second, and so does each session that a person starts.
-// So it keeps the rows, and reads only those again whose revision has changed.
+// roster reads the active agents of the host. The sweep asks it each second, and so does each session that a person
+// starts. So it keeps the rows, and reads a row again only if its revision has changed.
 type roster struct {
 	store OpenWork
 	host  string
@@ -21,7 +21,8 @@ type roster struct {
 	rows map[int64]Agent
 }
 
-// agents returns all active agents of the host, in the order of their ids. SuccessorID may be old: it is no part of the row.
+// agents returns all active agents of the host, in the order of their ids. Their SuccessorID may be outdated, because it
+// is not part of the row.
 func (r *roster) agents(ctx context.Context) ([]Agent, error) {
 	revs, err := r.store.ActiveAgents(ctx, r.host)
 	if err != nil {
@@ -40,7 +41,7 @@ func (r *roster) agents(ctx context.Context) ([]Agent, error) {
 	active := make(map[int64]bool, len(revs))
 	for _, rev := range revs {
 		active[rev.ID] = true
-		if a, ok := r.rows[rev.ID]; ok && a.Active() { // others have ended meanwhile
+		if a, ok := r.rows[rev.ID]; ok && a.Active() { // the other agents have ended since ActiveAgents
 			agents = append(agents, a)
 		}
 	}

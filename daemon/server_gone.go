@@ -10,11 +10,12 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// endedLately is how long after an agent's end a handoff or a pipeline that fails without the agent is told with that end.
+// endedLately is how long after an agent's end the failure of its handoff or pipeline is still reported together with
+// that end.
 const endedLately = time.Minute
 
-// endCauseOf returns what ended an agent, as the cause of the event of a handoff or a pipeline that fails without it; "": the
-// agent has not ended lately, or no cause is known.
+// endCauseOf returns the EndCause of an agent, which becomes the Cause of the event when a handoff or a pipeline fails
+// without that agent. "": the agent has not ended within endedLately, or no cause is known.
 func (d *Daemon) endCauseOf(a *Agent) string {
 	if a.Active() || d.timeSpent(*a.EndedAt) > endedLately {
 		return ""
@@ -22,8 +23,8 @@ func (d *Daemon) endCauseOf(a *Agent) string {
 	return a.EndCause
 }
 
-// serverGone reports whether the tmux server of an ended agent's pane is gone. When a server ends, its agents may end before
-// its process does. It answers nobody meanwhile, so serverGone asks again for up to a second.
+// serverGone reports whether the tmux server of an ended agent's pane is gone. When a server ends, its agents may end
+// before the server's process. In between the server answers nobody, so serverGone asks repeatedly for up to a second.
 func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 	const patience = time.Second
 	term, err := d.terminalOf(a)
@@ -49,8 +50,8 @@ func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 	}
 }
 
-// endedTogether reports whether another agent has ended by the same cause, or is about to because its pane is on the same
-// server.
+// endedTogether reports whether another agent has ended with the same EndCause, or will soon, because its pane is on the
+// same server.
 func (d *Daemon) endedTogether(ctx context.Context, a *Agent) (bool, error) {
 	active, err := d.roster.agents(ctx)
 	if err != nil {
@@ -70,8 +71,8 @@ func serverCause(ref tmux.Ref) string {
 	return fmt.Sprintf("%s%d %d %s", event.CauseServer, ref.ServerPID, ref.ServerStart, ref.Socket)
 }
 
-// tied says why a person is not advised to resume an ended agent: its handoff or its pipeline goes on with the work, or it
-// never had a session. "": they are.
+// tied says why a person should not resume an ended agent: its handoff or its pipeline continues the work, or the agent
+// never had a session. "": a person may resume it.
 func (d *Daemon) tied(ctx context.Context, a *Agent) (string, error) {
 	h, ok, err := d.openHandoff(ctx, a.ID)
 	switch {

@@ -23,9 +23,10 @@ func (d *Daemon) replaySpool(ctx context.Context) error {
 	return d.spoolError(err)
 }
 
-// replayBefore applies the hooks that a live hook's agent has spooled before, since an agent's hooks are applied in order. It
-// does not wait for hooks of other agents. The agent waits for its live hook meanwhile. When that has used a quarter of its
-// time it is refused, and its sender puts it into the spool behind the others.
+// replayBefore applies the spooled hooks of an agent before the agent's live hook, because an agent's hooks are applied
+// in order. It does not wait for hooks of other agents. Meanwhile the agent waits for its live hook. If replayBefore
+// takes a quarter of that hook's time, it refuses the live hook, whose sender then puts it into the spool behind the
+// others.
 func (d *Daemon) replayBefore(ctx context.Context, live hooks.Envelope) error {
 	if empty, err := d.spool.Empty(); err != nil || empty {
 		return d.spoolError(err)
@@ -39,8 +40,8 @@ func (d *Daemon) replayBefore(ctx context.Context, live hooks.Envelope) error {
 	return d.spoolError(err)
 }
 
-// replay applies a spooled hook. A hook that fails for a reason that will not pass is set aside, for it would hold up all
-// hooks behind it.
+// replay applies a spooled hook. If the hook fails for a reason that will not pass, replay sets it aside, because it
+// would hold up all hooks behind it.
 func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	var err error
 	for range 3 {
@@ -55,8 +56,9 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	return d.setAside(env, err)
 }
 
-// spoolError handles the error of a look into the spool. If the directory can't be read it tells the operator, once until the
-// directory can be read again, and returns nil, so that live hooks are not held up.
+// spoolError handles the error of a look into the spool. If the directory can't be read, spoolError returns nil, so that
+// live hooks are not held up, and tells the operator. It does not tell the operator again until the directory could be
+// read in between.
 func (d *Daemon) spoolError(err error) error {
 	unreadable := errors.Is(err, hooks.ErrUnreadable)
 	d.mu.Lock()
@@ -104,13 +106,13 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 		return err
 	}
 	if err := d.storeAlert(event.HookSetAside, asideMessage(path, why)); err != nil {
-		// The database stores nothing, so the hook may not be at fault. It stays in the spool.
+		// Leave the hook in the spool: the database stores nothing, so the hook may not be at fault.
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }
 
-// badSpoolFile tells the operator of a file in the spool that is not a hook, or can't be read.
+// badSpoolFile tells the operator about a file in the spool that is not a hook, or can't be read.
 func (d *Daemon) badSpoolFile(path string, why error) error {
 	return d.storeAlert(event.HookSetAside, fmt.Sprintf(
 		"A spooled hook could not be taken, and holds up nothing (%s): look at the file and delete it, or mend it and move it back into the spool: `ls -l '%s'`.",

@@ -26,7 +26,7 @@ const (
 )
 
 // stopLadder takes an agent that was asked to stop one rung further when that is due. It commits each rung before it
-// has the effect. A signal goes to the process by pid and start time, never to a pid alone.
+// acts on it. A signal goes to the process by pid and start time, never to a pid alone.
 //
 // For instance, an idle agent with exit_timeout 20 s:
 //   - 0 s, StopAsked: /exit is typed. If it still stands in the composer after 1 s, Enter is pressed again.
@@ -51,7 +51,8 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		case a.StopInterrupt && a.State != Idle:
 			return d.climbTo(ctx, a, StopBreak)
 		case a.State == Idle && d.timeOnRung(*a.StopAskedAt) < readyAfter:
-			// The hook of its Stop may not have returned yet: the runtime would queue the exit command behind it.
+			// Wait for the composer: the agent's Stop hook may not have returned yet, and the runtime would queue the
+			// exit command behind that hook.
 			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
 				return false, again, nil
 			}
@@ -68,7 +69,8 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 	case StopAsked:
 		switch {
 		case onRung >= exit && a.StopYields && a.State == Working:
-			// A turn runs without a hook: a person typed behind the exit command, and submitted both as a prompt.
+			// Withdraw the exit: a turn runs that no hook reported, because a person typed behind the exit command and
+			// submitted both as a prompt.
 			return true, 0, d.withdrawExit(ctx, a)
 		case onRung >= exit:
 			return d.climbTo(ctx, a, StopTerm)
@@ -119,8 +121,8 @@ func (d *Daemon) climbTo(ctx context.Context, a *Agent, to StopStage) (bool, tim
 	return true, 0, nil
 }
 
-// askToExit types the runtime's exit command, as a delivery. If nothing can be typed, because a dialog is open or
-// there is no composer, it takes back a request of the agent's handoff, and climbs to StopTerm for any other.
+// askToExit types the runtime's exit command, as a delivery. Nothing can be typed while a dialog is open or there is no
+// composer. In that case askToExit withdraws the request if the agent's handoff made it; otherwise it climbs to StopTerm.
 func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	screen, err := d.readScreen(ctx, a)
 	if err != nil && d.timeOnRung(*a.StopAskedAt) < killAfter {
@@ -145,7 +147,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
 	}
-	if a.StopYields { // hooks may have come during the commit
+	if a.StopYields { // check once more: hooks may have come during the commit
 		now, err := d.Store.Agent(ctx, a.ID)
 		if err != nil {
 			return false, 0, err
@@ -156,14 +158,14 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	}
 	if time.Since(screen.at) > lookFresh {
 		if screen, err = d.readScreen(ctx, a); err != nil || !d.inFront(a) {
-			return false, enterAfter, nil // nudgeExit types it later
+			return false, enterAfter, nil // nudgeExit types the command later
 		}
 	}
 	return d.typeText(ctx, a, dl, screen)
 }
 
-// exitTypedLate begins the agent's time to exit anew, if more than half of it went by before the exit command was
-// typed. It reports whether it did.
+// exitTypedLate restarts the agent's exit_timeout if more than half of it went by before the exit command was typed. It
+// reports whether it did so.
 func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
 	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings.Handoff.ExitTimeout/2
 	if late {
@@ -173,8 +175,8 @@ func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
 	return late
 }
 
-// actOnRung has the effect of the agent's rung, once in each daemon. A signal that the next daemon sends again does
-// no harm.
+// actOnRung acts on the agent's rung, once in each daemon. The next daemon may send the same signal again, which does no
+// harm.
 func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	done := false
 	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
@@ -245,8 +247,8 @@ func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) 
 	return d.Processes.Signal(a.Process(), sig)
 }
 
-// killAgent ends an agent for good. On our own server it ends the pane; in a person's pane only the process, because
-// the person's shell runs around it.
+// killAgent ends an agent for good. It kills the pane of a managed agent, which is on the daemon's own server. In a
+// person's pane it kills only the agent's process, because the person's shell runs in that pane.
 func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 	if !a.Managed || !a.HasPane() {
 		return d.signalAgent(ctx, a, syscall.SIGKILL)
@@ -262,7 +264,7 @@ func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 	return err
 }
 
-// running reports whether the agent's process lives. If the process is not known, the pane says it.
+// running reports whether the agent's process lives. If the process is not known, it asks whether the pane is dead.
 func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 	if a.PID != 0 {
 		return d.lives(a.Process())
@@ -298,8 +300,9 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// endEvent finds out why an agent has ended, notes it on the row, and makes the event. The event is an alert unless
-// somebody asked for the end, or a person ended an agent that they had started.
+// endEvent finds out why an agent has ended, sets EndReason on the row, and makes the event. If nobody asked for the end,
+// the event is an alert for a managed agent. For an agent that a person started it is an alert only if the agent's tmux
+// server is gone and other agents have ended with it.
 func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
 	reason := cmp.Or(a.EndHint, "process_gone")
@@ -336,12 +339,12 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 	return e, nil
 }
 
-// cleanUp removes what an ended agent leaves: the dead pane on our server, and the launch files, which hold the secret.
+// cleanUp removes the dead pane of an ended managed agent, and its launch files, which hold the secret.
 func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
-	// People may be attached to the pane: passOn switches them to the successor's pane, and then cleans up.
+	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up.
 	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.Phase == ShuttingDown {
 		return
 	}
@@ -353,8 +356,8 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	}
 }
 
-// removePane removes a pane whose process has ended. It looks at the process again before that, so that a mistake
-// about the end kills nothing.
+// removePane removes a pane whose process has ended. It first looks at the process once more, so that it kills nothing if
+// the end was a mistake.
 func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	term, err := d.terminalOf(a)
 	if err != nil {

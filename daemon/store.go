@@ -21,16 +21,16 @@ type Change struct {
 	Move          *Move       // guarded by From and Seq
 	NewDeliveries []*Delivery // IDs taken from NextID beforehand
 	Deliveries    []*Delivery // guarded by Rev, which is advanced in place
-	NewRecord     *Record     // what the handoff in Move keeps beside its row; replaces an earlier one
-	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Those in
+	NewRecord     *Record     // the record of the handoff in Move; replaces an earlier record
+	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
 	DropQueued   int64
 	DropEvidence string
 	NewPipeline  *Pipeline     // with all its Steps; IDs taken from NextID beforehand
 	PipelineMove *PipelineMove // guarded by Seq
 	NewOutput    *StepHandoff  // ID taken from NextID beforehand; ErrMoved if its step has one
-	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, the host of NewPipeline or PipelineMove may have at
-	// work after this change: see ErrNoRoom.
+	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, may be at work after this change on the
+	// host of NewPipeline or PipelineMove. If there would be more, Commit returns ErrNoRoom.
 	Admit  int
 	Events []*event.Event // Commit sets each ID, and At where it is zero
 
@@ -55,7 +55,7 @@ func (c *Change) pipelines() (pipelines []*Pipeline) {
 	return pipelines
 }
 
-// attribute names the pipeline and the step in an event about an agent that works for one.
+// attribute sets the pipeline and the step of an event about an agent that works for a pipeline.
 func (c *Change) attribute(e *event.Event) {
 	if e.AgentID == nil || e.PipelineID != nil {
 		return
@@ -84,8 +84,8 @@ type Committer interface {
 	//   - ErrNoRoom: c.Admit would be exceeded, or an older pipeline of the host is pending. Of two changes that ask for
 	//     admission at once, the second sees the first.
 	Commit(ctx context.Context, c *Change) error
-	// RecordHook stores a hook and what decide makes of it in one transaction: see [HookTx]. decide must neither block nor
-	// call the store. If another writer changed a row first, RecordHook calls it again with fresh rows.
+	// RecordHook stores a hook and the change that decide returns, in one transaction: see [HookTx]. decide must neither
+	// block nor call the store. If another writer changed a row first, RecordHook calls decide again with fresh rows.
 	RecordHook(ctx context.Context, in HookInput, decide func(HookTx) HookDecision) (HookResult, error)
 	// NextID returns an unused id for a new row of the given kind.
 	NextID(ctx context.Context, kind IDKind) (int64, error)
@@ -129,14 +129,14 @@ type HookTx struct {
 	NewAgentID int64 // the id for an agent that registers with this hook; only set if Agent is nil
 	Handoff    *Handoff
 	Deliveries []*Delivery
-	// Again says that a hook with this key is stored already; its row is not written again. Only a replayed Stop still
-	// matters then: its answer did not arrive.
+	// Again says that a hook with this key is stored already. Its row is not written again. Then only a replayed Stop
+	// still matters, because its answer did not arrive.
 	Again bool
 }
 
 // HookDecision is what the daemon decides about a hook.
 type HookDecision struct {
-	// Undone, if not nil, has RecordHook write nothing, not even the hook, and return this error.
+	// Undone, if not nil, is the error that RecordHook returns. RecordHook then writes nothing, not even the hook.
 	Undone  error
 	Applied bool
 	Reason  string          // why it was not applied
@@ -144,7 +144,7 @@ type HookDecision struct {
 	Change  Change          // committed with the hook's row
 }
 
-// HookResult is what became of a hook.
+// HookResult is the result of a hook.
 type HookResult struct {
 	HookID  int64
 	AgentID int64 // 0: the hook belongs to no agent
@@ -204,8 +204,8 @@ type HandoffFilter struct {
 type RecordReader interface {
 	// Record returns ErrNotFound for a handoff that has none.
 	Record(ctx context.Context, handoffID int64) (Record, error)
-	// LineRecords returns the records of the agents before q.AgentID in its line, beginning with that of its predecessor.
-	// It leaves out Document and Context.
+	// LineRecords returns the records of the agents before q.AgentID in its line, beginning with the record of its
+	// predecessor. It leaves out Document and Context.
 	LineRecords(ctx context.Context, q LineQuery) ([]Record, error)
 	// LineHandoffs returns the handoffs of the whole line of an agent, before it and after it, the newest first, at most
 	// limit; 0: 100.
@@ -228,12 +228,12 @@ type PipelineReader interface {
 	Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, error)
 	// PipelinePlaces returns the directories of the host's pipelines that have not ended, the oldest first.
 	PipelinePlaces(ctx context.Context, host string) ([]PipelinePlace, error)
-	// OpenPipelines returns the ids of the host's pipelines that may have something to do, the oldest first: those that
-	// have not ended, but only the oldest of those that are pending.
+	// OpenPipelines returns the ids of the host's pipelines that may have something to do, the oldest first. These are
+	// all that have not ended, but of the pending ones only the oldest.
 	OpenPipelines(ctx context.Context, host string) ([]int64, error)
 }
 
-// PipelinePlace is the directory in which a pipeline works; "", as long as it has none.
+// PipelinePlace is the directory in which a pipeline works; "": it has none yet.
 type PipelinePlace struct {
 	ID      int64
 	WorkDir string
@@ -279,7 +279,7 @@ type DeliveryReader interface {
 type Sent struct {
 	Open   int        // messages without a verdict, whenever they were sent
 	Recent int        // messages since the given time
-	First  *time.Time // when the oldest of the recent ones was sent; nil: there is none
+	First  *time.Time // when the oldest recent message was sent; nil: there is none
 }
 
 // EventReader reads the event log.
@@ -291,12 +291,12 @@ type EventReader interface {
 	// PendingAlerts returns the host's alerts and notices that were not marked, at most limit (0: 100): first the alerts,
 	// in order; then the first notice of each agent and each pipeline, then the second of each, and so on.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
-	// MarkAlerted marks events, and stores the event told, which says that the operator was told; nil: the operator need
-	// not be told. ErrMoved: one of the events was marked before, and nothing was written.
+	// MarkAlerted marks events, and stores the event told, which records that the operator was told; nil: none is stored,
+	// because the operator need not be told. ErrMoved: one of the events was marked before, and nothing was written.
 	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
 }
 
-// LogKeeper reads the event log backwards, and deletes what is not kept for ever.
+// LogKeeper reads the event log backwards, and deletes old events, hooks and history.
 type LogKeeper interface {
 	// Audit returns events, the newest first. A search that takes too long is an [Error].
 	Audit(ctx context.Context, f AuditFilter) ([]event.Event, error)
@@ -308,17 +308,18 @@ type LogKeeper interface {
 	PruneEvents(ctx context.Context, l PruneLimits) (Pruned, error)
 	// PruneHooks deletes some hooks in the same way. It leaves hooks that an agent's row names.
 	PruneHooks(ctx context.Context, l PruneLimits) (Pruned, error)
-	// PruneHistory deletes some pipelines that ended before the given time; if there are none, some agents that did, with
-	// their handoffs, records, deliveries and hooks. It begins with the oldest, and deletes at most most pipelines or agents; 0: 5000.
-	// It leaves an agent while a later agent of its line is there, while its predecessor has not ended, while its pipeline
-	// is there, and while a handoff or a delivery of it is open. If it deletes none, none is left to delete.
+	// PruneHistory deletes some pipelines that ended before the given time. If there are none, it deletes some agents
+	// that ended before that time, with their handoffs, records, deliveries and hooks. It begins with the oldest, and
+	// deletes at most most pipelines or agents; 0: 5000. It leaves an agent while a later agent of its line is there,
+	// while its predecessor has not ended, while its pipeline is there, and while a handoff or a delivery of the agent is
+	// open. If it deletes none, none is left to delete.
 	PruneHistory(ctx context.Context, before time.Time, most int) (PrunedHistory, error)
 }
 
-// PruneForecast counts what pruning would delete.
+// PruneForecast counts the rows that pruning would delete.
 type PruneForecast interface {
-	// WouldPrune counts what repeated calls of PruneEvents and PruneHooks with l, and of PruneHistory with history, would
-	// delete; with the zero time, none of the history.
+	// WouldPrune counts the rows that repeated calls of PruneEvents and PruneHooks with l, and of PruneHistory with
+	// history, would delete. If history is the zero time, it counts no history.
 	WouldPrune(ctx context.Context, l PruneLimits, history time.Time) (PruneReport, error)
 }
 
@@ -340,14 +341,14 @@ type AgentRev struct {
 
 // Hosts reads the rows of the hosts.
 type Hosts interface {
-	// TryWrite writes to the row of a host without a change. Its error says why the database takes no writes.
+	// TryWrite writes the row of a host without changing it. Its error says why the database takes no writes.
 	TryWrite(ctx context.Context, host string) error
 	// HostRoot returns the data directory of a host; ErrNotFound, if the host has never used this database.
 	HostRoot(ctx context.Context, host string) (string, error)
 }
 
-// Store is everything that the daemon needs of its database. Package storetest holds each store to this contract, and
-// to these rules for all calls:
+// Store is everything that the daemon needs from its database. Package storetest tests each store against this contract
+// and against these rules for all calls:
 //
 // A call whose context has ended does nothing and returns the error of the context. The rows that are given and returned
 // belong to the caller. Lists are never nil. Times are kept in microseconds and returned in UTC. Texts and JSON are kept

@@ -9,8 +9,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Trouble is what an agent's runtime reports instead of the end of a turn, for example that the API refuses its requests. A
-// turn that ends with an error begins it, and the next turn that ends well ends it.
+// Trouble is an error that an agent's runtime reports instead of the end of a turn, for example that the API refuses its
+// requests. It begins with a turn that ends with an error, and ends with the next turn that ends well.
 type Trouble struct {
 	Code    string    `json:"code"`    // one of [TroubleCodes]
 	Message string    `json:"message"` // the runtime's own text in one line; "": it gave none
@@ -22,7 +22,7 @@ const maxTrouble = 300 // runes of a trouble's message
 // TroubleCodes returns the codes of all kinds of trouble.
 func TroubleCodes() []string { return runtimes.TroubleCodes() }
 
-// Words returns the code and the runtime's text. All who tell of trouble use these words.
+// Words returns the code and the runtime's text. All reports of trouble use these words.
 func (t *Trouble) Words() string {
 	if t.Message == "" {
 		return t.Code
@@ -61,7 +61,7 @@ func (a *Agent) TroubleHint() string {
 // stopFailed applies a StopFailure: the runtime has ended a turn with an error.
 func (h *hookStep) stopFailed() {
 	if h.p.AgentID != "" {
-		return // a sub-agent's turn, or a compaction's: the agent's own turn goes on, and reports its own end
+		return // the turn of a sub-agent or of a compaction failed; the agent's own turn goes on, and reports its own end
 	}
 	a := h.tx.Agent
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
@@ -80,8 +80,8 @@ func (h *hookStep) stopFailed() {
 	}
 	if was == nil || was.Code != code {
 		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
-		// Notify again only if the trouble asks a person for something else. A handoff and a pipeline fail by the trouble, and
-		// tell that themselves.
+		// Notify again only if the trouble asks a person for something else. A handoff or a pipeline fails because of the
+		// trouble, and reports that itself.
 		if a.TroubleHint() != hint && !handing && a.PipelineID == nil {
 			e := h.out.Change.Events[len(h.out.Change.Events)-1]
 			e.Notice, e.Cause = event.NoticeWaiting, event.CauseTrouble+code
@@ -89,7 +89,7 @@ func (h *hookStep) stopFailed() {
 	}
 }
 
-// troubleWords returns the sentence of the event that tells of an agent's trouble.
+// troubleWords returns the sentence of the event about an agent's trouble.
 func (a *Agent) troubleWords() string {
 	text := ""
 	if a.Trouble.Message != "" {

@@ -6,11 +6,12 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// Only this file writes the facts about a turn: the facts of an agent, and the facts of a handoff about the turn in which
-// its document is written. Most come by hooks, in whatever phase the handoff is. Each function says what calls it.
+// Only this file writes the fields about a turn: those of an agent, and those of a handoff about the turn in which its
+// document is written. Most changes come from hooks, in any phase of the handoff. The comment of each function names its
+// caller.
 
-// beginTurn notes a prompt that the runtime has taken. The agent's UserPromptSubmit calls it. A queued prompt came
-// while a turn ran: it becomes part of that turn, or begins a turn that no hook reports.
+// beginTurn notes a prompt that the runtime has taken. The agent's UserPromptSubmit calls it. queued says that the prompt
+// came while a turn ran: it becomes part of that turn, or begins a turn that no hook reports.
 func (a *Agent) beginTurn(promptID string, queued bool) {
 	a.TurnError = ""
 	if !queued {
@@ -28,13 +29,13 @@ func (a *Agent) takeWork(hook int64, at time.Time) {
 // turn says how many tasks are left; the StopFailure of a failed turn does not.
 func (a *Agent) endTask() { a.BackgroundTasks = max(a.BackgroundTasks-1, 0) }
 
-// takeInstruction notes that the running turn writes a handoff's document. The first evidence that the instruction
-// was taken calls it: the hook that confirms its delivery, the delivery's verdict without a hook, or the Stop that is
+// takeInstruction notes that the running turn writes a handoff's document. It is called at the first evidence that the
+// instruction was taken: the hook that confirms its delivery, the delivery's verdict without a hook, or the Stop that is
 // answered with the instruction.
 func (a *Agent) takeInstruction() { a.HandingOver = true }
 
-// loseInstruction takes takeInstruction back. The Stop that was answered with the instruction calls it when it comes
-// again, out of the spool: its sender never got the answer.
+// loseInstruction undoes takeInstruction. It is called if the Stop that was answered with the instruction comes again out
+// of the spool, because its sender never got the answer.
 func (a *Agent) loseInstruction() { a.HandingOver = false }
 
 // endTurn notes that a turn ended well. The agent's Stop calls it, also a Stop that comes after the agent's end. own
@@ -52,7 +53,7 @@ func (a *Agent) failTurn(t Trouble) {
 	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &t, t.Words(), "", false
 }
 
-// endTrouble ends the trouble of an agent and returns the event, in which by says what ended it; nil, if the agent
+// endTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
 // was in none. The Stop of a turn that ended well calls it, and the end of the agent.
 func (d *Daemon) endTrouble(a *Agent, by string) *event.Event {
 	if a.Trouble == nil {
@@ -70,18 +71,18 @@ func (h *Handoff) expectInstruction(delivery int64) {
 	h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Trouble = false, "", false, 0, ""
 }
 
-// confirmTaken notes that the runtime has taken the instruction: from now on a Stop counts. A verdict without a hook
-// calls it, in the transaction of the verdict, because that Stop may come right after it.
+// confirmTaken notes that the runtime has taken the instruction, so that a Stop counts from now on. A verdict without a
+// hook calls it, in the transaction of the verdict, because a Stop may come right after that transaction.
 func (h *Handoff) confirmTaken() { h.Confirmed = true }
 
-// confirmTakenIn is confirmTaken for a hook that names the turn. queued says that a turn was running, and that the
-// hook names that one.
+// confirmTakenIn is confirmTaken for a hook that names the turn. queued says that a turn was running, and that the hook
+// names that running turn.
 func (h *Handoff) confirmTakenIn(promptID string, queued bool) {
 	h.confirmTaken()
 	h.PromptID, h.PromptQueue = promptID, queued
 }
 
-// acceptAnyStop has the next Stop count, whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
+// acceptAnyStop lets the next Stop count, whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
 func (h *Handoff) acceptAnyStop() { h.PromptID = "" }
 
 // endTurn notes that the turn that took the instruction has ended. The Stop that counts calls it. If no Stop comes,

@@ -16,8 +16,8 @@ const (
 	maxLastMessage = 600 // runes
 )
 
-// waitsFor says in one line what a dialog asks of a person, as far as the runtime's hook says it. The line holds text
-// of the agent, such as the command that it wants to run.
+// waitsFor says in one line what a dialog asks a person for, as far as the runtime's hook says it. The line holds text of
+// the agent, such as the command that it wants to run.
 func waitsFor(p hooks.Payload) string {
 	if p.ToolName == "" {
 		return words.Clip(words.Line(p.Message), maxWaitsFor)
@@ -42,8 +42,9 @@ func waitsFor(p hooks.Payload) string {
 	return words.Clip(words.Line(asked), maxWaitsFor)
 }
 
-// beginWaiting notes that the agent waits for a person. A PermissionRequest opens a new dialog: the previous one may
-// have ended without a hook. A Notification comes later than the PermissionRequest of the same dialog, and says less.
+// beginWaiting notes that the agent waits for a person. A PermissionRequest always opens a new dialog, because the
+// previous dialog may have ended without a hook. A Notification does not change WaitsFor: it comes after the
+// PermissionRequest of the same dialog, and says less.
 func (h *hookStep) beginWaiting() {
 	a := h.tx.Agent
 	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
@@ -54,7 +55,7 @@ func (h *hookStep) beginWaiting() {
 	h.tellState()
 }
 
-// setState changes the agent's state, and adds the event if that changed it.
+// setState changes the agent's state. If the state was another one, it adds the event.
 func (h *hookStep) setState(s AgentState) {
 	a := h.tx.Agent
 	if a.be(s, h.in.At) {

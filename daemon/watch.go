@@ -15,17 +15,17 @@ import (
 )
 
 // settle is how long the runtime's registry must say the same before it overrules the hooks. A hook comes within 60 ms of
-// what it reports (measured with Claude Code 2.1.329); the runtime rewrites the registry a little later.
+// the event that it reports (measured with Claude Code 2.1.329); the runtime rewrites the registry a little later.
 const settle = time.Second
 
 const (
-	// grace is the least that every deadline has left when a daemon starts.
+	// grace is how much time every deadline has left at least when a daemon starts.
 	grace = 30 * time.Second
-	// noteAfter is how long a wait lasts before a note says what is waited for.
+	// noteAfter is how long a wait lasts before a note says what the daemon waits for.
 	noteAfter = 3 * time.Second
 )
 
-// sighting is what the runtime's registry last said of an agent.
+// sighting is what the runtime's registry last said about an agent.
 type sighting struct {
 	status runtimes.Status
 	since  time.Time // the registry has said the same in every look since then
@@ -37,7 +37,8 @@ func (s sighting) busy() bool {
 	return s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting
 }
 
-// settled reports whether the registry has said for [forkSettle] that no turn runs, or says nothing.
+// settled reports whether the registry has said for [forkSettle] that no turn runs and no dialog is open, or has no
+// entry.
 func (s sighting) settled() bool {
 	return !s.known || !s.busy() && time.Since(s.since) >= forkSettle
 }
@@ -47,14 +48,14 @@ func (d *Daemon) sighted(agentID int64) sighting {
 	return d.memories.of(agentID).sighting
 }
 
-// quietFor reports whether the registry has said for long that the agent is idle.
+// quietFor reports whether the registry has said for at least the time long that the agent is idle.
 func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
 	s := d.sighted(agentID)
 	return s.status == "idle" && time.Since(s.since) >= long
 }
 
-// look reads the registry entry of an agent, and remembers what it says. Esc, open dialogs and retries show there, and no hook
-// tells of them.
+// look reads the registry entry of an agent, and remembers what it says. Esc, open dialogs and retries show there, and no
+// hook reports them.
 func (d *Daemon) look(a *Agent) sighting {
 	var s sighting
 	if dir := d.configDir(a); dir != "" && a.PID != 0 {
@@ -84,8 +85,8 @@ func readEntry(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// outdate begins the time anew for which an agent's registry entry must say the same. A hook calls it: what the hook told is
-// newer than the entry.
+// outdate restarts the time for which an agent's registry entry must say the same. A hook calls it, because the hook's
+// report is newer than the entry.
 func (d *Daemon) outdate(agentID int64) {
 	d.memories.change(agentID, func(m *agentMemory) {
 		if m.sighting.known {
@@ -114,8 +115,8 @@ func (d *Daemon) getenv(name string) string {
 	return ""
 }
 
-// reconcile corrects the state of a registered agent by its process and its registry entry, where hooks tell nothing. It
-// reports whether it changed the agent.
+// reconcile corrects the state of a registered agent by its process and its registry entry, because no hook reports some
+// changes. It reports whether it changed the agent.
 func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	if a.RegisteredAt == nil {
 		return false
@@ -161,8 +162,8 @@ type screen struct {
 // sight returns what tmux must find unchanged when keys are pressed on this screen.
 func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row: s.Row} }
 
-// composer returns the agent's screen if its composer takes a text now. Nil: it does not; why says what for the agent waits,
-// and again after how long to look next.
+// composer returns the agent's screen if its composer takes a text now. nil: it does not; why says what the agent waits
+// for, and again is the time until the next look.
 func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string, again time.Duration) {
 	const soon = 25 * time.Millisecond
 	if s := d.look(a); s.known {
@@ -192,7 +193,8 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 }
 
 // notReady returns how to wait for a composer that is not ready: after how long to look again, and with which note. The
-// longer it has lasted the rarer the looks, up to one a second; for the first [noteAfter] there is no note.
+// longer the wait, the rarer the looks, down to one a second. The note noteNotReady is left out for the first
+// [noteAfter].
 func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
@@ -207,7 +209,7 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.
 	return max(again, min(age/4, time.Second)), why
 }
 
-// isReady says that the composer is ready: notReady counts anew.
+// isReady notes that the composer is ready, so that notReady counts anew.
 func (d *Daemon) isReady(agentID int64) {
 	d.memories.change(agentID, func(m *agentMemory) { m.unreadySince = time.Time{} })
 }
@@ -247,7 +249,8 @@ func (d *Daemon) capture(ctx context.Context, a *Agent, ansi bool) (string, erro
 	return text, nil
 }
 
-// shows describes what an agent's pane shows, to end the sentence of a failure with; "": it shows nothing, or can't be read.
+// shows returns the end of a sentence about a failure: what the agent's pane shows; "": the pane shows nothing, or can't
+// be read.
 func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	if !a.HasPane() {
 		return ""
@@ -270,12 +273,13 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	return ""
 }
 
-// paneShows stands in a sentence between why an agent has ended, or does nothing, and what its pane shows.
+// paneShows stands in a sentence before what a pane shows. The sentence begins with why the agent has ended, or does
+// nothing.
 const paneShows = "; its pane shows "
 
-// lastWords returns what an ended agent wrote last. It waits for tmux to mark the pane as dead, since the process may be gone
-// before tmux has read all of its output. It reads the history, too: to add its own line, tmux scrolls a dead pane up by
-// one, and a short message is no longer on the screen (seen with 3.3a).
+// lastWords returns the end of a sentence: the last line that an ended agent wrote. It waits until tmux marks the pane as
+// dead, because the process may be gone before tmux has read all of its output. It also reads the history: tmux scrolls a
+// dead pane up by one line to add its own, so a short message is no longer on the screen (seen with 3.3a).
 func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	const history = 200 // lines; more than a screen
 	term, err := d.terminalOf(a)
@@ -331,7 +335,7 @@ func transcriptTail(a *Agent) []byte {
 	}
 	size := min(fi.Size(), transcriptEnd)
 	b := make([]byte, size)
-	n, _ := f.ReadAt(b, fi.Size()-size) // after an error, what was read before it counts
+	n, _ := f.ReadAt(b, fi.Size()-size) // after an error, use the bytes that were read before it
 	return b[:n]
 }
 

@@ -30,12 +30,12 @@ func laneSubject(key int64) string {
 	return fmt.Sprintf("agent %d", key)
 }
 
-// maxMoves is how often a lane looks again before it lets the others go first. A lane that writes over and over comes
-// back at once.
+// maxMoves is how many times in a row a lane does work before it lets the other lanes go first. It then comes back after
+// a millisecond.
 const maxMoves = 50
 
-// runLane does what is due in a lane until nothing is. What fails in the sweep or the spool is tried again with the
-// next sweep.
+// runLane does what is due in a lane until nothing is. If the sweep or the replay of the spool fails, the next sweep
+// tries again.
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	ctx = WithCaller(ctx, laneSubject(key))
 	switch key {
@@ -99,10 +99,10 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
 //     drops the queued ones.
 //  5. Measure the use of the context. That use decides whether duty 7 requests a handoff.
-//  6. Tell the operator of an agent that has not registered in time. An open dialog (3) gives it more time.
-//  7. Move the handoff. It queues some deliveries, and withdraws those that are too late, so it comes before them.
+//  6. Tell the operator about an agent that has not registered in time. An open dialog (3) gives it more time.
+//  7. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
 //  8. Type the next delivery. The agent's state is known (3), and neither its end nor its handoff has anything to do.
-//  9. Forget an agent that has ended. No duty after this one can remember it anew.
+//  9. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -158,7 +158,7 @@ func (d *Daemon) reapGone(ctx context.Context, a *Agent) (bool, time.Duration, e
 	return true, 0, d.reap(ctx, a)
 }
 
-// correctState changes the state of an agent to what the runtime's registry says; before the session begins, to what
+// correctState changes the state of an agent to what the runtime's registry says. Before the session begins, it uses what
 // the screen shows.
 func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	by := "registry"
@@ -208,8 +208,8 @@ func (d *Daemon) forgetEnded(_ context.Context, a *Agent) (bool, time.Duration, 
 	return false, 0, nil
 }
 
-// nextDelivery returns the oldest open delivery. A successor whose handoff is open gets its injection prompt before
-// any other text: nil, if that is not queued yet.
+// nextDelivery returns the oldest open delivery. A successor whose handoff is open gets no text before its injection
+// prompt, except the exit command; nil: that prompt is not queued yet.
 func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*Delivery, error) {
 	if a.PreviousAgentID == nil || !a.Active() {
 		return &open[0], nil
@@ -226,11 +226,11 @@ func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*
 	return nil, nil
 }
 
-// stuckAfter is how many times in a row the work of a lane may fail before the operator is told. It is tried about
+// stuckAfter is how many times in a row the work of a lane may fail before the operator is told. The lane tries about
 // once a second.
 const stuckAfter = 10
 
-// countLaneError counts an error of a lane, and tells the operator at the tenth in a row.
+// countLaneError counts an error of a lane. At the stuckAfter-th error in a row it tells the operator.
 func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	d.mu.Lock()
 	d.laneErrors[key]++
@@ -260,7 +260,7 @@ func (d *Daemon) clearLaneErrors(key int64) {
 	delete(d.laneErrors, key)
 }
 
-// shorterWait returns the shorter of two waits; 0 is no wait.
+// shorterWait returns the shorter of two waits. 0 means no wait: then it returns the other one.
 func shorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -23,10 +23,11 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 	if a.LastPrompt > h.StopHook {
 		return true, nil
 	}
-	// The document covers all that was said before it was read, and the assembly of the record came after that.
+	// Count only prompts after since: the document covers all that was said before it was read. It was read before the
+	// assembly of the record, which took DurationMS.
 	since, nonce := h.RecordedAt.Add(-time.Duration(h.Metrics.DurationMS+1)*time.Millisecond), ""
 	switch {
-	case h.Mode == ModeGenerate && h.ForkedAt != nil: // also if the agent itself was asked before
+	case h.Mode == ModeGenerate && h.ForkedAt != nil: // even if the agent itself was asked before the fork
 		since = *h.ForkedAt
 	case h.DeliveryID != nil:
 		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
@@ -48,7 +49,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	after, until := d.shownSince(since)
 	if after.Before(since) {
-		until = time.Time{} // the clock was, or may have been, set back since: times after now may be of work, too
+		until = time.Time{} // the clock was, or may have been, set back since then, so a time after now may be that of work, too
 	}
 	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
@@ -59,8 +60,8 @@ func (d *Daemon) awaitsVerdict(ctx context.Context, agentID int64) (bool, error)
 	return slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind != KindExit && dl.State != DeliveryQueued }), err
 }
 
-// yieldToWork withdraws the request to exit that a handoff has made, if the agent was given work before it was asked.
-// The handoff then waits for a person.
+// yieldToWork withdraws a handoff's request to exit if the agent was given work that the document may not mention, or is
+// busy before /exit was typed. The handoff then waits for a person.
 func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 	if !a.StopYields || a.StopStage == StopKill || a.StopStage == StopFailed {
 		return false, nil
@@ -73,14 +74,14 @@ func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// After /exit was typed, the agent may be working on its end.
+	// After /exit was typed, a busy agent was not given work: it may be working on its end.
 	if !given && (a.StopStage != StopNone || a.State == Idle) {
 		return false, nil
 	}
 	return true, d.withdrawExit(ctx, a)
 }
 
-// withdrawExit withdraws the request to exit of an agent, which then goes on.
+// withdrawExit withdraws the request that an agent exits. The agent then goes on.
 func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil {
@@ -102,8 +103,8 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// takeExitBack removes the exit command from the composer if nothing else stands there: the next text would be joined
-// to it. It does so before the commit, because a later request types the command again.
+// takeExitBack removes the exit command from the composer if nothing else stands there, because the next text would be
+// joined to it. It does so before the commit, because a later request types the command again.
 func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 	typed := slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind == KindExit })
 	term, err := d.terminalOf(a)
