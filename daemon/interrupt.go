@@ -23,7 +23,7 @@ type pause struct {
 	on    bool      // the pause lasts; Run ends it
 	since time.Time // when the pause began; zero: none has begun since the last Recovered
 	why   *Error    // its newest cause
-	told  bool      // the operator was told that it began
+	told  bool      // the operator was told that the pause began
 }
 
 // Interrupt begins a pause. If the pause lasts already, Interrupt only replaces its cause. Until Run is called, Ready

@@ -72,7 +72,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		// supervise it.
 		made, ok, lookErr := d.findPane(ctx, term, a)
 		switch {
-		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // ErrMissing: there is no program tmux, so no pane was made
+		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // ErrMissing: without the program tmux no pane was made
 			return false, 0, errors.Join(err, lookErr)
 		case !ok:
 			return true, 0, d.launchFailed(ctx, a, err)
@@ -99,7 +99,7 @@ func (d *Daemon) findPane(ctx context.Context, term Terminal, a *Agent) (tmux.Pa
 	return tmux.PaneInfo{}, false, nil
 }
 
-// launched commits a new agent's pane. If the agent's predecessor has ended, launched calls passOn.
+// launched commits a new agent's pane. If the agent has a managed predecessor that has ended, launched calls passOn.
 func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) error {
 	now := d.now()
 	a.SpawnedAt = &now

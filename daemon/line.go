@@ -122,7 +122,7 @@ func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 }
 
 // Generations returns the part of an agent's line with at most most agents before it and at most most after it, the
-// oldest first. Each has its Agent.
+// oldest first. The Agent of each Generation is set.
 func (d *Daemon) Generations(ctx context.Context, a *Agent, most int) ([]Generation, error) {
 	handoffs, err := d.Store.LineHandoffs(ctx, a.ID, 5*most)
 	if err != nil {

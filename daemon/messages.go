@@ -112,8 +112,8 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 	return d.Store.Deliveries(ctx, agentID, before, limit)
 }
 
-// tellDropped finds the deliveries that a change drops, and adds an alert for each message among them. It does nothing if
-// an earlier try has added these alerts.
+// tellDropped notes in c.dropped the deliveries that a change drops, and adds an alert for each message among them. It
+// does nothing if an earlier try has added these alerts.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == event.DeliveryNotSubmitted }) {
 		return nil

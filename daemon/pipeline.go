@@ -14,7 +14,8 @@ const (
 	// work there and no older pipeline waits, or with an abort.
 	PipelinePending PipelineStatus = "pending"
 	// PipelineRunning: the daemon makes the work tree, or the first step that is neither done nor skipped is worked on.
-	// This ends when a step needs an approval, with a failure, with an abort, or when no step is left.
+	// This ends when a step needs an approval, when the step or the work tree fails, with an abort, or when no step is
+	// left.
 	PipelineRunning PipelineStatus = "running"
 	// PipelineWaiting: a person must approve the next step. This ends with an approval, a rejection or an abort.
 	PipelineWaiting PipelineStatus = "waiting_for_approval"

@@ -60,8 +60,8 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 
 // forgot returns the prompt of a step, in a form that can be typed, if the step's agent got other prompts but never this
 // one; otherwise "". The transcript proves this only if it was read whole and has another prompt, because the prompt of
-// the command line would come first. Hooks may have reported none of these prompts. The instruction of a handoff is such
-// a prompt, too.
+// the command line would come first. Hooks may have reported none of these other prompts. The instruction of a handoff is
+// one of them.
 func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if a.PreviousAgentID != nil {
 		return "", nil

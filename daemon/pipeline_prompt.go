@@ -9,10 +9,10 @@ import (
 // originalRequest is the heading of the pipeline's prompt in the prompt of a step.
 const originalRequest = "## Original request"
 
-// stepPrompt returns the prompt of a step's agent, which is the same at each attempt. The first step gets the template's
-// prompt for the step, if there is one, and the pipeline's prompt. A later step gets the fields of the output before it,
-// followed by these two prompts. If that output has no fields, the step gets only the output, byte for byte. A person's
-// comment on the approval comes last.
+// stepPrompt returns the prompt of a step's agent, which is the same at each attempt. A step with no output before it, or
+// an empty one, gets the template's prompt for the step, if there is one, and the pipeline's prompt. Any other step gets
+// the fields of that output, followed by these two prompts. If that output has no fields, the step gets the output alone,
+// byte for byte. A person's comment on the approval comes last.
 func stepPrompt(p *Pipeline, s *Step) string {
 	text := firstPrompt(p, s)
 	if prev := p.before(s); prev != nil {

@@ -95,9 +95,9 @@ func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
 	return r.queuedBehind(s, a)
 }
 
-// queuedBehind reports whether the agent may go on with a prompt that a person queued while the turn ran that has ended.
-// If so, it returns after how long to look again; otherwise 0. No hook reports such a prompt, but the registry says busy
-// again. If the last prompt was the step's own, no prompt is queued.
+// queuedBehind reports whether the agent may go on with a prompt that a person queued during the turn that has ended. If
+// so, it returns after how long to look again; otherwise 0. No hook reports that the agent goes on, but the registry says
+// busy again. If the last prompt was the step's own, no prompt is queued.
 func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	last, told, err := r.d.lastPrompt(r.ctx, a)
 	if err != nil || !told || runtimes.MatchesPrompt(last, s.Input) {

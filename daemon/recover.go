@@ -94,7 +94,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open agents: %w", err)
 	}
-	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster, so that no new agent is taken for an ended one
+	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster: else a new agent looks ended
 	busy := map[int64]bool{}
 	for _, id := range append(ids, d.forkedAgents()...) {
 		busy[id] = true

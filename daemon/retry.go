@@ -248,7 +248,7 @@ func (r *handoffRun) askAnew(why string) outcome {
 	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return outcome{err: err}
 	}
-	r.h.ContextChecksum = nil // the next document is another one
+	r.h.ContextChecksum = nil // forget the old record: the next document is another one
 	if r.h.Mode == ModeGenerate {
 		r.h.Retrying, r.h.ForkedAt = false, nil
 		return moveTo(Generating, "retry: "+why, Change{})

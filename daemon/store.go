@@ -84,8 +84,9 @@ type Committer interface {
 	//   - ErrNoRoom: c.Admit would be exceeded, or an older pipeline of the host is pending. Of two changes that ask for
 	//     admission at once, the second sees the first.
 	Commit(ctx context.Context, c *Change) error
-	// RecordHook stores a hook and the change that decide returns, in one transaction: see [HookTx]. decide must neither
-	// block nor call the store. If another writer changed a row first, RecordHook calls decide again with fresh rows.
+	// RecordHook stores a hook and carries out the decision that decide returns, in one transaction: see [HookTx]. decide
+	// must neither block nor call the store. If another writer changed a row first, RecordHook calls decide again with
+	// fresh rows.
 	RecordHook(ctx context.Context, in HookInput, decide func(HookTx) HookDecision) (HookResult, error)
 	// NextID returns an unused id for a new row of the given kind.
 	NextID(ctx context.Context, kind IDKind) (int64, error)

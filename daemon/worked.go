@@ -49,7 +49,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	after, until := d.shownSince(since)
 	if after.Before(since) {
-		until = time.Time{} // the clock was, or may have been, set back since then, so a time after now may be that of work, too
+		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
 	}
 	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
