@@ -7,46 +7,48 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// AgentState is what an agent is doing, as its hooks, its runtime's registry and its screen tell.
+// AgentState says what an agent is doing. The daemon learns it from the agent's hooks, from the runtime's registry and from
+// the agent's screen.
 type AgentState string
 
 // The states of an agent.
 const (
-	// Starting: its row is committed, and its session has not begun. Its first SessionStart ends that, or a dialog that
-	// the runtime opens before the session.
+	// Starting: its row is committed, and its session has not begun. Its first SessionStart ends this state, and so does a
+	// dialog that the runtime opens before the session.
 	Starting AgentState = "starting"
-	// Idle: no turn runs and no dialog is open. A prompt that the runtime takes ends it.
+	// Idle: no turn runs and no dialog is open. A prompt that the runtime takes ends this state.
 	Idle AgentState = "idle"
-	// Working: a turn runs. The turn's Stop or StopFailure ends it, and so does a dialog.
+	// Working: a turn runs. The turn's Stop or StopFailure ends this state, and so does a dialog.
 	Working AgentState = "working"
 	// Waiting: a dialog in its pane waits for a person, or a signal has stopped its process. The next hook of its turn ends
-	// it or, where no hook comes, the registry.
+	// this state. If no hook comes, a new state in the runtime's registry ends it.
 	Waiting AgentState = "waiting"
-	// Ended: its process is gone. It stays so.
+	// Ended: its process is gone. This state is final.
 	Ended AgentState = "ended"
 )
 
-// StopStage is the rung of the stop ladder that an agent stands on. A rung is committed before its effect. The end of the
-// agent's process ends each of them.
+// StopStage is the rung of the stop ladder that an agent stands on. The daemon commits a rung before it has the rung's
+// effect. On every rung the ladder ends when the agent's process ends.
 type StopStage string
 
-// The rungs of the stop ladder, in order. A rung that is not needed is left out.
+// The rungs of the stop ladder, in order. The ladder skips rungs that are not needed.
 const (
-	// StopNone: the agent was not asked to stop or, with StopAskedAt set, the ladder has not begun. It begins as soon as
-	// the composer is ready or has had its time to become so.
+	// StopNone: the agent was not asked to stop or, with StopAskedAt set, the ladder has not begun. The ladder waits for the
+	// composer of an idle agent to be ready, at most readyAfter.
 	StopNone StopStage = ""
-	// StopBreak: Escape interrupts the running turn. The next rung is taken when no turn runs any more, or after breakAfter.
+	// StopBreak: Escape interrupts the running turn. When the turn has ended, StopAsked follows; after breakAfter, StopTerm.
 	StopBreak StopStage = "interrupt"
-	// StopAsked: the runtime's exit command is typed. An exit dialog ends it, or exit_timeout.
+	// StopAsked: the runtime's exit command is typed. If the runtime opens its exit dialog, StopAnswer follows; after
+	// exit_timeout, StopTerm.
 	StopAsked StopStage = "exit"
-	// StopAnswer: the runtime's exit dialog is answered. exit_timeout ends it.
+	// StopAnswer: the runtime's exit dialog is answered. After exit_timeout, StopTerm follows.
 	StopAnswer StopStage = "answer"
-	// StopTerm: SIGTERM is sent to the process. killAfter ends it.
+	// StopTerm: SIGTERM is sent to the process. After killAfter, StopKill follows.
 	StopTerm StopStage = "term"
-	// StopKill: the pane is killed, or the process alone in a pane of a person's. giveUpAfter ends it.
+	// StopKill: the pane is killed. If the pane is a person's, only the process is. After giveUpAfter, StopFailed follows.
 	StopKill StopStage = "kill"
-	// StopFailed: the process lives although it was killed, and a person must look. Another request to stop the agent
-	// begins the ladder anew.
+	// StopFailed: the process lives although it was killed, and a person must look. A new request to stop the agent begins
+	// the ladder anew.
 	StopFailed StopStage = "failed"
 )
 
@@ -58,8 +60,8 @@ type Agent struct {
 	Runtime         string      `json:"runtime"`
 	Host            string      `json:"host"`
 	State           AgentState  `json:"state"`
-	StateAt         time.Time   `json:"state_at"`     // when State became what it is
-	WaitsFor        string      `json:"waits_for"`    // what it asks of a person while State is Waiting: one line
+	StateAt         time.Time   `json:"state_at"`     // when State last changed
+	WaitsFor        string      `json:"waits_for"`    // the question to a person while State is Waiting: one line
 	LastMessage     string      `json:"last_message"` // the beginning of its last answer; "" while it is in trouble
 	Trouble         *Trouble    `json:"trouble" db:"in_trouble"`
 	Pane            *string     `json:"pane"`        // tmux's pane id, %N
@@ -77,52 +79,52 @@ type Agent struct {
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndReason       *string     `json:"end_reason"`
-	Note            string      `json:"note"`        // what is wrong with the agent, or what it waits for
+	Note            string      `json:"note"`        // the agent's problem, or the thing that it waits for
 	PipelineID      *int64      `json:"pipeline_id"` // the pipeline that it works for
-	StepID          *int64      `json:"step_id"`     // the pipeline's step that it works on
+	StepID          *int64      `json:"step_id"`     // the step of that pipeline
 
 	Rev             int64      `json:"-"` // advances with each write, and guards it
 	Managed         bool       `json:"-"` // the daemon started it, in a pane of its own tmux server
 	PaneServerPID   int        `json:"-"`
 	PaneServerStart int64      `json:"-"` // Unix seconds
-	PaneColumns     int        `json:"-"` // of the pane that is made; 0: the usual number
-	PaneRows        int        `json:"-"` // of the pane that is made; 0: the usual number
+	PaneColumns     int        `json:"-"` // the pane is made with so many columns; 0: the default
+	PaneRows        int        `json:"-"` // the pane is made with so many rows; 0: the default
 	PID             int        `json:"-"` // the runtime's process; 0: not known
-	PIDStart        uint64     `json:"-"` // when the process started, in clock ticks since boot: tells it from a later one with its pid
+	PIDStart        uint64     `json:"-"` // when PID started, in clock ticks since boot; tells it from a later process with the same pid
 	LaunchHash      []byte     `json:"-"` // SHA-256 of the launch secret
 	TmuxSession     string     `json:"-"` // the name of its tmux session, committed before the session is made
 	Options         []string   `json:"-"` // runtime flags that successors inherit
-	Resume          string     `json:"-"` // the runtime's session that the agent opens again; "": it begins a new one
-	BackgroundTasks int        `json:"-"` // how many the last Stop reported, less those that have ended since
-	LastPrompt      int64      `json:"-"` // hook id of the newest prompt that gave it work of its own
+	Resume          string     `json:"-"` // the runtime's session that the agent opens again; "": a new session
+	BackgroundTasks int        `json:"-"` // how many tasks the last Stop reported, less the tasks that have ended since
+	LastPrompt      int64      `json:"-"` // hook id of the newest prompt with work; prompts of handoffs do not count
 	LastPromptAt    *time.Time `json:"-"` // when that prompt was given
 	LastStop        int64      `json:"-"` // hook id of the newest Stop
 	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied
 	TurnPromptID    string     `json:"-"` // prompt_id of the running turn
-	EndCause        string     `json:"-"` // the tmux server that ended with the agent, as the cause of an event; "": none is known
-	EndHint         string     `json:"-"` // the reason of its SessionEnd; a hint until the process is gone
+	EndCause        string     `json:"-"` // the tmux server that ended with the agent, for an event's Cause; "": not known
+	EndHint         string     `json:"-"` // the reason in its SessionEnd; only a hint until the process is gone
 	SpawnedAt       *time.Time `json:"-"` // when its pane was made
-	AnsweredAt      *time.Time `json:"-"` // when the last dialog that the runtime opened before the session had gone
-	StopAskedAt     *time.Time `json:"-"` // when it was asked to stop; nil: it was not
+	AnsweredAt      *time.Time `json:"-"` // when the daemon saw that the last dialog before the session was gone
+	StopAskedAt     *time.Time `json:"-"` // when somebody asked the agent to stop; nil: nobody did
 	StopForce       bool       `json:"-"` // the stop ladder begins with SIGTERM
 	StopStage       StopStage  `json:"-"`
 	StopStageAt     *time.Time `json:"-"`
-	ContextStart    *float64   `json:"-"` // the lowest use of the context window that was measured, in percent
-	AutoAskedAt     *time.Time `json:"-"` // when the daemon asked for the agent's handoff because its context was nearly full; it asks once
+	ContextStart    *float64   `json:"-"` // the lowest use of the context window that the daemon measured, in percent
+	AutoAskedAt     *time.Time `json:"-"` // when the daemon requested a handoff because the context was nearly full; it does so once
 	CompactHook     int64      `json:"-"` // hook id of the compaction that was refused; 0: none
-	// WorkStop is the hook id of the newest Stop that ended a turn of the agent's own work. The turn in which it writes a
-	// handoff document is not one of those; HandingOver is set during that turn.
+	// WorkStop is the hook id of the newest Stop that ended a turn of the agent's own work. The turn in which the agent
+	// writes a handoff document does not count. HandingOver is set during that turn.
 	WorkStop      int64  `json:"-"`
 	HandingOver   bool   `json:"-"`
-	TurnError     string `json:"-" db:"trouble"` // what the runtime reported instead of the end of the newest turn; "": nothing
+	TurnError     string `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
 	StopInterrupt bool   `json:"-"`              // the stop ladder begins by interrupting the running turn
-	StopYields    bool   `json:"-"`              // a handoff asked for the stop; it takes that back if the agent was given work meanwhile
+	StopYields    bool   `json:"-"`              // a handoff asked for the stop, and takes that back if the agent gets work meanwhile
 }
 
-// Tier is how full an agent's context window is, in the terms of the settings handoff.auto.
+// Tier says how full an agent's context window is, by the limits in the settings handoff.auto.
 type Tier string
 
-// The tiers. TierNone: it is not known how large the window is.
+// The tiers. TierNone: the size of the window is not known.
 const (
 	TierNone   Tier = ""
 	TierNormal Tier = "normal"
@@ -130,8 +132,8 @@ const (
 	TierHigh   Tier = "high"
 )
 
-// ContextUse is how full an agent's context window is. Limit and Percent are nil while it is not known how large the
-// window is.
+// ContextUse says how full an agent's context window is. Limit and Percent are nil while the size of the window is not
+// known.
 type ContextUse struct {
 	Tokens  int64    `json:"tokens"`
 	Limit   *int64   `json:"limit"`
@@ -140,7 +142,7 @@ type ContextUse struct {
 	Source  string   `json:"source"` // where Tokens was read: "statusline" or "transcript"
 }
 
-// be changes the agent's state, and reports whether the agent was in another one before.
+// be changes the agent's state, and reports whether the agent was in another state before.
 func (a *Agent) be(s AgentState, now time.Time) bool {
 	if a.State == s {
 		return false
@@ -155,14 +157,14 @@ func (a *Agent) be(s AgentState, now time.Time) bool {
 // Active reports whether the agent has not ended.
 func (a *Agent) Active() bool { return a.EndedAt == nil }
 
-// Died reports whether the agent has ended without being asked to and without exiting by itself, or could not be started:
-// a person has to see to its work. A person's agent that ended with its terminal did not die: the person may have closed
-// the terminal.
+// Died reports whether a person has to see to the work of an ended agent. Nobody asked the agent to stop, and either it did
+// not exit by itself, or it could not be started. A person's agent that ended with its terminal did not die, because the
+// person may have closed the terminal.
 func (a *Agent) Died() bool {
 	if a.Active() || a.StopAskedAt != nil || a.EndReason == nil {
 		return false
 	}
-	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // the reason of an agent without a session ends with its last words
+	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // without a session, the reason ends with the screen of the pane
 	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 

@@ -18,15 +18,15 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// NewAgent is what an agent is started with.
+// NewAgent is the input of [Daemon.CreateAgent].
 type NewAgent struct {
 	Persona string // its slug; "": none
 	Cwd     string // absolute
-	Runtime string // "": the persona's, else claude
-	Prompt  string // delivered once the agent has registered; "": none
-	Name    string // "": the persona's slug, else the name of Cwd
-	Columns int    // of its pane; 0: the usual number
-	Rows    int    // of its pane; 0: the usual number
+	Runtime string // "": the persona's runtime; if there is none, claude
+	Prompt  string // delivered as soon as the agent has registered; "": none
+	Name    string // "": the persona's slug; without a persona, the last element of Cwd
+	Columns int    // of its pane; 0: the default
+	Rows    int    // of its pane; 0: the default
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
@@ -90,11 +90,11 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	return a, nil
 }
 
-// reservedNames are the words that commands take for something else where they take an agent's name: `understudy handoff
-// list` lists handoffs.
+// reservedNames are the words that have another meaning where a command accepts an agent's name: `understudy handoff list`
+// lists handoffs.
 var reservedNames = []string{"self", "list", "show", "cancel", "retry", "help"}
 
-// checkName refuses a name that no command would take for the agent's.
+// checkName refuses a name that a command would read as an id, as a subcommand or as a flag.
 func checkName(name string) error {
 	_, err := strconv.ParseInt(name, 10, 64)
 	switch {
@@ -108,7 +108,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// The sizes of a pane. On a smaller screen the daemon would miss what it looks for; a larger one costs memory.
+// The limits of a pane's size. On a smaller screen the daemon would miss the texts that it looks for; a larger screen costs
+// memory.
 const (
 	minColumns, maxColumns = 80, 500
 	minRows, maxRows       = 24, 200
@@ -126,7 +127,7 @@ func checkSize(columns, rows int) error {
 	return nil
 }
 
-// PaneSize returns the size that a pane for a terminal is made with: the terminal's, within the limits.
+// PaneSize returns the size of a new pane for a terminal of the given size: the terminal's size, within the limits.
 func PaneSize(columns, rows int) (int, int) {
 	return min(max(columns, minColumns), maxColumns), min(max(rows, minRows), maxRows)
 }
@@ -146,7 +147,8 @@ func (d *Daemon) checkRuntime(name string) error {
 	return nil
 }
 
-// persona returns a persona. One that does not exist, is archived or is broken is refused with a 422.
+// persona returns the persona with the given slug. It refuses, with a 422, a persona that does not exist, is archived or is
+// broken.
 func (d *Daemon) persona(slug string) (personas.Persona, error) {
 	p, err := d.Personas.Get(slug)
 	switch {
@@ -162,7 +164,7 @@ func (d *Daemon) persona(slug string) (personas.Persona, error) {
 	return p, nil
 }
 
-// ArchivePersona archives a persona with its documents. While an active agent plays it that is refused.
+// ArchivePersona archives a persona with its documents. It refuses while an active agent plays the persona.
 func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
 	playing, err := d.Store.Agents(ctx, AgentFilter{Persona: slug, Active: true, Limit: 1})
 	if err != nil {
@@ -191,8 +193,8 @@ func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error
 	return a, notFound(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 
-// updateAgent changes an active agent's row. If another writer changes the row first, change is called again with the row
-// as it then is.
+// updateAgent changes an active agent's row. If another writer changes the row first, updateAgent reads the row again and
+// calls change with the new row.
 func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent, c *Change) error) (Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
@@ -217,13 +219,14 @@ func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent
 	}
 }
 
-// AssignPersona gives a persona to an agent that registered by itself, and queues the persona's skill to be typed, once.
+// AssignPersona gives a persona to a registered agent that has none. If the agent has a pane, AssignPersona queues one
+// delivery, which types the persona's skill.
 func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		if a.Persona != nil {
 			return Errorf(KindConflict, CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
 		}
-		if a.Managed && a.RegisteredAt == nil { // its launch files are being written, and name the persona
+		if a.Managed && a.RegisteredAt == nil { // its launch files name the persona, and the daemon may be writing them now
 			return Errorf(KindConflict, CodeAgentStarting, "Agent is being started: give it a persona when it has registered")
 		}
 		if err := d.checkPersona(a.Host, slug); err != nil {
@@ -258,8 +261,8 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 	})
 }
 
-// StopAgent commits that an agent is to stop; the agent's lane climbs the stop ladder. With force the ladder begins with
-// SIGTERM.
+// StopAgent commits a request to stop an agent. The agent's lane then climbs the stop ladder. With force the ladder begins
+// with SIGTERM.
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
@@ -268,7 +271,7 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, er
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
 		}
-		a.StopYields = false // a person asked: the stop stands, whatever work the agent is given
+		a.StopYields = false // a person asked for the stop, so it stays, even if the agent is given work
 		if force && !a.StopForce {
 			a.StopForce = true
 			if a.StopStage == StopAsked || a.StopStage == StopAnswer {
@@ -300,8 +303,8 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 		return old, err
 	}
 	a.Resume = *old.SessionID
-	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with its step; this agent only shows an old session
-	// The old row is written, too, so that the second of two that resume it at once gets ErrMoved.
+	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
+	// Write the old agent's row as well: if two requests resume the agent at the same time, the second one gets ErrMoved.
 	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})}}
@@ -315,8 +318,8 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	return d.Agent(ctx, a.ID)
 }
 
-// resumable refuses to open a session that is open already, and one whose work is being handed over or was taken on by
-// another agent.
+// resumable refuses to resume an ended agent if its handoff is in progress, or if an active agent has its session or its
+// work.
 func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
 		return err
@@ -326,8 +329,8 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	return d.noHeir(ctx, old, nil)
 }
 
-// noHeir refuses a second agent for the work of an ended one, if an active agent is its successor or has opened its
-// session again. The agent but is allowed: it is the handoff's own successor.
+// noHeir refuses if an active agent is the successor of the ended agent old, or has opened old's session again: two agents
+// must not do the same work. The agent with the id but does not count, because it is the handoff's own successor.
 func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 	active, err := d.allAgents(ctx, AgentFilter{Active: true})
 	if err != nil {
@@ -343,7 +346,7 @@ func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 	return nil
 }
 
-// Screen returns what an agent's pane shows. With ansi, colours are SGR sequences.
+// Screen returns the text on the screen of an agent's pane. With ansi, colours are SGR sequences.
 func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
 	a, err := d.Agent(ctx, id)
 	switch {

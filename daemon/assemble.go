@@ -16,20 +16,20 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// maxDecisions is how many decisions are passed on, unless all are wanted.
+// maxDecisions is how many decisions a context file passes on, unless IncludeAllMessages is set.
 const maxDecisions = 50
 
-// maxGenerations is how many generations of a line are read.
+// maxGenerations is how many earlier generations of a line an assembly reads.
 const maxGenerations = 200
 
-// assembled is the context that is passed on, and what is said about it.
+// assembled is the result of an assembly: the context for the successor, and the warnings and figures about it.
 type assembled struct {
 	context         []byte
 	structured      *Structured
 	record          Record
 	warnings        []string
 	validated       bool
-	fallback        string // why this is the basic context; "": this is not the basic context
+	fallback        string // why this is only the basic context; "": this is the full context
 	idleGenerations int    // how many generations in a row made no progress, this one included
 	rendered        data.Rendered
 	parts           []any // how long each part took, for the log
@@ -44,7 +44,7 @@ func (a *assembled) goesInCircles(h *Handoff) bool {
 	return a.idleGenerations >= maxIdle && h.Reason == ReasonContext
 }
 
-// assembly is one attempt to put the context of a handoff together. It reads and decides, and writes nothing.
+// assembly is one attempt to assemble the context of a handoff. It reads and decides, and writes nothing.
 type assembly struct {
 	d        *Daemon
 	h        Handoff
@@ -58,8 +58,8 @@ type assembly struct {
 // maxAssemblies is how many assemblies may run at once. Each may read hundreds of megabytes.
 const maxAssemblies = 4
 
-// assemble puts the context together within assembly_timeout, which begins when one of the maxAssemblies places is
-// free. A file system that hangs can't be told to stop, so an assembly that is given up may go on in the background;
+// assemble assembles the context within assembly_timeout, which begins when one of the maxAssemblies places is free. A
+// read from a file system that hangs can't be ended. So, after the timeout, the assembly may go on in the background;
 // nobody reads its result.
 func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	select {
@@ -96,7 +96,8 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	return s.out, err
 }
 
-// extract returns what the document alone says: its fields, and its decisions, which later generations are passed as well.
+// extract makes the part of the result that comes from the document alone: the fields of the document, and its decisions.
+// Later generations get these decisions as well.
 func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
@@ -136,7 +137,7 @@ func (s *assembly) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// lineQuery asks for the records of the line, with as many messages as this agent's session leaves room for.
+// lineQuery asks for the records of the line, with as many messages as MaxMessages allows beside this agent's own messages.
 func (s *assembly) lineQuery() LineQuery {
 	q := LineQuery{AgentID: s.agent.ID, Limit: maxGenerations, MessageBytes: s.settings.MaxContextBytes}
 	q.Messages = max(0, s.settings.MaxMessages-len(s.out.record.Messages))
@@ -146,7 +147,7 @@ func (s *assembly) lineQuery() LineQuery {
 	return q
 }
 
-// noteLap notes how long a part took.
+// noteLap notes, for the log, how long the part since the last call took.
 func (s *assembly) noteLap(part string) {
 	now := time.Now()
 	s.out.parts = append(s.out.parts, part, float64(now.Sub(s.lapBegan).Microseconds())/1000)
@@ -179,7 +180,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 	return got.Edited
 }
 
-// readWorktree finds the files that the agent touched, and compares what the document claims of files with what is there.
+// readWorktree finds the files that the agent touched, and compares the document's claims about files with the real files.
 func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	var claims []data.Claim
 	if s.out.structured != nil {
@@ -210,7 +211,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	s.out.warnings = append(s.out.warnings, w.Check(claims)...)
 }
 
-// validate warns of each thing that the successor's role requires and the handoff lacks.
+// validate warns about each requirement of the successor's role that the handoff does not meet.
 func (s *assembly) validate(line []Record) {
 	if !s.settings.ValidateContext {
 		return
@@ -241,7 +242,7 @@ func (s *assembly) meetsRequirement(req data.Requirements, name string, line []R
 	})
 }
 
-// roleOf returns the role in a persona's slug; the slug itself, if it has none.
+// roleOf returns the role in a persona's slug. If the slug has no role, it returns the slug itself.
 func roleOf(slug string) string {
 	s, err := personas.ParseSlug(slug)
 	if err != nil {
@@ -319,13 +320,13 @@ func (s *assembly) conversation(line []Record) []data.Message {
 	return all
 }
 
-// furtherHeadings returns the headings that a document should have beside the four, because the role of the persona
-// requires them.
+// furtherHeadings returns the headings that a document should have in addition to the four standard ones, because the role
+// of the persona requires them.
 func (d *Daemon) furtherHeadings(persona string) (titles []string) {
 	if !d.Settings.Handoff.ValidateContext {
 		return nil
 	}
-	req, _ := data.ReadRequirements(d.Data.Requirements()) // with an error, req has the shipped requirements; validate warns of the error
+	req, _ := data.ReadRequirements(d.Data.Requirements()) // with an error, req has the shipped requirements; validate warns about the error
 	for _, name := range req.Of(roleOf(persona)) {
 		titles = append(titles, data.HeadingTitle(name))
 	}

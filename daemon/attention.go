@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// AttentionKind is what a person is needed for, in one word. Lists show it as a state.
+// AttentionKind says in one word why a person is needed. Lists show it as a state.
 type AttentionKind string
 
 // The kinds of attention.
@@ -17,7 +17,7 @@ const (
 	NeedsRetry    AttentionKind = "failed"   // a handoff or a pipeline failed
 	NeedsDecision AttentionKind = "decision" // the agent of a handoff was given work after it wrote its document
 	NeedsCare     AttentionKind = "trouble"  // an agent's turns fail
-	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started; its note says which
+	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started; Brief says which
 	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and automatic handoffs are off
 	NeedsHeir     AttentionKind = "died"     // an agent died, and no other agent goes on with its work
 	NeedsApproval AttentionKind = "approval" // a pipeline waits for the approval of its next step
@@ -30,7 +30,7 @@ const (
 	AboutPipeline = "pipeline"
 )
 
-// Attention is one thing that needs a person. There is at most one about each agent, handoff and pipeline.
+// Attention says that one agent, handoff or pipeline needs a person, and why. There is at most one Attention about each.
 type Attention struct {
 	Kind  AttentionKind `json:"kind"`
 	About string        `json:"about"` // AboutAgent, AboutHandoff or AboutPipeline
@@ -40,16 +40,17 @@ type Attention struct {
 	Since time.Time     `json:"since"`
 	Next  string        `json:"next"` // what to do next; commands stand between backquotes
 
-	Agent    *Agent    `json:"agent"`   // with AboutHandoff the outgoing agent; null: its row was not read
-	Handoff  *Handoff  `json:"handoff"` // the handoff that concerns the agent; null: none does
+	Agent    *Agent    `json:"agent"`   // if About is AboutHandoff, the outgoing agent; null: its row was not read
+	Handoff  *Handoff  `json:"handoff"` // the handoff that concerns the agent; null: there is none
 	Pipeline *Pipeline `json:"pipeline"`
 }
 
-// Overview is what works, and what has ended lately. [Overview.Attention] decides by nothing else.
+// Overview holds the rows of all work in progress, and of work that has ended lately. [Overview.Attention] decides from
+// these rows alone.
 type Overview struct {
 	At        time.Time
-	Agents    []Agent // those that have not ended
-	Ended     []Agent // first those that ended last, then those that have a part in a failed handoff
+	Agents    []Agent // agents that have not ended
+	Ended     []Agent // first the agents that ended last, then the other agents of failed handoffs
 	Handoffs  []Handoff
 	Pipelines []Pipeline
 	Auto      bool // automatic handoffs are on
@@ -58,7 +59,7 @@ type Overview struct {
 const (
 	// MostAgents is how many active agents an overview has at most.
 	MostAgents = 500
-	// recent is how long a person is needed for an agent that died, a failed handoff whose agents have ended, and a failed
+	// recent is how long Attention reports an agent that died, a failed handoff whose agents have ended, and a failed
 	// pipeline.
 	recent = 24 * time.Hour
 )
@@ -91,7 +92,7 @@ func (d *Daemon) Overview(ctx context.Context) (o Overview, err error) {
 	return o, err
 }
 
-// unread returns the agents of the failed handoffs whose rows have not been read.
+// unread returns the ids of agents that have a part in a recently failed handoff, and whose own rows have not been read.
 func (o *Overview) unread() (ids []int64) {
 	known := map[int64]bool{}
 	for _, a := range slices.Concat(o.Agents, o.Ended) {
@@ -111,11 +112,11 @@ func (o *Overview) unread() (ids []int64) {
 	return ids
 }
 
-// Attention returns what needs a person. What has waited longest comes first.
+// Attention returns everything that needs a person. The one that has waited longest comes first.
 func (o *Overview) Attention() []Attention {
 	with, orphans := o.concerns()
 	var out []Attention
-	told := map[int64]bool{} // ended agents that an attention about their handoff stands for
+	told := map[int64]bool{} // ended agents for which the Attention about their handoff is enough
 	for _, h := range orphans {
 		n := h.failedAttention()
 		n.About, n.ID, n.Handoff = AboutHandoff, h.ID, h
@@ -157,14 +158,14 @@ func (o *Overview) Attention() []Attention {
 	return out
 }
 
-// HandoffOf returns, by the id of an active agent, the handoff that concerns the agent: its open one or, if its last one
-// failed, that one.
+// HandoffOf returns, for the id of each active agent, the handoff that concerns the agent: its open handoff or, if its last
+// handoff failed, the failed one.
 func (o *Overview) HandoffOf() map[int64]*Handoff {
 	with, _ := o.concerns()
 	return with
 }
 
-// concerns returns what HandoffOf does and, as orphans, the failed handoffs whose work no active agent goes on with.
+// concerns returns the map of HandoffOf. As orphans it returns the failed handoffs whose work no active agent continues.
 func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 	active, ended, next, last := map[int64]bool{}, map[int64]*Agent{}, map[int64]int64{}, map[int64]*Handoff{}
 	for _, list := range [][]Agent{o.Ended, o.Agents} {
@@ -197,7 +198,7 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 	with = map[int64]*Handoff{}
 	for _, h := range newest {
 		heir := h.AgentID
-		for range len(next) { // no line is longer, so the walk ends in a circle as well
+		for range len(next) { // no line is longer than next, so the walk ends even if the rows form a circle
 			if next[heir] == 0 {
 				break
 			}
@@ -209,7 +210,7 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 		case active[heir] && with[heir] == nil:
 			with[heir] = h
 		case active[heir]:
-		case active[h.AgentID] && with[h.AgentID] == nil: // its successor has ended, and it has not
+		case active[h.AgentID] && with[h.AgentID] == nil: // the successor has ended, and the outgoing agent has not
 			with[h.AgentID] = h
 		case h.Phase == Failed && o.At.Sub(h.endedAt()) < recent && h.liesStill(ended[heir], heir):
 			orphans = append(orphans, h)
@@ -219,7 +220,8 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 }
 
 // liesStill reports whether a person must see to the work of a failed handoff. a is the last agent of the handoff's line,
-// which has ended, and heir its id; a is nil if its row was not read. A person who has ended that agent has seen to it.
+// which has ended; it is nil if its row was not read. heir is the id of that agent. If a person ended that agent, the person
+// has seen to the work. An outgoing agent that ended after the record was ended by the handoff, so its work lies still.
 func (h *Handoff) liesStill(a *Agent, heir int64) bool {
 	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.leavesWork()
 }
@@ -227,8 +229,8 @@ func (h *Handoff) liesStill(a *Agent, heir int64) bool {
 // leavesWork reports whether an agent that works for no pipeline has died.
 func (a *Agent) leavesWork() bool { return a.PipelineID == nil && a.Died() }
 
-// attention returns what an active agent needs a person for; the zero value: nothing. h is the handoff that concerns the
-// agent. Of several reasons the one that holds up the others counts.
+// attention returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
+// the agent. If there are several reasons, attention returns the reason that holds up the others.
 func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	look := fmt.Sprintf("`understudy agent show %d`", a.ID)
 	if a.HasPane() {
@@ -256,7 +258,7 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	return Attention{}
 }
 
-// attention makes an Attention; the caller says what it is about. Why is before followed by brief.
+// attention makes an Attention. The caller sets the fields that say what it is about. Why becomes before followed by brief.
 func attention(kind AttentionKind, since time.Time, before, brief, next string) Attention {
 	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next}
 }
@@ -269,7 +271,7 @@ func (a *Agent) againWords() string {
 	return "start another one with `understudy agent start`"
 }
 
-// failedAttention returns what a failed handoff needs a person for.
+// failedAttention returns why a failed handoff needs a person.
 func (h *Handoff) failedAttention() Attention {
 	again := fmt.Sprintf("`understudy handoff retry %d`", h.ID)
 	if h.Error == nil {
@@ -286,8 +288,8 @@ func (h *Handoff) endedAt() time.Time {
 	return h.CreatedAt
 }
 
-// attention returns what a pipeline needs a person for; the zero value: nothing. A person has aborted or rejected a
-// pipeline, and needs no word of that.
+// attention returns why a pipeline needs a person; the zero value, if it needs nobody. It does not report a pipeline that a
+// person aborted or rejected, because that person knows.
 func (p *Pipeline) attention(now time.Time) Attention {
 	at := "" // the step that goes on next
 	if i := p.Front(); i < len(p.Steps) {

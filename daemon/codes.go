@@ -1,7 +1,7 @@
 package daemon
 
-// Code is how programs tell errors and failures apart: snake_case, and never changed. The codes of [data.DocumentError]
-// are codes, too.
+// Code names an error or a failure for programs. A code is in snake_case and never changes. The codes of
+// [data.DocumentError] are also Codes.
 type Code string
 
 // Why a handoff or a pipeline failed. docs/operating.md says what to do about each.
@@ -107,8 +107,8 @@ const (
 	CodeUnknownTemplate       Code = "unknown_template"
 )
 
-// badField returns the code for a request with a value that a field must not have.
+// badField returns the code for a bad value in the given field of a request.
 func badField(field string) Code { return Code("bad_" + field) }
 
-// failure returns the code of a handoff that failed by the verdict of this delivery.
+// failure returns the code for a handoff that failed because of the delivery's verdict.
 func (d *Delivery) failure() Code { return Code(string(d.Kind) + "_" + string(*d.Verdict)) }
