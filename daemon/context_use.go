@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// ContextReport is what an agent's status line says about its context window.
+// ContextReport is the report of an agent's status line about the context window.
 type ContextReport struct {
 	SessionID string
 	Tokens    int64
@@ -25,7 +25,7 @@ const (
 	fromTranscript = "transcript"
 )
 
-// Words says how full a window is; "", if that is not known.
+// Words says how full a window is; "", if u is nil. If the size of the window is not known, Words gives the tokens in use.
 func (u *ContextUse) Words() string {
 	switch {
 	case u == nil:
@@ -38,7 +38,7 @@ func (u *ContextUse) Words() string {
 	return words.Percent(*u.Percent)
 }
 
-// InFull says how full a window is, with the numbers of tokens.
+// InFull says how full a window is, with the numbers of tokens; "", if u is nil.
 func (u *ContextUse) InFull() string {
 	switch {
 	case u == nil:
@@ -49,8 +49,8 @@ func (u *ContextUse) InFull() string {
 	return fmt.Sprintf("%s, %s of %s tokens", u.Words(), words.Tokens(u.Tokens), words.Tokens(*u.Limit))
 }
 
-// ReportContext takes the report of a status line. It ignores a report of another session than the agent's current
-// one: after /clear, a report of the old session may come late.
+// ReportContext takes the report of a status line. It ignores a report about another session than the agent's current
+// one, because a report about the old session may come after /clear.
 func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextReport) error {
 	if in.Tokens < 0 || in.Limit <= 0 {
 		return Errorf(KindInvalid, CodeBadContext, "tokens must not be negative and limit must be positive")
@@ -74,7 +74,8 @@ func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextRep
 	}
 }
 
-// setContext commits how full an agent's window is, if that has changed. Only a change of the tier makes an event.
+// setContext commits how full an agent's window is, if that has changed. A change of the tier makes an event. A window of
+// unknown size makes an alert, once (see unknownContext).
 func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *int64, source string) error {
 	was := ContextUse{}
 	if a.Context != nil {
@@ -105,14 +106,14 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 		c.Events = append(c.Events, unknown...)
 	}
 	err := d.commit(ctx, &c)
-	if err != nil && len(unknown) > 0 { // the operator was not told
+	if err != nil && len(unknown) > 0 { // the alert was not stored: raise it again at the next report
 		d.memories.change(a.ID, func(m *agentMemory) { m.unknownTold = false })
 	}
 	return err
 }
 
-// unknownContext returns the alert that an agent is not handed over automatically, and why. It returns it once for
-// each agent.
+// unknownContext returns the alert that an agent is not handed over automatically, with the reason why. For each agent it
+// returns the alert once, and nil after that. It returns nil where no automatic handoff could happen anyway.
 func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 	if !d.Settings.Handoff.Auto.Enabled || a.Persona == nil {
 		return nil
@@ -129,7 +130,7 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 	return []*event.Event{e}
 }
 
-// tier returns the tier of a percentage, by the operator's settings.
+// tier returns the tier of a use in percent, by the operator's settings.
 func (d *Daemon) tier(percent float64) Tier {
 	switch auto := d.Settings.Handoff.Auto; {
 	case percent >= float64(auto.High):
@@ -140,8 +141,8 @@ func (d *Daemon) tier(percent float64) Tier {
 	return TierNormal
 }
 
-// tierEvent makes the event of a new tier. It is an alert if the tier is high and automatic handoffs are off, so that
-// nobody need watch a meter.
+// tierEvent makes the event of a new tier. The event is an alert if the tier is high and automatic handoffs are off, so that
+// nobody has to watch a meter.
 func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
@@ -153,8 +154,8 @@ func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	return e
 }
 
-// statusLineLate is how long after a turn the daemon waits for the status line of an agent that it started. The
-// status line takes some 50 ms (measured with Claude Code 2.1.329).
+// statusLineLate is how long after a turn the daemon waits for a report of the status line, if it started the agent itself.
+// The report takes some 50 ms (measured with Claude Code 2.1.329).
 const statusLineLate = 3 * time.Second
 
 // measurement says whether an agent's transcript was read after its last turn.
@@ -189,8 +190,8 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	return a.Rev != before, 0, nil
 }
 
-// measureDue reports whether the transcript is to be read now, and notes that it is read. If it is too early, wait
-// says for how long.
+// measureDue reports whether measure must read the transcript now. If so, it notes the transcript as read for this turn. If
+// it is too early, wait says how long to wait.
 func (d *Daemon) measureDue(a *Agent) (due bool, wait time.Duration) {
 	d.memories.change(a.ID, func(all *agentMemory) {
 		m := &all.measured
@@ -210,15 +211,16 @@ func (d *Daemon) measureDue(a *Agent) (due bool, wait time.Duration) {
 }
 
 const (
-	// autoAfter is how old an agent must be before the daemon requests its handoff. Without it, an agent that starts with a
-	// full window, and so would each successor, would be handed over for ever.
+	// autoAfter is how long an agent must have been registered before the daemon requests its handoff. If an agent and each
+	// of its successors started with a full window, the daemon would otherwise hand over for ever.
 	autoAfter = 2 * time.Minute
-	// autoGrowth is by how many points of a hundred the use must have grown since the start, for the same reason.
+	// autoGrowth is how many percentage points the use must lie above the agent's ContextStart, for the same reason.
 	autoGrowth = 10
 )
 
-// handOverFull requests the handoff of an agent whose context is nearly full, at the end of its turn; of an agent
-// that was about to compact, at once. It does so once for each agent, whatever becomes of the handoff.
+// handOverFull requests the handoff of an agent whose context is nearly full, when the agent's turn has ended. If the agent
+// was about to compact, handOverFull does not wait for the end of the turn. It requests one handoff for each agent, and no
+// second one if that handoff fails.
 func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	auto := d.Settings.Handoff.Auto
 	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
@@ -236,7 +238,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 	}
 	in := HandoffRequest{Reason: ReasonContext, Force: true, auto: true}
 	if a.CompactHook != 0 {
-		// The runtime would compact before the agent reads an instruction; a fork does not compact.
+		// Use a fork, which does not compact. The runtime would compact before the agent reads an instruction.
 		in.Mode = ModeGenerate
 	}
 	_, err = d.RequestHandoff(ctx, a.ID, in)
@@ -250,8 +252,8 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 	return true, 0, nil
 }
 
-// tellNotHandedOver tells the operator that the daemon could not request an agent's handoff. The daemon does not try
-// again. If somebody else requested a handoff first, that one is as good, and nobody is told.
+// tellNotHandedOver alerts the operator that the daemon could not request an agent's handoff. The daemon does not try again.
+// If somebody else requested a handoff first, that handoff is as good, so tellNotHandedOver raises no alert.
 func (d *Daemon) tellNotHandedOver(ctx context.Context, a *Agent, why *Error) error {
 	now := d.now()
 	a.AutoAskedAt = &now

@@ -10,29 +10,29 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// Census is how much a host has at work.
+// Census counts the agents, handoffs and pipelines at work on a host.
 type Census struct {
 	Agents       map[AgentState]int     // active agents
 	Trouble      map[string]int         // active agents in trouble, by its code
-	WaitingSince *time.Time             // when the agent that waits longest for a person began to; nil: none waits
+	WaitingSince *time.Time             // when the longest wait of an active agent for a person began; nil: none waits
 	Handoffs     map[Phase]int          // open handoffs
 	Pipelines    map[PipelineStatus]int // pipelines that have not ended
 }
 
 // CensusReader counts rows.
 type CensusReader interface {
-	// Census counts what a host has at work. Its maps have no zeros.
+	// Census returns the counts of a host. A map has no entry for a count of 0.
 	Census(ctx context.Context, host string) (Census, error)
 }
 
-// Census counts what this host has at work.
+// Census returns the counts of this host.
 func (d *Daemon) Census(ctx context.Context) (Census, error) { return d.Store.Census(ctx, d.Host) }
 
 // SpoolDepth returns how many hooks wait in the spool.
 func (d *Daemon) SpoolDepth() (int, error) { return d.spool.Len() }
 
-// LogStart returns the id of the event that was the newest when Prepare was called. Events with a greater id are of this
-// daemon's time.
+// LogStart returns the id of the event that was the newest when Prepare was called. Events with a greater id were logged
+// after that.
 func (d *Daemon) LogStart() int64 { return d.logStart }
 
 // OpenPhases returns the phases of an open handoff, in order.
@@ -44,7 +44,7 @@ func OpenPhases() []Phase {
 	return phases
 }
 
-// HookOutcome is what the daemon did with a hook that it received.
+// HookOutcome says how the daemon treated a hook that it received.
 type HookOutcome string
 
 // The outcomes of hooks.
@@ -55,19 +55,19 @@ const (
 	HookRefused  HookOutcome = "refused"  // not stored: its body could not be parsed
 )
 
-// HookCount is what hooks are counted by.
+// HookCount is the key by which hooks are counted.
 type HookCount struct {
 	Event   string // its canonical name; "": the daemon does not know the event
 	Outcome HookOutcome
 }
 
-// DeliveryCount is what deliveries are counted by.
+// DeliveryCount is the key by which deliveries are counted.
 type DeliveryCount struct {
 	Kind    DeliveryKind
 	Verdict Verdict
 }
 
-// counts is how many hooks were received and how many deliveries decided since the process started.
+// counts holds how many hooks were received and how many deliveries got their verdict since the process started.
 type counts struct {
 	mu         sync.Mutex
 	hooks      map[HookCount]int64
@@ -95,12 +95,12 @@ func (c *counts) hook(event string, outcome HookOutcome) {
 		c.hooks = map[HookCount]int64{}
 	}
 	if !hooks.Known(event) {
-		event = "" // a sender may make names up, and must not fill the map
+		event = "" // a sender can invent names, and must not fill the map with them
 	}
 	c.hooks[HookCount{event, outcome}]++
 }
 
-// recorded counts a hook that was stored, and the deliveries that got their verdict by it.
+// recorded counts a hook that was stored, and the deliveries that got their verdict from it.
 func (c *counts) recorded(event string, res HookResult, change *Change) {
 	switch {
 	case res.Again:
@@ -113,7 +113,7 @@ func (c *counts) recorded(event string, res HookResult, change *Change) {
 	c.committed(change)
 }
 
-// committed counts the deliveries that got their verdict by a committed change. A verdict is final, so that each delivery is
+// committed counts the deliveries that got their verdict in a committed change. A verdict is final, so each delivery is
 // counted once.
 func (c *counts) committed(change *Change) {
 	var decided []DeliveryCount

@@ -24,15 +24,15 @@ import (
 
 // Typist types into panes and reads them. Its methods are safe for concurrent use.
 type Typist interface {
-	// Paste types text into a pane, after the keys opt.Before, in one step: nothing can come in between. After
-	// tmux.ErrGone, tmux.ErrDead and tmux.ErrChanged nothing was typed. tmux.ErrOnce means that a text with the same
-	// opt.Once was typed before, and that nothing was typed now.
+	// Paste types text into a pane, after the keys opt.Before, in one step, so that no other input can come in between. If it
+	// returns tmux.ErrGone, tmux.ErrDead or tmux.ErrChanged, it has typed nothing. If it returns tmux.ErrOnce, an earlier
+	// call typed a text with the same opt.Once, and this call has typed nothing.
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
-	// Press presses keys in a pane if it still shows and runs what seen says. It has the errors of Paste.
+	// Press presses keys in a pane if the pane still has the row and the program in seen. It returns the same errors as Paste.
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
-	// Look returns what a pane shows and runs.
+	// Look returns the screen of a pane and the program that runs in it.
 	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
-	// Capture returns what the panes show, by pane id. It leaves out panes that are gone.
+	// Capture returns the screens of the panes, by pane id. It leaves out panes that are gone.
 	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
 }
 
@@ -46,7 +46,7 @@ type Panes interface {
 
 // Clients are the people who are attached to our tmux server.
 type Clients interface {
-	// SwitchClients attaches the people who are attached to the session from to the session to.
+	// SwitchClients moves the people who are attached to one session (from) to another session (to).
 	SwitchClients(ctx context.Context, from, to string) error
 }
 
@@ -76,10 +76,10 @@ type HandoffSettings struct {
 	RegistrationTimeout time.Duration // pane started -> session-start
 	MaxDocumentBytes    int64
 
-	MaxMessages        int           // passed on from the end of the conversation
-	IncludeAllMessages bool          // instead: as many as MaxContextBytes allows, and all decisions
+	MaxMessages        int           // how many messages are passed on, from the end of the conversation
+	IncludeAllMessages bool          // pass on as many messages as MaxContextBytes allows, and all decisions
 	MaxContextBytes    int64         // of the context file, without the document
-	ValidateContext    bool          // check what the successor's role requires
+	ValidateContext    bool          // check the requirements of the successor's role
 	LogTiming          bool          // log how long the parts of the assembly took
 	AssemblyTimeout    time.Duration // the whole assembly of the context
 	Auto               AutoSettings
@@ -87,12 +87,12 @@ type HandoffSettings struct {
 
 // PipelineSettings are the limits of pipelines.
 type PipelineSettings struct {
-	StepTimeout time.Duration // a step's agent started -> end of its turn, where the template does not say
+	StepTimeout time.Duration // a step's agent started -> end of its turn, if the template sets no time
 	MaxRunning  int           // how many pipelines may be at work on this host, and how many agents of pipelines
-	Cwd         string        // the directory of a pipeline that names none; "": it must name one
+	Cwd         string        // the directory of a pipeline that names none; "": each pipeline must name one
 }
 
-// AutoSettings say what the use of a context window means, in percent.
+// AutoSettings are the limits by which the daemon judges the use of a context window, in percent of the window.
 type AutoSettings struct {
 	Enabled bool // the daemon requests a handoff at Trigger
 	Warn    int
@@ -116,7 +116,7 @@ var DefaultHandoff = HandoffSettings{
 	Auto:                AutoSettings{Warn: 60, High: 70, Trigger: 75},
 }
 
-// Config is what a daemon is made of.
+// Config holds the settings of a daemon, and the parts that it works with.
 type Config struct {
 	Host      string // this machine's host id
 	Settings  Settings
@@ -127,25 +127,25 @@ type Config struct {
 	// Terminal returns the tmux server at a socket: our own, or a person's.
 	Terminal func(socket string) (Terminal, error)
 	Notifier tell.Notifier
-	// Processes finds and signals the machine's processes; nil: by the system.
+	// Processes finds and signals the machine's processes; nil: the system's own way.
 	Processes Processes
-	// Registry reads an entry of the registry of a runtime; nil: it reads the file at path.
+	// Registry reads an entry of a runtime's registry; nil: the daemon reads the file at path.
 	Registry func(path string) ([]byte, error)
 	// Clock returns the time of day; nil: the system's. It may step.
 	Clock func() time.Time
-	// Random is the source of secrets and of what must be unique; nil: crypto/rand. It must never end.
+	// Random is the source of secrets and of unique names; nil: crypto/rand. It must never end.
 	Random  io.Reader
 	Log     *slog.Logger
 	Environ []string // the environment that agents inherit, after runtimes.StripEnv
 	Binary  string   // our own executable, which launches agents and runs their hooks
 	// Lookup returns why a runtime's command can't be run, in one sentence with the fix; nil, if it can.
 	Lookup func(command []string) error
-	// Version returns what a runtime's command prints as its version, "" if it can't be told.
+	// Version returns the version that a runtime's command prints; "", if it is not known.
 	Version func(ctx context.Context, command []string) string
-	// OneShot runs a command to its end. When ctx ends, OneShot ends the command and all that it has started at once, and
-	// returns the error of ctx. When the daemon dies, the command must end as well.
+	// OneShot runs a command to its end. When ctx ends, OneShot at once ends the command and all processes that the command
+	// has started, and returns the error of ctx. When the daemon dies, the command must end as well.
 	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
-	// Worktree asks git about a directory. It returns worktree.ErrNone for one outside a repository.
+	// Worktree asks git about a directory. It returns worktree.ErrNone for a directory outside a repository.
 	Worktree func(ctx context.Context, q worktree.Query) (worktree.Tree, error)
 	Trees    worktree.Trees // makes and removes the work trees of pipelines with a branch
 	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
@@ -159,11 +159,11 @@ type Daemon struct {
 	hub    *feed.Hub
 	spool  *hooks.Spool
 	alarm  chan struct{} // wakes the teller
-	teller *tell.Teller  // works in Run alone
+	teller *tell.Teller  // works only during Run
 
 	paneLooks  chan struct{} // holds a value for each hook that looks for its pane
 	assemblies chan struct{} // holds a value for each assembly that runs
-	fileLooks  chan struct{} // holds a value for each look at a file for a hook, also for one that hangs
+	fileLooks  chan struct{} // holds a value for each look at a file for a hook, even if the look hangs
 
 	roster   *roster
 	memories memories
@@ -175,12 +175,12 @@ type Daemon struct {
 
 	mu         sync.Mutex
 	paused     pause
-	spoolTold  bool      // the operator was told that the spool can't be read
+	spoolTold  bool      // the operator was alerted that the spool can't be read
 	runBegan   time.Time // when Run was called last
 	presence   presence.Presence
-	told       map[toldHook]hookRun // the hooks that came lately: see isTwin
-	refused    map[string]bool      // what the operator was told once: see firstTime
-	laneErrors map[int64]int        // how many errors in a row a lane had, by its key
+	told       map[toldHook]hookRun // the latest runs of hook commands: see isTwin
+	refused    map[string]bool      // the things that were already reported to the operator: see firstTime
+	laneErrors map[int64]int        // how many errors in a row a lane had, by the lane's key
 }
 
 // New makes a daemon. Nothing runs before Run.
@@ -245,9 +245,9 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 	return d.replaySpool(ctx)
 }
 
-// Run works until ctx ends. When it returns, all goroutines of the daemon have ended, except those that hang in the
-// file system and were given up: an assembly, looks at files for hooks. The agents go on. Run may be called again,
-// for instance after the database was away.
+// Run works until ctx ends. When it returns, all goroutines of the daemon have ended, except goroutines that hang in the
+// file system: an assembly, or looks at files for hooks. The agents go on. Run may be called again, for instance after
+// the database was unavailable.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.memories.beginRun()
 	d.mu.Lock()
@@ -269,8 +269,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
 func (d *Daemon) Close() { d.hub.Close() }
 
-// Wake has a lane look at its rows: that of an agent for its id, that of a pipeline for the negative of its id, and
-// for 0 the sweep, which wakes all that have something to do. It never blocks.
+// Wake has a lane look at its rows. The key is the id of an agent, or the negative of a pipeline's id. The key 0 stands for
+// the sweep, which wakes all lanes that have something to do. Wake never blocks.
 func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
 
 // ownTerminal returns our own tmux server.
@@ -284,7 +284,7 @@ func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
 	return d.Terminal(a.PaneSocket)
 }
 
-// notFound replaces a store's ErrNotFound by the given sentence.
+// notFound replaces a store's ErrNotFound by the given error.
 func notFound(err error, sentence *Error) error {
 	if errors.Is(err, ErrNotFound) {
 		return sentence

@@ -15,7 +15,7 @@ const (
 	KindExit        DeliveryKind = "exit"        // the runtime's exit command
 )
 
-// DeliveryState is where a delivery stands.
+// DeliveryState says how far a delivery has come.
 type DeliveryState string
 
 // The states of a delivery.
@@ -23,7 +23,7 @@ const (
 	DeliveryQueued   DeliveryState = "queued"   // waits for its turn, an idle agent and a ready composer
 	DeliveryTyping   DeliveryState = "typing"   // the intention to type is committed; the text may or may not be typed
 	DeliveryTyped    DeliveryState = "typed"    // typed; the runtime has not confirmed it yet
-	DeliveryAnswered DeliveryState = "answered" // given as the answer to a Stop; not yet confirmed
+	DeliveryAnswered DeliveryState = "answered" // the text was given as the answer to a Stop; not yet confirmed
 	DeliveryDone     DeliveryState = "done"     // decided: Verdict is set
 )
 
@@ -44,7 +44,7 @@ type Delivery struct {
 	HandoffID *int64        `json:"handoff_id"`
 	Kind      DeliveryKind  `json:"kind"`
 	Text      string        `json:"text"`
-	Nonce     string        `json:"nonce"` // what the runtime's confirmation must contain; empty: the text itself
+	Nonce     string        `json:"nonce"` // a mark in Text that the confirmed prompt must contain; "": Text itself
 	State     DeliveryState `json:"state"`
 	Verdict   *Verdict      `json:"verdict"`
 	Attempts  int           `json:"attempts"` // how often Enter was pressed
@@ -55,7 +55,7 @@ type Delivery struct {
 
 	Rev     int64  `json:"-"`
 	HookKey string `json:"-"` // key of the Stop that was answered with the text
-	// AfterHook is the agent's newest hook before the text was typed or given as an answer; 0: not known.
+	// AfterHook is the id of the agent's newest hook before the text was typed or given as an answer; 0: not known.
 	AfterHook int64 `json:"-"`
 }
 

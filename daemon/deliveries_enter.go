@@ -10,14 +10,14 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// wantsEnter reports whether Enter may be pressed for a text that stands in the composer. The Enter before may have
-// been taken for part of the text.
+// wantsEnter reports whether the daemon may press Enter for a text that stands in the composer. A second Enter is needed if
+// the runtime took the first one for a part of the text.
 //
-// The agent may also be busy and not have read that Enter yet; then it takes both. If a person's draft is aside, the
-// first Enter brings it back, and the second would submit it: so wantsEnter is false.
+// But the agent may only be busy, and read both Enters later. If the runtime has put a person's draft aside, the first Enter
+// then brings the draft back and the second would submit the draft. So wantsEnter is false while a draft is aside.
 //
-// Each daemon may press once beyond maxEnters: an earlier one may have died between the commit that counts an Enter
-// and the Enter itself.
+// Each daemon may press once beyond maxEnters, because an earlier daemon may have died between the commit that counts an
+// Enter and the Enter itself.
 func (d *Daemon) wantsEnter(a *Agent, dl *Delivery, s *screen) bool {
 	switch {
 	case dl.Attempts == 0:
@@ -28,8 +28,8 @@ func (d *Daemon) wantsEnter(a *Agent, dl *Delivery, s *screen) bool {
 	return dl.Attempts < maxEnters || d.lastEnter(a).delivery != dl.ID
 }
 
-// pressEnter presses Enter once more for a text that stands in the composer, unless the last Enter was too short a
-// time ago for the agent to have taken it.
+// pressEnter presses Enter once more for a text that stands in the composer. It waits until enterAfter has passed since the
+// last Enter, because the agent may not have taken that Enter yet.
 func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
 	if again := d.untilNextEnter(a); again > 0 {
 		return false, again, nil
@@ -54,10 +54,10 @@ type press struct {
 	at       time.Time
 }
 
-// sendEnter presses Enter for a text that a screen shows, and remembers it.
+// sendEnter presses Enter for a text that a screen shows, and remembers the press as the agent's lastEnter.
 func (d *Daemon) sendEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
 	err := term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
-	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} }) // after the call, which may have taken long
+	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} }) // after the call, because it may take long
 	return err
 }
 
@@ -66,8 +66,9 @@ func (d *Daemon) lastEnter(a *Agent) press {
 	return d.memories.of(a.ID).lastEnter
 }
 
-// timeLeftToTake returns how long the daemon still waits for a sign that a text was taken: ack_timeout since it was typed,
-// and at least half a minute (or ack_timeout, if less) since this daemon pressed Enter for it, which may have been late.
+// timeLeftToTake returns how long the daemon still waits for a sign that the agent took a text. It waits for ack_timeout
+// after the text was typed. After this daemon's last Enter for the text, which may come late, it waits for at least grace
+// (or for ack_timeout, if that is less).
 func (d *Daemon) timeLeftToTake(a *Agent, dl *Delivery) time.Duration {
 	limit := d.Settings.Handoff.AckTimeout
 	left := d.timeLeft(*dl.TypedAt, limit)
@@ -82,8 +83,8 @@ func (d *Daemon) untilNextEnter(a *Agent) time.Duration {
 	return enterAfter - time.Since(d.lastEnter(a).at)
 }
 
-// nudgeExit types the exit command that a daemon which died did not type, or presses Enter again for one that stands
-// in the composer. tmux refuses to type it twice.
+// nudgeExit helps an exit command that has had no effect. If an earlier daemon died before it typed the command, nudgeExit
+// types it; tmux refuses to type it twice. If the command still stands in the composer, nudgeExit presses Enter again.
 func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil {

@@ -19,15 +19,15 @@ const (
 	paneGone = 5 * time.Second
 	// maxEnters is how often Enter may be pressed for one text.
 	maxEnters = 3
-	// lookFresh is how old a look at the screen may be when a text is typed. tmux compares some of the screen itself;
-	// this bounds how long the rest of it may change unseen.
+	// lookFresh is how old a look at the screen may be when a text is typed. tmux itself compares a part of the screen with
+	// that look. lookFresh limits how long the rest of the screen may change unseen.
 	lookFresh = 100 * time.Millisecond
-	// shownWithin is how long the composer may take to show a typed text. After that Enter is pressed if the composer
-	// shows anything: the runtime folds or scrolls a long text.
+	// shownWithin is how long the composer may take to show a typed text. After that, pressFirstEnter presses Enter if the
+	// composer shows any text, because the runtime folds or scrolls a long text.
 	shownWithin = 300 * time.Millisecond
 )
 
-// deliver does what is due for the next delivery of an agent; the others wait for it.
+// deliver does the next step of an agent's next delivery. The agent's other deliveries wait for that one.
 func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved bool, again time.Duration, err error) {
 	switch {
 	case !a.Active():
@@ -48,7 +48,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	}
 }
 
-// closeUndeliverable decides a delivery to an agent that has ended.
+// closeUndeliverable sets the verdict of a delivery to an agent that has ended.
 func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	switch {
@@ -64,7 +64,8 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// beginTyping commits the intention to type a queued text and types it, once the agent is idle and its composer ready.
+// beginTyping commits the intention to type a queued text and types it, as soon as the agent is idle and its composer is
+// ready.
 func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.State != Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
@@ -92,14 +93,14 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 	}
 	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence = DeliveryTyping, &now, a.LastHook, 1, ""
 	c := Change{Deliveries: []*Delivery{dl}}
-	if a.Note != "" || a.startedWith(dl) { // if a hook writes the agent's row meanwhile, the commit gets ErrMoved
+	if a.Note != "" || a.startedWith(dl) { // if a hook writes the agent's row first, this commit gets ErrMoved
 		a.Note = ""
 		c.Agents = []*Agent{a}
 	}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	if time.Since(screen.at) > lookFresh { // the screen may have changed during the commit
+	if time.Since(screen.at) > lookFresh { // look again: the screen may have changed during the commit
 		if screen, why, _ = d.composer(ctx, a); screen == nil {
 			return d.requeue(ctx, a, dl, cmp.Or(why, noteTurn))
 		}
@@ -107,7 +108,7 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 	return d.typeText(ctx, a, dl, screen)
 }
 
-// requeue puts a delivery back to queued whose text tmux did not type, because the pane had changed.
+// requeue sets a delivery back to DeliveryQueued. Its text was not typed, because the pane had changed.
 func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
 	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryQueued, nil, 0, why
 	_, _, err := d.saveDelivery(ctx, a, dl, true)
@@ -117,7 +118,7 @@ func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string
 // evidenceChanged is the evidence of an injection prompt that was not typed because the context file had changed.
 const evidenceChanged = "the context file was changed before it was delivered"
 
-// contextUnchanged reports whether the context file that an injection prompt points to is the recorded one.
+// contextUnchanged reports whether the context file that an injection prompt points to still has its recorded content.
 func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
@@ -126,7 +127,7 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, erro
 	return d.contextIntact(&h), nil
 }
 
-// setNote commits why nothing is typed to an agent, for people to see.
+// setNote commits the reason why nothing is typed to an agent, as the agent's note, for people to see.
 func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
 	if why == a.Note {
 		return false, again, nil
@@ -138,8 +139,8 @@ func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.D
 	return true, 0, nil
 }
 
-// resumeTyping continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have typed.
-// It types only into a ready composer: a dialog would take the Enter as its answer.
+// resumeTyping continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have typed. It types
+// only into a ready composer, because a dialog would take the Enter as its answer.
 func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
@@ -154,8 +155,9 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now")
 }
 
-// typeText types a text whose intention is committed, and presses Enter. It may run again after a crash: tmux refuses
-// a token that it has seen before. tmux also refuses a pane that has changed since the look at the screen.
+// typeText types a text and presses Enter; the intention to type it is committed already. typeText may run again after a
+// crash, because tmux refuses a token that it has seen before. tmux also refuses to type if the pane has changed since the
+// look at the screen.
 func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -165,7 +167,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 		if wanted, err := d.instructionWanted(ctx, dl); err != nil {
 			return false, 0, err
 		} else if !wanted {
-			// The handoff was cancelled after the intention was committed, and an earlier daemon may have typed the text.
+			// Do not type: the handoff was cancelled after the intention was committed. An earlier daemon may have typed the text.
 			return d.decideByTranscript(ctx, a, dl, "the handoff ended while it was typed")
 		}
 	}
@@ -175,7 +177,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 		return false, time.Second, nil
 	}
 	if stash {
-		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; the runtime brings it back by itself
+		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; the runtime itself brings the draft back
 	}
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
@@ -184,12 +186,12 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 			dl.Attempts = 0
 		}
 	case errors.Is(err, tmux.ErrChanged) && dl.Kind == KindExit:
-		return false, 100 * time.Millisecond, nil // the stop ladder types it again, or climbs
+		return false, 100 * time.Millisecond, nil // the stop ladder types the command again, or climbs
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
 		if d.timeSpent(*dl.TypedAt) < paneGone {
-			return false, 100 * time.Millisecond, nil // the daemon may be about to notice that the process is gone, too
+			return false, 100 * time.Millisecond, nil // wait: the process may be gone as well, and the daemon may notice that soon
 		}
 		dl.decide(NotSubmitted, "the pane is gone", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
@@ -200,11 +202,12 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	return d.saveDelivery(ctx, a, dl, true)
 }
 
-// pressFirstEnter presses Enter for a text that was just pasted, once the composer shows the text: a dialog that has
-// opened since would take the Enter as its answer. It reports whether it pressed; if not, confirmDelivery looks again.
+// pressFirstEnter presses Enter for a text that was just pasted, as soon as the composer shows the text. It needs to see the
+// composer, because a dialog that has opened meanwhile would take the Enter as its answer. It reports whether it pressed
+// Enter; if it did not, confirmDelivery looks again later.
 //
-// It presses for the exit command only if the composer shows it in full, because a person may have typed before it.
-// That command is short enough to be shown.
+// For the exit command it presses Enter only if the composer shows the whole command, because a person may have typed before
+// it. The command is short enough to be shown.
 func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
 	wait := 5 * time.Millisecond // doubled after each look, because a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
@@ -224,17 +227,18 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 	}
 }
 
-// onceToken returns the token by which tmux recognises a text that it has typed. The pane may be a person's, and
-// daemons of several hosts may type into it, so the token names the host and the delivery.
+// onceToken returns the token by which tmux recognises a text that it has typed. The pane may be a person's, and daemons of
+// several hosts may type into that pane, so the token names the host and the delivery.
 func (d *Daemon) onceToken(dl *Delivery) string {
 	return fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
 }
 
-// confirmDelivery waits until a hook confirms a typed text, and looks at other evidence if none does. For instance, a
+// confirmDelivery waits until a hook confirms a typed text. If no hook does, it looks at other evidence. For instance, a
 // message that was typed at 0 s, with ack_timeout 30 s and no hook:
 //   - 1 s: the text still stands in the composer. Enter is pressed again; at most three times in all.
 //   - 2 s: the composer is empty, and the transcript has the text: submitted.
-//   - 30 s, without either: not_submitted, if the text still stands in the composer; else unconfirmed.
+//   - 30 s, and neither a hook nor the transcript has the text: if the text still stands in the composer, not_submitted;
+//     otherwise unconfirmed.
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	age := d.timeSpent(*dl.TypedAt)
@@ -276,7 +280,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// saveDelivery commits a delivery, with the event of its verdict if it has one and quiet is false.
+// saveDelivery commits a delivery. If the delivery has a verdict and quiet is false, it commits the verdict's event as well.
 func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet bool) (bool, time.Duration, error) {
 	c := Change{Deliveries: []*Delivery{dl}}
 	if d.exitTypedLate(a, dl) {
@@ -316,8 +320,9 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	return true, 0, nil
 }
 
-// turnStillRuns reports whether the turn of a text that was taken has not ended. The agent's state alone does not say
-// so: without a hook of the turn's begin, the state follows the registry, which is believed only after a while.
+// turnStillRuns reports whether the turn that took a text still runs. The agent's state alone does not tell. If no hook
+// reported the begin of the turn, the state follows the runtime's registry, and the daemon believes the registry only after
+// a while.
 func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
 	if a.State == Working || a.LastStop == 0 || dl.TypedAt == nil {
 		return true, nil
@@ -330,8 +335,8 @@ func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (boo
 	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
-// confirmInstruction notes on the handoff that its instruction was taken. It returns the write, which belongs in the
-// transaction of the verdict: a Stop may come right after it, and must count.
+// confirmInstruction notes on the handoff that the agent took the instruction. It returns this write for the transaction of
+// the verdict, because a Stop may come right after that transaction, and must count.
 func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, error) {
 	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.has(Submitted) {
 		return nil, nil
@@ -347,8 +352,8 @@ func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, e
 	return &Move{Handoff: &h, From: h.Phase}, nil
 }
 
-// wakeKin wakes the lanes that may wait for what an agent just did: that of its predecessor, whose handoff waits for
-// it, and that of its pipeline.
+// wakeKin wakes the lanes that may wait for a change of the agent: the lane of its predecessor, whose handoff may wait for
+// the agent, and the lane of its pipeline.
 func (d *Daemon) wakeKin(a *Agent) {
 	if a.PreviousAgentID != nil {
 		d.Wake(*a.PreviousAgentID)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// instructionWanted reports whether the handoff of an instruction still waits for it.
+// instructionWanted reports whether the handoff still waits for its instruction, and dl is that instruction.
 func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
@@ -15,8 +15,8 @@ func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, err
 	return h.Open() && h.DeliveryID != nil && *h.DeliveryID == dl.ID, nil
 }
 
-// decideByTranscript decides a text that may or may not have been typed: submitted, if the transcript has it, else
-// unconfirmed with the given evidence.
+// decideByTranscript sets the verdict of a delivery whose text may or may not have been typed. If the transcript has the
+// text, the verdict is Submitted; otherwise it is Unconfirmed, with the given evidence.
 func (d *Daemon) decideByTranscript(ctx context.Context, a *Agent, dl *Delivery, evidence string) (bool, time.Duration, error) {
 	verdict := Unconfirmed
 	if d.inTranscript(a, dl) {
@@ -26,9 +26,9 @@ func (d *Daemon) decideByTranscript(ctx context.Context, a *Agent, dl *Delivery,
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// busyAgain reports whether an agent that its handoff asked to exit was given a prompt since. Enter would submit the
-// exit command during or after that prompt's turn, before a document has the work of that turn. The stop ladder takes
-// the request back when the hook of the prompt has come.
+// busyAgain reports whether an agent was given a prompt after its handoff asked it to exit. Enter would then submit the exit
+// command during or after the turn of that prompt, although no document has the work of that turn. The stop ladder takes
+// the request to exit back when the hook of the prompt has come.
 func (d *Daemon) busyAgain(ctx context.Context, a *Agent, s *screen) bool {
 	switch {
 	case !a.StopYields:

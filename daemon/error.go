@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// Kind is the class of an [Error]; the API maps each to one HTTP status.
+// Kind is the class of an [Error]. The API maps each Kind to one HTTP status.
 type Kind int
 
 // The kinds of errors.
 const (
-	KindInternal      Kind = iota // a fault of the daemon or of the machine: 500, and its sentence is not sent
+	KindInternal      Kind = iota // a fault of the daemon or of the machine: 500, and the Message is not sent
 	KindInvalid                   // bad input: 400
 	KindUnauthorized              // 401
 	KindForbidden                 // 403
 	KindNotFound                  // 404
 	KindConflict                  // 409
 	KindTooLarge                  // 413
-	KindUnprocessable             // well-formed, but it names something that does not exist or can't be used: 422
+	KindUnprocessable             // a well-formed request that names something that does not exist or can't be used: 422
 	KindUnavailable               // the same request may succeed later: 503
 )
 
@@ -45,7 +45,7 @@ func Errorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Sentinels that callers branch on.
+// Errors that callers compare with errors.Is.
 var (
 	// ErrNotFound says that a row does not exist.
 	ErrNotFound = errors.New("not found")

@@ -39,8 +39,8 @@ func CheckEventTypes(types []string) error {
 	return nil
 }
 
-// spellingDistance returns how many letters of a must be inserted, left out or replaced to make b (Levenshtein). If b
-// contains a it returns a quarter of that.
+// spellingDistance returns how many letters must be inserted, removed or replaced to make b from a (Levenshtein). If b
+// contains a, it returns a quarter of that number.
 func spellingDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -64,7 +64,7 @@ func spellingDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// AuditFilter says which events an audit returns. A field that is zero does not narrow it.
+// AuditFilter says which events an audit returns. A field that is zero excludes no event.
 type AuditFilter struct {
 	Types      []string
 	TypePrefix string
@@ -80,7 +80,7 @@ type AuditFilter struct {
 	Limit      int       // at most so many events; 0: 100
 }
 
-// Audit returns events, the newest first. A search that takes too long is an [Error].
+// Audit returns events, the newest first. If the search takes too long, it returns an [Error].
 func (d *Daemon) Audit(ctx context.Context, f AuditFilter) ([]event.Event, error) {
 	return d.Store.Audit(ctx, f)
 }
@@ -97,7 +97,7 @@ func (d *Daemon) alert(typ event.Type, message string) {
 	}
 }
 
-// storeAlert stores an alert that is about no agent. No request's context ends it.
+// storeAlert stores an alert that is about no agent. It goes on even if the context of a request ends.
 func (d *Daemon) storeAlert(typ event.Type, message string) error {
 	e := d.event(typ, nil, nil, map[string]any{"message": message})
 	e.Alert = true
