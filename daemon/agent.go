@@ -90,7 +90,7 @@ type Agent struct {
 	PaneColumns     int        `json:"-"` // the pane is made with so many columns; 0: the default
 	PaneRows        int        `json:"-"` // the pane is made with so many rows; 0: the default
 	PID             int        `json:"-"` // the runtime's process; 0: not known
-	PIDStart        uint64     `json:"-"` // when PID started, in clock ticks since boot; tells it from a later process with the same pid
+	PIDStart        uint64     `json:"-"` // when the process started, in clock ticks since boot; later ones with its pid differ
 	LaunchHash      []byte     `json:"-"` // SHA-256 of the launch secret
 	TmuxSession     string     `json:"-"` // the name of its tmux session, committed before the session is made
 	Options         []string   `json:"-"` // runtime flags that successors inherit
@@ -110,7 +110,7 @@ type Agent struct {
 	StopStage       StopStage  `json:"-"`
 	StopStageAt     *time.Time `json:"-"`
 	ContextStart    *float64   `json:"-"` // the lowest use of the context window that the daemon measured, in percent
-	AutoAskedAt     *time.Time `json:"-"` // when the daemon requested a handoff because the context was nearly full; it does so once
+	AutoAskedAt     *time.Time `json:"-"` // when the daemon requested a handoff of the nearly full agent; it does so once
 	CompactHook     int64      `json:"-"` // hook id of the compaction that was refused; 0: none
 	// WorkStop is the hook id of the newest Stop that ended a turn of the agent's own work. The turn in which the agent
 	// writes a handoff document does not count. HandingOver is set during that turn.
@@ -118,7 +118,7 @@ type Agent struct {
 	HandingOver   bool   `json:"-"`
 	TurnError     string `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
 	StopInterrupt bool   `json:"-"`              // the stop ladder begins by interrupting the running turn
-	StopYields    bool   `json:"-"`              // a handoff asked for the stop, and takes that back if the agent gets work meanwhile
+	StopYields    bool   `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
 }
 
 // Tier says how full an agent's context window is, by the limits in the settings handoff.auto.

@@ -326,7 +326,7 @@ func (d *Daemon) furtherHeadings(persona string) (titles []string) {
 	if !d.Settings.Handoff.ValidateContext {
 		return nil
 	}
-	req, _ := data.ReadRequirements(d.Data.Requirements()) // with an error, req has the shipped requirements; validate warns about the error
+	req, _ := data.ReadRequirements(d.Data.Requirements()) // after an error req holds the shipped ones; validate warns about it
 	for _, name := range req.Of(roleOf(persona)) {
 		titles = append(titles, data.HeadingTitle(name))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// handoffRun is one look at one handoff: the rows as they were read, and what a step may use. A step reads and
-// decides; [Daemon.advance] commits.
+// handoffRun is one look at one handoff: the rows as they were read, and the other values that a step may use. A step reads
+// and decides; [Daemon.advance] commits.
 type handoffRun struct {
 	d        *Daemon
 	ctx      context.Context
@@ -22,8 +22,8 @@ type handoffRun struct {
 	settings HandoffSettings
 }
 
-// advance does what is due for the open handoff of an agent. moved says that a row was written, so that the lane
-// looks again; otherwise again says when.
+// advance does the next step of an agent's open handoff. If it has written a row, it returns moved as true, and the lane
+// looks again at once. Otherwise again says how long the lane may wait until it looks again.
 func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool, again time.Duration, err error) {
 	s, ok := stepAt(h.Phase)
 	if !ok {
@@ -110,13 +110,13 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	return nil
 }
 
-// stay leaves the handoff in its phase and commits a new note, if there is one. again is when the lane looks next: at
-// the phase's deadline at the latest.
+// stay leaves the handoff in its phase and commits a new note, if there is one. again says how long the lane may wait until
+// it looks again: at most until the phase's deadline.
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
 	if out.note == noteNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
-		out.note = h.Note // a composer that is not ready for a moment is no news
+		out.note = h.Note // keep the old note: a composer is often not ready for a moment
 	}
 	if s, ok := stepAt(h.Phase); ok && s.limit != nil && !out.extended {
 		again = shorterWait(again, max(r.d.timeLeft(h.PhaseAt, s.limit(r.settings)), time.Millisecond))
@@ -138,7 +138,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	return true, 0, nil
 }
 
-// commit commits a change of the handoff, and wakes the lanes that may wait for it.
+// commit commits a change of the handoff, and wakes the lanes that may wait for that change.
 func (r *handoffRun) commit(c *Change) error {
 	for _, e := range c.Events {
 		if e.PipelineID == nil {
@@ -150,13 +150,13 @@ func (r *handoffRun) commit(c *Change) error {
 	return err
 }
 
-// enterPhase puts the handoff into phase p, adds the time in the phase before to its metrics, and sets the deadline.
-// It returns that time in milliseconds; 0, if the handoff was not open.
+// enterPhase puts the handoff into phase p and sets the deadline. It adds the time in the previous phase to the handoff's
+// metrics, and returns that time in milliseconds; 0, if the handoff was not open.
 func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (spent float64) {
 	if h.Metrics.Phases == nil {
 		h.Metrics.Phases = map[Phase]int64{}
 	}
-	if h.Open() { // the time between a failure and its retry is no phase's
+	if h.Open() { // the time between a failure and its retry belongs to no phase
 		in := elapsed(h.PhaseAt, now)
 		h.Metrics.Phases[h.Phase] += in.Milliseconds()
 		spent = float64(in.Microseconds()) / 1000
@@ -175,33 +175,33 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 	return spent
 }
 
-// stayFor is the outcome of a step that waits for something that wakes nobody: look again after t.
+// stayFor is the outcome of a step that waits for something that does not wake the lane. The lane looks again after t.
 func stayFor(t time.Duration, note string) outcome {
 	return outcome{again: t, note: note, alert: note == noteDialog || note == noteWorkedOn}
 }
 
-// moveTo is the outcome of a step that leads to phase p. with is committed with the move.
+// moveTo is the outcome of a step that leads to phase p. The rows in with are committed together with the move.
 func moveTo(p Phase, cause string, with Change) outcome {
 	return outcome{next: p, cause: cause, with: with}
 }
 
-// retryable reports whether an error only means that another writer was first: look again.
+// retryable reports whether err only means that another writer changed the row first. Read the row again, and decide anew.
 func retryable(err error) bool { return errors.Is(err, ErrMoved) }
 
 // step is one row of the table of phases. docs/states.md is drawn from that table.
 type step struct {
 	at  Phase
 	who actor
-	// acts says that the step runs an effect; otherwise it waits for what does says.
+	// acts says that the step runs the effect in does; otherwise the step waits for the condition in does.
 	acts bool
-	does string // what the step does, or waits for
+	does string
 	next []way[Phase]
-	// cancel says that a person can cancel the handoff in this phase. They can until the document is recorded,
-	// because nothing has been shut down before.
+	// cancel says that a person can cancel the handoff in this phase. A handoff can be cancelled until the document is
+	// recorded, because before its record nothing has been shut down.
 	cancel bool
 	retry  []way[Phase] // the phases in which a retry goes on after a failure in this phase
-	// limit is how long the phase may take; code and says make the failure if it takes longer. nil: the step itself
-	// keeps its limits.
+	// limit is how long the phase may take. If the phase takes longer, the handoff fails with code and says. nil: the step
+	// itself checks its limits.
 	limit     func(HandoffSettings) time.Duration
 	limitName string
 	code      Code
@@ -212,23 +212,23 @@ type step struct {
 // outcome is what a step decides: move (next), fail (fail), try again (err), or stay (none of them).
 type outcome struct {
 	next  Phase    // the phase to move to; "": none
-	cause string   // moving: why, for the row of the transition
+	cause string   // moving: the reason, for the row of the transition
 	with  Change   // rows to commit together with the move, the failure or the new note
 	then  func()   // moving or failing: called after the commit
-	fail  *Failure // failing: why
+	fail  *Failure // failing: the failure
 	err   error    // the step could not decide; it is tried again
 
 	note     string        // staying: what the handoff waits for
 	alert    bool          // staying: only a person can end the wait
 	wrote    bool          // staying: the step changed the handoff's row
 	extended bool          // staying: the phase's limit does not count now
-	again    time.Duration // staying: look again after this time, if nothing wakes the lane before
+	again    time.Duration // staying: look again after this time, if nothing wakes the lane earlier
 }
 
 // handoffSteps is the table of a handoff's phases, in order. init fills it.
 var handoffSteps []step
 
-// init fills the table. The initial value of the variable could not name steps that read the variable.
+// init fills handoffSteps. An initial value of the variable could not name steps that read handoffSteps.
 func init() {
 	verifyAgain := []way[Phase]{{to: Verifying}}
 	exitAgain := []way[Phase]{{to: ShuttingDown}}
@@ -279,10 +279,10 @@ func init() {
 	}
 }
 
-// spawnLimit is how long making a pane may take. It takes milliseconds.
+// spawnLimit is how long the daemon may take to make a pane. Usually that takes milliseconds.
 const spawnLimit = 30 * time.Second
 
-// stepAt returns the row of the table for phase p; false for an end.
+// stepAt returns the row of the table for phase p; false, if a handoff ends in p.
 func stepAt(p Phase) (step, bool) {
 	for _, s := range handoffSteps {
 		if s.at == p {
@@ -292,13 +292,13 @@ func stepAt(p Phase) (step, bool) {
 	return step{}, false
 }
 
-// beforeRecord reports whether a handoff in phase p has no record yet. Then nothing has been shut down.
+// beforeRecord reports whether a handoff in phase p has no record yet. Without a record, nothing has been shut down.
 func beforeRecord(p Phase) bool {
 	s, _ := stepAt(p)
 	return s.cancel
 }
 
-// hasSuccessor reports whether the work of phase p is with the successor.
+// hasSuccessor reports whether a handoff in phase p has a successor.
 func hasSuccessor(p Phase) bool {
 	s, _ := stepAt(p)
 	return target(s.retry, onSuccessorThere) != ""

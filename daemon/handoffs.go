@@ -18,12 +18,12 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// HandoffRequest says how a handoff is wanted.
+// HandoffRequest holds the choices of somebody who requests a handoff.
 type HandoffRequest struct {
 	Reason string // default: manual
 	Focus  string // what the document should focus on; may be empty
 	Mode   Mode   // ModeAgent (the default) or ModeGenerate
-	Force  bool   // also if the conversation is empty
+	Force  bool   // hand over even if the conversation is empty
 
 	auto bool // the daemon itself requests the handoff, which it does once for each agent
 }
@@ -51,7 +51,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	}
 }
 
-// requestHandoff tries once to commit the row.
+// requestHandoff is one attempt of RequestHandoff to commit the row.
 func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (*Handoff, error) {
 	a, err := d.Agent(ctx, agentID)
 	switch {
@@ -105,7 +105,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
 	}
-	c.write(&a) // with the agent's row: if its step ends at the same time, one of the two commits gets ErrMoved
+	c.write(&a) // write the agent's row as well: if its step ends at the same time, one of the two commits gets ErrMoved
 	if err := d.commit(ctx, &c); err != nil {
 		return nil, fmt.Errorf("agent %d: handoff: %w", agentID, err)
 	}
@@ -136,19 +136,19 @@ func checkMode(mode Mode) error {
 	return nil
 }
 
-// conversationIsEmpty reports whether the agent's conversation is known to have no content yet: fewer than two
-// messages. The conversation of another host's agent is not known here.
+// conversationIsEmpty reports whether the daemon knows that the agent's conversation is empty, which means that it has fewer
+// than two messages. The daemon does not know the conversation of another host's agent.
 func (d *Daemon) conversationIsEmpty(a *Agent) bool {
 	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
 		return false
 	}
 	n, err := transcript.Count(*a.TranscriptPath, 2)
 	if errors.Is(err, fs.ErrNotExist) {
-		// The runtime makes the file at the first prompt.
+		// The runtime makes the file at the first prompt, so ask the hooks.
 		return a.LastPrompt == 0 && a.LastStop == 0
 	}
-	// The runtime writes the answer into the file a moment after the Stop: 60 ms with Claude Code 2.1.329, more
-	// on a busy machine.
+	// After a Stop the conversation is not empty, even if the file has no answer yet. The runtime writes the answer into the
+	// file a moment after the Stop: 60 ms with Claude Code 2.1.329, more on a busy machine.
 	return err == nil && n < 2 && (a.LastPrompt == 0 || a.LastStop < a.LastPrompt)
 }
 
@@ -164,8 +164,8 @@ func (d *Daemon) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
 	return data.At(root), nil
 }
 
-// checkPersona refuses a persona that agents cannot play. Only the host's own daemon knows its personas, so for
-// another host only the form of the name is checked.
+// checkPersona refuses a persona that agents cannot play. Only the daemon of a host knows the personas of that host, so for
+// another host checkPersona checks only the form of the slug.
 func (d *Daemon) checkPersona(host, slug string) error {
 	if host == d.Host {
 		_, err := d.persona(slug)
@@ -177,7 +177,7 @@ func (d *Daemon) checkPersona(host, slug string) error {
 	return nil
 }
 
-// requireThisHost refuses an act that only the daemon of the given host can do, if that is another host.
+// requireThisHost refuses an act that only the daemon of the given host can do, unless this is that host.
 func (d *Daemon) requireThisHost(host string) error {
 	if host == d.Host {
 		return nil
@@ -185,8 +185,8 @@ func (d *Daemon) requireThisHost(host string) error {
 	return Errorf(KindConflict, CodeOtherHost, "That is on host %s: ask the daemon there", host)
 }
 
-// newHandoff makes the row. The name of the document has the second of the request. If an earlier handoff has the
-// same name, newHandoff takes the next second, so that no document is taken for that of another handoff.
+// newHandoff makes the row. The name of the document contains the time of the request, in seconds. If that name is taken,
+// newHandoff uses the next second, so that nobody mistakes one handoff's document for another's.
 func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in HandoffRequest, taken map[string]bool) (*Handoff, error) {
 	id, err := d.Store.NextID(ctx, HandoffIDs)
 	if err != nil {
@@ -242,8 +242,8 @@ func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (Handoff, err
 	return list[0], nil
 }
 
-// CancelHandoff cancels an agent's open handoff, which can be done until its document is recorded. With the id of a
-// handoff it cancels only that one; with 0 the agent's newest.
+// CancelHandoff cancels an agent's open handoff, which is possible until its document is recorded. If id is not 0, it
+// cancels only the handoff with that id; if id is 0, it cancels the agent's newest handoff.
 func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff, error) {
 	for {
 		h, err := d.handoffToCancel(ctx, agentID, id)
@@ -267,8 +267,8 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff,
 	}
 }
 
-// handoffToCancel finds the handoff that CancelHandoff is to cancel. After a retry an older handoff than the newest
-// may be open.
+// handoffToCancel finds the handoff that CancelHandoff must cancel. After a retry, the open handoff may not be the newest
+// one.
 func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (Handoff, error) {
 	newest, err := d.LatestHandoff(ctx, agentID)
 	switch {
@@ -296,7 +296,7 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// cancelChange returns the change that cancels a handoff before its record.
+// cancelChange returns the change that cancels a handoff which has no record yet.
 func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
 	from := h.Phase
 	c := &Change{}
@@ -318,7 +318,8 @@ func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*
 	return c, nil
 }
 
-// Document returns a handoff's document from its file; if the file is gone, or on another machine, from the record.
+// Document returns a handoff's document from its file. If the file is gone, or is on another machine, it returns the
+// document from the record.
 func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
@@ -353,7 +354,7 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	if !errors.Is(err, ErrNotFound) {
 		return []byte(rec.Context), err
 	}
-	dir, err := d.dataDirOf(ctx, h.Host) // an older version kept no copy
+	dir, err := d.dataDirOf(ctx, h.Host) // read the file: an older version of the daemon kept no copy
 	if err != nil {
 		return nil, err
 	}

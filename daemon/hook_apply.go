@@ -14,26 +14,26 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// hookStep decides what follows from one hook, inside its transaction. Rows are locked meanwhile, so that it looks at no
-// file and asks nobody: it decides by its fields.
+// hookStep decides the effects of one hook, inside the hook's transaction. The transaction locks rows, so hookStep reads no
+// file and calls no other program. It decides from its fields alone.
 type hookStep struct {
 	d  *Daemon
 	in HookInput
 	p  hooks.Payload
 	tx HookTx
 	claim
-	pane    *tmux.PaneInfo  // the pane that the hook names, verified; nil: it names none, or a wrong one
-	noPane  string          // what is wrong with the pane that the hook names; "": nothing
-	around  int64           // the active agent inside whose process the hook's process runs; 0: none
+	pane    *tmux.PaneInfo  // the pane that the hook names, verified; nil: the hook names no pane, or a wrong one
+	noPane  string          // why the pane that the hook names is wrong; "": it is not wrong
+	around  int64           // id of the active agent inside whose process the hook's process runs; 0: none
 	command bool            // the hook is a person's /handoff
-	files   map[string]bool // by path, whether a file had content when somebody looked before the transaction
-	unseen  string          // a path that decide needs to know of and that is not in files; "": none
+	files   map[string]bool // by path, whether the file had content at a look before the transaction
+	unseen  string          // a path that decide asked for and that is not in files; "": none
 
 	out         HookDecision
-	disbelieved string // why the hook was not believed, for the operator; "": it was
+	disbelieved string // why the hook was not believed, for the operator; "": the hook was believed
 }
 
-// decide returns what is committed with the hook, and what its command prints.
+// decide returns the change to commit with the hook, and the output for the hook's command to print.
 func (h *hookStep) decide() HookDecision {
 	if h.tx.Again {
 		h.answerLost()
@@ -80,8 +80,8 @@ func (h *hookStep) afterEnd() {
 	}
 }
 
-// answerLost handles a hook that comes from the spool although it is stored: its sender never got the whole answer. If the
-// answer was an instruction, the agent never saw it, and the delivery is queued again.
+// answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
+// If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
 func (h *hookStep) answerLost() {
 	h.out.Reason = "stored already"
 	if !h.in.Replayed {
@@ -104,7 +104,7 @@ func (h *hookStep) answerLost() {
 // noPane begins the note of an agent that named a pane which could not be verified.
 const noPane = "it has no pane: "
 
-// register makes an agent of the session that sent the hook, if a person started it and the hook was believed.
+// register makes a new agent for the session that sent the hook, if a person started that session and the hook was believed.
 func (h *hookStep) register() {
 	switch {
 	case h.in.LaunchHash != nil:
@@ -146,8 +146,8 @@ func (h *hookStep) register() {
 	h.event(event.AgentRegistered, map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
 }
 
-// apply does what the hook's event says to an active agent. It takes the transcript's path from any hook: the SessionStart
-// may be lost, and the daemon looks into the transcript for whether the agent was given work.
+// apply applies the hook's event to an active agent. It takes the transcript's path from any hook, because the SessionStart
+// may be lost, and the daemon looks in the transcript whether the agent was given work.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
 	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
@@ -181,14 +181,14 @@ func (h *hookStep) apply() {
 	}
 }
 
-// sessionStart applies a SessionStart. The first one registers the agent; a later one reports another session, or the same
-// one after its context was compacted.
+// sessionStart applies a SessionStart. The first SessionStart registers the agent. A later one reports another session, or
+// the same session after its context was compacted.
 func (h *hookStep) sessionStart() {
 	a := h.tx.Agent
 	changed := a.SessionID != nil && *a.SessionID != h.p.SessionID
 	a.setSession(h.p)
 	if changed || h.p.Source == "compact" {
-		a.Context, a.ContextStart = nil, nil // the window is fresh, and the last measurement was of the one before
+		a.Context, a.ContextStart = nil, nil // the window is new, and the last measurement is about the old one
 	}
 	if changed {
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
@@ -242,8 +242,8 @@ func (h *hookStep) promptSubmitted() {
 	h.setState(Working)
 }
 
-// confirm gives a delivery the verdict submitted, and notes that with the skill or the handoff that waits for it. queued: the
-// prompt was queued behind a running turn.
+// confirm gives a delivery the verdict Submitted. It notes the agent's skill as injected, or the handoff's instruction as
+// taken, if the delivery was one of these. queued says that the prompt was queued behind a running turn.
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	dl.decide(Submitted, evidence, h.d.now())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
@@ -262,8 +262,8 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	}
 }
 
-// stopped applies a Stop: the turn has ended well. It may end the turn that took a handoff's instruction; if it does not,
-// it may be answered with the instruction that waits for it.
+// stopped applies a Stop: a turn has ended without an error. If that turn took a handoff's instruction, stopped notes its
+// end on the handoff. Otherwise, if an instruction waits for a Stop, the instruction becomes the answer to this Stop.
 func (h *hookStep) stopped() {
 	a := h.tx.Agent
 	if e := h.d.endTrouble(a, "turn"); e != nil {
@@ -277,8 +277,8 @@ func (h *hookStep) stopped() {
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		case dl.State == DeliveryTyped && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
-			// The runtime reports no prompts. It was idle when the daemon typed and pressed Enter, so that this Stop ends the
-			// turn of that text. A Stop of an earlier turn that comes late does not; cameAfter tells.
+			// The runtime reports no prompts. It was idle when the daemon typed and pressed Enter, so this Stop ends the turn of
+			// that text. cameAfter excludes a late Stop of an earlier turn.
 			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
 			if hf := h.tx.Handoff; hf != nil {
 				hf.acceptAnyStop()
@@ -305,20 +305,20 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 		return false
 	}
 	if h.p.BackgroundTasks > 0 && !h.hasContent(hf.FilePath) {
-		return false // a background task may write the document, which is taken up when it is there
+		return false // a background task may still write the document; the handoff goes on when the document is there
 	}
 	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
 	if !hf.PromptQueue {
 		return sameTurn
 	}
-	// The instruction was queued behind a running turn, and its hook named that turn's prompt_id. If a tool was running the
-	// instruction joined that turn. If none was, that turn ends before the model has seen the instruction, and only the next
-	// Stop counts. The document tells the two apart: in the first case it is there.
+	// The instruction was queued behind a running turn, and its hook named that turn's prompt_id. If a tool was running, the
+	// instruction joined that turn. If no tool was running, that turn ends before the model has seen the instruction, and only
+	// the next Stop counts. The document tells the two cases apart: it is there only if the instruction joined the turn.
 	return !sameTurn || h.hasContent(hf.FilePath)
 }
 
-// hasContent reports whether the file at path had content before the transaction began. If nobody has looked, it notes the
-// path as unseen.
+// hasContent reports whether the file at path had content before the transaction began. If no look at the file has been
+// made, it sets unseen to the path.
 func (h *hookStep) hasContent(path string) bool {
 	there, seen := h.files[path]
 	if !seen {
@@ -327,16 +327,17 @@ func (h *hookStep) hasContent(path string) bool {
 	return there
 }
 
-// promptUnreported reports whether an instruction was typed, and no hook reported the prompt of the turn that ended. That
-// turn is the instruction's, and the transcript will confirm it.
+// promptUnreported reports whether an instruction was typed, and no hook reported the prompt of the turn that ended. Then
+// that turn took the instruction, and the transcript will confirm the delivery.
 func (h *hookStep) promptUnreported() bool {
 	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
 		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
 }
 
-// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for it. Text that is typed at a
-// busy agent would be queued behind the running turn, whose Stop would be taken for the answer.
+// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for this Stop. The daemon does not
+// type the instruction at a busy agent: the runtime would queue the text behind the running turn, and the daemon would take
+// the Stop of that turn for the end of the instruction's turn.
 func (h *hookStep) answerWithInstruction(hf *Handoff) {
 	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
 		return
@@ -357,7 +358,7 @@ func (h *hookStep) answerWithInstruction(hf *Handoff) {
 	}
 }
 
-// touchHandoff has the handoff's row written with the hook. Its phase stays.
+// touchHandoff adds a write of the handoff's row to the change. The handoff stays in its phase.
 func (h *hookStep) touchHandoff() {
 	h.out.Change.Move = &Move{Handoff: h.tx.Handoff, From: h.tx.Handoff.Phase}
 }
@@ -379,12 +380,12 @@ func carries(prompt string, dl *Delivery) bool {
 	return runtimes.MatchesPrompt(prompt, dl.Text)
 }
 
-// turnID returns the id of the turn that a prompt begins. It is never "", which stands for no turn, also where a runtime
-// gives its prompts no id.
+// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
+// because "" stands for no turn.
 func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
 
-// sessionName returns the name of an agent that registers by itself. A title that could not be its successor's name is not
-// taken.
+// sessionName returns the name of an agent that registers by itself. It does not use a title that would be refused as the
+// name of a new agent, because the agent's successor gets the same name.
 func sessionName(p hooks.Payload) string {
 	for _, name := range []string{p.SessionTitle, filepath.Base(p.CWD)} {
 		if name = strings.TrimSpace(name); name != "" && checkLine("name", name, maxName) == nil {

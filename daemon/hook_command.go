@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// handoffCommand parses the command /handoff [FOCUS] out of a prompt. ok: the prompt is that command.
+// handoffCommand parses a prompt as the command /handoff [FOCUS]. ok says whether the prompt is that command.
 func handoffCommand(prompt string) (focus string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(prompt), "/handoff")
 	if !ok || rest != "" && !strings.ContainsAny(rest[:1], " \t\n") {
@@ -24,9 +24,9 @@ func handoffCommand(prompt string) (focus string, ok bool) {
 	return strings.TrimSpace(strings.ReplaceAll(rest, "\r\n", "\n")), true
 }
 
-// isCommand reports whether a hook is a person's /handoff, which the daemon answers itself, so that no turn begins. A hook
-// from the spool was not answered, and the runtime has taken its prompt. A /handoff that is not the installed one is left
-// to the runtime.
+// isCommand reports whether a hook is a person's /handoff. The daemon answers that command itself, so that no turn begins. A
+// hook from the spool does not count: nobody answered it, so the runtime has taken its prompt. A /handoff that understudy
+// did not install does not count either: it is left to the runtime.
 func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, replayed bool) bool {
 	if _, ok := handoffCommand(p.Prompt); !ok || p.Event != hooks.UserPromptSubmit || replayed {
 		return false
@@ -34,8 +34,9 @@ func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, replayed bool) 
 	return d.lookAt(ctx, p.CWD, func() bool { return ownSlash(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD) })
 }
 
-// ownSlash reports whether /handoff is the command that understudy installed, in a session in cwd of a runtime that keeps
-// its files in config. A project or a person may have another command of that name.
+// ownSlash reports whether /handoff is the command that understudy installed. cwd is the directory of the session, and
+// config is the directory in which the session's runtime keeps its files. A project or a person may have another command of
+// that name.
 func ownSlash(config, cwd string) bool {
 	if config == "" {
 		return false
@@ -52,8 +53,9 @@ func ownSlash(config, cwd string) bool {
 	return err == nil && file.Ours()
 }
 
-// answerCommand asks for the handoff that a person at the pane wants, and returns an answer that tells them the result. The
-// runtime shows the reason and drops the prompt; the model sees neither (seen with Claude Code 2.1.329).
+// answerCommand requests the handoff that a person at the pane wants, and returns an answer that tells the person the
+// result. The runtime shows the answer's reason and drops the prompt; the model sees neither (seen with Claude Code
+// 2.1.329).
 func (d *Daemon) answerCommand(ctx context.Context, agentID int64, prompt string) (json.RawMessage, error) {
 	focus, _ := handoffCommand(prompt)
 	h, err := d.RequestHandoff(ctx, agentID, HandoffRequest{Reason: "command", Focus: focus, Mode: ModeGenerate})
@@ -75,9 +77,9 @@ func (d *Daemon) answerCommand(ctx context.Context, agentID int64, prompt string
 	}), nil
 }
 
-// compacting applies a PreCompact: the runtime is about to compact its context by itself, which loses what a handoff would
-// keep. The operator is told. With automatic handoffs the compaction is refused, once, and the agent is handed over at the
-// end of its turn.
+// compacting applies a PreCompact: the runtime is about to compact its context by itself, and loses knowledge that a handoff
+// would keep. compacting alerts the operator. If automatic handoffs are on, it refuses the compaction, once for each agent,
+// and the daemon hands the agent over at the end of its turn.
 func (h *hookStep) compacting() {
 	a := h.tx.Agent
 	if h.p.Trigger != "auto" || a.Persona == nil {
@@ -85,7 +87,7 @@ func (h *hookStep) compacting() {
 	}
 	auto := h.d.Settings.Handoff.Auto.Enabled
 	next := fmt.Sprintf("hand it over with `understudy handoff %d` if what it knows must not be lost", a.ID)
-	coming := a.AutoAskedAt == nil || h.tx.Handoff != nil // a handoff is open, or will be asked for: that is done once
+	coming := a.AutoAskedAt == nil || h.tx.Handoff != nil // a handoff is open, or the daemon will request its only one
 	switch {
 	case auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed:
 		a.CompactHook = h.tx.HookID

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// permission applies a PermissionRequest. It allows an agent the files that the daemon itself names to it; any other
-// request is a dialog that waits for a person. Agents that the daemon started have rules for these files; this is for
-// agents that a person started.
+// permission applies a PermissionRequest. It allows an agent to use the files that the daemon itself has named to the agent.
+// Any other request is a dialog that waits for a person. Agents that the daemon started have rules in their settings for
+// these files, so permission serves the agents that a person started.
 func (h *hookStep) permission() {
 	var in struct {
 		FilePath string `json:"file_path"`
@@ -20,8 +20,7 @@ func (h *hookStep) permission() {
 	h.beginWaiting()
 }
 
-// pointedTo returns the files that the daemon has told the agent to use with the tool it asks for. in is the file that the
-// agent asks for.
+// pointedTo returns the files that the daemon has told the agent to use with the requested tool. in is the requested file.
 func (h *hookStep) pointedTo(in string) (paths []string) {
 	a, hf := h.tx.Agent, h.tx.Handoff
 	switch {
