@@ -96,7 +96,7 @@ type Agent struct {
 	Options         []string   `json:"-"` // runtime flags that successors inherit
 	Resume          string     `json:"-"` // the runtime's session that the agent opens again; "": a new session
 	BackgroundTasks int        `json:"-"` // how many tasks the last Stop reported, less the tasks that have ended since
-	LastPrompt      int64      `json:"-"` // hook id of the newest prompt with work; prompts of handoffs do not count
+	LastPrompt      int64      `json:"-"` // hook id of the newest prompt that gave it work: see takeWork
 	LastPromptAt    *time.Time `json:"-"` // when that prompt was given
 	LastStop        int64      `json:"-"` // hook id of the newest Stop
 	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied

@@ -221,7 +221,7 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 
 // liesStill reports whether a person must see to the work of a failed handoff. a is the last agent of the handoff's line,
 // which has ended; it is nil if its row was not read. heir is the id of that agent. If a person ended that agent, the person
-// has seen to the work. An outgoing agent that ended after the record was ended by the handoff, so its work lies still.
+// has seen to the work. But after the record the handoff itself may have ended the outgoing agent, so its work lies still.
 func (h *Handoff) liesStill(a *Agent, heir int64) bool {
 	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.leavesWork()
 }
