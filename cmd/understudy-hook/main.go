@@ -1,6 +1,6 @@
-// Command understudy-hook runs an agent's hooks and status line, and starts the agent. It does what the same commands of
-// understudy do. An agent waits for it at every turn, and it starts several times as fast, because it is linked with little
-// else.
+// Command understudy-hook runs an agent's hooks and status line, and starts the agent. understudy has the same commands.
+// But an agent waits for each of them at every turn, and understudy-hook starts several times as fast, because it links
+// few other packages.
 package main
 
 import (

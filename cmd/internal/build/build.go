@@ -1,5 +1,5 @@
-// Package build says what the running program was built from: which release or commit, and with which Go. Its functions are
-// pure but for what Go noted in the program.
+// Package build says what the running program was built from: which release or commit, and with which version of Go. Its
+// functions are pure, except that Read reads what Go recorded in the program.
 package build
 
 import (
@@ -9,8 +9,8 @@ import (
 
 // Info says what a program was built from.
 type Info struct {
-	Version  string     `json:"version"`  // a release, or the one before it with time and commit, or "dev"
-	Revision string     `json:"revision"` // the commit; empty if it is not known
+	Version  string     `json:"version"`  // a release, the release before it with time and commit, or "dev"
+	Revision string     `json:"revision"` // the commit; empty if Go recorded none
 	Time     *time.Time `json:"time"`     // of the commit
 	Modified bool       `json:"modified"` // the tree had uncommitted changes
 	Go       string     `json:"go"`
@@ -19,10 +19,10 @@ type Info struct {
 // Version is the version of this program.
 func Version() string { return Read().Version }
 
-// Line is what --version prints.
+// Line returns the line that --version prints.
 func Line() string { return "understudy " + Version() + "\n" }
 
-// Read returns what Go noted in this program.
+// Read returns what Go recorded in this program when it was built.
 func Read() Info {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -31,7 +31,7 @@ func Read() Info {
 	return From(info)
 }
 
-// From reads what Go noted in a program. Go notes no commit in tests and under `go run`.
+// From converts what Go recorded in a program. Go records no commit in tests and under `go run`.
 func From(info *debug.BuildInfo) Info {
 	b := Info{Version: info.Main.Version, Go: info.GoVersion}
 	for _, s := range info.Settings {

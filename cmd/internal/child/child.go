@@ -37,7 +37,8 @@ func SignalGroup(p *os.Process, sig syscall.Signal) {
 	_ = syscall.Kill(-p.Pid, sig) // an error means that the group is empty
 }
 
-// ExitCode is a process's exit code as a shell gives it.
+// ExitCode returns a process's exit code as a shell gives it: 128 plus the number of the signal if a signal ended the
+// process.
 func ExitCode(s *os.ProcessState) int {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -45,7 +46,7 @@ func ExitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// Getenv is os.Getenv for an environment that is not this process's. As there, the last value of a name counts.
+// Getenv is os.Getenv for the environment environ. As in os.Getenv, the last value of a name counts.
 func Getenv(environ []string, name string) string {
 	for _, v := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -55,7 +56,7 @@ func Getenv(environ []string, name string) string {
 	return ""
 }
 
-// LookPath finds a program in the PATH of the environment that the program will get.
+// LookPath finds a program in the PATH of env, the environment that the program will get.
 func LookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -1,6 +1,6 @@
-// Package cli is what the rooms that make commands share: the world that a command lives in, how a command is built, and
-// its errors. A command is one process, and its code here runs in one goroutine. It leaves nothing behind but what it
-// printed: what it asked for is in the daemon's rows.
+// Package cli has what the packages that make commands share: the world that a command runs in, helpers that build
+// commands, and their errors. A command is one process, and its code here runs in one goroutine. It leaves nothing
+// behind except what it printed: the daemon stores its requests in the database.
 package cli
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// App is the world that a command lives in, and the flags that all commands share.
+// App is the world that a command runs in, and the flags that all commands share.
 type App struct {
 	Getenv func(string) string
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 
-	// Connect makes a client of the daemon at a socket; nil: [api.NewClient].
+	// Connect makes a client of the daemon at a socket. If it is nil, App uses [api.NewClient].
 	Connect func(socket string) *api.Client
 
 	DataFlag string // --data
@@ -34,7 +34,7 @@ type App struct {
 	Started  bool   // the command line was understood, so no later error is a usage error
 }
 
-// DataRoot is the absolute path of the data directory, which need not exist.
+// DataRoot returns the absolute path of the data directory. The directory need not exist.
 func (a *App) DataRoot() (string, error) {
 	path := a.DataFlag
 	if path == "" {
@@ -50,7 +50,7 @@ func (a *App) DataRoot() (string, error) {
 	return abs, nil
 }
 
-// Client returns a client of the daemon of the data directory. It does not make the directory, as data.Open would.
+// Client returns a client of the daemon of the data directory. Unlike data.Open, it does not make the directory.
 func (a *App) Client() (*api.Client, error) {
 	root, err := a.DataRoot()
 	if err != nil {
@@ -80,11 +80,11 @@ func (a *App) UI(out io.Writer) *term.UI {
 	}
 }
 
-// ownCommand matches a command of understudy in a sentence.
+// ownCommand matches a command of understudy in backquotes.
 var ownCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`understudy [^`]+`") })
 
-// WithData adds --data to the commands that a sentence names, if this command was given --data. Without the flag
-// nothing is added: the commands will find the data directory in the same environment.
+// If this command was given --data, WithData adds that flag to each command of understudy that the sentence names.
+// Without the flag it adds nothing, because the named commands find the data directory in the same environment.
 func (a *App) WithData(sentence string) string {
 	if a.DataFlag == "" {
 		return sentence

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Group makes a command that does nothing itself and has commands below it.
+// Group makes a command that only holds other commands.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short,
@@ -29,7 +29,7 @@ func (a *App) WithJSON(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// ExactArgs wants exactly the named arguments.
+// ExactArgs requires exactly the named arguments.
 func ExactArgs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -47,14 +47,14 @@ func OneOf(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 }
 
-// CompleteFlag has the values of a flag completed. A command without that flag is a mistake in the program.
+// CompleteFlag registers the completion of a flag's values. It panics if the command has no such flag.
 func CompleteFlag(c *cobra.Command, name string, f cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // the command has no such flag
 	}
 }
 
-// NoCommand says that c has no such command below it, and which command may be meant.
+// NoCommand returns the error that c has no subcommand word. The error suggests commands that the person may mean.
 func NoCommand(c *cobra.Command, word string) error {
 	if like := likely(c, word); len(like) > 0 {
 		return Usagef("there is no command %q: did you mean %s?", c.CommandPath()+" "+word, strings.Join(like, " or "))
@@ -62,7 +62,7 @@ func NoCommand(c *cobra.Command, word string) error {
 	return Usagef("there is no command %q", c.CommandPath()+" "+word)
 }
 
-// likely returns the commands that a person may mean by a word that names no command below c.
+// likely returns the commands that a person may mean by word, which names no subcommand of c.
 func likely(c *cobra.Command, word string) []string {
 	if !c.HasParent() {
 		switch word {
@@ -92,7 +92,7 @@ func likely(c *cobra.Command, word string) []string {
 	})
 }
 
-// forAgents reports whether agents run a command, and people do not.
+// forAgents reports whether c is a command that agents run and people do not.
 func forAgents(c *cobra.Command) bool {
 	return slices.Contains([]string{"hook", "mcp", "statusline"}, c.Name()) && !c.Parent().HasParent()
 }

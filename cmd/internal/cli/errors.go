@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// UsageError is a command line that makes no sense: the program exits with code 2 and names the help.
+// UsageError means that the command line is wrong. The program prints how to get help, and exits with code 2.
 type UsageError struct{ Message string }
 
 func (e *UsageError) Error() string { return e.Message }
@@ -19,11 +19,11 @@ func Usagef(format string, args ...any) error {
 	return &UsageError{fmt.Sprintf(format, args...)}
 }
 
-// ErrSilent ends a command with exit code 1. The command has said why itself.
+// ErrSilent ends a command with exit code 1 and prints nothing, because the command has already printed the reason.
 var ErrSilent = errors.New("failed")
 
-// Sentence is an error on one line. It leaves out the cause, which is for the log, and the full stop, because the caller
-// puts a prefix and a hint around the sentence.
+// Sentence returns an error as one line. It leaves out the cause, which is for the log. It also leaves out the full
+// stop, because the caller puts a prefix and a hint around the sentence.
 func Sentence(err error) string {
 	msg := err.Error()
 	var told *daemon.Error

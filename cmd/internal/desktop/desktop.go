@@ -1,6 +1,6 @@
-// Package desktop shows notifications on the operator's desktop, one at a time, each by a process of its own, so that a
-// notification service that hangs holds up that process alone. Without a desktop the daemon's log has the notifications. A
-// [Desktop] is safe for concurrent use; a crash leaves nothing, since a notification is shown or not.
+// Package desktop shows notifications on the operator's desktop, one after the other. A new process shows each of them,
+// so a notification service that hangs blocks only that process. Without a desktop the notifications are in the daemon's
+// log only. A [Desktop] is safe for concurrent use. A crash leaves nothing to clean up.
 package desktop
 
 import (
@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// notifyLimit is how long a notification may take. Measured: a notification service that hangs never answers, and one
-	// on a busy machine took more than two seconds.
+	// notifyLimit is the time limit for showing one notification. Measured: a notification service that hangs never
+	// answers, and a notification service on a busy machine took more than two seconds.
 	notifyLimit = 5 * time.Second
-	// notifyRest is how long Notify leaves a desktop alone that has not answered. Otherwise each of many alerts would wait
-	// for notifyLimit.
+	// After a desktop has not answered, Notify does not try it again for notifyRest. Otherwise each of many alerts would
+	// wait for notifyLimit.
 	notifyRest = 10 * time.Second
 
 	maxNotifyTitle   = 80  // runes
 	maxNotifyMessage = 300 // runes
 )
 
-// Desktop shows notifications on the operator's desktop, one at a time. It is safe for concurrent use.
+// Desktop shows notifications on the operator's desktop, one after the other. It is safe for concurrent use.
 type Desktop struct {
 	enabled bool
 	getenv  func(string) string
 	binary  string
 	limit   time.Duration // notifyLimit; shorter in tests
 	rest    time.Duration // notifyRest; shorter in tests
-	turn    chan struct{} // holds one token while a call is under way
-	silent  atomic.Int64  // when the desktop last failed to answer, in Unix nanoseconds; 0: it has answered since
+	turn    chan struct{} // holds one token while a notification is being shown
+	silent  atomic.Int64  // when the desktop last failed to answer, in Unix nanoseconds; 0 if it has answered since
 	show    func(context.Context, tell.Notification) error
 }
 
-// New makes the desktop that the environment leads to. binary is this program.
+// New returns the desktop that the environment names. binary is the path of this program.
 func New(enabled bool, getenv func(string) string, binary string) *Desktop {
 	n := &Desktop{enabled: enabled, getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
 	n.show = n.showOnDesktop
@@ -47,8 +47,8 @@ func New(enabled bool, getenv func(string) string, binary string) *Desktop {
 
 var errDesktopHangs = errors.New("the desktop's notification service hangs: restart it, or end it")
 
-// Notify implements daemon.Notifier. If there is no desktop, or it does not answer, the channel is "log": the daemon has
-// written the message there.
+// Notify implements daemon.Notifier. If there is no desktop, or if the desktop does not answer, Notify returns the
+// channel "log", because the daemon has also written the message to its log.
 func (n *Desktop) Notify(ctx context.Context, m tell.Notification) (channel string, err error) {
 	if !n.enabled {
 		return "log", nil
@@ -78,7 +78,7 @@ func (n *Desktop) Notify(ctx context.Context, m tell.Notification) (channel stri
 	return "log", fmt.Errorf("desktop notification: %w", err)
 }
 
-// inTurn waits until no other notification is being shown, and shows one. The end of ctx ends the wait.
+// inTurn waits until no other notification is being shown, and then shows m. If ctx ends first, it shows nothing.
 func (n *Desktop) inTurn(ctx context.Context, m tell.Notification) error {
 	select {
 	case n.turn <- struct{}{}:

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// session returns the variable that leads to the session bus. It always names a bus: without the variable the library would
-// start a bus that nothing ends.
+// session returns DBUS_SESSION_BUS_ADDRESS, the variable that names the session bus. It always sets a value, because
+// without the variable the library would start a bus that nothing ends.
 func (n *Desktop) session() []string {
 	address := n.getenv("DBUS_SESSION_BUS_ADDRESS")
 	if address == "" {
@@ -16,10 +16,10 @@ func (n *Desktop) session() []string {
 	return []string{"DBUS_SESSION_BUS_ADDRESS=" + address}
 }
 
-// userBus is the socket at which systemd serves a user's session bus.
+// userBus returns the socket at which systemd serves a user's session bus.
 func userBus() string { return filepath.Join("/run/user", strconv.Itoa(os.Geteuid()), "bus") }
 
-// Absent says why there is no desktop; "": there is one.
+// Absent returns why there is no desktop, or "" if there is one.
 func (n *Desktop) Absent() string {
 	if n.getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return ""

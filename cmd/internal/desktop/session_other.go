@@ -2,8 +2,8 @@
 
 package desktop
 
-// session returns nothing: the desktop of this system needs no variables.
+// session returns nothing, because the desktop of this system needs no variables.
 func (n *Desktop) session() []string { return nil }
 
-// Absent returns "": this system always has a desktop.
+// Absent returns "", because this system always has a desktop.
 func (n *Desktop) Absent() string { return "" }

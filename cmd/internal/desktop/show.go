@@ -16,12 +16,12 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// Command is the command of this program that the daemon runs for each notification. The library beeep has no time-out and
-// cannot be stopped, and rings a bell on standard output with each urgent message. The daemon can end a process and discard
-// its output.
+// Command is the command of this program that the daemon runs for each notification. The notification needs a process of
+// its own, because the library beeep has no time-out, cannot be stopped, and rings a bell on standard output with each
+// urgent message. The daemon can end the process and discard its output.
 const Command = "notify-desktop"
 
-// showOnDesktop shows a message. When ctx ends it leaves nothing of the attempt.
+// showOnDesktop shows a message. When ctx ends, it ends the process that shows the message.
 func (n *Desktop) showOnDesktop(ctx context.Context, m tell.Notification) error {
 	in, err := json.Marshal(m)
 	if err != nil {

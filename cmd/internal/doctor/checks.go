@@ -27,7 +27,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// CheckTmux looks for tmux, without which nothing works.
+// CheckTmux checks that tmux is installed and answers. Nothing works without tmux.
 func CheckTmux(ctx context.Context) Finding {
 	f := Finding{Name: "tmux", State: FindingMissing, Fix: "understudy doctor --fix", pack: "tmux"}
 	version, err := tmux.Check(ctx, "")
@@ -38,26 +38,26 @@ func CheckTmux(ctx context.Context) Finding {
 		f.Detail = "tmux is not installed or not in PATH"
 	case errors.Is(err, tmux.ErrTooOld):
 		f.Detail = fmt.Sprintf("tmux %s is too old, 3.2 or newer is needed", version)
-	default: // tmux does not answer, and an installation would not mend that
+	default: // tmux does not answer: an installation would not mend that
 		return Finding{Name: "tmux", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether `tmux -V` answers"}
 	}
 	return f
 }
 
-// CheckPostgres looks for the programs of a private PostgreSQL, without which nothing works.
+// CheckPostgres looks for the programs of a private PostgreSQL. Nothing works without them.
 func CheckPostgres() Finding {
 	found, err := localpg.FindBinaries()
 	if err == nil {
 		return OK("PostgreSQL", "version %s in %s", found.Version, found.Dir)
 	}
-	if !errors.Is(err, localpg.ErrMissing) { // a program does not answer, and an installation would not mend that
+	if !errors.Is(err, localpg.ErrMissing) { // a program does not answer: an installation would not mend that
 		return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether that command answers"}
 	}
 	return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "postgresql"}
 }
 
-// CheckGit looks for git. Without it a handoff works, but the daemon compares what the document says about files with the
-// working directory alone.
+// CheckGit looks for git. Without git a handoff works, but the daemon can compare the document's claims about files only
+// with the files of the working directory.
 func CheckGit(environ []string) Finding {
 	if path, err := child.LookPath("git", environ); err == nil {
 		return OK("git", "%s", path)
@@ -65,7 +65,7 @@ func CheckGit(environ []string) Finding {
 	return Finding{Name: "git", State: FindingWarning, Detail: "not in PATH; handoffs do not know what changed and was committed", Fix: "install git"}
 }
 
-// withoutHint drops "run `understudy doctor --fix`" from the end of an error: the finding names its fix itself.
+// withoutHint drops "run `understudy doctor --fix`" from the end of an error, because the finding names its fix itself.
 func withoutHint(err error) string {
 	msg := cli.Sentence(err)
 	if i := strings.LastIndexAny(msg, ":;"); i > 0 && strings.Contains(msg[i:], "doctor --fix") {
@@ -74,7 +74,7 @@ func withoutHint(err error) string {
 	return msg
 }
 
-// CheckShared tries to write to a shared database.
+// CheckShared checks that the daemon can write to the shared database.
 func CheckShared(ctx context.Context, url string) Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -84,7 +84,8 @@ func CheckShared(ctx context.Context, url string) Finding {
 	return OK("PostgreSQL", "a shared one, by database_url; it takes writes")
 }
 
-// CheckData looks at the data directory or, if it does not exist, at the folder in which the daemon would make it.
+// CheckData checks the data directory. If it does not exist, CheckData checks the folder in which the daemon would make
+// it.
 func CheckData(root string, private bool) Finding {
 	name := "data directory"
 	bad := func(format string, args ...any) Finding {
@@ -116,7 +117,7 @@ func CheckData(root string, private bool) Finding {
 	return OK(name, "%s", root)
 }
 
-// CheckNotifications looks for the desktop that notifications are shown on.
+// CheckNotifications looks for the desktop that shows the notifications.
 func CheckNotifications(s serve.Settings, getenv func(string) string) Finding {
 	if !s.Notify.Desktop {
 		return OK("notifications", "off by notify.desktop: alerts are in the log")
@@ -127,7 +128,7 @@ func CheckNotifications(s serve.Settings, getenv func(string) string) Finding {
 	return OK("notifications", "on the desktop")
 }
 
-// CheckTemplates looks for templates that pipelines cannot be made from.
+// CheckTemplates looks for templates that are broken: no pipeline can be made from them.
 func CheckTemplates(root string) Finding {
 	f := Finding{Name: "templates", State: FindingWarning, Fix: "correct it"}
 	templates, err := personas.OpenTemplates(filepath.Join(root, "pipelines"))
@@ -155,7 +156,7 @@ func CheckTemplates(root string) Finding {
 	return f
 }
 
-// LongestSocket is how many bytes the longest path of a socket adds to the path of the data directory.
+// LongestSocket is the number of bytes that the longest path of a socket adds to the path of the data directory.
 const LongestSocket = len("/d/postgres/sock/.s.PGSQL.5432.lock")
 
 // Passable reports whether every account may pass through a folder and those above it.
@@ -172,7 +173,7 @@ func Passable(dir string) bool {
 	}
 }
 
-// CheckHookProgram says which program agents run at every turn.
+// CheckHookProgram reports which program runs the agents' hooks at every turn.
 func CheckHookProgram() Finding {
 	f := Finding{Name: "hook program", State: FindingWarning, Fix: "install both programs, in a clone: go install ./cmd/..."}
 	own, err := proc.OwnBinary()
@@ -205,7 +206,7 @@ func CheckDaemon(ctx context.Context, c *api.Client) Finding {
 	return OK("daemon", "ready, version %s", health.Version)
 }
 
-// CheckRuntime runs the CLI of agents, and holds its version against what hooks need.
+// CheckRuntime runs the agents' CLI, and compares its version with the version that the hooks need.
 func CheckRuntime(ctx context.Context, s serve.Settings) Finding {
 	command := s.Runtimes["claude"].Command
 	if len(command) == 0 {

@@ -1,6 +1,6 @@
-// Package doctor looks at what understudy needs on this machine, says how to mend what is wrong, and installs what is
-// missing if it may. It runs one thing after the other in its caller's goroutine. An installation that is killed is the
-// package manager's to mend; doctor itself writes nothing.
+// Package doctor checks what understudy needs on this machine, says how to mend what is wrong and, with permission,
+// installs missing programs. It runs one check after the other in its caller's goroutine. If an installation is killed,
+// the package manager must repair it; doctor itself writes nothing.
 package doctor
 
 import (
@@ -18,21 +18,21 @@ const (
 	FindingMissing = "missing" // nothing works without it
 )
 
-// Finding is what one check found, and the fix.
+// Finding is the result of one check, and how to mend it.
 type Finding struct {
 	Name   string `json:"name"`
 	State  string `json:"state"`
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
-	pack   string // what `doctor --fix` installs; empty: no package mends it
+	pack   string // the package that `doctor --fix` installs; empty if no package mends it
 }
 
-// OK is the finding of a check that found nothing wrong.
+// OK returns the finding of a check that found nothing wrong.
 func OK(name, format string, args ...any) Finding {
 	return Finding{Name: name, State: FindingOK, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Require makes sure that tmux and PostgreSQL are installed, and offers to install what is missing. It returns the findings.
+// Require checks that tmux and PostgreSQL are installed, and offers to install a missing one. It returns the findings.
 func Require(ctx context.Context, a *cli.App, yes bool) ([]Finding, error) {
 	found := []Finding{CheckTmux(ctx), CheckPostgres()}
 	missing := Lacking(found)

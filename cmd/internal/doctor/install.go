@@ -19,9 +19,9 @@ import (
 type manager struct {
 	name     string
 	packages map[string]string // the manager's names, by Finding.pack
-	update   []string          // runs before install; nil: not needed
+	update   []string          // the command to run before install; nil if none is needed
 	install  []string
-	root     bool // needs to be root
+	root     bool // the commands must run as root
 	note     string
 }
 
@@ -42,8 +42,8 @@ var managers = []manager{
 	},
 }
 
-// installation returns the commands that install what the findings name, and a note about them. look finds a program, as
-// exec.LookPath does.
+// installation returns the commands that install the packages that the findings name, and a note about them. look finds
+// a program, as exec.LookPath does.
 func installation(missing []Finding, look func(string) (string, error), euid int) (commands [][]string, note string, err error) {
 	for _, m := range managers {
 		if _, err := look(m.name); err != nil {
@@ -82,7 +82,7 @@ func names(list []Finding) string {
 	return strings.Join(out, " and ")
 }
 
-// inShell is how a person would type the commands.
+// inShell returns the commands as a person would type them.
 func inShell(commands [][]string) string {
 	var lines []string
 	for _, c := range commands {
@@ -95,7 +95,7 @@ func inShell(commands [][]string) string {
 	return "`" + strings.Join(lines, " && ") + "`"
 }
 
-// Lacking returns the findings that an installation of packages mends.
+// Lacking returns the findings that `doctor --fix` can mend by installing a package.
 func Lacking(found []Finding) []Finding {
 	var missing []Finding
 	for _, f := range found {
@@ -106,7 +106,7 @@ func Lacking(found []Finding) []Finding {
 	return missing
 }
 
-// Install shows the commands that install what is missing, asks, and runs them.
+// Install shows the commands that install the missing packages, asks for permission, and runs the commands.
 func Install(ctx context.Context, a *cli.App, missing []Finding, yes bool) error {
 	commands, note, err := installation(missing, exec.LookPath, os.Geteuid())
 	if err != nil {
@@ -139,11 +139,11 @@ func Install(ctx context.Context, a *cli.App, missing []Finding, yes bool) error
 	return nil
 }
 
-// confirm asks a person a question. Only y and yes mean yes; the end of ctx means no.
+// confirm asks a person a question. Only "y" and "yes" mean yes. If ctx ends first, the answer is no.
 func confirm(ctx context.Context, a *cli.App, question string) bool {
 	fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
 	answer := make(chan string, 1)
-	go func() { // an interrupted command leaves it behind: nothing cancels a read of a terminal
+	go func() { // this goroutine outlives an interrupted command, because nothing cancels a read of a terminal
 		line, _ := bufio.NewReader(a.Stdin).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()

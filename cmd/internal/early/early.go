@@ -1,10 +1,11 @@
-// Package early runs the commands that an agent waits for at every turn, and --version, before most of the program's packages
-// prepare themselves. To prepare them takes several times as long as the commands. It runs in the goroutine that starts the
-// program, and ends the process when it has run a command.
+// Package early runs --version, and the commands that an agent waits for at every turn, before Go initializes most of
+// the program's packages. That initialization takes several times as long as the commands. Package early runs in the
+// goroutine that starts the program. When it has run a command, it ends the process.
 //
-// Go prepares packages in the order of their import paths, each as soon as all that it imports is ready
-// (https://go.dev/ref/spec#Program_initialization). This package imports little, so its turn comes before that of
-// all that needs package net: the HTTP server, the database, the metrics, the dashboard. It must not import what those import.
+// Go initializes packages in the order of their import paths, each as soon as all packages that it imports are
+// initialized (https://go.dev/ref/spec#Program_initialization). This package imports few packages, so Go initializes it
+// before all packages that need package net: the HTTP server, the database, the metrics, the dashboard. It must not
+// import what those packages import.
 package early
 
 import (
@@ -21,7 +22,7 @@ func init() {
 	}
 }
 
-// run runs the command that the arguments name. mine is false if the arguments name no command of this package.
+// run runs the command that args names. mine is false if args names no command of this package.
 func run(args []string) (code int, mine bool) {
 	if len(args) == 1 && args[0] == "--version" {
 		if _, err := os.Stdout.WriteString(build.Line()); err != nil {

@@ -32,7 +32,7 @@ type git struct {
 	limit time.Duration // of one run; 0: gitLimit
 }
 
-// gitEnv is an environment for git without variables that point git elsewhere or let it write, ask or fetch.
+// gitEnv returns an environment for git without variables that point git to another place or let it write, ask or fetch.
 func gitEnv(environ []string) []string {
 	env := slices.DeleteFunc(runtimes.StripEnv(environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GIT_") || strings.HasPrefix(kv, "LC_ALL=") || strings.HasPrefix(kv, "LANGUAGE=")
@@ -45,11 +45,12 @@ func gitEnv(environ []string) []string {
 	)
 }
 
-// safely are the options before each command. The user's configuration may name programs that only people need, and git reads
-// the repository's configuration as well until there is a [shield]. Of the programs that our commands would run, these
-// options switch off file monitors and hooks; the commands' own options switch off diff programs and signature checks.
+// safely are the options before each command. The user's configuration may name programs that only people need. Also,
+// until there is a [shield], git reads the repository's configuration. Of the programs that our commands would run,
+// these options switch off file monitors and hooks. Options of the commands themselves switch off diff programs and
+// signature checks.
 var safely = []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-	"-c", "diff.orderFile=/dev/null"} // with a file that does not exist even status fails
+	"-c", "diff.orderFile=/dev/null"} // with a path that does not exist even status fails
 
 // output runs git and returns what git prints. An error is a sentence for people, or [worktree.ErrNone].
 func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
@@ -64,7 +65,7 @@ func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// run runs git within its time limit. An error of stdout ends git, and run returns it.
+// run runs git within its time limit. If stdout returns an error, run ends git and returns that error.
 func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr string, exit int, err error) {
 	limit := cmp.Or(g.limit, gitLimit)
 	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], limit, g.dir)
@@ -78,7 +79,7 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 	return stderr, exit, err
 }
 
-// refused makes an error of git's complaint.
+// refused makes an error from what git printed on stderr.
 func (g git) refused(command, stderr string, exit int) error {
 	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	switch {
@@ -103,7 +104,7 @@ func (g git) line(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// headBranch is the branch that is checked out; "" if there is none.
+// headBranch returns the branch that is checked out, or "" if HEAD is a commit.
 func (g git) headBranch(ctx context.Context) (string, error) {
 	out := proc.Limited{Max: gitOutput}
 	stderr, exit, err := g.run(ctx, &out, "symbolic-ref", "--quiet", "HEAD")
@@ -116,7 +117,7 @@ func (g git) headBranch(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSuffix(string(out.Bytes()), "\n"), "refs/heads/"), nil
 }
 
-// commit reports whether there is a commit of that name.
+// commit reports whether name is the name of a commit.
 func (g git) commit(ctx context.Context, name string) (bool, error) {
 	stderr, exit, err := g.run(ctx, io.Discard, "rev-parse", "--quiet", "--verify", name+"^{commit}")
 	if err == nil && exit > 1 {
@@ -137,7 +138,7 @@ func (g git) each(ctx context.Context, do func(record string), args ...string) e
 // records takes the output of git with -z and calls do with each record.
 type records struct {
 	do   func(string)
-	part []byte // the beginning of the record that is not complete yet
+	part []byte // the beginning of a record whose end is not written yet
 }
 
 func (r *records) Write(p []byte) (int, error) {

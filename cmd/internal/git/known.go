@@ -11,13 +11,13 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// known returns those names of the query that a file or folder of the work tree has, spelled as in the query. It compares the
-// names itself while git lists paths. Given hundreds of names as patterns, git would compare each with every path, and the
-// names come from a document and would need quotes.
+// known returns the names of the query that are files or folders of the work tree, spelled as in the query. It compares
+// the names itself while git lists the paths. If git got hundreds of names as patterns, it would compare each with every
+// path. Also the names come from a document, so they would need quotes.
 func (g git) known(ctx context.Context, q worktree.Query) ([]string, error) {
 	s := newSought(g.dir, q)
 	err := g.list(ctx, s, "--cached")
-	if err == nil && s.open > 0 { // this walks the whole tree, which may take long
+	if err == nil && s.open > 0 { // this second list walks the whole tree, which may take long
 		err = g.list(ctx, s, "--others", "--exclude-standard")
 	}
 	var out []string
@@ -29,7 +29,7 @@ func (g git) known(ctx context.Context, q worktree.Query) ([]string, error) {
 	return out, err
 }
 
-// list has git list paths, from the top of the tree, until all names are found.
+// list makes git list paths, from the top of the tree, until all names are found.
 func (g git) list(ctx context.Context, s *sought, which ...string) error {
 	if s.open == 0 {
 		return nil
@@ -44,19 +44,19 @@ func (g git) list(ctx context.Context, s *sought, which ...string) error {
 	return err
 }
 
-// errAllFound ends git's list once all names are found.
+// errAllFound ends git's list as soon as all names are found.
 var errAllFound = errors.New("all names are found")
 
-// sought takes git's list of paths and finds names in it.
+// sought reads git's list of paths and finds the names of the query in it.
 type sought struct {
-	paths, bases map[string][]int // indexes of names, by path from the top and by last element of the path
+	paths, bases map[string][]int // indexes into found and Query.Names, by path from the top and by last element of a path
 	found        []bool
 	open         int    // how many names are not found yet
-	part         []byte // the beginning of a path that is not complete
+	part         []byte // the beginning of a path whose end is not written yet
 }
 
-// newSought enters each name under all paths that it can mean: absolute, relative to the directory or to the top, or a last
-// element alone. It leaves out paths outside the work tree.
+// newSought enters each name under all paths that it can mean. A name may be an absolute path, a path relative to the
+// query's directory or to the top, or only the last element of a path. newSought leaves out paths outside the work tree.
 func newSought(top string, q worktree.Query) *sought {
 	s := &sought{paths: map[string][]int{}, bases: map[string][]int{}, found: make([]bool, len(q.Names)), open: len(q.Names)}
 	dir := q.Dir
@@ -90,7 +90,7 @@ func (s *sought) enter(i int, top, abs string) {
 	}
 }
 
-// Write takes a part of the list. It returns errAllFound once all names are found.
+// Write takes a part of the list. As soon as all names are found, it returns errAllFound.
 func (s *sought) Write(p []byte) (int, error) {
 	s.part = append(s.part, p...)
 	rest := s.part
@@ -109,7 +109,7 @@ func (s *sought) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// see takes one path from the top: that of a file, or, with a slash at its end, that of another repository's folder.
+// see takes one path from the top: the path of a file or, with a slash at its end, the folder of another repository.
 func (s *sought) see(file string) {
 	file = strings.TrimSuffix(file, "/")
 	s.mark(s.bases[path.Base(file)])

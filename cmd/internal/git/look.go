@@ -11,24 +11,25 @@ import (
 	"strings"
 )
 
-// standing is what stands at the path of a work tree.
+// standing is the state of the path of a work tree.
 type standing int
 
 const (
-	noTree    standing = iota // nothing, or an empty folder
+	noTree    standing = iota // nothing is there, or an empty folder
 	halfTree                  // a work tree that is not completely made
-	wholeTree                 // a work tree that had all its files once
+	wholeTree                 // a work tree whose files were all checked out at some time
 )
 
-// notOursError says that what stands at a path is not ours to touch.
+// notOursError means that a path holds something that is not a work tree of the repository, so this package must not
+// touch it.
 type notOursError struct{ path, repository string }
 
 func (e notOursError) Error() string {
 	return fmt.Sprintf("%s is there and is no work tree of the repository %s: move it away", e.path, e.repository)
 }
 
-// look finds out what stands at a path without links. If that is neither empty nor a work tree of the repository, it returns a
-// notOursError.
+// look finds out the state of a path whose folders are not links. If the path holds something that is not a work tree of
+// the repository, look returns a notOursError.
 func (r repository) look(path string) (standing, error) {
 	notOurs := notOursError{path, r.dir}
 	fi, err := os.Lstat(path)
@@ -48,7 +49,7 @@ func (r repository) look(path string) (standing, error) {
 	if err != nil || !fi.Mode().IsRegular() {
 		return noTree, notOurs
 	}
-	alone := len(entries) == 1 // .git, without any files
+	alone := len(entries) == 1 // the tree holds .git and no files
 	admin, ours := r.admin(path)
 	switch {
 	case ours && registered(admin, path):
@@ -56,14 +57,13 @@ func (r repository) look(path string) (standing, error) {
 			return halfTree, nil
 		}
 		return wholeTree, nil
-	case alone && (ours || fi.Size() == 0): // git has unregistered it, or has not written .git yet
+	case alone && (ours || fi.Size() == 0): // git has unregistered the tree, or has not written .git yet
 		return halfTree, nil
 	}
 	return noTree, notOurs
 }
 
-// admin returns the folder of git's own files for the work tree at path, and whether that is, or was, a folder of this
-// repository.
+// admin returns the folder that git keeps for the work tree at path, and whether this repository has or had that folder.
 func (r repository) admin(path string) (string, bool) {
 	admin, ok := pointer(filepath.Join(path, ".git"), "gitdir: ")
 	if !ok {
@@ -73,13 +73,13 @@ func (r repository) admin(path string) (string, bool) {
 	return admin, realPath(admin) == filepath.Join(r.common, "worktrees", filepath.Base(admin))
 }
 
-// registered reports whether git's own folder admin belongs to the work tree at path.
+// registered reports whether git keeps the folder admin for the work tree at path.
 func registered(admin, path string) bool {
 	dotGit, ok := pointer(filepath.Join(admin, "gitdir"), "")
 	return ok && realPath(from(admin, dotGit)) == filepath.Join(path, ".git")
 }
 
-// pointer reads a path from a file of one line, in which git names another file.
+// pointer reads the path in a file of one line, with which git points to another file.
 func pointer(file, prefix string) (string, bool) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -89,7 +89,7 @@ func pointer(file, prefix string) (string, bool) {
 	return to, ok && to != ""
 }
 
-// from makes a path absolute that may be relative to dir.
+// from makes path absolute. If path is relative, it is relative to dir.
 func from(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -97,7 +97,7 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// realPath resolves the links in a path's folder, as git does. Nothing needs to stand at the path itself.
+// realPath resolves the links in a path's folder, as git does. The path itself need not exist.
 func realPath(path string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -106,7 +106,7 @@ func realPath(path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// clear deletes a half-made tree, and has git forget it.
+// clear deletes a half-made tree or an empty folder, and makes git forget the tree.
 func (r repository) clear(ctx context.Context, found standing, path string) error {
 	if found == halfTree {
 		if err := discard(path); err != nil {
@@ -118,7 +118,8 @@ func (r repository) clear(ctx context.Context, found standing, path string) erro
 	return r.unregister(ctx, path)
 }
 
-// discard deletes a tree, and its .git last, so that look recognises what a crash in the middle leaves.
+// discard deletes a tree, and its .git last. So if a crash interrupts discard, look still recognises the rest as a
+// half-made tree.
 func discard(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -135,9 +136,9 @@ func discard(path string) error {
 	return os.RemoveAll(path)
 }
 
-// unregister has git forget the tree at a path where nothing stands any more, and no other tree. It unlocks the tree first: git
-// locks a tree while it makes the tree, and a git that was killed leaves it locked. It works behind a shield, because git
-// looks for changes in a tree that an agent may have put there again.
+// unregister makes git forget the deleted tree of a path, and no other tree. It unlocks the tree first, because git
+// locks a tree while it makes the tree, and a git that was killed leaves the lock. It works behind a shield, because an
+// agent may have put a tree there again, and git looks for changes in that tree.
 func (r repository) unregister(ctx context.Context, path string) error {
 	known, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(known) == 0 {

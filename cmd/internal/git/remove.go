@@ -15,12 +15,15 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// Remove implements [worktree.Trees]. kept is the end of a sentence whose subject is the tree. Remove also keeps a tree that
-// holds submodules, commits that no branch or tag holds, or files that git is told not to look at; a tree that is locked or in
-// the middle of a rebase, a merge or the like; and a tree whose index or registration is gone, so that git cannot tell.
+// Remove implements [worktree.Trees]. If it keeps the tree, kept is the end of a sentence whose subject is the tree.
+// Besides a tree with uncommitted changes, Remove keeps:
 //
-// It renames the tree before it deletes the tree. So nothing takes what a crash leaves for a tree with changes, and the next
-// Remove of that path deletes the rest.
+//   - a tree that holds submodules, commits that no branch or tag holds, or files that git is told not to look at;
+//   - a tree that is locked or in the middle of a rebase, a merge or the like;
+//   - a tree whose index or registration is gone, because git cannot tell what is in it.
+//
+// It renames the tree before it deletes the tree. So if a crash leaves a part of the tree, nothing takes that part for a
+// tree with changes, and the next Remove of the path deletes it.
 func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err error) {
 	return t.remove(ctx, dir, path, false)
 }
@@ -34,7 +37,7 @@ func (t *trees) Discard(ctx context.Context, dir, path string) error {
 	return err
 }
 
-// remove is Remove or, with discarding, Discard.
+// remove does the work of Remove and, with discarding, of Discard.
 func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (kept string, err error) {
 	at := realPath(path)
 	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
@@ -46,7 +49,7 @@ func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	if err != nil {
 		if _, nowhere := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) &&
 			(errors.Is(err, worktree.ErrNone) || errors.Is(nowhere, fs.ErrNotExist)) {
-			return "", nil // neither the tree nor a repository that knows of it is there
+			return "", nil // there is nothing to remove: neither the tree nor a repository that may know about it exists
 		}
 		if errors.Is(err, worktree.ErrNone) {
 			err = t.noRepository(dir, path)
@@ -90,18 +93,19 @@ func (r repository) drop(ctx context.Context, at, condemned string) error {
 	return os.RemoveAll(condemned)
 }
 
-// holdsFiles reports whether a folder holds more than .git.
+// holdsFiles reports whether a folder holds more than .git. It returns true if the folder can't be read.
 func holdsFiles(path string) bool {
 	entries, err := os.ReadDir(path)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".git" })
 }
 
-// noRepository says that there is no repository to ask about a tree.
+// noRepository returns the error that there is no repository to ask about a tree.
 func (t *trees) noRepository(dir, path string) error {
 	return fmt.Errorf("%s is in no git work tree any more, so git can't say what %s holds: look into that, and delete it by hand", dir, path)
 }
 
-// holds says what would be lost with the tree at path, or why git would not remove the tree; "" if the tree can go.
+// holds returns what would be lost with the tree at path, or why git would refuse to remove the tree. It returns "" if
+// the tree can be deleted.
 func (r repository) holds(ctx context.Context, path string) (string, error) {
 	at := r.git
 	at.dir = path
@@ -125,7 +129,8 @@ func (r repository) holds(ctx context.Context, path string) (string, error) {
 	return "", nil
 }
 
-// operations are the files in git's own folder of a work tree by which git notes that something is under way.
+// operations are the files in git's own folder for a work tree. Each shows that the tree is locked or an operation is
+// under way.
 var operations = []struct{ file, kept string }{
 	{"locked", "it is locked (see `git worktree list`)"},
 	{"rebase-merge", "it is in the middle of a rebase"},
@@ -138,7 +143,7 @@ var operations = []struct{ file, kept string }{
 	{"modules", "it holds submodules"},
 }
 
-// unfinished says which operation is under way in a tree; "": none.
+// unfinished says which of the operations is under way in a tree. It returns "" if there is none.
 func unfinished(admin string) string {
 	for _, op := range operations {
 		if _, err := os.Lstat(filepath.Join(admin, op.file)); !errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +153,8 @@ func unfinished(admin string) string {
 	return ""
 }
 
-// hidden looks for what the status would not show: submodules, and files that git is told not to look at (assume-unchanged,
-// skip-worktree).
+// hidden looks for submodules, and for files that git is told not to look at (assume-unchanged, skip-worktree). git
+// status would not show them.
 func (g git) hidden(ctx context.Context) (string, error) {
 	var unseen sample
 	submodules := false
@@ -182,8 +187,8 @@ func (g git) hidden(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// uncommitted looks for files that differ from the last commit or are not in it. Of submodules it compares only the commits:
-// hidden has refused trees in which a submodule has files.
+// uncommitted looks for files that differ from the last commit or are not in it. For a submodule it compares only the
+// commit, because hidden has already refused a tree in which a submodule has files.
 func (g git) uncommitted(ctx context.Context) (string, error) {
 	var found sample
 	err := g.each(ctx, func(record string) { // XY path
@@ -201,7 +206,7 @@ func (g git) uncommitted(ctx context.Context) (string, error) {
 	return "it holds " + found.counted("file") + are + found.names(), nil
 }
 
-// unheld looks for commits that only HEAD leads to.
+// unheld looks for commits that HEAD leads to but no branch or tag does.
 func (g git) unheld(ctx context.Context) (string, error) {
 	if on, err := g.headBranch(ctx); on != "" || err != nil {
 		return "", err
@@ -233,7 +238,8 @@ func (s *sample) add(name string) {
 
 func (s *sample) counted(thing string) string { return words.Count(s.n, thing) }
 
-// names lists the kept names in brackets. It quotes a name that holds characters which would not show.
+// names lists the kept names in brackets. It quotes a name if [strconv.Quote] changes the name: the name has a quote, a
+// backslash, or a character that would not show.
 func (s *sample) names() string {
 	var shown []string
 	for _, name := range s.first {

@@ -10,22 +10,23 @@ import (
 	"sync"
 )
 
-// shield is a folder that stands in for the .git that a repository's work trees share. It leads to the objects, the branches
-// and so on, but has a configuration of its own. So git reads the repository's configuration neither when a command begins nor
-// later, and the repository cannot name programs such as filters. An agent can write that configuration, also between two
-// commands, and can have an included file say something else each time.
+// shield is a folder that stands in for the .git that a repository's work trees share. It leads to the objects, the
+// branches and so on, but has a configuration of its own. So git never reads the repository's configuration while a
+// command runs, and that configuration cannot name programs such as filters. To read the configuration once and check it
+// would not be enough, because an agent can write it between two commands, and can make an included file say something
+// else each time.
 type shield struct {
 	git           // at the top of the work tree
 	folder string // of the shield
 }
 
-// shared are the files and folders that git looks for in the shared .git, without its configuration, hooks and remotes. If one
-// is missing, the shield holds a link to nothing, which git takes for a missing file.
+// shared are the files and folders that git looks for in the shared .git, without its configuration, hooks and remotes.
+// If the shared .git has no such file, the shield holds a link to nothing, and git takes the file as missing.
 var shared = []string{"objects", "refs", "reftable", "packed-refs", "info", "logs", "shallow", "worktrees", "modules", "lfs"}
 
-// harmless matches the settings of a repository that the shield keeps: how files and objects are stored, and where git-lfs,
-// which the user has installed, gets files from. None of them can name a program. An address could, but not one that begins
-// with http:// or https://.
+// harmless matches the settings of a repository that the shield keeps. They say how files and objects are stored, and
+// from where git-lfs, which the user has installed, gets files. None of them can name a program. An address could name a
+// program, but not an address that begins with http:// or https://.
 var harmless = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` +
 		`core\.(?:filemode|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|excludesfile|attributesfile|` +
@@ -34,8 +35,8 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 		`remote\.[\w.-]+\.url\nhttps?://[^\n]*)$`)
 })
 
-// shielded returns git for the work tree that g's folder is in, behind a shield that the caller closes. git itself finds the
-// work tree first, so the errors are those of [git.output]; one of them says that git does not trust the owner.
+// shielded returns git for the work tree that holds g's folder, behind a shield that the caller must close. git itself
+// finds the work tree first, so the errors are those of [git.output]. For example, git may not trust the folder's owner.
 func (g git) shielded(ctx context.Context) (s shield, err error) {
 	at, err := g.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
 	if err != nil {
@@ -44,7 +45,8 @@ func (g git) shielded(ctx context.Context) (s shield, err error) {
 	return g.behind(ctx, at[0], at[1], at[2])
 }
 
-// behind is shielded for a known work tree: top is its folder, dir its .git, common the .git that all work trees share.
+// behind does what shielded does, for a known work tree. top is its folder, dir its .git, common the .git that all work
+// trees share.
 func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err error) {
 	s.git = g
 	s.dir = top
@@ -63,7 +65,8 @@ func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err
 	return s, nil
 }
 
-// paths returns what rev-parse prints for each option: a prefix for --show-prefix, an absolute path for the others.
+// paths returns what rev-parse prints for each option: for --show-prefix a prefix, for the other options an absolute
+// path.
 func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
 	ask := []string{"rev-parse", "--path-format=absolute"}
 	all, err := g.line(ctx, append(ask, options...)...)
@@ -74,7 +77,7 @@ func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
 	if len(paths) == len(options) {
 		return paths, nil
 	}
-	paths = paths[:0] // a path holds a line break: ask for each path by itself
+	paths = paths[:0] // a path holds a line break, so ask for each path separately
 	for _, option := range options {
 		path, err := g.line(ctx, append(ask[:2:2], option)...)
 		if err != nil {
@@ -97,9 +100,9 @@ func (s shield) fill(common, config string) error {
 	return nil
 }
 
-func (s shield) close() { _ = os.RemoveAll(s.folder) } // it holds links and settings alone, and does no harm if it stays
+func (s shield) close() { _ = os.RemoveAll(s.folder) } // the folder holds only links and settings, and does no harm if it stays
 
-// harmlessSettings returns the harmless settings of the repository as a file of configuration.
+// harmlessSettings returns the harmless settings of the repository as the text of a configuration file.
 func (g git) harmlessSettings(ctx context.Context) (string, error) {
 	out, err := g.output(ctx, "config", "--show-scope", "--includes", "--list", "-z")
 	if err != nil {

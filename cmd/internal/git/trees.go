@@ -19,24 +19,25 @@ import (
 
 const (
 	treeLimit     = 30 * time.Second // one run of git for a work tree
-	checkoutLimit = 10 * time.Minute // for a large repository whose files come through filters that fetch
+	checkoutLimit = 10 * time.Minute // for a large repository whose filters fetch files over the network
 )
 
-// trees is [worktree.Trees] by the git command.
+// trees implements [worktree.Trees] with the git command.
 //
 // No person watches when a work tree is made, so git runs nothing that the repository's configuration names: no hook
-// (post-checkout neither), no file monitor and no filter; and it fetches nothing. Files for which the repository configures a
-// filter of its own, as git-crypt or `git lfs install --local` do, are checked out as they are stored. Filters of the user's or
-// the machine's configuration, such as git-lfs after `git lfs install`, work as usual. The agents' own git does what the
-// repository says.
+// (not even post-checkout), no file monitor and no filter. It fetches nothing either. If the repository configures a
+// filter of its own for some files, as git-crypt and `git lfs install --local` do, git checks out those files as they
+// are stored. Filters of the user's or the machine's configuration, such as git-lfs after `git lfs install`, work as
+// usual. When agents run git themselves, that git obeys the repository's configuration.
 //
-// A tree is first registered and then checked out, each by a git that ends with this process: a child of `git worktree add`
-// would outlive it. Git writes the tree's index once all files are there, so a tree without an index is half-made.
+// trees first registers a tree and then checks it out, each with a git process that ends together with this process. A
+// single `git worktree add` would start a child that outlives it. Git writes the tree's index after all files, so a tree
+// without an index is half-made.
 type trees struct {
 	env []string
 
 	mu   sync.Mutex
-	busy map[string]chan struct{} // by repository: holds a token while a call works on its trees
+	busy map[string]chan struct{} // by repository; a channel holds a token while a call works on the repository's trees
 }
 
 // NewTrees returns daemon.Config.Trees. git runs with an environment made from environ.
@@ -44,7 +45,7 @@ func NewTrees(environ []string) worktree.Trees {
 	return &trees{env: gitEnv(environ), busy: map[string]chan struct{}{}}
 }
 
-// Add implements [worktree.Trees]. If the folder of path is missing, Add makes it for this user alone.
+// Add implements [worktree.Trees]. If the folder that holds path is missing, Add makes it, readable for this user only.
 func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir string, err error) {
 	if _, err := child.LookPath("git", t.env); err != nil {
 		return "", errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
@@ -83,16 +84,16 @@ func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir stri
 	return inTree(path, r.prefix)
 }
 
-// repository is a repository that has work trees. open finds it by a folder in one of them, and its git runs at the top of that
-// one.
+// repository is a repository that has work trees. open finds it by a folder in one of its work trees. repository.git
+// runs at the top of that work tree.
 type repository struct {
 	git
 	gitDir string // the .git of that work tree
 	common string // the .git that all its work trees share, with links resolved
-	prefix string // the path from the top of that work tree to the folder
+	prefix string // the path from the top of that work tree to the folder given to open
 }
 
-// open finds the repository that a folder is in, or returns [worktree.ErrNone].
+// open finds the repository that holds a folder. If there is none, it returns [worktree.ErrNone].
 func (t *trees) open(ctx context.Context, dir string) (r repository, err error) {
 	r.git = git{env: t.env, dir: dir, limit: treeLimit}
 	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-dir", "--git-common-dir")
@@ -104,7 +105,7 @@ func (t *trees) open(ctx context.Context, dir string) (r repository, err error) 
 	return r, err
 }
 
-// noWorktree says what is wrong with a folder that is in no work tree.
+// noWorktree returns an error that says what is wrong with a folder that is in no work tree.
 func (t *trees) noWorktree(ctx context.Context, dir string) error {
 	g := git{env: t.env, dir: dir, limit: treeLimit}
 	if bare, err := g.line(ctx, "rev-parse", "--is-bare-repository"); err == nil && bare == "true" {
@@ -113,8 +114,8 @@ func (t *trees) noWorktree(ctx context.Context, dir string) error {
 	return fmt.Errorf("%s is in no git work tree: run `git init` there, or leave out the branch", dir)
 }
 
-// acquire waits until no other call works on the trees of a repository. Of two calls for the same branch or path, the second
-// then sees what the first has made. git itself keeps other programs apart.
+// acquire waits until no other call works on the trees of a repository. If two calls concern the same branch or path,
+// the second therefore sees what the first has made. git itself keeps other programs apart.
 func (t *trees) acquire(ctx context.Context, common string) (release func(), err error) {
 	t.mu.Lock()
 	token := t.busy[common]
@@ -131,8 +132,8 @@ func (t *trees) acquire(ctx context.Context, common string) (release func(), err
 	}
 }
 
-// nameable refuses a text that is no name of a branch. Git prints the branch that it takes the text for: for "@{-1}", another
-// one.
+// nameable refuses a text that is no name of a branch. It compares the text with the branch name that git understands:
+// "@{-1}", for example, means another branch.
 func (r repository) nameable(ctx context.Context, branch string) error {
 	refused := fmt.Errorf("%.80q is no name for a git branch: name one as `git help check-ref-format` says", branch)
 	if branch == "@" || strings.HasPrefix(branch, "-") || strings.ContainsRune(branch, 0) {
@@ -149,7 +150,7 @@ func (r repository) nameable(ctx context.Context, branch string) error {
 	return nil
 }
 
-// onBranch refuses a tree that has another branch checked out.
+// onBranch refuses a tree in which another branch is checked out.
 func (r repository) onBranch(ctx context.Context, branch, path string) error {
 	g := r.git
 	g.dir = path
@@ -160,8 +161,8 @@ func (r repository) onBranch(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// remake makes a tree where nothing or a half-made tree stands. If git fails, remake deletes what git made, so that the branch
-// is free again. If ctx ends, it leaves the rest to the next attempt.
+// remake makes a tree at a path that is empty or holds a half-made tree. If git fails, remake deletes what git made, so
+// that the branch is free again. If ctx ends, the next attempt deletes it.
 func (r repository) remake(ctx context.Context, found standing, branch, path string) error {
 	if err := r.clear(ctx, found, path); err != nil {
 		return err
@@ -179,7 +180,7 @@ func (r repository) remake(ctx context.Context, found standing, branch, path str
 	return err
 }
 
-// register has git make a tree without its files.
+// register makes git register a tree without checking out its files.
 func (r repository) register(ctx context.Context, branch, path string) error {
 	args := []string{"worktree", "add", "--quiet", "--no-checkout"}
 	there, err := r.commit(ctx, "refs/heads/"+branch)
@@ -205,7 +206,7 @@ func (r repository) register(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// notRegistered makes an error of git's complaint about a new tree.
+// notRegistered makes an error from what git printed about a new tree.
 func (r repository) notRegistered(branch, stderr string, exit int) error {
 	for _, words := range []string{"is already checked out at '", "is already used by worktree at '"} {
 		_, place, ok := strings.Cut(strings.TrimSpace(stderr), words)
@@ -223,7 +224,7 @@ func (r repository) notRegistered(branch, stderr string, exit int) error {
 	return r.refused("worktree", stderr, exit)
 }
 
-// checkout fills a new tree.
+// checkout puts the files of a branch into a new tree.
 func (r repository) checkout(ctx context.Context, branch, path string) error {
 	at := r.git
 	at.dir, at.limit = path, checkoutLimit
@@ -240,7 +241,7 @@ func (r repository) checkout(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// complaint is the last line that git printed, or its exit code.
+// complaint returns the last line that git printed or, if git printed none, its exit code.
 func complaint(stderr string, exit int) string {
 	last := fmt.Sprintf("exit code %d", exit)
 	for line := range strings.Lines(stderr) {
@@ -251,14 +252,14 @@ func complaint(stderr string, exit int) string {
 	return last
 }
 
-// inTree returns the folder prefix in the tree at path, and makes it if it is missing. It does not follow a link that leads out
-// of the tree.
+// inTree returns the path of the folder prefix in the tree at path, and makes that folder if it is missing. It refuses a
+// link that leads out of the tree.
 func inTree(path, prefix string) (string, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = root.Close() }() // nothing was written by it
+	defer func() { _ = root.Close() }() // nothing was written through root
 	prefix = filepath.Clean(prefix)
 	fi, err := root.Stat(prefix)
 	if errors.Is(err, fs.ErrNotExist) {

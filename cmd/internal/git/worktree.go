@@ -18,8 +18,8 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// Ask returns daemon.Config.Worktree, which asks the git command. git runs with an environment made from environ. Beside an
-// error the tree holds what was found out before the error.
+// Ask returns daemon.Config.Worktree, which asks the git command. git runs with an environment made from environ. If an
+// error is returned, the tree holds what was found out before the error.
 //
 // Ask trusts neither the repository's configuration nor the names of the query: see [shield].
 func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree, error) {
@@ -39,8 +39,9 @@ func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree,
 	}
 }
 
-// outside reports whether git would surely find no repository from a folder upwards. It saves the start of git where agents work
-// on no repository. In the folder and in each folder above, git looks for .git, and for the HEAD of a bare repository.
+// outside reports whether git would certainly find no repository in a folder or above it. It saves the start of git
+// where agents do not work in a repository. In each of these folders it looks, as git does, for .git, and for the HEAD
+// of a bare repository.
 func outside(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(dir) {
@@ -63,7 +64,7 @@ func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, e
 		return w, err
 	}
 	defer behind.close()
-	g = behind.git // its paths begin at the top
+	g = behind.git // paths from behind.git begin at the top of the work tree
 	w.Top = g.dir
 	changes, born, err := g.changes(ctx)
 	if err != nil {
@@ -83,8 +84,8 @@ func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, e
 	return w, err
 }
 
-// changes returns what differs from the last commit, by path from the top. A folder without tracked files is one entry that
-// ends in a slash. born reports whether there is a commit.
+// changes returns the files that differ from the last commit, by path from the top. A folder without tracked files is
+// one entry whose path ends in a slash. born reports whether there is a commit.
 func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, born bool, err error) {
 	out, err := g.output(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
 		"--ignore-submodules=all", "--find-renames", "--no-ahead-behind", "--")
@@ -121,8 +122,8 @@ func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, bo
 	return found, born, nil
 }
 
-// ordinary is the status of a file, compared with the last commit. xy is git's letter for the index and its letter for the work
-// tree. The status is "" if the file is neither in the commit nor in the work tree.
+// ordinary returns the status of a file, compared with the last commit. xy is git's letter for the index and git's
+// letter for the work tree. The status is "" if the file is neither in the commit nor in the work tree.
 func ordinary(xy string) string {
 	switch {
 	case xy == "AD":
@@ -148,15 +149,15 @@ func renamed(xy, path, old string) (string, string) {
 	return path, "renamed"
 }
 
-// note enters a change. git reports a file that was taken out of the index but not deleted twice: as deleted, then as untracked.
-// The second report counts.
+// note enters a change. If a file was taken out of the index but not deleted, git reports it twice: as deleted, then as
+// untracked. The second report counts.
 func note(found map[string]*worktree.Change, path, status string) {
 	if status != "" {
 		found[path] = &worktree.Change{Path: path, Status: status}
 	}
 }
 
-// countLines enters how many lines of each file changed since the last commit.
+// countLines enters the number of lines of each file that changed since the last commit.
 func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -186,7 +187,8 @@ func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change
 // maxCommits is how many commits committed looks at.
 const maxCommits = 500
 
-// committed returns the paths that the commits since a time have changed. It looks at the newest maxCommits commits.
+// committed returns the paths that commits since a time have changed. It looks at the newest maxCommits of those commits
+// at most.
 func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 	if since.IsZero() {
 		return nil, nil
@@ -202,7 +204,7 @@ func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// inOrder returns the changes sorted, with absolute paths.
+// inOrder returns the changes in order, with absolute paths.
 func inOrder(top string, changes map[string]*worktree.Change) []worktree.Change {
 	var out []worktree.Change
 	for c := range maps.Values(changes) {
@@ -220,5 +222,5 @@ func absolute(top string, paths []string) []string {
 	return paths
 }
 
-// fromTop makes a path absolute that begins at the top. A slash at its end stays.
+// fromTop makes a path absolute that is relative to top. It keeps a slash at the path's end.
 func fromTop(top, path string) string { return strings.TrimSuffix(top, "/") + "/" + path }

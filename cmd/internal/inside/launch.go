@@ -12,8 +12,9 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// launchAgent is the first program in an agent's pane. It execs the command that its file names. The file keeps the
-// arguments and the launch secret out of tmux, and out of the process list until the runtime itself shows them.
+// launchAgent is the first program in an agent's pane. It execs the command in the file that the argument names. The
+// file keeps the arguments and the launch secret out of tmux. It also keeps them out of the process list until the
+// runtime itself shows them.
 func launchAgent(args, environ []string, stderr io.Writer) int {
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "usage: understudy launch FILE (run by the daemon)")
@@ -44,7 +45,7 @@ func execLaunchFile(path string, environ []string) error {
 	return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, file.Argv, env))
 }
 
-// paneEnv are the variables that tmux sets for the program in a pane.
+// paneEnv returns the variables that tmux sets for the program in a pane.
 func paneEnv(environ []string) []string {
 	var out []string
 	for _, v := range environ {

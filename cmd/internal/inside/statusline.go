@@ -30,7 +30,7 @@ const (
 	statusLineEnv = "UNDERSTUDY_STATUSLINE"
 )
 
-// runStatusLine is `understudy statusline` as a process of its own.
+// runStatusLine runs `understudy statusline` with the streams and the environment of this process.
 func runStatusLine() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer stop()
@@ -40,12 +40,12 @@ func runStatusLine() int {
 // Tell sends a report to the daemon at a socket, as [hooks.Tell] does.
 type Tell func(ctx context.Context, socket, launch, path string, body []byte) error
 
-// StatusLine reports how full the context window is. At the same time it runs the user's own status line with the same
-// input, environment and output, and returns its exit code. It prints no error of the report, since its output is the
-// user's screen. When ctx ends, the user's command ends as well.
+// StatusLine reports to the daemon how full the context window is. At the same time it runs the user's own status line
+// with the same input, environment and output, and returns the exit code of that command. It does not print an error of
+// the report, since its output is the user's screen. When ctx ends, the user's command ends as well.
 func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	getenv := func(name string) string { return child.Getenv(environ, name) }
-	if getenv(statusLineEnv) != "" { // the user's own status line is this very command
+	if getenv(statusLineEnv) != "" { // the user's own status line is this same command: do not run it without end
 		return 0
 	}
 	input, ok := readStatus(ctx, stdin)
@@ -54,7 +54,7 @@ func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reade
 	}
 	var status runtimeStatus
 	if err := json.Unmarshal(input, &status); err != nil {
-		status.Window.Usage = nil // report no numbers that were not understood
+		status.Window.Usage = nil // report no numbers that could not be parsed
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -67,7 +67,7 @@ func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reade
 	return runStatusCommand(ctx, command, environ, input, stdout, stderr)
 }
 
-// readStatus reads the runtime's JSON. It returns false if the JSON does not end in time or is too long.
+// readStatus reads the runtime's JSON. It returns false if the JSON is too long or does not end within statusRead.
 func readStatus(ctx context.Context, stdin io.Reader) ([]byte, bool) {
 	read := make(chan []byte, 1)
 	go func() { // a read can't be cancelled; it ends with the process
@@ -85,8 +85,8 @@ func readStatus(ctx context.Context, stdin io.Reader) ([]byte, bool) {
 	return nil, false
 }
 
-// runStatusCommand runs the user's command as the runtime would. The command's children may outlive it, as under the
-// runtime: they may fill a cache for the next run.
+// runStatusCommand runs the user's command as the runtime would. As under the runtime, children of the command may
+// outlive it: they may fill a cache for the next run.
 func runStatusCommand(ctx context.Context, command string, environ []string, input []byte, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithTimeout(ctx, statusLineMax)
 	defer cancel()
@@ -99,14 +99,14 @@ func runStatusCommand(ctx context.Context, command string, environ []string, inp
 	if err := cmd.Start(); err != nil {
 		return 1
 	}
-	_ = cmd.Wait() // the exit code is what counts
+	_ = cmd.Wait() // only the exit code is used
 	if ctx.Err() != nil {
 		child.SignalGroup(cmd.Process, syscall.SIGKILL)
 	}
 	return child.ExitCode(cmd.ProcessState)
 }
 
-// runtimeStatus has the fields that are needed of the JSON that Claude Code (2.1.329) gives its status line.
+// runtimeStatus has the fields that understudy uses of the JSON that Claude Code (2.1.329) gives its status line.
 type runtimeStatus struct {
 	SessionID string `json:"session_id"`
 	Cwd       string `json:"cwd"`
@@ -123,16 +123,17 @@ type runtimeStatus struct {
 	} `json:"context_window"`
 }
 
-// projectDir is where the runtime looks for the project's settings.
+// projectDir returns the folder in which the runtime looks for the project's settings.
 func (s runtimeStatus) projectDir() string {
 	return cmp.Or(s.Workspace.ProjectDir, s.Cwd)
 }
 
-// ownStatusLine is the status line for users who have none of their own. Without it the runtime would show a blank row.
+// ownStatusLine returns the status line for users who have none of their own. Without it the runtime would show a blank
+// row.
 func ownStatusLine(s runtimeStatus, getenv func(string) string) string {
 	id, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
 	if err != nil {
-		return "" // no agent of ours
+		return "" // not an agent that understudy started
 	}
 	who := cmp.Or(getenv("UNDERSTUDY_PERSONA"), fmt.Sprintf("agent %d", id))
 	use, ok := s.use()
@@ -142,10 +143,10 @@ func ownStatusLine(s runtimeStatus, getenv func(string) string) string {
 	return fmt.Sprintf("%s, %s of the context used\n", who, words.Percent(100*float64(use.Tokens)/float64(use.Limit)))
 }
 
-// contextUse is the body of the report.
+// contextUse is the body of the report to the daemon.
 type contextUse struct {
 	SessionID string `json:"session_id"`
-	Tokens    int64  `json:"tokens"` // in the window; output is not counted, as in the runtime's percentage
+	Tokens    int64  `json:"tokens"` // in the window, without output tokens, as in the runtime's percentage
 	Limit     int64  `json:"limit"`  // the window's size
 }
 
@@ -157,8 +158,8 @@ func (s runtimeStatus) use() (contextUse, bool) {
 	return contextUse{SessionID: s.SessionID, Tokens: u.Input + u.Creation + u.Read, Limit: s.Window.Size}, true
 }
 
-// reportContext reports the use of the context to the daemon, which ignores a number that it has. A report that takes
-// longer than statusReport is dropped, since the next turn reports again.
+// reportContext reports the use of the context window to the daemon. The daemon ignores a number that it already has. If
+// a report takes longer than statusReport, reportContext drops it, since the next turn reports again.
 func reportContext(ctx context.Context, tell Tell, getenv func(string) string, status runtimeStatus) {
 	use, ok := status.use()
 	agent, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
@@ -175,9 +176,9 @@ func reportContext(ctx context.Context, tell Tell, getenv func(string) string, s
 	_ = tell(ctx, socket, launch, fmt.Sprintf("/api/agents/%d/context", agent), body)
 }
 
-// userStatusLine is the command of the user's own status line, or "". It is the first one in the runtime's settings
-// files, in the runtime's order. The runtime does not run it itself, since --settings, with understudy's command, goes
-// before these files.
+// userStatusLine returns the command of the user's own status line, or "". The runtime's settings files are read in the
+// runtime's order, and the first command counts. The runtime does not run that command itself, because understudy's
+// command, given by --settings, has priority over these files.
 func userStatusLine(project string, getenv func(string) string) string {
 	config := getenv("CLAUDE_CONFIG_DIR")
 	if home := getenv("HOME"); config == "" && home != "" {
@@ -199,7 +200,7 @@ func userStatusLine(project string, getenv func(string) string) string {
 		}
 		b, err := os.ReadFile(path)
 		if err != nil || json.Unmarshal(b, &file) != nil {
-			continue // the runtime says what is wrong with its files
+			continue // the runtime itself reports an invalid settings file
 		}
 		if s := file.StatusLine; s.Type == "command" && strings.TrimSpace(s.Command) != "" {
 			return s.Command

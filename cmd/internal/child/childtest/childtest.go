@@ -1,5 +1,4 @@
-// Package childtest looks after the processes of which tests of package child, and of what uses it,
-// see the end.
+// Package childtest observes processes in tests of package child, and of the packages that use child.
 package childtest
 
 import (
@@ -15,12 +14,12 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Family is a script that starts a child which ignores SIGTERM and holds the output open, and
-// leaves the process ids of both in files.
+// Family is a script that starts a child. The child ignores SIGTERM and holds the output open. The files child and
+// leader get the process ids of the two.
 const Family = `sh -c 'trap "" TERM; echo $$ >child.new; mv child.new child; while :; do sleep 1000; done' &
 echo $$ >leader.new; mv leader.new leader; `
 
-// AwaitFile waits until a file is there.
+// AwaitFile waits until a file exists.
 func AwaitFile(t testing.TB, path string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -39,8 +38,8 @@ func AwaitFile(t testing.TB, path string) {
 	}
 }
 
-// WantGone waits a moment for the end of the processes whose ids stand in the files: one that was
-// killed is gone only when the kernel has come to it.
+// WantGone waits up to five seconds for the end of the processes whose ids stand in the files. A killed process
+// disappears only after the kernel has ended it.
 func WantGone(t testing.TB, pidFiles ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

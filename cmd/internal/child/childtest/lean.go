@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// WantLean runs a command and fails if its packages allocate more than most times before main begins: a measure
-// of what a start costs that is the same each time.
+// WantLean runs a command and fails if its packages allocate more than most times before main begins. The number of
+// allocations shows the cost of a start and, unlike the time, is the same at each run.
 func WantLean(t testing.TB, cmd *exec.Cmd, most int) {
 	t.Helper()
 	cmd.Env = append(cmd.Environ(), "GODEBUG=inittrace=1")

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// Programs are built once, when a test first needs one of them, into a folder that goes with the tests.
-// They are built without the race detector, with which each process would take a tenth of a second
-// to begin and to end. Nor do they hold anything for debuggers, which is a third of the linker's work.
-// The zero value is not ready: see [NewPrograms].
+// Programs builds programs when a test first needs one of them, into a temporary folder that is deleted after the tests.
+// It builds them without the race detector, because with the race detector each process takes a tenth of a second longer
+// to start and to end. It leaves out debug information, which takes a third of the linker's work. Make a Programs with
+// [NewPrograms].
 type Programs struct {
 	build func() (dir string, err error)
 }
 
-// NewPrograms are those of packages, each of which becomes the program of its folder's name.
+// NewPrograms returns the Programs of the named packages. Each package becomes a program with the name of its folder.
 func NewPrograms(packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) {
 		dir, err := os.MkdirTemp("", "us-bin")
@@ -35,7 +35,7 @@ func NewPrograms(packages ...string) *Programs {
 	})}
 }
 
-// Path is where a program is.
+// Path returns the path of a program.
 func (p *Programs) Path(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := p.build()
