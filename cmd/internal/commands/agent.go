@@ -68,7 +68,8 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 	return a.tellStarted(ctx, c, agent.ID, wait)
 }
 
-// paneSize is the size of a pane that fits the terminal of this command; zeros if the command has no terminal.
+// paneSize returns the size of a pane that fits the terminal of this command. It returns zeros if the command has no
+// terminal.
 func (a *app) paneSize() (columns, rows int) {
 	for _, stream := range []any{a.Stdin, a.Stdout, a.Stderr} {
 		if columns, rows := term.Size(stream); columns > 0 {
@@ -78,8 +79,8 @@ func (a *app) paneSize() (columns, rows int) {
 	return 0, 0
 }
 
-// tellStarted waits until an agent has a pane and, with registered, until it has a session and has taken its first
-// prompt. Then it prints the agent.
+// tellStarted waits until an agent has a pane, and then prints the agent. With registered it also waits until the agent
+// has a session and has taken its first prompt.
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
 	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
@@ -115,7 +116,7 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
-// startWords says what an agent that has not registered asks of a person; "": it asks nothing.
+// startWords returns what an agent that has not registered asks a person to do, or "" if it asks nothing.
 func startWords(g *daemon.Agent) string {
 	if g.State != daemon.Waiting || g.RegisteredAt != nil {
 		return ""
@@ -131,8 +132,8 @@ func promptTaken(d *daemon.Delivery) error {
 	return fmt.Errorf("agent %d has not taken its prompt (%s): look at it with `understudy agent attach %[1]d`, and send it again with `understudy agent send %[1]d TEXT` if it is not there", d.AgentID, d.Evidence)
 }
 
-// awaitAgent waits until ready holds. It fails if the agent ends first, or if the daemon notes why the agent does not
-// register.
+// awaitAgent waits until ready returns true for the agent. It fails if the agent ends first, or if the daemon notes why
+// the agent does not register.
 func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
 	var agent daemon.Agent
 	err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
@@ -233,7 +234,7 @@ func (a *app) agentResume() *cobra.Command {
 	return c
 }
 
-// warnTrouble tells a person who has waited for an agent that the agent's turns fail.
+// warnTrouble warns a person who has waited for an agent if the agent's turns fail.
 func (a *app) warnTrouble(g *daemon.Agent) {
 	if g.Trouble != nil {
 		fmt.Fprintf(a.Stderr, "understudy: %s\n", words.Terminal(a.WithData(fmt.Sprintf("agent %d is in trouble: %s", g.ID, show.TroubleInFull(g)))))

@@ -93,7 +93,8 @@ func (a *app) agentShow() *cobra.Command {
 	})
 }
 
-// workWords says for which step of which pipeline an agent works. If the pipeline cannot be read, it names the id alone.
+// workWords says which step of which pipeline an agent works on. If it cannot read the pipeline, it names only the
+// pipeline's id.
 func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	if g.PipelineID == nil {
 		return ""
@@ -110,7 +111,7 @@ func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	return fmt.Sprintf("pipeline %d (%s)", p.ID, p.Title)
 }
 
-// promptWords says what became of the prompt that an agent was started with.
+// promptWords says whether the agent's first prompt was delivered.
 func promptWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	if g.FirstPromptID == nil {
 		return ""

@@ -37,12 +37,12 @@ func article(noun string) string {
 	return "a"
 }
 
-// textOrStdin returns s, or what stdin holds if s is a dash.
+// textOrStdin returns s. If s is a dash, it returns the text on stdin.
 func (a *app) textOrStdin(s string) (string, error) {
 	if s != "-" {
 		return s, nil
 	}
-	const most = 1 << 20 // the daemon refuses less than that, and its error names the limit
+	const most = 1 << 20 // the daemon's own limit is lower, and its error names it
 	b, err := io.ReadAll(io.LimitReader(a.Stdin, most))
 	if err != nil {
 		return "", fmt.Errorf("text from stdin: %w", err)

@@ -35,7 +35,7 @@ From then on the agent can be handed over.`,
 	})
 }
 
-// completeAssign completes an agent, then a persona.
+// completeAssign completes an agent as the first argument and a persona as the second.
 func (a *app) completeAssign(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.completeAgents(c, args, prefix)

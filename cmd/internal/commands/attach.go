@@ -19,7 +19,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// attachMode is how a person attaches.
+// attachMode is how a person attaches to a pane.
 type attachMode struct {
 	readOnly bool // no key reaches the agent, and the pane keeps its size
 	keepSize bool // the pane keeps its size
@@ -92,8 +92,8 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 	return errors.Join(err, server.Settle(context.WithoutCancel(ctx)))
 }
 
-// attachable returns the agent that a word names, if its pane is on this machine. It asks the daemon for the screen, because
-// the daemon refuses that with a code for each reason.
+// attachable returns the agent that a word names, if the agent's pane is on this machine. It asks the daemon for the
+// screen only to get the daemon's refusal: each reason has its own code.
 func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error) {
 	c, agent, err := a.findAgent(ctx, word)
 	switch {
@@ -114,7 +114,7 @@ func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error)
 	return agent, err
 }
 
-// attachCommand shows a pane to a terminal outside the pane's tmux server.
+// attachCommand returns the command that shows a pane in a terminal outside the pane's tmux server.
 func attachCommand(g daemon.Agent, mode attachMode) []string {
 	pane := *g.Pane
 	flags := tmux.LookingFlags
@@ -127,8 +127,8 @@ func attachCommand(g daemon.Agent, mode attachMode) []string {
 	return tmuxCommand(g, append(showPane(pane, "attach-session", "-f", tmux.TypingFlags), tmux.Fit(pane)...))
 }
 
-// switchCommand shows a pane to a client of the pane's own tmux server. The command sets the size only in the daemon's
-// server, where sizes are fixed; a person's server decides on sizes itself.
+// switchCommand returns the command that shows a pane in a client of the pane's own tmux server. It sets the pane's size
+// only in the daemon's server, where sizes are fixed. A person's own server decides on sizes itself.
 func switchCommand(g daemon.Agent, ours string) []string {
 	list := showPane(*g.Pane, "switch-client")
 	if g.PaneSocket == ours {
@@ -137,13 +137,13 @@ func switchCommand(g daemon.Agent, ours string) []string {
 	return tmuxCommand(g, list)
 }
 
-// showPane has a client show a pane. It selects the pane as well: a person's window may hold several panes. Other people
-// who look at that window keep the pane that they are in.
+// showPane returns the tmux commands with which a client shows a pane. They also select the pane, because a person's
+// window may hold several panes. If other people look at that window, each of them keeps the pane that they are in.
 func showPane(pane string, command ...string) [][]string {
 	return [][]string{append(command, "-t", pane), {"select-window", "-t", pane}, {"select-pane", "-t", pane}}
 }
 
-// tmuxCommand joins commands for an agent's tmux server into one command line.
+// tmuxCommand joins tmux commands into one command line for an agent's tmux server.
 func tmuxCommand(g daemon.Agent, list [][]string) []string {
 	argv := []string{"tmux", "-u", "-N", "-S", g.PaneSocket}
 	for i, command := range list {
@@ -155,8 +155,8 @@ func tmuxCommand(g daemon.Agent, list [][]string) []string {
 	return argv
 }
 
-// attachEnv is an environment in which tmux attaches from inside another tmux server. With TMUX set, tmux refuses that, to
-// keep a server from showing itself.
+// attachEnv returns an environment without TMUX and TMUX_PANE. With TMUX set, tmux refuses to attach from inside another
+// tmux server, so that no server shows itself.
 func attachEnv(environ []string) []string {
 	var out []string
 	for _, v := range environ {

@@ -98,7 +98,7 @@ func (f *auditFlags) check(c *cobra.Command, now time.Time) (err error) {
 	return err
 }
 
-// pointInTime reads a flag that names a time: how long ago it was, or a date, or a time with a zone or in local time.
+// pointInTime reads a flag that names a time: a duration before now, a date, or a time with a zone or in local time.
 func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -136,7 +136,8 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	})
 }
 
-// exportAudit prints the events, or writes them to a file. It renames the file into place once all events are in it.
+// exportAudit prints the events, or writes them to a file. It gives the file its name only after it has written all
+// events.
 func (a *app) exportAudit(ctx context.Context, f auditFlags) error {
 	c, err := a.Client()
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package commands is the command line of understudy: one file for each command, and the root that knows them all.
-// Commands ask the daemon over its socket; serve, demo, doctor, service and hooks work without one. A command is one
-// goroutine unless its comment says otherwise. A command that is killed leaves nothing behind: what it asked for is in
-// the daemon's rows and goes on.
+// Package commands is the command line of understudy: one file for each command, and the root command, which adds all
+// others. Commands ask the daemon over its socket; serve, demo, doctor, service and hooks work without a daemon. A
+// command is one goroutine unless its comment says otherwise. A command that is killed leaves nothing behind. Its
+// requests are stored in the daemon's database, and the daemon goes on with them.
 package commands
 
 import (
@@ -31,7 +31,7 @@ const (
 	ExitUsage  = 2
 )
 
-// app is the world that the commands live in.
+// app is the world that the commands run in.
 type app struct{ *cli.App }
 
 // Run runs one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
@@ -39,7 +39,7 @@ func Run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return RunIn(ctx, &cli.App{Getenv: getenv, Stdin: stdin, Stdout: stdout, Stderr: stderr}, args)
 }
 
-// RunIn is [Run] in a world that the caller made.
+// RunIn is [Run] in a world that the caller has made.
 func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	a := &app{world}
 	stderr := a.Stderr
@@ -61,7 +61,7 @@ func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "understudy: interrupted; the daemon goes on with what was asked for")
 		return ExitFailed
-	case errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "?"): // the sentence names the fix already
+	case errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "?"): // the sentence already suggests commands
 		fmt.Fprintf(stderr, "understudy: %s\n", wrong.Message)
 		return ExitUsage
 	case !a.Started || errors.As(err, &wrong):
@@ -72,7 +72,7 @@ func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	return ExitFailed
 }
 
-// say prints a sentence, whose commands name the data directory of this one.
+// say prints a sentence. If this command was given --data, commands in the sentence get the flag as well.
 func (a *app) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(a.Stdout, a.WithData(fmt.Sprintf(format, args...)))
 	return err
@@ -147,8 +147,8 @@ Everywhere:
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
 `
 
-// Main runs the program. Commands that only other programs run skip the set-up of the command line. The commands that
-// agents wait for at every turn do not arrive here: package early has run them.
+// Main runs the program. It runs commands for other programs before it sets up the command line. The commands that
+// agents wait for at every turn never reach Main, because package early has already run them.
 func Main(args []string) int {
 	if len(args) > 0 {
 		switch args[0] {

@@ -16,8 +16,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// completing completes the first argument with what list reads from the daemon: each offer is a word, a tab, and what
-// the word stands for. Without a daemon it offers nothing.
+// completing completes the first argument with the offers that list gets from the daemon. Each offer is a word, a tab,
+// and the meaning of the word. Without a daemon it offers nothing.
 func (a *app) completing(c *cobra.Command, args []string, list func(context.Context, *api.Client) []string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -31,11 +31,11 @@ func (a *app) completing(c *cobra.Command, args []string, list func(context.Cont
 	return list(ctx, client), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// plainWord matches a text that every shell takes as one word without quotes. Tab offers no other text: programs choose
-// the names of agents, and such a name must not put a command onto somebody's command line.
+// plainWord matches a text that every shell takes as one word without quotes. Completion offers no other text, because
+// programs choose the names of agents, and such a name must not put a command onto a person's command line.
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN_.-]*$`) })
 
-// offer adds a word and what it stands for, if the word is plain.
+// offer adds a word and its meaning to the offers, if the word is plain.
 func offer(offers []string, word, about string) []string {
 	if !plainWord().MatchString(word) {
 		return offers
@@ -43,11 +43,11 @@ func offer(offers []string, word, about string) []string {
 	return append(offers, word+"\t"+words.Terminal(about))
 }
 
-// agentAbout describes an agent beside its id.
+// agentAbout describes an agent in the offer of its id.
 func agentAbout(g *daemon.Agent) string { return fmt.Sprintf("%s, %s", g.Name, g.State) }
 
-// completeAgents completes the ids of active agents and, once a letter is typed, the names and personas that only one of
-// them has.
+// completeAgents completes the ids of active agents. As soon as a letter is typed, it completes names and personas
+// instead, if only one agent has them.
 func (a *app) completeAgents(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		agents, _ := activeAgents(ctx, client)
@@ -74,7 +74,7 @@ func completeNames(agents []daemon.Agent) (offers []string) {
 	return slices.Compact(offers)
 }
 
-// completeEnded completes the ids of ended agents whose session can be opened again.
+// completeEnded completes the ids of ended agents whose session can be resumed.
 func (a *app) completeEnded(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		agents, _ := client.Agents(ctx, api.ListOptions{State: string(daemon.Ended)})
@@ -109,7 +109,7 @@ func (a *app) completeTemplates(c *cobra.Command, args []string, _ string) ([]st
 	})
 }
 
-// completeLogins completes the browsers that are signed in to the dashboard.
+// completeLogins completes the ids of the browsers that are signed in to the dashboard.
 func (a *app) completeLogins(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		logins, _ := client.Logins(ctx)
@@ -120,7 +120,7 @@ func (a *app) completeLogins(c *cobra.Command, args []string, _ string) ([]strin
 	})
 }
 
-// completePipelines completes the ids of the pipelines that fit, with their titles; nil: all fit.
+// completePipelines completes the ids of the pipelines for which fits returns true, or of all pipelines if fits is nil.
 func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
@@ -135,7 +135,7 @@ func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.Completi
 	}
 }
 
-// completeHandoffs completes the ids of the handoffs that fit, with their personas; nil: all fit.
+// completeHandoffs completes the ids of the handoffs for which fits returns true, or of all handoffs if fits is nil.
 func (a *app) completeHandoffs(fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
@@ -150,7 +150,7 @@ func (a *app) completeHandoffs(fits func(*daemon.Handoff) bool) cobra.Completion
 	}
 }
 
-// completeHandingOver completes agents and, inside an agent, the word for that agent.
+// completeHandingOver completes agents. In an agent's pane it also offers selfWord.
 func (a *app) completeHandingOver(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	offers, directive := a.completeAgents(c, args, prefix)
 	if len(args) == 0 && a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
@@ -159,7 +159,7 @@ func (a *app) completeHandingOver(c *cobra.Command, args []string, prefix string
 	return offers, directive
 }
 
-// folders completes a directory.
+// folders makes the shell complete a directory.
 func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
@@ -178,14 +178,14 @@ func (a *app) completeRuntimes(*cobra.Command, []string, string) ([]string, cobr
 	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
-// anyArgs completes a flag as f completes the first argument of a command, whatever arguments stand before the flag.
+// anyArgs completes a flag as f completes the first argument of a command. The arguments before the flag do not matter.
 func anyArgs(f cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return f(c, nil, prefix)
 	}
 }
 
-// listOf completes the last word of a list with commas. It offers no word twice.
+// listOf completes the last word of a list with commas. It does not offer a word that the list already has.
 func listOf[S ~string](words func() []S) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndex(prefix, ",")+1]
@@ -199,7 +199,7 @@ func listOf[S ~string](words func() []S) cobra.CompletionFunc {
 	}
 }
 
-// The words that flags take.
+// The values that flags take.
 var (
 	runStatuses = []string{
 		string(daemon.PipelinePending), string(daemon.PipelineRunning), string(daemon.PipelineWaiting),

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
-// completionCommand replaces the library's own command.
+// completionCommand replaces the completion command of the library cobra.
 func (a *app) completionCommand() *cobra.Command {
 	shell := func(name, install string, script func(root *cobra.Command, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{
@@ -35,8 +35,8 @@ run, the shell completes commands and flags alone.`
 	return c
 }
 
-// bashWords finds the words of the command line. bash ends a word at = and :, which may stand inside our words. The
-// library's script calls the package bash-completion for that, which is not installed everywhere.
+// bashWords finds the words of the command line. bash ends a word at = and :, but our words may hold these characters.
+// The library's script calls the package bash-completion for that, which is not installed on every machine.
 const bashWords = `if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
         _get_comp_words_by_ref "$@" cur prev words cword
         return

@@ -103,12 +103,13 @@ func (a *app) dashboard(ctx context.Context, open bool) error {
 	return a.say("%s", link.URL)
 }
 
-// openBrowser has the desktop open a link by way of a file that only its owner can read. Every user of the machine can
-// read the arguments of a process, and the link lets in the first who uses it. If the desktop opens nothing, openBrowser
-// prints the link.
+// openBrowser makes the desktop open a link by way of a file that only its owner can read. The link must not be an
+// argument of a process, because every user of the machine can read arguments, and the first person who uses the link is
+// let in. If the desktop opens nothing, openBrowser prints the link.
 //
-// The file stays until the link is used. Only the daemon learns of that, so the daemon removes the file; it also removes
-// the file at its start, when all older links have ended. A link that nobody uses ends within an hour.
+// The file stays until the link is used. Only the daemon notices the use of a link, so the daemon removes the file. It
+// also removes the file when it starts, because all older links have ended then. A link that nobody uses ends within an
+// hour.
 func (a *app) openBrowser(ctx context.Context, url string) error {
 	root, err := a.DataRoot()
 	if err != nil {
@@ -130,7 +131,7 @@ func (a *app) openBrowser(ctx context.Context, url string) error {
 		err = exec.CommandContext(ctx, bin, page).Run()
 	}
 	if err != nil {
-		os.Remove(page) // a person uses the printed link
+		os.Remove(page) // a person uses the printed link instead
 		return a.say("%s\n(`%s` did not open it: %v)", url, command, err)
 	}
 	return a.say("the dashboard opens in your browser")

@@ -61,14 +61,14 @@ func (a *app) doctor(ctx context.Context, fix, yes bool) error {
 	return nil
 }
 
-// examine makes all findings, in the order in which they are printed.
+// examine runs all checks and returns their findings in the order in which they are printed.
 func (a *app) examine(ctx context.Context) []doctor.Finding {
 	found := []doctor.Finding{doctor.CheckTmux(ctx)}
 	root, err := a.DataRoot()
 	if err != nil {
 		return append(found, doctor.CheckPostgres(), doctor.Finding{Name: "data directory", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "name one with --data"})
 	}
-	c, _ := a.Client() // it fails only where DataRoot does
+	c, _ := a.Client() // a.Client fails only if DataRoot fails
 	defer c.Close()
 	s, err := a.settings(root, serveFlags{})
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 		doctor.CheckRuntime(ctx, s), doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
 }
 
-// settingsFile names the settings file in use.
+// settingsFile names the settings file, or says that there is none.
 func (a *app) settingsFile(root string) string {
 	path := cmp.Or(a.Getenv("UNDERSTUDY_CONFIG"), filepath.Join(root, "config.yaml"))
 	if _, err := os.Stat(path); err != nil {
@@ -102,7 +102,7 @@ func (a *app) checkHooks(ctx context.Context) doctor.Finding {
 	case err != nil:
 		f.Detail = cli.Sentence(err)
 		return f
-	case r.Disabled: // the hooks of agents that understudy starts do not run either
+	case r.Disabled: // disableAllHooks also stops the hooks of agents that understudy starts
 		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
 		return f
 	case len(r.Events) == 0:

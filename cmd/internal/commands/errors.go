@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// hints say what to do about errors of the daemon whose exact texts are fixed and name no fix.
+// hints say how to mend errors of the daemon. The texts of these errors are fixed and name no fix.
 var hints = map[daemon.Code]string{
 	daemon.CodeAgentNotFound:     "`understudy agent list --all` shows those that there are",
 	daemon.CodeAgentNotActive:    "`understudy agent resume` opens its session again",
@@ -23,7 +23,8 @@ var hints = map[daemon.Code]string{
 	"persona_not_found":          "`understudy persona list` shows those that there are",
 }
 
-// hint returns what to do about an error, to be put behind it; "" if the error says so itself.
+// hint returns how to mend an error, for the end of the error's sentence. It returns "" if there is no hint for the
+// error.
 func hint(err error) string {
 	if told, ok := errors.AsType[*daemon.Error](err); ok && hints[told.Code] != "" {
 		return ": " + hints[told.Code]
@@ -31,13 +32,14 @@ func hint(err error) string {
 	return ""
 }
 
-// hasCode reports whether the daemon answered with an error of that code.
+// hasCode reports whether the daemon answered with an error that has that code.
 func hasCode(err error, code daemon.Code) bool {
 	told, ok := errors.AsType[*daemon.Error](err)
 	return ok && told.Code == code
 }
 
-// unknownCommand returns the word that the library takes for an unknown command; false: the error is another one.
+// unknownCommand returns the word that the library reports as an unknown command. It returns false if err is another
+// error.
 func unknownCommand(err error) (string, bool) {
 	if err == nil {
 		return "", false
@@ -54,7 +56,7 @@ func unknownCommand(err error) (string, bool) {
 	return word, err == nil
 }
 
-// flagError says which values a flag takes, in place of the library's error.
+// flagError replaces the library's error with one that says which values the flag takes.
 func flagError(_ *cobra.Command, err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

@@ -74,11 +74,11 @@ type eventsFlags struct {
 	after  int64
 	types  []string
 
-	agentWord                string // as a person typed it
+	agentWord                string // as the person typed it
 	agent, handoff, pipeline int64  // ids; 0: all
 }
 
-// wants reports whether the flags match an event.
+// wants reports whether an event matches the flags. A FeedTruncated event always does.
 func (f *eventsFlags) wants(e *event.Event) bool {
 	return e.Type == event.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, string(e.Type))) &&
 		isAbout(f.agent, e.AgentID) && isAbout(f.handoff, e.HandoffID) && isAbout(f.pipeline, e.PipelineID)
@@ -113,18 +113,18 @@ func (a *app) events(ctx context.Context, f eventsFlags) error {
 		return a.printEvent(e)
 	})
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how a feed ends
+		return nil // Ctrl-C is the usual end of a feed
 	}
 	return err
 }
 
-// backlog prints the events that are in the log by now.
+// backlog prints the events that are in the log when it begins.
 func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 	last, err := a.lastEvent(ctx)
 	if err != nil || last <= f.after {
 		return err
 	}
-	// The daemon filters nothing here: the last event may be of a type that the flags leave out, and it ends the loop.
+	// Let the daemon filter nothing: the last event ends the loop, and its type may be one that the flags leave out.
 	err = c.Follow(ctx, f.after, nil, func(e event.Event) error {
 		if f.wants(&e) {
 			if err := a.printEvent(e); err != nil {
@@ -142,8 +142,8 @@ func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 	return err
 }
 
-// lastEvent returns the id of the newest event, 0 if there is none. It opens a feed without an id: such a feed begins with
-// the id of the newest event.
+// lastEvent returns the id of the newest event, or 0 if there is none. It opens a feed without an id, because such a
+// feed begins with the id of the newest event.
 func (a *app) lastEvent(ctx context.Context) (int64, error) {
 	root, err := a.DataRoot()
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *app) lastEvent(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
-// printEvent prints one event: on a terminal its sentence, in a pipe all its fields.
+// printEvent prints one event. On a terminal it prints the event's sentence, in a pipe all fields.
 func (a *app) printEvent(e event.Event) error {
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(e)
@@ -205,12 +205,13 @@ func (a *app) printEvent(e event.Event) error {
 	return err
 }
 
-// eventLine is an event on a terminal.
+// eventLine returns the line that shows an event on a terminal.
 func eventLine(e event.Event, says string, now time.Time) string {
 	return fmt.Sprintf("%5d  %s  %-24s  %s", e.ID, moment(e.At, now), e.Type, says)
 }
 
-// eventColour is red if something failed, yellow if a person may have to look, green if something is done, else none.
+// eventColour is red if something failed, yellow if a person may have to look, and green if something is done. Other
+// events have no colour.
 func eventColour(typ event.Type) string {
 	_, what, _ := strings.Cut(string(typ), "_")
 	switch what {
@@ -225,7 +226,7 @@ func eventColour(typ event.Type) string {
 	return "0"
 }
 
-// moment is a local time, with its date unless that is today.
+// moment formats a time as local time. It adds the date unless the date is today.
 func moment(t, now time.Time) string {
 	t = t.Local()
 	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {

@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// findAgent returns the agent that a word names: the word is an id, or the name or persona of exactly one active agent.
+// findAgent returns the agent that a word names. The word is an id, or the name or persona of exactly one active agent.
 func (a *app) findAgent(ctx context.Context, word string) (*api.Client, daemon.Agent, error) {
 	c, err := a.Client()
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *app) findAgent(ctx context.Context, word string) (*api.Client, daemon.A
 	return nil, daemon.Agent{}, fmt.Errorf("%q could be agent %s: use the id", word, strings.Join(ids, " or "))
 }
 
-// called returns the agents that a word names: those with that name; if there are none, those that play that persona.
+// called returns the agents whose name is word. If there are none, it returns the agents whose persona is word.
 func called(agents []daemon.Agent, word string) (found []daemon.Agent) {
 	for _, by := range []func(*daemon.Agent) string{func(g *daemon.Agent) string { return g.Name }, (*daemon.Agent).PersonaSlug} {
 		for i := range agents {
@@ -73,7 +73,8 @@ func (a *app) agentOrSelf(ctx context.Context, word string) (*api.Client, int64,
 }
 
 // self returns the id of the agent that runs this command. An agent that the daemon started has its id, its socket and
-// its launch secret in the environment. An agent that a person started is found by the session that its runtime names.
+// its launch secret in the environment. For an agent that a person started, the runtime sets the session id in the
+// environment, and self finds the agent by that id.
 func (a *app) self(ctx context.Context) (*api.Client, int64, error) {
 	word, secret, socket := a.Getenv("UNDERSTUDY_AGENT_ID"), a.Getenv("UNDERSTUDY_LAUNCH"), a.Getenv("UNDERSTUDY_SOCKET")
 	if word != "" && secret != "" && socket != "" {

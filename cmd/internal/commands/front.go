@@ -9,14 +9,14 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
-// runInFront runs a program on this process's terminal until the program ends. When the program suspends itself
-// (Ctrl-b Ctrl-z), this process suspends itself as well; otherwise the shell would go on waiting for this process.
+// runInFront runs a program on this process's terminal until the program ends. When the program suspends itself (Ctrl-b
+// Ctrl-z), this process suspends itself too, because otherwise the shell would still wait for this process.
 func runInFront(bin string, argv, environ []string) error {
 	p, err := os.StartProcess(bin, argv, &os.ProcAttr{Env: environ, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
 	if err != nil {
 		return fmt.Errorf("%s: %w", bin, err)
 	}
-	defer func() { _ = p.Release() }() // it has been waited for
+	defer func() { _ = p.Release() }() // the loop below waits for the process
 	for {
 		var status syscall.WaitStatus
 		_, err := syscall.Wait4(p.Pid, &status, syscall.WUNTRACED, nil)
@@ -30,7 +30,7 @@ func runInFront(bin string, argv, environ []string) error {
 			}
 		case status.Exited() && status.ExitStatus() == 0:
 			return nil
-		default: // the program has said why
+		default: // the program has already printed the reason
 			return cli.ErrSilent
 		}
 	}

@@ -77,7 +77,7 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 		return a.watchHandoff(ctx, c, watched{id: answer.HandoffID, agent: agentID, mode: in.Mode})
 	case a.JSON:
 		return a.PrintJSON(answer)
-	case word == selfWord: // an agent's own socket cannot show the handoff, but it can cancel it
+	case word == selfWord: // an agent's own socket cannot show the handoff, but can cancel it
 		return a.say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", answer.HandoffID, agentID)
 	}
 	return a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
@@ -132,7 +132,7 @@ func (a *app) cancelOwn(ctx context.Context) error {
 	return a.cancelOf(ctx, c, agentID, 0)
 }
 
-// cancelOf cancels a handoff of an agent; id 0 is the newest one.
+// cancelOf cancels a handoff of an agent. The id 0 means the newest one.
 func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) error {
 	h, err := c.CancelHandoff(ctx, agentID, id)
 	if err != nil {

@@ -116,8 +116,8 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	return show.DescribeLine(u, rows, id)
 }
 
-// safeText is a document that an agent wrote. On a terminal it drops control characters, which could steer the terminal; in
-// a pipe the document stays as it is.
+// safeText returns the text of a document that an agent wrote. For a terminal it drops control characters, because they
+// could steer the terminal. In a pipe it returns the text unchanged.
 func (a *app) safeText(s string) string {
 	if !term.IsTerminal(a.Stdout) {
 		return s

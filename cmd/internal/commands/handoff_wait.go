@@ -16,16 +16,16 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// watched is a handoff whose end a command waits for.
+// watched is a handoff that a command watches until the handoff ends.
 type watched struct {
 	id    int64
-	agent int64 // the outgoing one
+	agent int64 // the outgoing agent
 	mode  daemon.Mode
-	seq   int64 // of the last move that was over before the command
+	seq   int64 // the last move that was stored before the command
 }
 
-// watchHandoff shows a handoff's progress until the handoff ends. In mode generate Esc and Ctrl-C cancel the handoff as long
-// as it can be cancelled. Otherwise Ctrl-C ends the command, and the handoff goes on.
+// watchHandoff shows a handoff's progress until the handoff ends. In mode generate, Esc and Ctrl-C cancel the handoff as
+// long as a cancel is possible. Otherwise Ctrl-C ends only the command, and the handoff goes on.
 func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error {
 	out := a.Stdout
 	if a.JSON {
@@ -56,7 +56,7 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 	return a.tellEnd(p, h)
 }
 
-// tellEnd says how a handoff ended. Mode generate has a sentence of its own for a cancelled one.
+// tellEnd prints how a handoff ended. A handoff that was cancelled in mode generate has its own sentence.
 func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 	switch {
 	case h.Phase == daemon.Cancelled && h.Mode == daemon.ModeGenerate:
@@ -76,15 +76,15 @@ func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 
 const (
 	cancelLimit = 10 * time.Second // for the daemon to take a cancel, and for the watcher to see the handoff's end
-	// signalGrace is how long a command looks for an interrupt after its context has ended: a signal reaches one channel
-	// after the other, and the context's may come first.
+	// After its context has ended, a command still looks for an interrupt for signalGrace. A signal reaches one channel
+	// after the other, and the context's channel may be the first.
 	signalGrace = 100 * time.Millisecond
 )
 
 // cancellable returns a context in which to watch a handoff. Esc at the terminal cancels the handoff, and so does an
-// interrupt. If the handoff cannot be cancelled any more, Esc does nothing, and an interrupt ends the context, as other
-// signals do. The context outlives ctx while a cancel takes effect. The returned function waits for the goroutines that
-// this starts, and puts the terminal back as it was.
+// interrupt. When the handoff can no longer be cancelled, Esc does nothing, and an interrupt ends the context, as other
+// signals do. While a cancel takes effect, the context outlives ctx. The returned function waits for the goroutines that
+// cancellable starts, and restores the mode of the terminal.
 func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (context.Context, func()) {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	interrupts := make(chan os.Signal, 1)
@@ -111,13 +111,13 @@ func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (contex
 		if cancel() != nil {
 			return
 		}
-		select { // until the watcher has seen the handoff's end
+		select { // wait until the watcher has seen the handoff's end
 		case <-watching.Done():
 		case <-time.After(cancelLimit):
 		}
 	})
 	work.Go(func() {
-		// The watcher sees whether the cancel was in time.
+		// Ignore the error: the watcher sees whether the handoff was cancelled.
 		term.OnEscape(watching, a.Stdin, func() { _ = cancel() })
 	})
 	return watching, func() {

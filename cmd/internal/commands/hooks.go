@@ -21,7 +21,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// hookCommand puts the command into the help. Package early runs it before the command line is set up.
+// hookCommand adds the command to the help. Package early runs the command before the command line is set up.
 func (a *app) hookCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "hook EVENT",
@@ -80,7 +80,7 @@ settings. An agent that is given /handoff is handed over to a successor.`,
 	return g
 }
 
-// settingsPath is the runtime's user settings file.
+// settingsPath returns the path of the runtime's user settings file.
 func (a *app) settingsPath(flag string) (string, error) {
 	switch dir, home := a.Getenv("CLAUDE_CONFIG_DIR"), a.Getenv("HOME"); {
 	case flag != "":
@@ -93,14 +93,14 @@ func (a *app) settingsPath(flag string) (string, error) {
 	return "", errors.New("there is no home directory with Claude Code's settings: name the file with --settings")
 }
 
-// newest stands for a version that knows all events.
+// newest stands for a version of the CLI that knows all events.
 const newest = "999.0.0"
 
-// versionNumber matches what the CLI prints of itself.
+// versionNumber matches the version that the CLI prints.
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?\d+\.\d+\.\d+`) })
 
-// eventsToHook returns the events that the installed CLI knows. If the version of the CLI cannot be found out, it returns the
-// events that every version knows, and an error that says why.
+// eventsToHook returns the events that the installed CLI knows. If it cannot find out the version of the CLI, it returns
+// the events that every version knows, and an error that says why.
 func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	command := a.claude()
 	version, err := proc.AskVersion(ctx, command)
@@ -110,8 +110,8 @@ func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	return hooks.KnownEvents(version), err
 }
 
-// claude is the command that config.yaml names for the CLI. If the file cannot be read it is claude: hooks can be installed
-// all the same.
+// claude returns the command that config.yaml names for the CLI. If the file cannot be read, claude returns "claude", so
+// that the hooks can still be installed.
 func (a *app) claude() []string {
 	if root, err := a.DataRoot(); err == nil {
 		if s, err := a.settings(root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
@@ -121,7 +121,7 @@ func (a *app) claude() []string {
 	return []string{"claude"}
 }
 
-// disableAll is the setting with which a user keeps every hook from running.
+// disableAll is the setting with which a user stops all hooks.
 const disableAll = `"disableAllHooks": true`
 
 func allDisabled(settings []byte) bool {
@@ -177,8 +177,8 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	if slash.Foreign {
 		fmt.Fprintf(a.Stderr, "understudy: %s and stays as it is: move it away and run this again to have ours\n", foreignCommand(slash.Path))
 	}
-	// The command goes in after the hooks and comes out before them, so that it never stands without them. After a crash in
-	// between, the next install or uninstall does the rest.
+	// The command /handoff needs the hooks. So install it after the hooks, and remove it before them. If this command
+	// crashes between the two changes, the next install or uninstall makes the second one.
 	return a.applyHooks(f, "hooks are installed already in "+path,
 		settingsChange(plan.For(path, time.Now())), commandChange(slash))
 }
@@ -204,19 +204,19 @@ func (a *app) uninstallHooks(f hooksFlags) error {
 		commandChange(hooks.PlanSlashRemoval(command)), settingsChange(plan.For(path, time.Now())))
 }
 
-// foreignCommand says of a file that it is not our /handoff.
+// foreignCommand says that the command /handoff in a file is not understudy's.
 func foreignCommand(path string) string { return path + " is another command /handoff" }
 
-// hooksChange is the planned change of one file.
+// hooksChange is a planned change of one file.
 type hooksChange struct {
 	path          string
 	before, after []byte // nil: no file
 	changed       bool
 	apply         func() error
-	more          string // lines to print once the change is made
+	more          string // lines to print after the change is made
 }
 
-// settingsChange is the change of the settings file.
+// settingsChange returns the change of the settings file.
 func settingsChange(p hooks.Plan) hooksChange {
 	var more strings.Builder
 	if p.Backup != "" {
@@ -233,12 +233,13 @@ func settingsChange(p hooks.Plan) hooksChange {
 	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.Apply(p) }, more.String()}
 }
 
-// commandChange is the change of the file of /handoff.
+// commandChange returns the change of the file of the command /handoff.
 func commandChange(p hooks.SlashPlan) hooksChange {
 	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.ApplySlash(p) }, ""}
 }
 
-// applyHooks prints the changes and, unless it is a dry run, makes them in their order.
+// applyHooks prints the changes. Unless it is a dry run, it then makes the changes in their order. If no file changes,
+// it prints the sentence nothing.
 func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) error {
 	u := a.UI(a.Stdout)
 	changes = slices.DeleteFunc(changes, func(c hooksChange) bool { return !c.changed })
@@ -271,7 +272,7 @@ func without(list, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) })
 }
 
-// printDiff prints how a file changes.
+// printDiff prints the difference between the old and the new content of a file.
 func printDiff(u *term.UI, path string, before, after []byte) {
 	for line := range strings.Lines(string(diff.Diff(path, before, path+" (new)", after))) {
 		line = strings.TrimRight(line, "\n")

@@ -10,12 +10,12 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// hooksReport says which hooks are installed and what is wrong with them.
+// hooksReport says which hooks are installed, and what is wrong with them.
 type hooksReport struct {
 	Settings string   `json:"settings"`
 	Events   []string `json:"events"`
-	Missing  []string `json:"missing"` // events that the installed CLI knows
-	Command  string   `json:"command"` // the file of /handoff, if it is ours
+	Missing  []string `json:"missing"` // events that the installed CLI knows and that have no hook
+	Command  string   `json:"command"` // the file of the command /handoff, if understudy wrote it
 	Binary   string   `json:"binary"`
 	Data     string   `json:"data"`     // empty: the default
 	Disabled bool     `json:"disabled"` // by disableAllHooks
@@ -72,17 +72,19 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	return r, nil
 }
 
-// slowHooks reports whether installed hooks run this program although the faster one could be used.
+// slowHooks reports whether the installed hooks run this program although understudy-hook, which is faster, could run
+// them.
 func slowHooks(bin string) bool {
 	own, err := proc.OwnBinary()
 	return err == nil && bin == own && proc.HookProgramOf(own) != own
 }
 
-// commandProblem says how /handoff differs from what would be installed with the hooks; "": it does not.
+// commandProblem says how the file of /handoff differs from the file that an installation would write. It returns "" if
+// there is no difference.
 func commandProblem(command hooks.SlashFile, found hooks.Report) string {
 	bin := found.Bin
 	if own, err := proc.OwnBinary(); err == nil && filepath.Base(bin) == proc.HookName {
-		bin = filepath.Join(filepath.Dir(bin), filepath.Base(own)) // the program that installed the hooks was beside it
+		bin = filepath.Join(filepath.Dir(bin), filepath.Base(own)) // the program in the same folder installed the hooks
 	}
 	plan, err := hooks.PlanSlash(command, hooks.InstallOptions{Bin: bin, DataDir: found.DataDir})
 	switch {

@@ -2,7 +2,8 @@ package commands
 
 import "github.com/understudyd/understudy/api"
 
-// printList prints what get returns as JSON or as a table. In place of an empty table it prints the sentence none.
+// printList prints the list that get returns, as JSON or as a table. If a table would be empty, it prints the sentence
+// none instead.
 func printList[T any](a *app, get func(*api.Client) ([]T, error), none string, columns []string, row func(T) []string) error {
 	c, err := a.Client()
 	if err != nil {

@@ -71,7 +71,7 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	if in.Title == "" {
 		in.Title = words.Clip(words.Terminal(cmp.Or(show.Headline(in.Prompt), strings.TrimSpace(in.Prompt))), titleLength)
 	}
-	if in.Cwd != "" { // the daemon puts its setting in place of ""
+	if in.Cwd != "" { // if it is "", the daemon uses its own setting
 		if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
 			return fmt.Errorf("working directory: %w", err)
 		}
@@ -84,7 +84,7 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	if err != nil {
 		return err
 	}
-	if !wait && !a.JSON { // the Stepper prints warnings while it waits
+	if !wait && !a.JSON { // with wait, the Stepper prints the warnings
 		u := a.UI(a.Stderr)
 		for _, w := range p.Warnings {
 			u.Printf("%s\n", u.Hang("understudy: warning: "+w))
@@ -93,10 +93,11 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	return a.followPipeline(ctx, c, p, wait)
 }
 
-// titleLength is how many characters of a prompt make a title.
+// titleLength is the number of characters of a prompt that make a title.
 const titleLength = 80
 
-// followPipeline says how a pipeline stands that a command has set going. With wait it shows the pipeline until it ends.
+// followPipeline prints the state of a pipeline that a command has started. With wait it shows the pipeline until the
+// pipeline ends.
 func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline, wait bool) error {
 	switch {
 	case wait:
@@ -151,10 +152,11 @@ func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
 	})
 }
 
-// approvalCell is how a list writes the status waiting_for_approval, which would take the room of the title.
+// approvalCell is the short form of the status waiting_for_approval in a list. The full form would leave too little room
+// for the title.
 const approvalCell = "approval"
 
-// noPipelines says that no pipeline matches the options of a list.
+// noPipelines returns the sentence that no pipeline matches the options of a list.
 func noPipelines(o *api.ListOptions) string {
 	if o.Status == "" && o.Template == "" && o.Before == 0 {
 		return "no pipelines: start one with `understudy pipeline run TEMPLATE`"
@@ -172,7 +174,7 @@ func noPipelines(o *api.ListOptions) string {
 	return said
 }
 
-// pipelineVerb makes a command that does something to one pipeline.
+// pipelineVerb makes a command that runs do on one pipeline.
 func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use: word + " ID", Short: short, Example: example,
@@ -218,7 +220,7 @@ func (a *app) pipelineReject() *cobra.Command {
 	return c
 }
 
-// tellStopped says that a person has ended a pipeline.
+// tellStopped prints that a person has ended a pipeline.
 func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
 	switch {
 	case err != nil:

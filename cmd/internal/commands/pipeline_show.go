@@ -63,7 +63,7 @@ func (a *app) showPipeline(ctx context.Context, id int64) error {
 	return nil
 }
 
-// showStep prints a step's output or, with input, its prompt.
+// showStep prints a step's output. With input it prints the step's prompt instead.
 func (a *app) showStep(ctx context.Context, id int64, number int, input bool) error {
 	c, err := a.Client()
 	if err != nil {

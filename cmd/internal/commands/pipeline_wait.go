@@ -12,7 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// watchPipeline shows a pipeline's steps from p on until the pipeline ends. Ctrl-C ends the command and not the pipeline.
+// watchPipeline shows a pipeline's steps, beginning with the state p, until the pipeline ends. Ctrl-C ends only the
+// command.
 func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline) error {
 	out := a.Stdout
 	if a.JSON {
@@ -22,7 +23,7 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 	u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d (%s): %s", p.ID, p.Template, p.Title)))
 	w := show.NewStepper(u, &p)
 	defer w.Clear()
-	fresh := true // p was read a moment ago: show it before asking a daemon that may be going away
+	fresh := true // p was read a moment ago: show it before asking the daemon, which may be about to end
 	err := show.Await(ctx, c, w.Idle, func(ctx context.Context) (bool, error) {
 		if !fresh {
 			now, err := c.Pipeline(ctx, p.ID)
@@ -50,7 +51,7 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 	return a.tellRunEnd(u, &p)
 }
 
-// tellRunEnd says how a pipeline has ended.
+// tellRunEnd prints how a pipeline has ended.
 func (a *app) tellRunEnd(u *term.UI, p *daemon.Pipeline) error {
 	switch {
 	case p.Worktree != nil:

@@ -46,7 +46,7 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 	}
 	d, err := c.SendMessage(ctx, agent.ID, message, command)
 	switch {
-	case hasCode(err, daemon.CodeTextIsCommand): // the daemon's sentence names the field of the API
+	case hasCode(err, daemon.CodeTextIsCommand): // the daemon's sentence names the field of the API, not the flag
 		return errors.New("the agent's runtime would take the text for a command: send it with --command if you mean that")
 	case err != nil:
 		return err
@@ -54,14 +54,14 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 		if d, err = a.awaitDelivery(ctx, c, d); err != nil {
 			return err
 		}
-		if now, err := c.Agent(ctx, d.AgentID); err == nil { // the verdict counts, and trouble comes on top
+		if now, err := c.Agent(ctx, d.AgentID); err == nil { // the verdict counts even if this fails
 			a.warnTrouble(&now)
 		}
 	}
 	return a.tellDelivery(d)
 }
 
-// awaitDelivery waits for a delivery's verdict, and shows what the delivery waits for.
+// awaitDelivery waits for a delivery's verdict. Meanwhile it shows what the delivery waits for.
 func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
 	p := &term.Progress{UI: a.UI(a.Stderr)}
 	defer p.Clear()
@@ -84,7 +84,7 @@ func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Deliver
 	return d, err
 }
 
-// deliveryNote says what keeps a text from being typed.
+// deliveryNote says why a text is not typed yet. It returns "" if the text has left the queue.
 func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 	switch {
 	case d.State != daemon.DeliveryQueued:
@@ -101,7 +101,7 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 	return g.Note
 }
 
-// deliveryWords says what became of a delivery.
+// deliveryWords says whether a delivery was typed and taken.
 func deliveryWords(d *daemon.Delivery) string {
 	state := string(d.State)
 	if d.Verdict != nil {

@@ -45,7 +45,7 @@ config.yaml in the data directory, else from the defaults.`,
 	return c
 }
 
-// serveFlags are the flags of serve. An empty flag leaves its setting as it is.
+// serveFlags are the flags of serve. An empty flag does not change its setting.
 type serveFlags struct {
 	Listen, DatabaseURL, Host, Config string
 	Public, Verbose                   bool
@@ -88,7 +88,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if proc.BuiltByGoRun(binary) {
 		log.Warn("`go run` removes this binary when it ends, and agents that live on need it: build one with `go build ./cmd/understudy`")
 	}
-	// A second interrupt ends the process at once.
+	// Let a second interrupt end the process at once.
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
 	hook, err := proc.FindHookProgram(binary)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	})
 }
 
-// printServing says where the daemon is, once it answers requests.
+// printServing prints the address of the daemon, as soon as the daemon answers requests.
 func (a *app) printServing(up *serve.Serving, root string) {
 	address := "none"
 	if up.Address != nil {
@@ -118,8 +118,9 @@ func (a *app) printServing(up *serve.Serving, root string) {
 	fmt.Fprintf(a.Stdout, "  look       %s\n", look)
 }
 
-// dashboardHint says how to open the dashboard: by a link, or by the command that prints one. systemd and launchd keep what
-// is printed here, and whoever reads it could use a link before the operator does; they get the command.
+// dashboardHint says how to open the dashboard: by a link, or by the command that prints one. If systemd or launchd runs
+// this process, it says the command, because they keep the output, and a reader of that output could use the link before
+// the operator.
 func (a *app) dashboardHint(up *serve.Serving) string {
 	const command = "understudy dashboard"
 	if a.runByInit() && !term.IsTerminal(a.Stdout) {
@@ -132,8 +133,8 @@ func (a *app) dashboardHint(up *serve.Serving) string {
 	return link.URL + "  (opens it once, within an hour; then: " + command + ")"
 }
 
-// runByInit reports whether systemd or launchd has set this process's environment. They set it for the terminals of a
-// desktop as well.
+// runByInit reports whether systemd or launchd has set this process's environment. They also set it for the terminals of
+// a desktop.
 func (a *app) runByInit() bool {
 	job := a.Getenv("XPC_SERVICE_NAME") // "0" in a terminal
 	return a.Getenv("INVOCATION_ID") != "" || a.Getenv("JOURNAL_STREAM") != "" || job != "" && job != "0"

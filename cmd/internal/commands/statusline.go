@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// statusLineCommand puts the command into the help. Package early runs it before the command line is set up.
+// statusLineCommand adds the command to the help. Package early runs the command before the command line is set up.
 func (a *app) statusLineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "statusline",

@@ -27,7 +27,7 @@ func (a *app) versionCommand() *cobra.Command {
 	})
 }
 
-// buildLine says in a line what a program was built from.
+// buildLine says in one line which source and which version of Go a program was built from.
 func buildLine(b build.Info) string {
 	line := "understudy " + b.Version
 	if b.Revision != "" {

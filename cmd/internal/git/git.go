@@ -1,6 +1,7 @@
-// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It runs
-// the git command behind a shield: no setting, hook or filter of the repository can make git run a program (docs/adr/0023).
-// Its functions are safe for concurrent use. The next call clears what a crash left half made.
+// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It
+// runs the git command behind a shield: no setting, hook or filter of the repository can make git run a program
+// (docs/adr/0023). Its functions are safe for concurrent use. If a crash leaves a work tree half made or half deleted,
+// the next call for its path deletes the rest.
 package git
 
 import (

@@ -100,7 +100,7 @@ func (s shield) fill(common, config string) error {
 	return nil
 }
 
-func (s shield) close() { _ = os.RemoveAll(s.folder) } // the folder holds only links and settings, and does no harm if it stays
+func (s shield) close() { _ = os.RemoveAll(s.folder) } // it holds only links and settings: no harm if it stays
 
 // harmlessSettings returns the harmless settings of the repository as the text of a configuration file.
 func (g git) harmlessSettings(ctx context.Context) (string, error) {

@@ -1,6 +1,6 @@
-// Package mcpserver gives an agent tools by the Model Context Protocol. An agent can ask who it is and which other agents
-// there are, ask for its own handoff, and send messages to other agents. The tools can do no more than the hook socket
-// lets the agent's launch do: they approve nothing, stop no agent, and read no screens or documents.
+// Package mcpserver gives an agent tools by the Model Context Protocol. With them the agent can ask who it is and which
+// other agents there are, ask for its own handoff, and send messages to other agents. The tools can do no more than the
+// hook socket lets the agent's launch do. So they approve nothing, stop no agent, and read no screens or documents.
 package mcpserver
 
 import (
@@ -30,11 +30,11 @@ var (
 type server struct {
 	client *api.Client
 	agent  int64
-	absent error // why there is no agent to answer for; nil if there is one
+	absent error // why the server can answer for no agent; nil if it can
 }
 
-// Serve answers on the two streams until in or ctx ends. After it has returned, a read of in may still be waiting.
-// Without the environment of an agent it serves as well, and each tool answers which variable is missing.
+// Serve answers requests from in until in or ctx ends. After it has returned, a read of in may still be waiting. If the
+// environment names no agent, Serve still runs, and each tool answers which variable is missing.
 func Serve(ctx context.Context, getenv func(string) string, version string, in io.Reader, out io.Writer) error {
 	s := newServer(getenv)
 	if s.client != nil {
@@ -47,7 +47,7 @@ func Serve(ctx context.Context, getenv func(string) string, version string, in i
 	return err
 }
 
-// unclosed is a stream that its owner closes, not this package.
+// unclosed is a stream that this package does not close, because its owner does.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
@@ -67,7 +67,7 @@ func newServer(getenv func(string) string) *server {
 // protocol makes the server with its tools.
 func (s *server) protocol(version string) *mcp.Server {
 	p := mcp.NewServer(&mcp.Implementation{Name: "understudy", Version: version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, // without logging
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, // without the capability logging
 	})
 	no := false
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
@@ -82,7 +82,7 @@ func (s *server) protocol(version string) *mcp.Server {
 	return p
 }
 
-// add adds a tool. Its errors reach the agent as one sentence.
+// add adds a tool. The agent gets an error of the tool as one sentence.
 func add[In, Out any](p *mcp.Server, s *server, name string, hints *mcp.ToolAnnotations, description string, do func(context.Context, In) (Out, error)) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: hints}
 	mcp.AddTool(p, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
@@ -95,7 +95,7 @@ func add[In, Out any](p *mcp.Server, s *server, name string, hints *mcp.ToolAnno
 	})
 }
 
-// plain is an error's sentence without its cause.
+// plain returns an error's sentence without its cause.
 func plain(err error) error {
 	var told *daemon.Error
 	if errors.As(err, &told) {

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// nothing is the input of tools that need none.
+// nothing is the input of tools that take no input.
 type nothing struct{}
 
 // self is the answer of whoami.
@@ -57,7 +57,7 @@ type agent struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
 	State string `json:"state" jsonschema:"starting, idle, working, or waiting for a person"`
-	// A message to an agent in trouble is typed as usual, but the turn fails.
+	// A message to an agent in trouble is typed as usual, but its turn fails.
 	Trouble string `json:"trouble,omitempty" jsonschema:"why its turns fail, such as usage_limit: it won't answer before that is over"`
 	You     bool   `json:"you,omitempty"`
 }
@@ -119,7 +119,7 @@ type standing struct {
 	Next      string `json:"next" jsonschema:"what comes next, or what you are to do"`
 }
 
-// defaultReason tells the operator that the agent asked by itself.
+// defaultReason tells the operator that the agent itself has asked for the handoff.
 const defaultReason = "asked for by the agent"
 
 func (s *server) requestHandoff(ctx context.Context, in request) (standing, error) {
@@ -149,7 +149,7 @@ func (s *server) handoffStatus(ctx context.Context, _ nothing) (standing, error)
 	return out, nil
 }
 
-// next tells the outgoing agent what comes after a phase.
+// next tells the outgoing agent what happens after a phase.
 func next(phase daemon.Phase) string {
 	switch phase {
 	case daemon.Requested, daemon.Instructing:
