@@ -1,6 +1,6 @@
-// Package demo plays the main job for a newcomer: it runs a daemon on a throw-away data directory, has scripted agents hand work
-// over, and prints each phase as it happens. The daemon is one goroutine, the story another. A demo that ends removes all that
-// it made; if the demo is killed, its warden does.
+// Package demo shows a newcomer the main job of understudy. It runs a daemon on a throw-away data directory, lets
+// scripted agents hand work over, and prints each phase as it ends. The daemon runs in one goroutine, the story in
+// another. A demo that ends removes everything that it made. If the demo is killed, its warden removes everything.
 package demo
 
 import (
@@ -35,7 +35,7 @@ const (
 	demoPrompt  = "Parcels that are scanned twice within a second show up once in the history. Find out why, and say what you would change."
 )
 
-// Command is `understudy demo`.
+// Command returns the command `understudy demo`.
 func Command(a *cli.App) *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
@@ -80,8 +80,8 @@ type demo struct {
 	place  *demoPlace
 	client *api.Client
 	log    warnings
-	stop   context.CancelFunc // of the daemon
-	done   chan struct{}      // the daemon has ended
+	stop   context.CancelFunc // stops the daemon
+	done   chan struct{}      // closed when the daemon has ended
 }
 
 func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
@@ -93,7 +93,8 @@ func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	// With SIGPIPE taken, a reader that leaves makes a write fail. Otherwise it would kill the demo, which could not tidy up.
+	// Take SIGPIPE: if the reader of stdout leaves, a write then fails. Otherwise SIGPIPE would kill the demo before it
+	// could clean up.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -121,7 +122,8 @@ func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
 	return err
 }
 
-// demoAgent is the command of the demo's agents. nil stands for the scripted agent: place.fill makes its binary later.
+// demoAgent returns the command of the demo's agents. For scripted agents it returns nil, because place.fill makes their
+// binary later.
 func demoAgent(kind string) ([]string, error) {
 	switch kind {
 	case "scripted":
@@ -153,7 +155,7 @@ func (d *demo) play(ctx context.Context, command []string, began time.Time) erro
 	return err
 }
 
-// story has an agent work, hands its work over, and shows what came of it.
+// story starts an agent, hands its work over, and shows the document and the successor.
 func (d *demo) story(ctx context.Context) error {
 	if d.flags.pipeline {
 		return d.pipelineStory(ctx)
@@ -169,7 +171,7 @@ func (d *demo) story(ctx context.Context) error {
 	return d.show(ctx, h)
 }
 
-// keep leaves everything running, also after a failure, until a person presses Ctrl-C.
+// keep leaves everything running until a person presses Ctrl-C, also after a failure.
 func (d *demo) keep(ctx context.Context, failure error) error {
 	d.Clear()
 	if failure != nil {
@@ -190,7 +192,8 @@ func (d *demo) keep(ctx context.Context, failure error) error {
 	return failure
 }
 
-// serve starts the daemon. While the daemon makes its PostgreSQL, serve fills the folder with what the agents need.
+// serve starts the daemon. While the daemon starts its PostgreSQL, serve fills the folder with the agents' program and
+// project.
 func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, command []string) error {
 	began := time.Now()
 	d.Start("daemon", began)
@@ -211,8 +214,8 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	if err != nil {
 		return err
 	}
-	hook, _ := proc.FindHookProgram(own) // `go run` makes no hook program
-	// The daemon outlives an interrupted story, because remove stops it in order.
+	hook, _ := proc.FindHookProgram(own) // without a hook program, as under `go run`, the agents run this program
+	// Let the daemon outlive an interrupted story, because remove stops the daemon in order.
 	serveCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan string, 1)
 	d.stop, d.done = stop, make(chan struct{})
@@ -249,7 +252,7 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	}
 }
 
-// ended prints a step of the demo itself, which is no phase of a handoff.
+// ended prints a step of the demo that is not a phase of a handoff.
 func (d *demo) ended(label string, began time.Time, detail string) {
 	d.Watcher.Done(label, time.Since(began), detail)
 }
@@ -264,7 +267,7 @@ func (d *demo) versions() string {
 	return strings.Join(out, ", ")
 }
 
-// startAgent starts the agent and waits until it has done its first prompt, so that there is something to hand over.
+// startAgent starts the agent and waits until the agent has done its first prompt, so that there is work to hand over.
 func (d *demo) startAgent(ctx context.Context) (daemon.Agent, error) {
 	began := time.Now()
 	agent, err := d.client.CreateAgent(ctx, daemon.NewAgent{Persona: demoPersona, Cwd: d.place.project, Prompt: demoPrompt})
@@ -287,7 +290,7 @@ func (d *demo) startAgent(ctx context.Context) (daemon.Agent, error) {
 	return agent, err
 }
 
-// awaitAgent waits until an agent is ready, and shows what the agent waits for.
+// awaitAgent waits until ready returns true for an agent. Meanwhile it shows what the agent waits for.
 func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
 	var agent daemon.Agent
 	err := show.Await(ctx, d.client, func(bool) { d.Draw() }, func(ctx context.Context) (bool, error) {
@@ -304,7 +307,7 @@ func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agen
 	return agent, err
 }
 
-// asks says what an agent waits for, and where a person answers it; "": it waits for nothing.
+// asks says what an agent waits for and where a person answers it. It returns "" if the agent waits for nothing.
 func (d *demo) asks(g *daemon.Agent) string {
 	if g.State != daemon.Waiting && (g.State != daemon.Starting || g.Note == "") {
 		return ""
@@ -312,14 +315,14 @@ func (d *demo) asks(g *daemon.Agent) string {
 	return fmt.Sprintf("%s; look at it from another shell: `understudy agent attach %d --data %s`", cmp.Or(g.Note, "it asks something"), g.ID, proc.ShellQuote(d.place.data))
 }
 
-// awaitTurn waits until an agent has taken what was last typed to it, and is idle again.
+// awaitTurn waits until an agent has taken the text that was last typed to it, and is idle after that.
 func (d *demo) awaitTurn(ctx context.Context, id int64) (daemon.Agent, error) {
 	taken := false
 	return d.awaitAgent(ctx, id, func(g *daemon.Agent) bool {
 		if !taken {
 			list, err := d.client.Messages(ctx, id, api.ListOptions{Limit: 1})
 			taken = err == nil && len(list) == 1 && !list[0].Open()
-			return false // look at the agent again: its state must be newer than the verdict
+			return false // look at the agent again, because its state must be newer than the verdict
 		}
 		return g.State == daemon.Idle
 	})
@@ -353,7 +356,7 @@ func (d *demo) remove() error {
 	return errors.Join(EndAgents(ctx, d.place.tmuxSocket()), d.place.remove())
 }
 
-// warnings keeps the daemon's log for the case that the demo fails.
+// warnings keeps the daemon's log. The demo prints it if it fails.
 type warnings struct {
 	mu sync.Mutex
 	b  strings.Builder

@@ -25,7 +25,7 @@ const (
 	PipelineRequest = "Parcels scanned twice within a second show up once: why?"
 	PipelineComment = "Check that no scan is lost."
 
-	// shownLines is how many lines of a step's prompt, and of its output, are shown.
+	// shownLines is the number of lines that are shown of a step's prompt, and of its output.
 	shownLines = 32
 )
 
@@ -64,7 +64,7 @@ func (p *demoPlace) addTemplate() error {
 	return nil
 }
 
-// pipelineStory shows a template, a pipeline with an approval, and what the second step was given of the first.
+// pipelineStory shows a template, a pipeline with an approval, and the prompt that the second step got from the first.
 func (d *demo) pipelineStory(ctx context.Context) error {
 	t, err := d.template(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *demo) pipelineStory(ctx context.Context) error {
 	return d.showRun(ctx, &p)
 }
 
-// template is the demo's template as the daemon has read it.
+// template returns the demo's template as the daemon has read it.
 func (d *demo) template(ctx context.Context) (api.Template, error) {
 	list, err := d.client.Templates(ctx)
 	if err != nil {
@@ -101,8 +101,8 @@ func (d *demo) template(ctx context.Context) (api.Template, error) {
 	return api.Template{}, errors.New("the daemon does not know the demo's template")
 }
 
-// followRun shows the steps of a pipeline as `pipeline run --wait` does, and approves the steps that wait for it. It returns the
-// pipeline as it is at its end.
+// followRun shows the steps of a pipeline as `pipeline run --wait` does, and approves the steps that wait for approval.
+// It returns the ended pipeline.
 func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipeline, error) {
 	d.Printf("pipeline %d (%s): %s\n", p.ID, p.Template, p.Title)
 	here := *d.app
@@ -131,7 +131,7 @@ func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipelin
 	return p, err
 }
 
-// approve gives an approval in place of a person.
+// approve approves a step, as a person would.
 func (d *demo) approve(ctx context.Context, w *show.Stepper, p *daemon.Pipeline) error {
 	if _, err := d.client.ApprovePipeline(ctx, p.ID, daemon.Decision{Comment: PipelineComment}); err != nil {
 		return err
@@ -141,10 +141,10 @@ func (d *demo) approve(ctx context.Context, w *show.Stepper, p *daemon.Pipeline)
 	return nil
 }
 
-// showRun shows the prompt and the output of the last step.
+// showRun shows the prompt and the output of the pipeline's last step.
 func (d *demo) showRun(ctx context.Context, p *daemon.Pipeline) error {
 	last := &p.Steps[len(p.Steps)-1]
-	first := last.AgentIDs[0] // its successors, if it had any, got other prompts
+	first := last.AgentIDs[0] // a successor of this agent would have got another prompt
 	prompt, err := d.firstPrompt(ctx, first)
 	if err != nil {
 		return err
@@ -152,16 +152,16 @@ func (d *demo) showRun(ctx context.Context, p *daemon.Pipeline) error {
 	d.Printf("\n%s\n", d.Bold(fmt.Sprintf("The prompt that agent %d got", first)))
 	d.Block(d.middleOut(prompt, shownLines))
 	d.Printf("\n%s\n", d.Bold(fmt.Sprintf("What came of it, as `understudy pipeline show %d --step %d` prints it", p.ID, len(p.Steps))))
-	d.Block(d.middleOut(last.LatestHandoff.ContentMD, shownLines)) // a step that is done has one
+	d.Block(d.middleOut(last.LatestHandoff.ContentMD, shownLines)) // a step that is done has a handoff
 	return nil
 }
 
-// firstPrompt is the first prompt of an agent, read from its transcript. The runtime may write the prompt a little later than it
-// reports the turn's end, but it writes nothing after its own end.
+// firstPrompt returns the first prompt of an agent, read from the agent's transcript. The runtime may write the prompt a
+// little later than it reports the end of the turn, but it writes nothing after its own end.
 func (d *demo) firstPrompt(ctx context.Context, id int64) (string, error) {
 	prompt := ""
 	err := show.Await(ctx, d.client, nil, func(ctx context.Context) (bool, error) {
-		agent, err := d.client.Agent(ctx, id) // ask before the transcript is read: an agent that had ended writes no more
+		agent, err := d.client.Agent(ctx, id) // ask first: an ended agent writes no more
 		if err != nil {
 			return false, err
 		}
@@ -177,7 +177,7 @@ func (d *demo) firstPrompt(ctx context.Context, id int64) (string, error) {
 	return prompt, err
 }
 
-// promptIn is the first prompt in a transcript; "" if there is none yet.
+// promptIn returns the first prompt in a transcript, or "" if the transcript has none yet.
 func promptIn(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil && (path == "" || errors.Is(err, fs.ErrNotExist)) {
@@ -187,7 +187,7 @@ func promptIn(path string) (string, error) {
 		return "", err
 	}
 	for line := range bytes.Lines(b) {
-		if e, err := runtimes.ParseEntry(line); err == nil && e.Role == "user" { // a line that is still being written is no entry
+		if e, err := runtimes.ParseEntry(line); err == nil && e.Role == "user" { // a half-written line does not parse
 			return e.Text, nil
 		}
 	}

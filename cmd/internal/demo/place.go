@@ -18,18 +18,18 @@ import (
 	"github.com/understudyd/understudy/tmux/warden"
 )
 
-// demoPlace is the folder that holds everything of a demo.
+// demoPlace is the folder that holds everything that a demo makes.
 type demoPlace struct {
 	top     string
 	data    string // data directory
-	claude  string // the scripted agents' own files
-	project string // where the agents work
+	claude  string // files of the scripted agents
+	project string // the agents' working directory
 	binary  string // a copy of this program
 	warden  *warden.Warden
 }
 
-// newDemoPlace makes the folder. Its path is short enough for unix sockets and, for root, one that PostgreSQL's account can
-// reach.
+// newDemoPlace makes the folder. Its path is short enough for unix sockets. If root runs the demo, PostgreSQL's account
+// can reach the path.
 func newDemoPlace() (*demoPlace, error) {
 	parents := []string{os.TempDir(), "/tmp", "/var/tmp"}
 	root := os.Geteuid() == 0
@@ -85,7 +85,7 @@ func (p *demoPlace) guard() error {
 
 func (p *demoPlace) tmuxSocket() string { return data.At(p.data).TmuxSocket() }
 
-// fill puts a copy of this program into the folder, because `go run` would remove the original, and a project.
+// fill puts a project into the folder, and a copy of this program, because `go run` would remove the original.
 func (p *demoPlace) fill() error {
 	own, err := proc.OwnBinary()
 	if err != nil {
@@ -108,7 +108,8 @@ func (p *demoPlace) fill() error {
 	return nil
 }
 
-// remove removes the folder. It tries again: agents and PostgreSQL may still write to the folder while they end.
+// remove removes the folder. It tries several times, because agents and PostgreSQL may still write to the folder while
+// they end.
 func (p *demoPlace) remove() error {
 	defer p.warden.End()
 	var err error
@@ -121,7 +122,8 @@ func (p *demoPlace) remove() error {
 	return fmt.Errorf("folder of the demo, remove it yourself: %w", err)
 }
 
-// EndAgents ends the tmux server at a socket and returns when its agents are gone: until then they write to their files.
+// EndAgents ends the tmux server at a socket, and returns when its agents have ended. Until their end they write to
+// their files.
 func EndAgents(ctx context.Context, socket string) error {
 	server, err := tmux.New(tmux.Config{Socket: socket})
 	if err != nil {
@@ -144,7 +146,7 @@ func EndAgents(ctx context.Context, socket string) error {
 	defer cancel()
 	for _, p := range agents { // tmux has sent them SIGHUP
 		if p.Wait(patient) != nil {
-			_ = p.Signal(syscall.SIGKILL) // the only error is that it is gone
+			_ = p.Signal(syscall.SIGKILL) // an error only means that the process has ended
 		}
 	}
 	return nil
@@ -167,7 +169,7 @@ func linkOrCopy(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// demoProject is what the demo's agents work on.
+// demoProject holds the files that the demo's agents work on.
 var demoProject = map[string]string{
 	"README.md": `# parcels
 

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// show shows what came of a handoff: the document, the prompt, and the successor at work.
+// show shows the result of a handoff: the document, the prompt, and the successor at work.
 func (d *demo) show(ctx context.Context, h daemon.Handoff) error {
 	document, err := d.client.Document(ctx, h.ID)
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *demo) show(ctx context.Context, h daemon.Handoff) error {
 	return nil
 }
 
-// screen is an agent's screen once it does not change any more: an agent draws a little later than its hooks report.
+// screen returns an agent's screen as soon as it no longer changes. An agent draws a little later than its hooks report.
 func (d *demo) screen(ctx context.Context, id int64) (string, error) {
 	last := ""
 	for range 10 {
@@ -54,7 +54,7 @@ func (d *demo) screen(ctx context.Context, id int64) (string, error) {
 	return last, nil
 }
 
-// textWidth is how many columns a block may take.
+// textWidth returns how many columns the text of a block may take.
 func (d *demo) textWidth() int {
 	if !d.Terminal {
 		return 110
@@ -62,7 +62,7 @@ func (d *demo) textWidth() int {
 	return max(d.Width()-5, 40)
 }
 
-// excerpt is the first or the last few lines of a text, none wider than a block.
+// excerpt returns the first lines of a text or, with tail, the last lines. No line is wider than a block.
 func (d *demo) excerpt(s string, most int, tail bool) string {
 	lines := strings.Split(strings.Trim(s, "\n"), "\n")
 	if more := len(lines) - most; more > 0 {
@@ -81,7 +81,7 @@ func (d *demo) excerpt(s string, most int, tail bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// next names commands to try after the demo.
+// next prints commands to try after the demo.
 func (d *demo) next() {
 	commands := []string{"understudy serve", "understudy agent start " + demoPersona + " --cwd DIR", "understudy handoff " + demoPersona + " --wait"}
 	if d.flags.pipeline {

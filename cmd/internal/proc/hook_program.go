@@ -20,8 +20,7 @@ import (
 // launch`. It starts several times as fast.
 const HookName = "understudy-hook"
 
-// FindHookProgram looks for the program of agents' hooks beside the binary own. The error says why agents must run own
-// instead.
+// FindHookProgram looks for the hook program beside the binary own. Its error says why agents must run own instead.
 func FindHookProgram(own string) (string, error) {
 	path := filepath.Join(filepath.Dir(own), HookName)
 	theirs, err := buildinfo.ReadFile(path)
@@ -41,8 +40,9 @@ func FindHookProgram(own string) (string, error) {
 	return path, nil
 }
 
-// buildOf is equal for two programs that were built from the same tree with the same Go. Of a tree with uncommitted changes
-// it knows only that there are some, so it may be equal for two such trees.
+// buildOf returns the same values for two programs that were built from the same tree with the same version of Go. If a
+// tree has uncommitted changes, Go records only that fact. So two trees with different uncommitted changes may have the
+// same values.
 func buildOf(b *debug.BuildInfo) []string {
 	build := []string{b.Main.Path, b.Main.Version, b.GoVersion}
 	for _, key := range []string{"vcs.revision", "vcs.modified", "GOOS", "GOARCH"} {
@@ -56,13 +56,14 @@ func buildOf(b *debug.BuildInfo) []string {
 	return build
 }
 
-// Executable fails if a file may not be run, by its mode or by how its file system is mounted.
+// Executable fails if a file may not be run, because of the file's mode or because of how its file system is mounted.
 func Executable(path string) error {
 	const mode = 1 // X_OK
 	return syscall.Access(path, mode)
 }
 
-// HookProgramOf is the program that installed hooks run: the fast one if it can be used, else own.
+// HookProgramOf returns the program that installed hooks run. If the hook program beside own can be used, it is that
+// one; otherwise it is own.
 func HookProgramOf(own string) string {
 	if path, err := FindHookProgram(own); err == nil {
 		return path
@@ -70,10 +71,10 @@ func HookProgramOf(own string) string {
 	return own
 }
 
-// KeepHookProgram copies the program of agents' hooks into the data directory and returns the path of the copy. Agents run the
-// copy as long as they live, so that they lose no hook when the installed program is replaced or removed. A rename puts the
-// copy into place, so that it is whole at any moment. It is not synced: the next daemon compares it with the installed one,
-// and agents do not outlive a power failure.
+// KeepHookProgram copies the hook program into the data directory and returns the path of the copy. Agents run the copy
+// as long as they live, so they lose no hook when the installed program is replaced or removed. KeepHookProgram renames
+// the finished copy into place, so the copy is complete at any moment. It does not sync the copy, because the next
+// daemon compares the copy with the installed program, and agents do not outlive a power failure.
 func KeepHookProgram(dir data.Dir, installed string) (string, error) {
 	path := dir.HookProgram()
 	same, err := sameFile(installed, path)
@@ -95,8 +96,8 @@ func KeepHookProgram(dir data.Dir, installed string) (string, error) {
 	return path, Executable(path)
 }
 
-// sameFile reports whether a copy has the bytes of the original, which must exist. It compares piece by piece: to read both
-// programs into memory would take a daemon longer than most of its start.
+// sameFile reports whether a copy has the same bytes as the original, which must exist. It compares one piece after the
+// other. If it read both programs into memory, that would take longer than most of the daemon's start.
 func sameFile(original, copied string) (bool, error) {
 	a, err := os.Open(original)
 	if err != nil {
@@ -105,7 +106,7 @@ func sameFile(original, copied string) (bool, error) {
 	defer a.Close()
 	b, err := os.Open(copied)
 	if err != nil {
-		return false, nil // the caller makes the copy anew
+		return false, nil // the caller then makes a new copy
 	}
 	defer b.Close()
 	ended := func(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
@@ -119,14 +120,15 @@ func sameFile(original, copied string) (bool, error) {
 			return false, endA
 		case !bytes.Equal(buffers[:n], buffers[piece:piece+m]):
 			return false, nil
-		case endA != nil: // both pieces have the same length
+		case endA != nil: // a ends here, and both pieces have the same length
 			return ended(endB), nil
 		}
 	}
 }
 
-// WriteProgram writes a program that can be run at once. Meanwhile it keeps this process from starting another one: the child
-// would hold the file open for writing until it execs, and the kernel runs no program that is open for writing.
+// WriteProgram writes a program that can be run at once. While it writes, it keeps this process from starting another
+// process. A child would hold the file open for writing until its exec, and the kernel does not run a program that is
+// open for writing.
 func WriteProgram(path string, text []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// OwnBinary is the path of this program with all links resolved.
+// OwnBinary returns the path of this program, with all links resolved.
 func OwnBinary() (string, error) {
 	path, err := os.Executable()
 	if err == nil {
@@ -21,12 +21,13 @@ func OwnBinary() (string, error) {
 	return path, nil
 }
 
-// inBuildCache matches the two places where `go run` puts a program: a temporary folder that it removes when it ends, and the
-// build cache, which has a folder per checksum and is trimmed now and then.
+// inBuildCache matches the two places where `go run` puts a program. One is a temporary folder that `go run` removes
+// when it ends. The other is the build cache, which has a folder for each checksum, and from which Go removes old
+// entries.
 var inBuildCache = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/go-build\d*/|/[0-9a-f]{64}-d/`) })
 
-// BuiltByGoRun reports whether a binary stands where `go run` puts programs, so that it will not last. It is false for the
-// binary of a test, which stands there as well.
+// BuiltByGoRun reports whether `go run` has built a binary, so that the binary will be removed soon. It returns false
+// for the binary of a test, although that is in the same place.
 func BuiltByGoRun(path string) bool {
 	return inBuildCache().MatchString(path) && !strings.HasSuffix(path, ".test")
 }

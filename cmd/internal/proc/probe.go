@@ -17,8 +17,8 @@ import (
 // probeLimit is how long a runtime may take to print its version.
 const probeLimit = 10 * time.Second
 
-// Probe asks runtimes for their version, once for each state of a binary on disk, so that it sees an upgrade while the daemon
-// runs. It is safe for concurrent use.
+// Probe asks runtimes for their version. It asks each binary once, and asks again when the binary has changed on disk,
+// so that it notices an upgrade while the daemon runs. It is safe for concurrent use.
 type Probe struct {
 	environ []string
 
@@ -31,7 +31,7 @@ func NewProbe(environ []string) *Probe {
 	return &Probe{environ: environ, known: map[string]string{}}
 }
 
-// Lookup says why a runtime's command can't be run.
+// Lookup returns an error that says why a runtime's command can't be run.
 func (p *Probe) Lookup(command []string) error {
 	bin, err := child.LookPath(command[0], p.environ)
 	if err != nil {
@@ -43,8 +43,8 @@ func (p *Probe) Lookup(command []string) error {
 	return nil
 }
 
-// Version runs a runtime's command with --version. It returns "" if the version cannot be found out: the launch will say what
-// is wrong with the command.
+// Version runs a runtime's command with --version. If it cannot find out the version, it returns "", because a launch
+// will report what is wrong with the command.
 func (p *Probe) Version(ctx context.Context, command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -65,7 +65,7 @@ func (p *Probe) Version(ctx context.Context, command []string) string {
 		return version
 	}
 	if version, err = askVersion(ctx, bin, command[1:], p.environ); err != nil {
-		return "" // ask again next time: the failure may pass
+		return "" // do not keep the failure, so that the next call asks again
 	}
 	p.mu.Lock()
 	p.known[key] = version
@@ -73,7 +73,7 @@ func (p *Probe) Version(ctx context.Context, command []string) string {
 	return version
 }
 
-// AskVersion runs a runtime's command, as this process's PATH finds it, with --version.
+// AskVersion runs a runtime's command with --version. It looks for the command in this process's PATH.
 func AskVersion(ctx context.Context, command []string) (string, error) {
 	bin, err := exec.LookPath(command[0])
 	if err != nil {
@@ -86,13 +86,13 @@ func AskVersion(ctx context.Context, command []string) (string, error) {
 	return version, nil
 }
 
-// askVersion runs the binary of a runtime, with the fixed arguments of its command, with --version.
+// askVersion runs bin, the binary of a runtime, with args, the fixed arguments of its command, and --version.
 func askVersion(ctx context.Context, bin string, args, environ []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, slices.Concat(args, []string{"--version"})...)
 	cmd.Env = runtimes.StripEnv(environ)
-	cmd.WaitDelay = time.Second // a child of its own may keep the pipe open
+	cmd.WaitDelay = time.Second // a child of bin may keep the pipe open
 	out, err := cmd.Output()
 	if err != nil {
 		return "", err

@@ -1,6 +1,6 @@
-// Package proc runs other programs and knows this one: it runs commands that end with their context and leave nothing behind,
-// asks the CLIs of agents for their versions, and finds this binary and the program of agents' hooks beside it. Its functions
-// are safe for concurrent use. What is left of a command when this process is killed says [Run].
+// Package proc runs other programs, and finds this program and its hook program. The commands that it runs end with
+// their context and leave no processes behind. It also asks the agents' CLIs for their versions. Its functions are safe
+// for concurrent use. [Run] says what remains of a command when this process is killed.
 package proc
 
 import (
@@ -24,9 +24,9 @@ const (
 	stderrTail    = 4 << 10  // bytes
 )
 
-// OneShot is daemon.Config.OneShot. It ends a command that prints more than oneShotStdout, and returns an error. It keeps the
-// last stderrTail bytes of stderr. A command that fails is an exit code and no error; for a command that a signal ended the
-// code is 128 plus the signal's number.
+// OneShot implements daemon.Config.OneShot. It ends a command that prints more than oneShotStdout, and then returns an
+// error. It keeps the last stderrTail bytes of stderr. If a command fails, OneShot returns its exit code and no error.
+// If a signal ends the command, the code is 128 plus the signal's number.
 func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	out := Limited{Max: oneShotStdout}
 	stderr, exit, err := Run(ctx, job, &out)
@@ -39,12 +39,12 @@ func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, err
 	return daemon.OneShotResult{Stdout: out.Bytes(), Stderr: stderr, Exit: exit}, nil
 }
 
-// Run runs a command to its end, in a process group of its own. When ctx ends, or a write to stdout fails, the group gets
-// SIGTERM and, after child.EndGrace, SIGKILL; the error is the context's cause or the error of stdout. When the command ends,
-// Run ends what is left of its group.
+// Run runs a command to its end, in a process group of its own. When ctx ends, or a write to stdout fails, the group
+// gets SIGTERM and, after child.EndGrace, SIGKILL; the error is the context's cause or the error of stdout. When the
+// command ends, Run ends all other processes of the group.
 //
-// If this process is killed, Linux kills the command as well, see [child.Tie]; elsewhere the command is left with closed
-// pipes.
+// If this process is killed, Linux kills the command as well (see [child.Tie]). On other systems the command stays, with
+// closed pipes.
 func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
 	if len(job.Argv) == 0 {
 		return "", 0, errors.New("one-shot: no command")
@@ -58,7 +58,8 @@ func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr stri
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	// The kernel ties the child to the thread that forks it, so the thread must last as long as the child.
+	// Lock the thread: the kernel ends the child when the thread that forks it ends, so the thread must last as long as
+	// the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var complaints tail
@@ -84,7 +85,7 @@ func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr stri
 	return complaints.String(), child.ExitCode(cmd.ProcessState), nil
 }
 
-// refusing ends the command when a write of its output fails, for the same reason.
+// refusing is a writer that ends the command when a write fails. The error of the write is the cause.
 type refusing struct {
 	io.Writer
 	stop context.CancelCauseFunc
@@ -98,10 +99,11 @@ func (r refusing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrTooMuch is the error of a [Limited] that is full.
+// ErrTooMuch is the error of a [Limited] that gets more than Max bytes.
 var ErrTooMuch = errors.New("too much output")
 
-// Limited is a buffer that refuses more than Max bytes. It does not embed its buffer, whose ReadFrom knows no limit.
+// Limited is a buffer that refuses more than Max bytes. It does not embed its buffer, because bytes.Buffer.ReadFrom
+// knows no limit.
 type Limited struct {
 	buf bytes.Buffer
 	Max int
@@ -116,7 +118,7 @@ func (l *Limited) Write(p []byte) (int, error) {
 
 func (l *Limited) Bytes() []byte { return l.buf.Bytes() }
 
-// tail keeps the last stderrTail bytes of what is written to it.
+// tail keeps the last stderrTail bytes that are written to it.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -127,7 +129,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what is kept, from the first whole character on.
+// String returns the kept bytes, from the first complete character on.
 func (t *tail) String() string {
 	b := t.kept
 	for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.RuneStart(b[0]); i++ {

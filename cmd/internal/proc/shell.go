@@ -13,7 +13,7 @@ func ShellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// CommandLine is a program and its arguments. Its String is what a person would type into a shell.
+// CommandLine is a program and its arguments. String returns the line that a person would type into a shell.
 type CommandLine []string
 
 func (c CommandLine) String() string {

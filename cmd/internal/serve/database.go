@@ -11,13 +11,13 @@ import (
 	"github.com/understudyd/understudy/db/localpg"
 )
 
-// database is the daemon's database: a shared one, named by its URL, or a private cluster.
+// database is the daemon's database: a shared one that a URL names, or a private cluster.
 type database struct {
 	db      *db.DB
 	cluster *localpg.Cluster // nil: the database is shared
 }
 
-// ensure starts the private cluster again if it is gone, and tries to write to the database.
+// ensure starts the private cluster again if it has ended, and tries to write to the database.
 func (b *database) ensure(ctx context.Context, host string) error {
 	if b.cluster != nil {
 		if err := b.cluster.Ensure(ctx); err != nil {
@@ -27,7 +27,7 @@ func (b *database) ensure(ctx context.Context, host string) error {
 	return b.db.TryWrite(ctx, host)
 }
 
-// openDatabase starts the private cluster, if the settings name no database, and brings the schema up to date.
+// openDatabase brings the schema up to date. If the settings name no database, it first starts the private cluster.
 func openDatabase(ctx context.Context, cfg Config, dir data.Dir, done *closers) (*database, error) {
 	b := &database{}
 	conf := db.Config{ConnString: cfg.Settings.DatabaseURL, Log: cfg.Log}
@@ -54,7 +54,7 @@ func openDatabase(ctx context.Context, cfg Config, dir data.Dir, done *closers) 
 	return b, nil
 }
 
-// servers are the main processes of the private cluster; none if the database is shared.
+// servers returns the process id of the private cluster's main process, or nothing if the database is shared.
 func (b *database) servers() []int {
 	if b.cluster == nil {
 		return nil
@@ -62,7 +62,7 @@ func (b *database) servers() []int {
 	return []int{b.cluster.PID()}
 }
 
-// stats is what the metrics say about the database.
+// stats returns the numbers about the database that the metrics report.
 func (b *database) stats(ctx context.Context) (api.DatabaseStats, error) {
 	err := b.db.Ping(ctx)
 	return api.DatabaseStats(b.db.Stats()), err

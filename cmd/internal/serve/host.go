@@ -15,8 +15,8 @@ import (
 	"github.com/understudyd/understudy/db"
 )
 
-// keeper holds the host's lock for this process, and runs the daemon's work while it has the lock. Without the lock the daemon
-// must do nothing, because another daemon could have the lock.
+// keeper holds the host's lock for this process, and runs the daemon's work while it holds the lock. Without the lock
+// the daemon must do nothing, because another daemon may hold it.
 type keeper struct {
 	cfg  Config
 	base *database
@@ -30,7 +30,8 @@ func newKeeper(cfg Config, base *database, d *daemon.Daemon, dir data.Dir) (*kee
 	return &keeper{cfg: cfg, base: base, d: d, me: me}, err
 }
 
-// begin takes the lock for the first time. While it waits for the lock, the server says so to its clients.
+// begin takes the lock for the first time. While it waits for the lock, the server tells clients that the daemon is
+// waiting.
 func (k *keeper) begin(ctx context.Context, server *api.Server, ls api.Listeners) (err error) {
 	var waiting sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
@@ -58,8 +59,8 @@ func (k *keeper) release() {
 	}
 }
 
-// run has the daemon work until ctx ends. When the lock is lost, it ends the work, takes the lock again, and begins the work
-// again from the rows.
+// run lets the daemon work until ctx ends. When the lock is lost, run stops the work and takes the lock again. Then the
+// daemon continues the work that the database holds.
 func (k *keeper) run(ctx context.Context) error {
 	for {
 		k.work(ctx)
@@ -100,11 +101,11 @@ func (k *keeper) work(ctx context.Context) {
 		}
 		stop()
 	}()
-	_ = k.d.Run(ctx) // it returns nothing but the context's error
+	_ = k.d.Run(ctx) // Run returns only the context's error
 }
 
-// take brings the database back and takes the host's lock. It tries until ctx ends, unless another living daemon has the lock,
-// or patient says of an error that waiting does not help. It calls waits each time when it cannot have the lock yet.
+// take reconnects the database and takes the host's lock. It tries until ctx ends. It gives up earlier if another living
+// daemon holds the lock, or if patient returns false for an error. Before each wait it calls waits.
 func (k *keeper) take(ctx context.Context, waits func(), patient func(error) bool) (*db.HostLock, error) {
 	pause := func(err error) {
 		k.d.Interrupt(ctx, err)
@@ -135,9 +136,9 @@ func (k *keeper) take(ctx context.Context, waits func(), patient func(error) boo
 	}
 }
 
-// heartbeat writes every five seconds that this daemon lives.
+// heartbeat writes into the database every five seconds that this daemon is alive.
 func heartbeat(ctx context.Context, store *db.DB, up *Serving, log *slog.Logger) error {
-	name, _ := os.Hostname() // people read it, nothing compares it
+	name, _ := os.Hostname() // only people read the name
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {

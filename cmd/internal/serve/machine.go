@@ -14,8 +14,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// thisRun is how this process names itself to other daemons of the host. A field that cannot be found out stays empty. The
-// daemon then waits for the end of a database session that an earlier process has left, and does not end it.
+// thisRun returns how this process identifies itself to other daemons of the host. A field that it cannot find out stays
+// empty. The daemon then waits for the end of a database session that an earlier process has left. Otherwise it would end
+// the session.
 func thisRun(dir data.Dir) (db.Holder, error) {
 	directory, err := dir.Identity()
 	if err != nil {
@@ -30,18 +31,19 @@ func thisRun(dir data.Dir) (db.Holder, error) {
 	return me, nil
 }
 
-// machineID names this machine, also after a reboot. Machines that were cloned from one another may share it.
+// machineID returns a text that identifies this machine. A reboot does not change the text. Cloned machines may share
+// it.
 func machineID() string {
 	if b, err := os.ReadFile("/etc/machine-id"); err == nil {
 		if id := strings.TrimSpace(string(b)); id != "" {
 			return id
 		}
 	}
-	name, _ := os.Hostname() // without a name the machine is not known
+	name, _ := os.Hostname() // without a name, the id stays empty
 	return name
 }
 
-// lockDir makes sure that no two daemons work in a data directory. The lock ends with the process.
+// lockDir makes sure that only one daemon works in a data directory. The lock ends with the process.
 func lockDir(dir data.Dir) (unlock func(), err error) {
 	f, err := os.OpenFile(dir.Lock(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -53,13 +55,13 @@ func lockDir(dir data.Dir) (unlock func(), err error) {
 		return nil, fmt.Errorf("another daemon (process %s) already serves %s: stop it first, or use another --data", pid, dir.Root())
 	}
 	if err := f.Truncate(0); err == nil {
-		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // for the error above alone
+		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // the id only serves the error above
 	}
 	return func() { f.Close() }, nil
 }
 
-// flock tries for a second to take the lock. When a daemon is killed while it starts a command, the command's process holds
-// the lock between its fork and its exec.
+// flock tries for a second to take the lock. If a daemon is killed while it starts a command, the command's process
+// still holds the lock between its fork and its exec.
 func flock(f *os.File) (err error) {
 	for range 50 {
 		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {

@@ -1,9 +1,9 @@
-// Package serve is the process of a daemon: its settings, and the one place that puts all packages together and takes them
-// apart in reverse. The daemon works only while this process holds the host's lock; when the lock is lost, work stops until
-// it is taken again.
+// Package serve is the process of a daemon: its settings, and the one place that starts all packages and stops them in
+// reverse order. The daemon works only while this process holds the host's lock. If the lock is lost, the daemon stops
+// its work until this process has taken the lock again.
 //
-// Each service of the process is a goroutine that [Run] waits for. A process that is killed leaves its agents running, its
-// private PostgreSQL, which the next daemon adopts, and the lock of its directory free.
+// Each service of the process is a goroutine, and [Run] waits for it. If the process is killed, its agents and its
+// private PostgreSQL still run, and the lock of its directory is free. The next daemon adopts that PostgreSQL.
 package serve
 
 import (
@@ -26,21 +26,21 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Config is what a daemon process is made of.
+// Config configures a daemon process.
 type Config struct {
 	Root        string // the data directory
 	Settings    Settings
 	Host        string // overrides the host id of the data directory
-	AllowPublic bool   // listen beyond loopback
+	AllowPublic bool   // the address may be beyond loopback
 	Environ     []string
 	Getenv      func(string) string
-	Binary      string // this program, for notifications
+	Binary      string // the path of this program, which shows notifications
 	HookBinary  string // understudy-hook, which launches agents and runs their hooks; empty: Binary
 	NoSync      bool   // the private PostgreSQL does not sync: a power failure may lose what was committed
 	Log         *slog.Logger
-	Ready       func(*Serving) // is called once, when the daemon answers requests; may be nil
+	Ready       func(*Serving) // is called once, as soon as the daemon answers requests; may be nil
 
-	// Around wraps the configuration of the daemon; tests put a crash there. It may be nil.
+	// Around wraps the configuration of the daemon. Tests use it to make the daemon crash. It may be nil.
 	Around func(daemon.Config) daemon.Config
 }
 
@@ -54,7 +54,7 @@ type Serving struct {
 	Daemon    *daemon.Daemon
 }
 
-// closers are functions that undo what was set up, the newest first.
+// closers are functions that undo the set-up. close calls the newest first.
 type closers []func()
 
 func (c *closers) add(f func()) { *c = append(*c, f) }
@@ -64,7 +64,7 @@ func (c closers) close() {
 	}
 }
 
-// Run runs a daemon until ctx ends. Its agents go on when it returns.
+// Run runs a daemon until ctx ends. The agents keep running after Run has returned.
 func Run(ctx context.Context, cfg Config) error {
 	var done closers
 	defer func() { done.close() }()
@@ -97,12 +97,12 @@ func Run(ctx context.Context, cfg Config) error {
 	if _, err := tmux.Check(ctx, ""); err != nil {
 		return err
 	}
-	tcp, err := listenTCP(ctx, cfg) // before the database, which takes longer to fail
+	tcp, err := listenTCP(ctx, cfg) // open this before the database, because the database takes longer to fail
 	if err != nil {
 		return err
 	}
 	if tcp != nil {
-		done.add(func() { tcp.Close() }) // a second time if the server has closed it
+		done.add(func() { tcp.Close() }) // closes it a second time if the server has closed it
 	}
 	base, err := openDatabase(ctx, cfg, dir, &done)
 	if err != nil {
@@ -128,13 +128,13 @@ func Run(ctx context.Context, cfg Config) error {
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
 }
 
-// beginServing takes the host's lock, goes on with what earlier daemons left, and runs the daemon.
+// beginServing takes the host's lock, resumes the work of earlier daemons, and runs the daemon.
 func beginServing(ctx context.Context, cfg Config, base *database, server *api.Server, ls api.Listeners, up *Serving) (err error) {
 	d, dir := up.Daemon, up.Data
 	if ls.Main, err = api.ListenUnix(dir.Socket()); err != nil {
 		return err
 	}
-	defer ls.Main.Close() // a second time if the server has closed it
+	defer ls.Main.Close() // closes it a second time if the server has closed it
 	keeper, err := newKeeper(cfg, base, d, dir)
 	if err != nil {
 		return err
@@ -149,14 +149,16 @@ func beginServing(ctx context.Context, cfg Config, base *database, server *api.S
 	if err := d.Recovered(ctx); err != nil {
 		return err
 	}
-	// The spool is replayed by now, so that a new hook is applied after all older ones.
+	// Listen for hooks only now: the spool of older hooks has been replayed, so each new hook is applied after all older
+	// ones.
 	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
 		return err
 	}
 	return runDaemon(ctx, cfg, keeper, server, ls, up)
 }
 
-// DaemonConfig is the configuration of a daemon without its database, its terminals, and how it runs other programs.
+// DaemonConfig returns the configuration of a daemon. The caller adds the database, the terminals, and how to run other
+// programs.
 func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error) {
 	people, err := personas.Open(dir.Personas())
 	if err != nil {
@@ -170,7 +172,7 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	}, err
 }
 
-// NewDaemon makes the daemon.
+// NewDaemon makes the daemon from a configuration.
 func (cfg Config) NewDaemon(conf daemon.Config) *daemon.Daemon {
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)
@@ -193,7 +195,7 @@ func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Serv
 		})
 	}
 	d, store := up.Daemon, keeper.base.db
-	dropLinkPage(up.Data, "") // the links of an earlier daemon have ended with it
+	dropLinkPage(up.Data, "") // the links of an earlier daemon have ended with that daemon
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
 	service("personas", d.Personas.Run)
 	service("templates", d.Templates.Run)
@@ -221,7 +223,7 @@ func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Serv
 	return cause
 }
 
-// listenTCP opens the address of the settings; nil: the settings want none.
+// listenTCP opens the address that the settings name. It returns nil if the settings name no address.
 func listenTCP(ctx context.Context, cfg Config) (net.Listener, error) {
 	if cfg.Settings.Listen == "" || cfg.Settings.Listen == "none" {
 		return nil, nil
@@ -236,7 +238,7 @@ func addrOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
-// hookProgramIn returns the program that launches the agents of the data directory and runs their hooks.
+// hookProgramIn returns the program that launches the agents of this data directory and runs their hooks.
 func hookProgramIn(dir data.Dir, cfg Config) string {
 	if cfg.HookBinary == "" {
 		return cfg.Binary

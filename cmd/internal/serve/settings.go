@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Settings are config.yaml, overridden by the environment, overridden by flags.
+// Settings are the values of config.yaml. The environment overrides them, and flags override both.
 type Settings struct {
 	Listen      string                     `yaml:"listen"`
 	DatabaseURL string                     `yaml:"database_url"`
@@ -63,18 +63,18 @@ type notifySettings struct {
 	Desktop bool `yaml:"desktop"`
 }
 
-// eventsSettings say how long the event log is kept; 0 keeps it for ever.
+// eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
 	MaxRows int64         `yaml:"max_rows"`
 }
 
-// historySettings say how long ended agents, handoffs and pipelines are kept; 0 keeps them for ever.
+// historySettings say how long ended agents, handoffs and pipelines are kept. The value 0 keeps them for ever.
 type historySettings struct {
 	MaxAge time.Duration `yaml:"max_age"`
 }
 
-// DefaultSettings are the settings without a file.
+// DefaultSettings returns the settings that apply without a file.
 func DefaultSettings() Settings {
 	h := daemon.DefaultHandoff
 	return Settings{
@@ -93,8 +93,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// LoadSettings takes the defaults, overrides them with the file at path, and that with the environment. A missing file is an
-// error only if a person named it.
+// LoadSettings takes the defaults, overrides them with the file at path, and then with the environment. If the file is
+// missing, that is an error only if a person has named the file.
 func LoadSettings(path string, named bool, getenv func(string) string) (Settings, error) {
 	s := DefaultSettings()
 	b, err := os.ReadFile(path)
@@ -164,7 +164,7 @@ func setField(f reflect.Value, text string) error {
 	return nil
 }
 
-// check refuses values that cannot work, and names their key.
+// check refuses values that cannot work. Its error names the key.
 func (s *Settings) check(path string) error {
 	bad := func(key, why string) error {
 		return fmt.Errorf("settings: %s (in %s or its UNDERSTUDY_ variable): %s", key, path, why)
@@ -216,7 +216,7 @@ func (s *Settings) check(path string) error {
 	return nil
 }
 
-// domain returns the settings that the domain needs.
+// domain returns the settings that package daemon needs.
 func (s *Settings) domain() daemon.Settings {
 	h := s.Handoff
 	out := daemon.Settings{

@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/data/yamlfile"
 )
 
-// decodeSettings reads config.yaml into s. It checks the file itself, because its errors name the line and the key, while those
-// of the decoder name types of Go.
+// decodeSettings reads config.yaml into s. It checks the file itself, because its own errors name the line and the key.
+// The errors of the YAML decoder name types of Go instead.
 func decodeSettings(b []byte, s *Settings) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err != nil {
@@ -26,14 +26,14 @@ func decodeSettings(b []byte, s *Settings) error {
 	if err := checkValue(yamlfile.Value{Node: doc.Content[0], Of: "the file"}, reflect.TypeOf(*s)); err != nil {
 		return err
 	}
-	if err := doc.Decode(s); err != nil { // such as a number that is too large
+	if err := doc.Decode(s); err != nil { // for example, a number is too large
 		msg := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
 		return errors.New(strings.ReplaceAll(msg, "\n ", ";"))
 	}
 	return nil
 }
 
-// checkValue refuses a value that a setting of type t cannot take. A key without a value leaves the default.
+// checkValue refuses a value that a setting of type t cannot take. A key without a value keeps the default.
 func checkValue(v yamlfile.Value, t reflect.Type) error {
 	if v.Kind == yaml.AliasNode {
 		v.Node = v.Alias
@@ -63,7 +63,8 @@ func checkValue(v yamlfile.Value, t reflect.Type) error {
 	return checkScalar(v, t)
 }
 
-// settingType is the type of a setting by the name of its key in a struct or a map; nil: there is none.
+// settingType returns the type of the setting with that key in a struct or a map. It returns nil if there is no such
+// setting.
 func settingType(t reflect.Type, name string) reflect.Type {
 	if t.Kind() == reflect.Map {
 		return t.Elem()

@@ -9,7 +9,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// terminals returns a function that makes one driver for each tmux server, by the server's socket.
+// terminals returns a function that returns the driver of the tmux server at a socket. It makes one driver for each
+// server.
 func terminals(dir data.Dir) func(socket string) (daemon.Terminal, error) {
 	var mu sync.Mutex
 	known := map[string]*tmux.Server{}

@@ -23,7 +23,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// Command is `understudy service`.
+// Command returns the command `understudy service`.
 func Command(a *cli.App) *cobra.Command {
 	var dryRun bool
 	var asked []string
@@ -84,8 +84,8 @@ variables; settings belong into config.yaml. Run install again after a change.`,
 	return cli.Group("service", "Have the machine run the daemon (systemd, launchd)", install, uninstall, status)
 }
 
-// serviceOf describes the daemon of the data directory to this machine's init. left names the variables that the service does
-// not get although a person may expect it.
+// serviceOf describes the daemon of the data directory to this machine's init. left names the variables that the service
+// does not get, although a person may expect that it gets them.
 func serviceOf(a *cli.App, environ, asked []string) (s *service, left []string, err error) {
 	spec := serviceSpec{goos: runtime.GOOS, uid: os.Geteuid(), getenv: a.Getenv}
 	if spec.root, err = a.DataRoot(); err != nil {
@@ -101,7 +101,7 @@ func serviceOf(a *cli.App, environ, asked []string) (s *service, left []string, 
 	return s, left, err
 }
 
-// serviceRun is one run of a command about the service.
+// serviceRun is one run of a subcommand of `understudy service`.
 type serviceRun struct {
 	app     *cli.App
 	service *service
@@ -165,7 +165,7 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 	return nil
 }
 
-// advise says what a person may want to do after the installation.
+// advise prints what a person may want to do after the installation.
 func (r *serviceRun) advise(u *term.UI, left []string) {
 	if r.service.lingers != "" {
 		u.Printf("%s\n", u.Hang("the service ends when you log out and starts when you log in, unless you run `"+r.service.lingers+"`"))
@@ -218,7 +218,7 @@ func (r *serviceRun) uninstall(ctx context.Context) error {
 	return nil
 }
 
-// runsWithoutFile says that init still runs a daemon whose file is gone.
+// runsWithoutFile says that the daemon's file is gone but init still runs the daemon.
 const runsWithoutFile = "the service runs although its file is gone: `understudy service install` writes the file again, and `understudy service uninstall` then ends the service"
 
 // serviceReport says whether the service is installed and runs.
@@ -284,7 +284,7 @@ func (r *serviceRun) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// await waits until the daemon answers; its first start may take long.
+// await waits until the daemon answers. The first start of a daemon may take long.
 func (r *serviceRun) await(ctx context.Context) error {
 	c, err := r.app.Client()
 	if err != nil {
@@ -297,7 +297,7 @@ func (r *serviceRun) await(ctx context.Context) error {
 	return poll(ctx, c)
 }
 
-// poll returns when the daemon answers, or with the cause of the context's end.
+// poll returns when the daemon answers. If ctx ends first, it returns the cause.
 func poll(ctx context.Context, c *api.Client) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -320,7 +320,7 @@ func (r *serviceRun) printCommands(when string, list []proc.CommandLine) {
 	}
 }
 
-// runAll runs commands of init and prints them. It stops at the first that fails, and says what to do.
+// runAll runs commands of init and prints them. It stops at the first command that fails, and says what to do.
 func (r *serviceRun) runAll(ctx context.Context, list []proc.CommandLine) error {
 	for _, command := range list {
 		if err := r.run(ctx, command); err != nil {

@@ -15,7 +15,7 @@ import (
 // LaunchLabel is the name of the service for launchd.
 const LaunchLabel = "io.github.understudyd.understudy"
 
-// launchdService is an agent of the user's graphical session, or a daemon of the machine for root.
+// launchdService returns an agent of the user's graphical session or, for root, a daemon of the machine.
 func launchdService(spec serviceSpec, home string) *service {
 	domain, library := fmt.Sprintf("gui/%d", spec.uid), filepath.Join(home, "Library")
 	dir := filepath.Join(library, "LaunchAgents")
@@ -37,7 +37,8 @@ func launchdService(spec serviceSpec, home string) *service {
 	return s
 }
 
-// plistText is the property list. It takes the mark, the label, the arguments, the environment, and the log for both streams.
+// plistText is the format of the property list: the mark, the label, the arguments, the environment, and the log for
+// both streams.
 const plistText = `%s, which writes it anew. -->
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -76,7 +77,7 @@ const plistText = `%s, which writes it anew. -->
 </plist>
 `
 
-// plistElement quotes a text for a property list.
+// plistElement returns an element of a property list, with its text quoted.
 func plistElement(tag, s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(s)) // a Builder never fails
@@ -85,7 +86,7 @@ func plistElement(tag, s string) string {
 
 func plistString(s string) string { return plistElement("string", s) }
 
-// plistRoot is the data directory that a property list of this package names.
+// plistRoot returns the data directory that is named in a property list of this package.
 func plistRoot(plist string) string {
 	root := regexp.MustCompile(`<string>--data</string>\s*<string>([^<]*)</string>`).FindStringSubmatch(plist)
 	if root == nil {

@@ -1,8 +1,9 @@
-// Package service has systemd or launchd run the daemon. It writes the unit, and has the command that installs, removes and
-// describes the service. It does not touch a file that it did not write.
+// Package service makes systemd or launchd run the daemon. It writes the unit, and has the command that installs,
+// removes and describes the service. It does not touch a file that it did not write.
 //
-// A command runs one thing after the other. A command that is killed half-way may leave the file without the service or the
-// service without the file; status says which, and install or uninstall mends it.
+// A command makes one change after the other. A command that is killed half-way may leave the file without the service
+// or the service without the file. `understudy service status` reports which one is missing, and install or uninstall
+// mends it.
 package service
 
 import (
@@ -20,32 +21,32 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 )
 
-// service is the daemon as the machine's init runs it: the file that describes the daemon to init, and the commands by which
-// init takes up the file or drops it.
+// service is the daemon as the machine's init runs it. It has the file that describes the daemon to init, and the
+// commands that make init read the file or forget it.
 type service struct {
 	path    string // of the file
 	content string // of the file
-	mark    string // begins every file that this package wrote
+	mark    string // the beginning of every file that this package writes
 	root    string // data directory
 	log     string // a command that shows the daemon's log
 
-	// rootIn reads the data directory out of a file that this package wrote; "": the file names none.
+	// rootIn returns the data directory that is named in a file of this package, or "" if the file names none.
 	rootIn func(content string) string
 
 	active proc.CommandLine   // succeeds while init runs the daemon
-	start  []proc.CommandLine // init does not run the daemon: take up the file and start the daemon
-	renew  []proc.CommandLine // init runs it by an older file: take up the new file and restart the daemon
-	keep   []proc.CommandLine // init runs it by this file: have it started at the next boot as well
-	stop   []proc.CommandLine // init runs it: end the daemon for good
-	drop   []proc.CommandLine // init does not run it: keep init from starting it
-	forget []proc.CommandLine // the file is gone: have init forget it
+	start  []proc.CommandLine // if init does not run the daemon: read the file and start the daemon
+	renew  []proc.CommandLine // if init runs the daemon by an older file: read the new file and restart the daemon
+	keep   []proc.CommandLine // if init runs the daemon by this file: also start the daemon at the next boot
+	stop   []proc.CommandLine // if init runs the daemon: end the daemon for good
+	drop   []proc.CommandLine // if init does not run the daemon: keep init from starting it
+	forget []proc.CommandLine // if the file is gone: make init forget the file
 
-	lingers  string        // the command that lets the daemon run on after log-out; empty: none is needed
-	away     string        // what to do where init does not answer
+	lingers  string        // the command that lets the daemon run after log-out; empty if none is needed
+	away     string        // what a person can do if init does not answer
 	patience time.Duration // how long the daemon may take to answer
 }
 
-// serviceSpec is what a service is made of.
+// serviceSpec is the input of newService.
 type serviceSpec struct {
 	goos   string
 	uid    int
@@ -55,8 +56,8 @@ type serviceSpec struct {
 	getenv func(string) string
 }
 
-// newService describes the daemon to the init of an operating system. Root gets a service of the machine, other users get a
-// service of their own.
+// newService describes the daemon to the init of an operating system. For root it is a service of the machine, for
+// another user a service of that user.
 func newService(spec serviceSpec) (*service, error) {
 	for _, word := range append([]string{spec.binary, spec.root}, spec.env...) {
 		if !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl) {
@@ -79,8 +80,8 @@ func newService(spec serviceSpec) (*service, error) {
 	return nil, fmt.Errorf("there is no service for %s: have what starts your programs run `understudy serve`", spec.goos)
 }
 
-// serviceBinary is the path by which init starts this program. It is the path in PATH, if that leads to this program: an update
-// may put the program itself elsewhere and keep that path.
+// serviceBinary returns the path by which init starts this program. If a path in PATH leads to this program, it returns
+// that path, because an update may move the program and keep the path in PATH.
 func serviceBinary(path string) (string, error) {
 	own, err := proc.OwnBinary()
 	if err != nil {
@@ -98,16 +99,17 @@ func serviceBinary(path string) (string, error) {
 	return own, nil
 }
 
-// servicePasses are the variables that the service takes from whoever installs it. The daemon passes them on to its agents.
-// Init itself sets HOME, USER, SHELL and the session's bus.
+// servicePasses are the variables that the service takes from the person who installs it. The daemon passes them on to
+// its agents. Init itself sets HOME, USER, SHELL and the session's bus.
 var servicePasses = []string{
 	"PATH", "LANG", "LC_ALL", "LC_CTYPE", "CLAUDE_CONFIG_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 }
 
-// serviceEnv is the environment of the service: the variables of servicePasses and those that --env names. left names the
-// variables that the service does not get although a person may expect it: settings, and what agents log in with.
+// serviceEnv returns the environment of the service: the variables of servicePasses and the variables that --env names.
+// left names the variables that the service does not get, although a person may expect that: settings, and the agents'
+// credentials.
 func serviceEnv(environ, asked []string) (env, left []string, err error) {
 	for _, name := range asked {
 		if !slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") }) || name == "" {
@@ -129,8 +131,8 @@ func serviceEnv(environ, asked []string) (env, left []string, err error) {
 	return env, left, nil
 }
 
-// passedValue is the value of a variable for the service. It drops relative folders from PATH, which would be other folders
-// there.
+// passedValue returns the value that the service gets for a variable. It drops relative folders from PATH, because they
+// would mean other folders in the service's working directory.
 func passedValue(name, value string) string {
 	if name != "PATH" {
 		return value
@@ -139,13 +141,13 @@ func passedValue(name, value string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// missed reports whether a variable that is not passed on would matter to the daemon or its agents.
+// missed reports whether a variable that the service does not get would matter to the daemon or its agents.
 func missed(name string) bool {
 	switch name {
 	case "UNDERSTUDY_DATA": // the service's command line names the directory
 		return false
 	case "UNDERSTUDY_AGENT_ID", "UNDERSTUDY_LAUNCH", "UNDERSTUDY_SOCKET", "UNDERSTUDY_PERSONA", "UNDERSTUDY_PREVIOUS_AGENT_ID":
-		return false // they belong to the agent that runs this command
+		return false // these variables belong to the agent that runs this command
 	}
 	return strings.HasPrefix(name, "UNDERSTUDY_") || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "CLAUDE_CODE_USE_") ||
 		name == "CLAUDE_CODE_OAUTH_TOKEN"
@@ -155,11 +157,11 @@ func missed(name string) bool {
 const (
 	serviceAbsent  = "absent"
 	serviceForeign = "foreign" // another program or person wrote it
-	serviceOther   = "other"   // this package wrote it, with another content
+	serviceOther   = "other"   // this package wrote it, with a different content
 	serviceSame    = "same"
 )
 
-// state looks at the service's file. root is the data directory that the file names; "" if it names none.
+// state compares the service's file with the expected one. root is the data directory that the file names, or "".
 func (s *service) state() (state, root string, err error) {
 	b, err := os.ReadFile(s.path)
 	switch {
@@ -175,7 +177,8 @@ func (s *service) state() (state, root string, err error) {
 	return serviceForeign, "", nil
 }
 
-// errAnother refuses to replace a service for another data directory, which would end the daemon there.
+// errAnother refuses to replace the service of another data directory, because that would end the other directory's
+// daemon.
 func (s *service) errAnother(root string) error {
 	return fmt.Errorf("the service serves %s and not %s: run `understudy service uninstall --data %s` first; its agents go on",
 		root, s.root, proc.ShellQuote(root))
@@ -186,7 +189,7 @@ func (s *service) errForeign() error {
 	return fmt.Errorf("%s was not written by `understudy service install`: move it away and run this again", s.path)
 }
 
-// lingerHint is the command that lets a user's services run on after log-out; "" if they do already.
+// lingerHint returns the command that lets a user's services run after log-out, or "" if they already do.
 func lingerHint(user string) string {
 	if user == "" {
 		return "loginctl enable-linger"

@@ -12,7 +12,7 @@ import (
 
 const unitName = "understudy.service"
 
-// systemdService is a unit of the user's systemd; for root, of the machine's.
+// systemdService returns a unit of the user's systemd or, for root, of the machine's systemd.
 func systemdService(spec serviceSpec, home string) *service {
 	ctl, journal, edit := []string{"systemctl", "--user"}, "journalctl --user -u understudy", "systemctl --user edit understudy"
 	target, user := "default.target", ""
@@ -54,8 +54,8 @@ func systemdService(spec serviceSpec, home string) *service {
 	return s
 }
 
-// unitText is the unit. It takes the mark, the command for changes, the binary, the data directory, the user, the environment
-// and the target.
+// unitText is the format of the unit: the mark, the command for changes, the binary, the data directory, the user, the
+// environment and the target.
 const unitText = `%s, which writes it anew. What you change goes beside it: %s
 [Unit]
 Description=understudy: supervises coding agents and hands their work on
@@ -80,7 +80,7 @@ TimeoutStopSec=30s
 WantedBy=%s
 `
 
-// unitRoot is the data directory that a unit of this package names, without the quotes of unitArgument.
+// unitRoot returns the data directory that is named in a unit of this package, without the quotes of unitArgument.
 func unitRoot(unit string) string {
 	line := regexp.MustCompile(`(?m)^ExecStart=.* serve --data "((?:[^"\\]|\\.)*)"`).FindStringSubmatch(unit)
 	if line == nil {
@@ -89,7 +89,7 @@ func unitRoot(unit string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, "%%", "%", "$$", "$").Replace(line[1])
 }
 
-// configHome is the folder of a user's settings. The standard of XDG_CONFIG_HOME has a relative path ignored.
+// configHome returns the folder of a user's settings. It ignores a relative XDG_CONFIG_HOME, as the standard says.
 func configHome(getenv func(string) string, home string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
@@ -97,7 +97,7 @@ func configHome(getenv func(string) string, home string) string {
 	return filepath.Join(home, ".config")
 }
 
-// unitValue quotes a value for systemd: specifiers are doubled, quotes and backslashes escaped.
+// unitValue quotes a value for systemd. It doubles the % of specifiers, and escapes quotes and backslashes.
 func unitValue(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// EndWords says how an agent has ended.
+// EndWords says why an agent has ended.
 func EndWords(reason *string) string { return event.EndWords(cmp.Or(term.Text(reason), "-")) }
 
-// StateCell is an agent's state in a list, with what the agent needs a person for: an agent whose turns fail is not just
-// idle. An empty need is none.
+// StateCell returns an agent's state for a list, followed by why the agent needs a person. For example, an agent whose
+// turns fail is not only idle. An empty need means that it needs no person.
 func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 	more := string(need)
 	if g.Trouble != nil {
@@ -26,7 +26,7 @@ func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 	return fmt.Sprintf("%s, %s", g.State, more)
 }
 
-// TroubleInFull says what trouble an agent is in, since when, and what to do; "" if it is in none.
+// TroubleInFull says what trouble an agent has, since when, and what to do. It returns "" if the agent has no trouble.
 func TroubleInFull(g *daemon.Agent) string {
 	if g.Trouble == nil {
 		return ""

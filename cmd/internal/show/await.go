@@ -1,6 +1,7 @@
-// Package show says in a terminal how handoffs, pipelines, agents and their lines stand, and follows a handoff or a pipeline
-// until it has ended. It reads over the daemon's API alone. One goroutine prints; [Await] has a second one that follows the
-// feed and ends with it. A command that is killed leaves nothing: the handoff or pipeline goes on.
+// Package show prints the state of handoffs, pipelines, agents and their lines in a terminal, and follows a handoff or a
+// pipeline until its end. It reads only over the daemon's API. One goroutine prints. [Await] has a second goroutine that
+// follows the feed; that goroutine ends before Await returns. A command that is killed leaves nothing behind, and the
+// handoff or pipeline goes on.
 package show
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// glance is after how long Await looks again without an event: an event may have come between its first look and the start
-// of the feed.
+// glance is the time after which Await looks again without an event. An event may have come between its first look and
+// the start of the feed.
 const glance = 250 * time.Millisecond
 
-// Await calls look at each event until look reports that it is done, or fails. If the daemon goes away meanwhile, Await waits
-// for the next daemon, which goes on with the work. It calls idle, if that is not nil, ten times a second.
+// Await calls look at each event until look reports that it is done, or fails. If the daemon goes away, Await waits for
+// the next daemon, which goes on with the work. If idle is not nil, Await calls it ten times a second.
 func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	wake := make(chan struct{}, 1)
@@ -60,7 +61,7 @@ func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(c
 	}
 }
 
-// pause returns when it is time to look again.
+// pause returns when Await must look again. Until then it calls idle at each tick of redraw.
 func pause(ctx context.Context, wake <-chan struct{}, again, redraw <-chan time.Time, idle func()) error {
 	for {
 		select {
@@ -76,7 +77,7 @@ func pause(ctx context.Context, wake <-chan struct{}, again, redraw <-chan time.
 	}
 }
 
-// feed sends to wake at each event until ctx ends.
+// feed sends to wake at each event, until ctx ends.
 func feed(ctx context.Context, c *api.Client, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		_ = c.Follow(ctx, -1, nil, func(event.Event) error {
@@ -93,7 +94,7 @@ func feed(ctx context.Context, c *api.Client, wake chan<- struct{}) {
 	}
 }
 
-// unavailable reports whether an error says that no daemon answers.
+// unavailable reports whether err means that no daemon answers.
 func unavailable(err error) bool {
 	var told *daemon.Error
 	return errors.As(err, &told) && told.Kind == daemon.KindUnavailable

@@ -9,12 +9,12 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// total is how long a handoff took.
+// total returns how long a handoff took.
 func total(h *daemon.Handoff) time.Duration {
 	return time.Duration(h.Metrics.TotalMS) * time.Millisecond
 }
 
-// TookOrDash is how long a handoff took, for a cell; a dash while it is open.
+// TookOrDash returns how long a handoff took, for a cell. It returns a dash while the handoff is open.
 func TookOrDash(h *daemon.Handoff) string {
 	if h.Open() {
 		return "-"
@@ -22,7 +22,7 @@ func TookOrDash(h *daemon.Handoff) string {
 	return words.Took(total(h))
 }
 
-// CountOrDash is a count for a cell; a dash for 0.
+// CountOrDash returns a count for a cell. It returns a dash for 0.
 func CountOrDash(n int) string {
 	if n == 0 {
 		return "-"
@@ -50,7 +50,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	if !h.Open() {
 		took = words.Took(total(h))
 	}
-	if h.RecordedAt != nil { // before the record these are not known
+	if h.RecordedAt != nil { // before the record these values are not known
 		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
 		structured, validated, degraded = term.YesOrNo(h.Structured != nil), term.YesOrNo(h.ContextValidated), term.YesOrNo(h.Degraded)
 	}

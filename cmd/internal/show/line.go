@@ -18,8 +18,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Generations makes the rows of a line from its handoffs, and asks for the agent whose work goes on. The handoffs come newest
-// first, the rows oldest first. shown is the handoff that a person asked for.
+// Generations makes the rows of a line from its handoffs. It asks the daemon for the line's last agent. The handoffs
+// come newest first, the rows oldest first. shown is the handoff that a person asked for.
 func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]daemon.Generation, error) {
 	var agents []daemon.Agent
 	if id := daemon.LineEnd(line); id != 0 {
@@ -32,7 +32,7 @@ func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, show
 	return daemon.Generations(agents, line, shown), nil
 }
 
-// handedOn says when an agent handed over; before that, its state or the phase of its handoff.
+// handedOn says when an agent handed over. Before that, it returns the agent's state or the phase of its handoff.
 func handedOn(g *daemon.Generation) string {
 	switch {
 	case g.Handoff == nil:
@@ -43,12 +43,12 @@ func handedOn(g *daemon.Generation) string {
 	return words.Of(g.Handoff.Phase)
 }
 
-// DescribeLine prints the generations of a line, each with its longest phases and its document. It marks shown, the handoff
-// that a person asked for.
+// DescribeLine prints the generations of a line, each with its longest phases and its document. It marks the handoff
+// shown, which a person asked for.
 func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	folder := commonFolder(rows)
 	title := u.Bold("line of generations")
-	if u.Terminal && folder != "" { // in a pipe the paths are whole
+	if u.Terminal && folder != "" { // in a pipe, print the full paths
 		title += u.Dim(", documents in " + words.Terminal(u.Tilde(folder)))
 	} else {
 		folder = ""
@@ -81,8 +81,8 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	return nil
 }
 
-// describeDocument prints a handoff's longest phases and the path of its document, on one line if the terminal is wide
-// enough.
+// describeDocument prints a handoff's longest phases and the path of its document. It uses one line if the terminal is
+// wide enough.
 func describeDocument(u *term.UI, h *daemon.Handoff, folder string) {
 	parts := []string{words.Terminal(u.Tilde(h.FilePath))}
 	if folder != "" {
@@ -99,7 +99,7 @@ func describeDocument(u *term.UI, h *daemon.Handoff, folder string) {
 	}
 }
 
-// longestPhases names the phases that took longest, at most so many.
+// longestPhases names the phases that took longest. It names at most that many.
 func longestPhases(phases map[daemon.Phase]int64, most int) string {
 	type phase struct {
 		name daemon.Phase
@@ -117,7 +117,7 @@ func longestPhases(phases map[daemon.Phase]int64, most int) string {
 	return strings.Join(out, ", ")
 }
 
-// commonFolder is the folder of all documents of a line; empty if they are in several.
+// commonFolder returns the folder that holds all documents of a line. It returns "" if they are in several folders.
 func commonFolder(rows []daemon.Generation) string {
 	folder := ""
 	for _, g := range rows {

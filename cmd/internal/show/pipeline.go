@@ -23,7 +23,7 @@ func DescribePipeline(u *term.UI, p *daemon.Pipeline) {
 		waits, note = rest, ""
 	}
 	branch := term.Text(p.Branch)
-	if p.Worktree != nil { // the work tree names its branch
+	if p.Worktree != nil { // the line of the work tree names the branch
 		branch = ""
 	}
 	pairs := []string{
@@ -54,10 +54,10 @@ func DescribePipeline(u *term.UI, p *daemon.Pipeline) {
 	}
 }
 
-// requestLines is how many lines of a request are printed.
+// requestLines is the number of lines that are printed of a request.
 const requestLines = 12
 
-// NoteWords says what a pipeline waits for; "": nothing.
+// NoteWords says what a pipeline waits for. It returns "" if the pipeline waits for nothing.
 func NoteWords(p *daemon.Pipeline) string {
 	switch {
 	case p.Status == daemon.PipelineWaiting:
@@ -74,7 +74,7 @@ func NoteWords(p *daemon.Pipeline) string {
 	return p.Note
 }
 
-// newestOutput is the number of the last step that has an output; 0: none has.
+// newestOutput returns the number of the last step that has an output, or 0 if no step has one.
 func newestOutput(p *daemon.Pipeline) int {
 	for i := range slices.Backward(p.Steps) {
 		if p.Steps[i].LatestHandoff != nil {
@@ -92,7 +92,7 @@ func ResultWords(p *daemon.Pipeline) string {
 	return ""
 }
 
-// ErrorWords says why a pipeline has failed, with the code under which docs/operating.md explains it.
+// ErrorWords says why a pipeline has failed. It adds the error's code, which docs/operating.md explains.
 func ErrorWords(p *daemon.Pipeline) string {
 	if p.Error == nil || p.ErrorCode == "" {
 		return term.Text(p.Error)
@@ -100,7 +100,7 @@ func ErrorWords(p *daemon.Pipeline) string {
 	return fmt.Sprintf("%s (%s)", *p.Error, p.ErrorCode)
 }
 
-// TreeWords says where a pipeline's work tree is and, once the pipeline has ended, how to remove it.
+// TreeWords says where a pipeline's work tree is. If the pipeline has ended, it also says how to remove the tree.
 func TreeWords(u *term.UI, p *daemon.Pipeline) string {
 	if p.Worktree == nil {
 		return ""
@@ -115,12 +115,12 @@ func TreeWords(u *term.UI, p *daemon.Pipeline) string {
 	return fmt.Sprintf("%s: commit there what you want to keep, then `git -C %s worktree remove %s`", said, proc.ShellQuote(p.Cwd), proc.ShellQuote(*p.Worktree))
 }
 
-// StepsDone says in a cell at which step a pipeline is.
+// StepsDone returns the number of a pipeline's present step and the number of all steps, for a cell.
 func StepsDone(p *daemon.Pipeline) string {
 	return fmt.Sprintf("%d/%d", min(p.Front()+1, len(p.Steps)), len(p.Steps))
 }
 
-// RunTime is how long a pipeline took, or has taken by now.
+// RunTime returns how long a pipeline took. For an open pipeline it returns how long the pipeline has run.
 func RunTime(p *daemon.Pipeline) string {
 	switch {
 	case p.StartedAt == nil:
@@ -131,7 +131,7 @@ func RunTime(p *daemon.Pipeline) string {
 	return words.Took(time.Since(*p.StartedAt))
 }
 
-// stepTime is how long a step took, or has taken by now.
+// stepTime returns how long a step took. For a running step it returns how long the step has run.
 func stepTime(s *daemon.Step) time.Duration {
 	switch {
 	case s.StartedAt == nil:
@@ -142,8 +142,8 @@ func stepTime(s *daemon.Step) time.Duration {
 	return time.Since(*s.StartedAt)
 }
 
-// WorkTime is the time of all steps of a pipeline together. It leaves out the time in which the pipeline waited for approval
-// or had failed, and skipped steps, of which no time is known.
+// WorkTime returns the time of all steps of a pipeline together. It leaves out the time in which the pipeline waited for
+// approval or stayed failed. It also leaves out skipped steps, because their times are not known.
 func WorkTime(p *daemon.Pipeline) string {
 	work := time.Duration(0)
 	for i := range p.Steps {
@@ -157,7 +157,7 @@ func WorkTime(p *daemon.Pipeline) string {
 	return words.Took(work)
 }
 
-// agentWords names the agents that worked on a step, in their order: each took over from the one before.
+// agentWords names the agents that worked on a step, in order. Each agent took over from the agent before it.
 func agentWords(s *daemon.Step) string {
 	if len(s.AgentIDs) == 0 {
 		return ""
@@ -169,7 +169,7 @@ func agentWords(s *daemon.Step) string {
 	return "agent " + strings.Join(ids, " → ")
 }
 
-// outputWords is a step's output in one line.
+// outputWords returns a step's output as one line.
 func outputWords(s *daemon.Step) string {
 	if s.LatestHandoff == nil {
 		return ""
@@ -182,10 +182,10 @@ func outputWords(s *daemon.Step) string {
 	return cmp.Or(words.Clip(words.Terminal(out), outputLength), "it left no words")
 }
 
-// outputLength is how many characters of an output stand beside its step.
+// outputLength is the number of characters of an output that are printed beside its step.
 const outputLength = 160
 
-// Headline is the first line of a text with a letter or digit, without the marks of Markdown around it.
+// Headline returns the first line of a text that has a letter or digit. It drops a Markdown mark before that line.
 func Headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -202,5 +202,5 @@ func Headline(text string) string {
 	return ""
 }
 
-// headings matches headings of Markdown: a heading names a topic and says nothing about the work.
+// headings matches headings of Markdown. A heading names a topic and says nothing about the work.
 var headings = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *#{1,6} .*$`) })

@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Stepper prints the steps of a pipeline, each once it has ended. On a terminal it draws the running step below them; in a
-// pipe it prints which agent begins to work on a step.
+// Stepper prints each step of a pipeline when the step has ended. On a terminal it draws the running step below them. In
+// a pipe it prints which agent begins to work on a step.
 type Stepper struct {
 	*term.Progress
 	wide  int                         // characters of the longest label
@@ -22,7 +22,8 @@ type Stepper struct {
 	warns int                         // how many warnings were printed
 }
 
-// NewStepper returns a stepper for what happens to a pipeline from p on. It does not print steps that have ended in p.
+// NewStepper returns a stepper for the steps of a pipeline that end after the state p. It does not print steps that
+// ended before.
 func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 	w := &Stepper{Progress: &term.Progress{UI: u}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
 	for i, s := range p.Steps {
@@ -34,13 +35,13 @@ func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 	return w
 }
 
-// name is the label of a step: its number and its agent.
+// name returns the label of a step: its number and its agent.
 func (w *Stepper) name(p *daemon.Pipeline, i int) string {
 	name := fmt.Sprintf("%d/%d %s", i+1, len(p.Steps), words.Terminal(p.Steps[i].AgentName))
 	return name + strings.Repeat(" ", max(w.wide-utf8.RuneCountInString(name), 0))
 }
 
-// Look shows where a pipeline is, and reports whether it has ended.
+// Look prints the changes of a pipeline since the last call, and reports whether the pipeline has ended.
 func (w *Stepper) Look(p *daemon.Pipeline) bool {
 	for ; w.warns < len(p.Warnings); w.warns++ {
 		w.Clear()
@@ -76,13 +77,13 @@ func ended(s *daemon.Step) bool {
 	return s.Status == daemon.StepDone || s.Status == daemon.StepFailed || s.Status == daemon.StepSkipped
 }
 
-// at shows the running step. A step that was begun again counts from its new begin.
+// at shows the running step. If a step was started a second time, the shown time counts from the second start.
 func (w *Stepper) at(label, about string, since time.Time) {
 	w.Start(label, since)
 	w.Since, w.About = since, about
 }
 
-// Since is when a pipeline came to step i, its present one.
+// Since returns when a pipeline came to its present step i.
 func Since(p *daemon.Pipeline, i int) time.Time {
 	at := p.CreatedAt
 	switch {
@@ -112,14 +113,14 @@ func (w *Stepper) end(p *daemon.Pipeline, i int) {
 		w.Line(w.Yellow("–"), w.name(p, i), stepTime(s), words.Join(": ", about, words.Join(": ", "skipped", term.Text(s.Error))))
 	default:
 		why := term.Text(s.Error)
-		if strings.Contains(term.Text(p.Error), why) { // the pipeline's own error says it
+		if strings.Contains(term.Text(p.Error), why) { // the pipeline's own error contains this error
 			why = ""
 		}
 		w.Failed(w.name(p, i), stepTime(s), words.Join(": ", about, why))
 	}
 }
 
-// describe prints a step as it is.
+// describe prints a step in its present state.
 func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 	s := &p.Steps[i]
 	gate := gateWords(p, i)
@@ -142,7 +143,7 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 	}
 }
 
-// headingWords says that none of the four headings was found in a step's output.
+// headingWords says that a step's output has none of the four headings. It returns "" if that is not so.
 func headingWords(p *daemon.Pipeline, i int) string {
 	s := &p.Steps[i]
 	switch h := s.LatestHandoff; {
@@ -154,7 +155,7 @@ func headingWords(p *daemon.Pipeline, i int) string {
 	return "none of the four headings: passed on as it is"
 }
 
-// gateWords says how the approval of a step stands.
+// gateWords says whether a step was approved. It returns "" if the step needs no approval.
 func gateWords(p *daemon.Pipeline, i int) string {
 	s := &p.Steps[i]
 	switch {
@@ -162,7 +163,7 @@ func gateWords(p *daemon.Pipeline, i int) string {
 		return ""
 	case s.ApprovedAt != nil:
 		return words.Join(": ", "approved "+term.Stamp(s.ApprovedAt), s.Comment)
-	case ended(s): // rejected, or skipped
+	case ended(s): // the step was rejected or skipped
 		return s.Comment
 	case p.Status == daemon.PipelineWaiting && i == p.Front():
 		return "waits for approval"

@@ -29,7 +29,7 @@ func DescribeTemplate(u *term.UI, t *api.Template) {
 	}
 }
 
-// TemplateSteps is the order of a template's steps and approvals.
+// TemplateSteps returns the names of a template's steps and approvals, in order.
 func TemplateSteps(steps []api.TemplateStep) string {
 	var names []string
 	for _, s := range steps {
@@ -41,7 +41,7 @@ func TemplateSteps(steps []api.TemplateStep) string {
 	return strings.Join(names, " → ")
 }
 
-// ProblemIn is what is wrong with a template's file, with its path.
+// ProblemIn returns the problem of a template's file, with the file's path.
 func ProblemIn(file, problem string) string {
 	if strings.HasPrefix(problem, filepath.Base(file)) {
 		return filepath.Dir(file) + string(filepath.Separator) + problem

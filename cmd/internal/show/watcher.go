@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Watcher prints the phases of a handoff as they end, and draws the running phase.
+// Watcher prints each phase of a handoff when it has ended, and draws the running phase.
 type Watcher struct {
 	*term.Progress
 	announced bool // GeneratingLabel was printed into a pipe
@@ -21,7 +21,7 @@ type Watcher struct {
 // NewWatcher returns a watcher that prints to u.
 func NewWatcher(u *term.UI) *Watcher { return &Watcher{Progress: &term.Progress{UI: u}} }
 
-// Verdict says how a handoff ended. Every end but completion is an error.
+// Verdict prints how a handoff ended. It returns an error unless the handoff is completed.
 func (p *Watcher) Verdict(h daemon.Handoff) error {
 	if h.Phase == daemon.Completed {
 		p.Printf("%s in %s: agent %d handed over to agent %s\n", p.Green("completed"), words.Took(total(&h)), h.AgentID, term.Number(h.SuccessorID))
@@ -39,7 +39,7 @@ func (p *Watcher) Verdict(h daemon.Handoff) error {
 	return fmt.Errorf("handoff %d %s in phase %s: %s", h.ID, h.Phase, h.Error.Phase, h.Error.Message)
 }
 
-// Watch prints the phases that end after the move seq, until the handoff has ended. It returns the handoff as it is then.
+// Watch prints the phases that end after the move seq, until the handoff has ended. It returns the ended handoff.
 func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daemon.Handoff, error) {
 	var h daemon.Handoff
 	last := time.Time{}
@@ -74,10 +74,11 @@ func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daem
 	return h, err
 }
 
-// GeneratingLabel stands in place of the phase while a fork writes the document, which Esc cancels at once.
+// GeneratingLabel replaces the name of the phase while a fork writes the document. Meanwhile Esc cancels the handoff at
+// once.
 const GeneratingLabel = "Generating handoff… (esc to cancel)"
 
-// generatingNote is a note of the daemon that says the same as the label.
+// generatingNote is a note of the daemon that means the same as GeneratingLabel.
 const generatingNote = "the document is being generated"
 
 // running names the phase that a handoff is in.
@@ -88,8 +89,8 @@ func (p *Watcher) running(h *daemon.Handoff) string {
 	return words.Of(h.Phase)
 }
 
-// generating reports whether a fork writes the document in a phase of a handoff. Into a pipe it prints the label once, also
-// if that phase was over before Watch looked.
+// generating reports whether a fork writes the document in that phase of a handoff. In a pipe it prints GeneratingLabel
+// once, even if the phase had ended before Watch looked.
 func (p *Watcher) generating(h *daemon.Handoff, phase daemon.Phase) bool {
 	if h.Mode != daemon.ModeGenerate || phase != daemon.Requested && phase != daemon.Generating {
 		return false
@@ -109,14 +110,14 @@ func (p *Watcher) phase(m daemon.Transition, h *daemon.Handoff, took time.Durati
 		p.Printf("  %s %s\n", p.Yellow("↻"), "retried: "+words.Of(m.To))
 	case m.To == daemon.Failed || m.To == daemon.Cancelled:
 		p.Failed(words.Of(m.From), took, string(m.To))
-	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // the document is asked for once more
+	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // asked once more
 		p.Failed(words.Of(m.From), took, m.Cause)
 	default:
 		p.Done(words.Of(m.From), took, phaseDetail(m, h))
 	}
 }
 
-// phaseDetail says in a few words what ended a phase.
+// phaseDetail says in a few words why a phase ended.
 func phaseDetail(m daemon.Transition, h *daemon.Handoff) string {
 	successor := "its successor"
 	if h.SuccessorID != nil {

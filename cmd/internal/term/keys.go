@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silence is how long no byte may follow an ESC byte that is the Esc key. All other keys that begin with ESC send their bytes
-// at once.
+// silence is the time that must follow an ESC byte without another byte, so that the byte counts as the Esc key. All
+// other keys that begin with ESC send their bytes at once.
 const silence = 100 * time.Millisecond
 
-// OnEscape calls pressed each time a person types Esc, until ctx ends. It does nothing if stdin is no terminal. Meanwhile the
-// terminal collects no lines and shows nothing of what is typed. Ctrl-C stays an interrupt, and output is not changed. When
-// OnEscape returns or panics, the terminal is as it was.
+// OnEscape calls pressed each time a person types Esc, until ctx ends. It does nothing if stdin is no terminal. While it
+// runs, the terminal passes on each key at once and does not show typed characters. Ctrl-C is still an interrupt, and
+// output does not change. When OnEscape returns or panics, it restores the terminal's settings.
 func OnEscape(ctx context.Context, stdin any, pressed func()) {
 	f, ok := stdin.(*os.File)
 	if !ok || !IsTerminal(f) {
@@ -35,7 +35,8 @@ func OnEscape(ctx context.Context, stdin any, pressed func()) {
 			_ = unix.IoctlSetTermios(tty, setTermios, before)
 		}
 	}()
-	// While the command is suspended, the shell uses the terminal and changes its settings.
+	// Set the keys again when the command resumes: while it was suspended, the shell has changed the terminal's
+	// settings.
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
 	defer signal.Stop(resumed)
@@ -46,7 +47,7 @@ func OnEscape(ctx context.Context, stdin any, pressed func()) {
 			set = false
 		default:
 		}
-		// The system would stop a background process that reads the terminal.
+		// Do not read in the background: the system would stop this process.
 		if !inForeground(tty) {
 			set = false
 			rest(ctx)
@@ -60,13 +61,13 @@ func OnEscape(ctx context.Context, stdin any, pressed func()) {
 		if seen.take(buf[:max(n, 0)]) {
 			pressed()
 		}
-		if n <= 0 && time.Since(begun) < silence/2 { // a terminal that is gone does not wait for input
+		if n <= 0 && time.Since(begun) < silence/2 { // the terminal is gone: do not spin
 			rest(ctx)
 		}
 	}
 }
 
-// rest waits a moment.
+// rest waits for the time of silence, or until ctx ends.
 func rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -74,16 +75,16 @@ func rest(ctx context.Context) {
 	}
 }
 
-// inForeground reports whether this process may use the terminal.
+// inForeground reports whether this process is in the terminal's foreground group, which may use the terminal.
 func inForeground(tty int) bool {
 	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
 
-// escapes tells the Esc key from the sequences that other keys send.
+// escapes distinguishes the Esc key from the sequences that other keys send.
 type escapes struct{ in sequence }
 
-// sequence is where in the sequence of a key the last byte was.
+// sequence is the place of the last byte in a key's sequence.
 type sequence int
 
 const (
@@ -93,7 +94,7 @@ const (
 	inSS3 // ESC O, until one more byte
 )
 
-// take reports whether Esc was pressed. typed is what was read within the time of silence.
+// take reports whether a person pressed Esc. typed holds the bytes that were read within the time of silence.
 func (e *escapes) take(typed []byte) bool {
 	if len(typed) == 0 {
 		alone := e.in == afterESC
@@ -102,7 +103,7 @@ func (e *escapes) take(typed []byte) bool {
 	}
 	for _, b := range typed {
 		switch {
-		case b == '\x1b': // after another ESC, that one was the Alt of this key
+		case b == '\x1b': // if the byte before was ESC too, that one was the Alt of this key
 			e.in = afterESC
 		case e.in == afterESC && b == '[':
 			e.in = inCSI

@@ -9,8 +9,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Progress prints steps as they end, each with its time. On a terminal it draws the running step below them and redraws
-// it; in a pipe it prints lines that stay.
+// Progress prints each step with its time when the step has ended. On a terminal it draws the running step below them
+// and redraws it. In a pipe it prints lines that stay.
 type Progress struct {
 	*UI
 	Label string    // of the running step; empty: no step runs
@@ -18,14 +18,14 @@ type Progress struct {
 	Since time.Time // when the running step began
 	note  string    // what the running step waits for
 	waits time.Time // when the note was set
-	told  bool      // a pipe was told the note
+	told  bool      // the note was printed into a pipe
 	turn  int       // of the spinner
 	drawn int       // how many lines of the running step are on the screen
 }
 
 const (
 	LabelWidth = 22
-	lineWidth  = 2 + 1 + 1 + LabelWidth + 1 + 11 // of a step, without its detail
+	lineWidth  = 2 + 1 + 1 + LabelWidth + 1 + 11 // of a step's line, without its detail
 	Margin     = "      "                        // of the lines below a step
 )
 
@@ -49,7 +49,7 @@ func (p *Progress) Wait(note string) {
 	p.Draw()
 }
 
-// patience is how long a wait lasts before a pipe is told of it.
+// patience is how long a step must wait before the note is printed into a pipe.
 const patience = 1500 * time.Millisecond
 
 // Done prints a step that has ended well.
@@ -62,7 +62,7 @@ func (p *Progress) Failed(label string, took time.Duration, detail string) {
 	p.Line(p.Red("✗"), label, took, detail)
 }
 
-// Line prints a step that has ended.
+// Line prints a step that has ended, behind a mark.
 func (p *Progress) Line(mark, label string, took time.Duration, detail string) {
 	p.Clear()
 	p.Label = ""
@@ -89,8 +89,8 @@ func (p *Progress) Below(text string) []string {
 	return lines
 }
 
-// redrawn is Below for lines that are redrawn. It breaks commands that are wider than the terminal as well: a terminal
-// would wrap such a line itself, and Clear would take back too few lines.
+// redrawn is Below for lines that are redrawn. It also breaks commands that are wider than the terminal. Otherwise the
+// terminal would wrap such a line itself, and Clear would erase too few lines.
 func (p *Progress) redrawn(text string) []string {
 	var lines []string
 	for _, line := range p.Below(text) {
@@ -101,7 +101,7 @@ func (p *Progress) redrawn(text string) []string {
 	return lines
 }
 
-// Waiting turns a note into "waits: …", unless the note says itself that the step waits.
+// Waiting turns a note into "waits: …", unless the note begins with WaitsForWords.
 func Waiting(note string) string {
 	if strings.HasPrefix(note, WaitsForWords) {
 		return note
@@ -109,10 +109,10 @@ func Waiting(note string) string {
 	return "waits: " + note
 }
 
-// WaitsForWords begin a note that says itself what a step waits for.
+// WaitsForWords begin a note that already says that the step waits.
 const WaitsForWords = "waits for "
 
-// Draw redraws the running step on a terminal. In a pipe it prints the note, once, after a wait of some time.
+// Draw redraws the running step on a terminal. In a pipe it prints the note once, when the step has waited for patience.
 func (p *Progress) Draw() {
 	if p.Label == "" {
 		return
@@ -133,7 +133,7 @@ func (p *Progress) Draw() {
 	if p.note != "" {
 		lines = append(lines, p.redrawn(Waiting(p.Sentence(p.note)))...)
 	}
-	for i := range lines { // Clear could not take back a line that the terminal wrapped
+	for i := range lines { // cut each line, because Clear could not erase a line that the terminal wrapped
 		lines[i] = words.Clip(lines[i], p.Width()-1)
 	}
 	p.Clear()
@@ -141,7 +141,7 @@ func (p *Progress) Draw() {
 	p.drawn = len(lines)
 }
 
-// Idle redraws the running step while nothing happens, or says that the daemon is away.
+// Idle redraws the running step while nothing happens. If the daemon is away, it says so.
 func (p *Progress) Idle(away bool) {
 	if away {
 		p.Wait("the daemon is away: start it with `understudy serve`")
@@ -149,7 +149,7 @@ func (p *Progress) Idle(away bool) {
 	p.Draw()
 }
 
-// Clear takes the running step off the screen.
+// Clear erases the running step from the screen.
 func (p *Progress) Clear() {
 	if p.drawn == 0 {
 		return

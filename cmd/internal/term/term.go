@@ -1,7 +1,7 @@
-// Package term prints for people: colours, tables, blocks and progress on a terminal, plain lines in a pipe. It also reads
-// single keys. Nothing that agents wrote can steer the terminal. A [UI] and a [Progress] belong to one goroutine. A killed
-// process may leave the line that it last drew; [OnEscape] leaves the terminal without echo only if the process is killed
-// while it runs.
+// Package term prints for people: colours, tables, blocks and progress on a terminal, plain lines in a pipe. It also
+// reads single keys. It prints texts that agents wrote in such a way that they cannot steer the terminal. Use a [UI] and
+// a [Progress] in one goroutine only. A killed process may leave the line that it last drew. If it is killed while
+// [OnEscape] runs, the terminal stays without echo.
 package term
 
 import (
@@ -26,7 +26,7 @@ type UI struct {
 	Terminal bool // lines may be redrawn
 	Colour   bool
 	Home     string                       // a terminal shows it as ~
-	WithData func(sentence string) string // completes the commands that a sentence names; nil: they are complete
+	WithData func(sentence string) string // completes the commands in a sentence; nil if they need no addition
 }
 
 // IsTerminal reports whether a stream is a terminal.
@@ -35,7 +35,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Size is the size of the terminal that a stream leads to; zeros if the stream is no terminal.
+// Size returns the size of the terminal that a stream leads to. It returns zeros if the stream is no terminal.
 func Size(stream any) (columns, rows int) {
 	if f, ok := stream.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
@@ -45,7 +45,7 @@ func Size(stream any) (columns, rows int) {
 	return 0, 0
 }
 
-// Width is how many columns the terminal has; 80 in a pipe.
+// Width returns how many columns the terminal has. In a pipe it returns 80.
 func (u *UI) Width() int {
 	if columns, _ := Size(u.Out); columns > 0 {
 		return columns
@@ -53,10 +53,10 @@ func (u *UI) Width() int {
 	return 80
 }
 
-// Printf prints as it is told; the caller has made its texts safe.
+// Printf prints its arguments unchanged; the caller must have removed control characters from them.
 func (u *UI) Printf(format string, args ...any) { fmt.Fprintf(u.Out, format, args...) }
 
-// Sentence makes a sentence that may name commands ready for a terminal.
+// Sentence prepares a sentence, which may name commands, for a terminal.
 func (u *UI) Sentence(s string) string {
 	if u.WithData != nil {
 		s = u.WithData(s)
@@ -64,7 +64,7 @@ func (u *UI) Sentence(s string) string {
 	return words.Terminal(s)
 }
 
-// Paint colours a text by the code of a terminal's colour.
+// Paint colours a text. code is the terminal's code of the colour.
 func (u *UI) Paint(code, s string) string {
 	if !u.Colour || s == "" {
 		return s
@@ -78,7 +78,8 @@ func (u *UI) Red(s string) string    { return u.Paint("31", s) }
 func (u *UI) Green(s string) string  { return u.Paint("32", s) }
 func (u *UI) Yellow(s string) string { return u.Paint("33", s) }
 
-// Table prints rows in aligned columns under a head. Cells hold no colour, which would count as width.
+// Table prints rows in aligned columns under a head. Cells must hold no colours, because their codes would count as
+// width.
 func (u *UI) Table(head []string, rows [][]string) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -100,7 +101,8 @@ func (u *UI) Table(head []string, rows [][]string) error {
 	return nil
 }
 
-// Tilde shortens the home directory to ~ on a terminal. In a pipe the path stays whole, because a program may open it.
+// Tilde shortens the home directory to ~ on a terminal. In a pipe the path stays complete, because a program may open
+// it.
 func (u *UI) Tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, u.Home); ok && u.Terminal && u.Home != "" && (rest == "" || rest[0] == '/') {
 		return "~" + rest
@@ -108,7 +110,7 @@ func (u *UI) Tilde(path string) string {
 	return path
 }
 
-// Fit cuts a line without colours to the width of a terminal.
+// Fit cuts a line to the width of a terminal. The line must hold no colours.
 func (u *UI) Fit(line string) string {
 	if !u.Terminal {
 		return line
@@ -132,7 +134,7 @@ func (u *UI) Fields(pairs ...string) {
 	}
 }
 
-// Block prints a text behind a bar, so that a reader can tell it from the lines around it.
+// Block prints a text behind a bar, so that a reader can distinguish it from the lines around it.
 func (u *UI) Block(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, " \t\n") + "\n") {
 		line = words.Terminal(strings.TrimRight(line, "\n"))
@@ -147,9 +149,9 @@ func (u *UI) Block(text string) {
 // Hang folds a sentence to the terminal's width and indents all lines but the first.
 func (u *UI) Hang(s string) string { return strings.Join(u.Fold(u.Sentence(s), 2), "\n  ") }
 
-// Fold breaks a text between words for a terminal on which the caller has taken some columns. A text in backquotes stays
-// in one piece if it fits on a line. A command of understudy or git stays in one piece in any case, so that a person can
-// copy it.
+// Fold breaks a text between words into lines for a terminal. The caller uses the number of columns in taken itself. A
+// text in backquotes stays in one piece if it fits on a line. A command of understudy or git always stays in one piece,
+// so that a person can copy it.
 func (u *UI) Fold(text string, taken int) []string {
 	wide := max(u.Width()-taken, 20)
 	if !u.Terminal || utf8.RuneCountInString(text) <= wide {
@@ -167,7 +169,7 @@ func (u *UI) Fold(text string, taken int) []string {
 
 var codeSpan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`]+`") })
 
-// Wrap breaks a text between words into lines of at most width characters; a longer word gets a line of its own.
+// Wrap breaks a text between words into lines of at most width characters. A word that is longer gets a line of its own.
 func Wrap(s string, width int) string {
 	var b strings.Builder
 	column := 0

@@ -7,9 +7,10 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// The values of an answer that may be missing, as [UI.Fields] takes them: a missing value is empty, so that it is left out.
+// These functions print a value that may be missing, for [UI.Fields]. They return "" for a missing value, and Fields
+// leaves it out.
 
-// Text is a text that may be missing.
+// Text returns a text that may be missing.
 func Text(s *string) string {
 	if s == nil {
 		return ""
@@ -17,7 +18,7 @@ func Text(s *string) string {
 	return *s
 }
 
-// Number is an id that may be missing.
+// Number returns an id that may be missing.
 func Number(id *int64) string {
 	if id == nil {
 		return ""
@@ -25,7 +26,7 @@ func Number(id *int64) string {
 	return fmt.Sprint(*id)
 }
 
-// Stamp is a time that may be missing.
+// Stamp returns a time that may be missing.
 func Stamp(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -33,7 +34,7 @@ func Stamp(t *time.Time) string {
 	return words.Stamp(*t)
 }
 
-// YesOrNo is a truth value.
+// YesOrNo returns "yes" or "no".
 func YesOrNo(b bool) string {
 	if b {
 		return "yes"
