@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// verb is a kind of action.
+// verb says what an action does.
 type verb int
 
 const (
@@ -23,19 +23,19 @@ const (
 	reject
 )
 
-// action is one thing that the operator asked for. It names its row by the ids that the row had when the
-// key was pressed: rows may move before the action runs.
+// action is one request of the operator. It holds the ids that its row had when the key was pressed, because rows may
+// move before the action runs.
 type action struct {
 	verb     verb
 	agent    int64
 	handoff  int64
 	pipeline int64
-	step     int64 // the pipeline's step that the decision is about
+	step     int64 // the step of the pipeline that is approved or rejected
 	reason   string
 	text     string // the handoff's focus, or the comment of a decision
 }
 
-// String names the action while it runs.
+// String says what the action is doing, while it runs.
 func (a action) String() string {
 	switch a.verb {
 	case handOff:
@@ -56,7 +56,7 @@ type doneMsg struct {
 	err  error
 }
 
-// actionTime is how long an action may take.
+// actionTime is the time limit for an action.
 const actionTime = 30 * time.Second
 
 // command runs the action in a goroutine of its own.
@@ -85,8 +85,8 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 	return a.decide(ctx, c)
 }
 
-// decide approves or rejects the step that was shown. If the pipeline has gone on to another step, decide
-// changes nothing.
+// decide approves or rejects the step that the screen showed. If the pipeline is now at another step, decide changes
+// nothing.
 func (a action) decide(ctx context.Context, c *api.Client) (said string, err error) {
 	in := daemon.Decision{StepID: a.step, Comment: strings.TrimSpace(a.text)}
 	if a.verb == approve {

@@ -7,7 +7,7 @@ import (
 // head keeps the beginning of a command's error output.
 type head struct{ b strings.Builder }
 
-// maxHead is how many bytes head keeps.
+// maxHead is the number of bytes that head keeps.
 const maxHead = 2000
 
 // Write implements [io.Writer].
@@ -16,7 +16,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sentence is the first line of the command's error output; without output, it is the error itself.
+// sentence returns the first line of the command's error output. If there is no output, it returns the text of err.
 func (h *head) sentence(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(h.b.String()), "\n")
 	if line = strings.TrimPrefix(line, "understudy: "); line == "" {

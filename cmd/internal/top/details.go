@@ -14,19 +14,19 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// details are the texts of the detail screen, which shows one row.
+// details are the contents of the detail screen, which shows one row.
 type details struct {
-	key      key // zero: the screen shows no details
-	row      row // the newest one
+	key      key // if it is zero, the screen shows no details
+	row      row // the newest state of the row
 	handoff  *daemon.Handoff
 	moves    []daemon.Transition
 	pipeline *daemon.Pipeline
 	err      error
-	old      bool // an event came after they were read
+	old      bool // an event came after the details were read
 	reading  bool
 }
 
-// detailsMsg has the daemon's answers about a row.
+// detailsMsg holds the daemon's answers about a row.
 type detailsMsg struct {
 	key      key
 	handoff  *daemon.Handoff
@@ -42,7 +42,7 @@ func (d *details) took(msg detailsMsg) {
 	}
 }
 
-// readDetails reads the details again if they may have changed, at most once a second.
+// readDetails reads the details again if they may have changed. It reads them at most once a second.
 func (m *model) readDetails(begin bool) tea.Cmd {
 	d := &m.detail
 	if !begin && m.screen != detailScreen || !d.old || d.reading || d.key.id == 0 {
@@ -71,8 +71,9 @@ func (m *model) readDetails(begin bool) tea.Cmd {
 	}
 }
 
-// handoffOf finds the handoff of a row's details: the row's own, else the newest one out of the agent,
-// else the one that started the agent; nil without any.
+// handoffOf returns the handoff that the details of a row show. That is the row's own handoff. If there is none, it is
+// the newest handoff out of the agent, or else the handoff that started the agent. Without any of them, handoffOf
+// returns nil.
 func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff) (*daemon.Handoff, error) {
 	if r.handoff != nil {
 		h, err := c.Handoff(ctx, r.handoff.ID)
@@ -94,7 +95,7 @@ func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff
 	return nil, nil
 }
 
-// detailLines are all lines of the details, also those that the screen has no room for.
+// detailLines returns all lines of the details, also the lines for which the screen has no room.
 func (m *model) detailLines(columns int) []string {
 	d := &m.detail
 	if r := m.row(); r != nil && r.key == d.key {
@@ -122,7 +123,7 @@ func (m *model) detailLines(columns int) []string {
 	return p.lines
 }
 
-// describeAgent adds the fields of an agent. It leaves out the activity of an agent that has ended.
+// describeAgent adds the fields of an agent. If the agent has ended, it leaves out the activity.
 func (m *model) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
 	if a.Trouble != nil {
@@ -213,7 +214,7 @@ type paper struct {
 	lines   []string
 }
 
-const fieldWidth = 11 // columns of a field's name, with the gap after it
+const fieldWidth = 11 // columns of a field's name and of the gap after the name
 
 func (p *paper) blank()        { p.lines = append(p.lines, "") }
 func (p *paper) line(s string) { p.lines = append(p.lines, cut(s, p.columns)) }
@@ -221,14 +222,14 @@ func (p *paper) head(s string) {
 	p.lines = append(p.lines, bold.Render(cut(words.Terminal(s), p.columns)))
 }
 
-// styled adds a text in a colour, folded.
+// styled adds a text in a style, folded to the width.
 func (p *paper) styled(s style, text string) {
 	for _, line := range fold(words.Terminal(text), p.columns) {
 		p.lines = append(p.lines, s.Render(line))
 	}
 }
 
-// field adds a name and its value, unless that is empty.
+// field adds a name and its value. It adds nothing if the value is empty.
 func (p *paper) field(name, value string) {
 	if strings.TrimSpace(value) == "" {
 		return

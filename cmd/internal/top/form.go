@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// The longest texts that the daemon takes, in characters.
+// The lengths of the longest texts that the daemon accepts, in characters.
 const (
 	maxReason  = 200
 	maxFocus   = 10_000
@@ -21,12 +21,12 @@ const (
 // form asks the operator for the texts of an action. While a form is open it gets all keys.
 type form struct {
 	title   string
-	enter   string // the words for Enter, in the line of keys
+	enter   string // the meaning of Enter in the line of keys
 	labels  []string
 	fields  []textinput.Model
-	at      int    // the field that is typed into
-	action  action // the action that the form begins
-	confirm string // the question that Enter asks before the action; "": none
+	at      int    // the index of the field that the operator types into
+	action  action // the action that starts when the form is done
+	confirm string // the question that Enter shows before the action; "" if there is none
 	asking  bool   // the form shows the question
 }
 
@@ -40,7 +40,7 @@ func newField(limit int) textinput.Model {
 	return f
 }
 
-// typed gives a field a key or a paste, without the characters that a terminal cannot show.
+// typed gives a key or a paste to a field. It drops the characters that a terminal cannot show.
 func typed(f *textinput.Model, msg tea.Msg) {
 	*f, _ = f.Update(msg)
 	if v := f.Value(); v != words.Terminal(v) {
@@ -48,7 +48,7 @@ func typed(f *textinput.Model, msg tea.Msg) {
 	}
 }
 
-// drawn is a field, as wide as width says. The cursor after its text is part of that width.
+// drawn draws a field with a width of that many columns. The cursor after the text is part of the width.
 func drawn(f *textinput.Model, columns int) string {
 	f.SetWidth(max(columns-1, 1))
 	f.SetCursor(f.Position()) // so that the field scrolls for the new width
@@ -87,10 +87,10 @@ func decisionForm(r *row, v verb) *form {
 	return f
 }
 
-// named is a row as a form names it.
+// named returns the name of a row in a form.
 func named(r *row) string { return fmt.Sprintf("%s (%s)", r.key, words.Terminal(r.name())) }
 
-// filled is the action with the texts of the fields.
+// filled returns the action with the texts of the fields.
 func (f *form) filled() action {
 	a := f.action
 	a.text = f.fields[len(f.fields)-1].Value()
@@ -109,7 +109,7 @@ const (
 	does
 )
 
-// press gives the form a key.
+// press gives a key to the form.
 func (f *form) press(k tea.KeyPressMsg) answer {
 	name := k.String()
 	switch {
@@ -168,7 +168,7 @@ func (f *form) lines(columns int) []string {
 	return append(out, "", keysLine(columns, keys...))
 }
 
-// beside puts a label and its text on one line, cut to the width.
+// beside puts a label and its field on one line. It cuts the label to the width.
 func beside(label, field string, columns int) string {
 	if width(label) >= columns {
 		return faint.Render(cut(label, columns))

@@ -87,7 +87,7 @@ func (m *model) pressList(name string) tea.Cmd {
 	return nil
 }
 
-// moves is how many lines a key moves on a page of that many lines.
+// moves returns how many lines a key moves. all is the number of lines of the page.
 func (m *model) moves(name string, all int) (by int, ok bool) {
 	screenful := max(m.h-6, 1)
 	switch name {
@@ -132,10 +132,10 @@ func (m *model) pressDetail(name string) tea.Cmd {
 	return m.pressAny(name)
 }
 
-// scrollBy scrolls the lines; the view corrects a position after the last line.
+// scrollBy scrolls the lines. The view corrects a position behind the last line.
 func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 
-// pressAny handles the keys that act on the selected row, in the list and in the details.
+// pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
 	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "y", "n"}, name) {
@@ -173,7 +173,7 @@ func (m *model) pressAny(name string) tea.Cmd {
 	return nil
 }
 
-// goneWords say why the selected row is no longer in the list.
+// goneWords says why no row is selected.
 func (m *model) goneWords() string {
 	switch {
 	case len(m.rows) == 0:

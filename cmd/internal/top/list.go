@@ -13,8 +13,8 @@ import (
 // column is a column of the list.
 type column struct {
 	title string
-	least int // the list leaves the column out when it has less room
-	most  int // the width that it never exceeds
+	least int // with less room than this, the list leaves the column out
+	most  int // the column is never wider than this
 	cell  func(r *row) (text string, s style)
 }
 
@@ -57,7 +57,7 @@ func (m *model) gap() int {
 	return 2
 }
 
-// line draws a row. The selected one is marked by a sign and reversed.
+// line draws a row. It marks the selected row with a sign and in reverse colours.
 func (m *model) line(r *row, cells []cell, widths []int) string {
 	selected := m.selected != nil && *m.selected == r.key
 	paint := func(s style, text string) string {
@@ -99,7 +99,7 @@ func groupStyle(r *row) style {
 	return faint
 }
 
-// cell is the clean text in one row and column.
+// cell is the text in one row and column, without control characters.
 type cell struct {
 	text  string
 	style style
@@ -109,8 +109,8 @@ type cell struct {
 type table struct {
 	columns []column
 	cells   [][]cell // by row, then by column
-	wanted  []int    // the width that each column needs; 0: all its cells are empty
-	widths  []int    // the width that each column has; 0: it is left out
+	wanted  []int    // the width that each column needs; 0 if all its cells are empty
+	widths  []int    // the width that each column gets; 0 if it is left out
 }
 
 func (m *model) table() *table {
@@ -134,8 +134,9 @@ func (m *model) table() *table {
 	return t
 }
 
-// share divides the width among the columns. First as many columns as fit get their least width. Then the
-// columns that need more get the rest; columns of sentences come last, since sentences take any width.
+// share divides the width among the columns. First, as many columns as possible get their least width, in the order
+// byWorth. Then the columns that need more get the rest. Columns with sentences come last, since sentences fill any
+// width.
 func (t *table) share(left, gap int) {
 	for _, j := range byWorth {
 		if w := min(t.wanted[j], t.columns[j].least); w > 0 && w+gap <= left {
@@ -151,7 +152,7 @@ func (t *table) share(left, gap int) {
 	}
 }
 
-// The columns, as they stand in a row.
+// The columns, in the order in which a row shows them.
 const (
 	idColumn = iota
 	nameColumn
@@ -164,7 +165,7 @@ const (
 	hostColumn
 )
 
-// byWorth is the order in which columns get their room.
+// byWorth is the order in which the columns get room.
 var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, handoffColumn, generationColumn, personaColumn, hostColumn}
 
 func (m *model) allColumns() []column {
@@ -228,7 +229,7 @@ func (m *model) severalHosts() bool {
 	return false
 }
 
-// contextBar draws how full a context window is.
+// contextBar draws a bar that shows how full a context window is.
 func contextBar(u *daemon.ContextUse) string {
 	if u == nil || u.Percent == nil {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// screen names one of the screens that fill the terminal.
+// screen is one of the screens that fill the terminal.
 type screen int
 
 const (
@@ -24,26 +24,26 @@ const (
 
 // model is the state of all screens. Only the program's loop changes it.
 type model struct {
-	ctx  context.Context // that commands run with
+	ctx  context.Context // the context of the commands
 	cfg  Config
 	w, h int
 	now  time.Time
 
 	data   snapshot
-	rows   []row         // that match the filter
-	all    int           // how many rows there are without the filter
-	counts map[group]int // of all rows, by group
+	rows   []row         // the rows that match the filter
+	all    int           // the number of rows without the filter
+	counts map[group]int // the number of all rows in each group
 	lost   error         // why the source can't read the daemon; nil while it can
 
-	// selected is the row that keys act on. When that row goes, selected is nil until the operator moves: a
-	// key must not act on the row that took its place.
+	// selected is the row that keys act on. When that row disappears, selected is nil until the operator moves, because
+	// a key must not act on the row that took its place.
 	selected *key
-	gone     *key // the row that was selected before it went
-	at       int  // the index of that row in rows, now or before it went
+	gone     *key // the selected row that disappeared
+	at       int  // the index of the selected row in rows, now or before the row disappeared
 
 	screen    screen
 	detail    details
-	scroll    int // how many lines of the details or the help are above the screen
+	scroll    int // the number of lines of the details or the help that are above the screen
 	filter    textinput.Model
 	filtering bool
 	form      *form
@@ -53,7 +53,7 @@ type model struct {
 	wrong  bool // said is an error
 }
 
-// fades is how long the screen shows the result of an action.
+// fades is the time for which the screen shows the result of an action.
 const fades = 20 * time.Second
 
 type tickMsg time.Time
@@ -113,7 +113,7 @@ func (m *model) tell(said string, err error) {
 
 func (m *model) say(said string, wrong bool) { m.said, m.wrong, m.saidAt = said, wrong, m.now }
 
-// take shows a snapshot. The same row stays selected, wherever it stands now.
+// take shows a snapshot. The same row stays selected, even if its place has changed.
 func (m *model) take(s snapshot) {
 	m.data = s
 	m.arrange()
@@ -139,12 +139,12 @@ func (m *model) arrange() {
 	m.at = max(min(before, len(m.rows)-1), 0)
 }
 
-// find returns the index of a row; negative without such a row.
+// find returns the index of a row. The index is negative if there is no such row.
 func (m *model) find(k key) int {
 	return slices.IndexFunc(m.rows, func(r row) bool { return r.key == k })
 }
 
-// row returns the selected row; nil without one.
+// row returns the selected row, or nil if none is selected.
 func (m *model) row() *row {
 	if m.selected == nil {
 		return nil
@@ -155,7 +155,7 @@ func (m *model) row() *row {
 	return nil
 }
 
-// choose selects the row at an index, or the nearest one.
+// choose selects the row at an index. If there is no row at that index, it selects the nearest one.
 func (m *model) choose(at int) {
 	if len(m.rows) == 0 {
 		m.selected = nil
@@ -166,8 +166,8 @@ func (m *model) choose(at int) {
 	m.selected, m.gone = &k, nil
 }
 
-// move moves the selection by that many rows. If the selected row has gone, move counts from the row that
-// took its place.
+// move moves the selection by that many rows. If the selected row has disappeared, move counts from the row that took
+// its place.
 func (m *model) move(by int) {
 	if m.selected == nil && by > 0 {
 		by--
@@ -175,8 +175,8 @@ func (m *model) move(by int) {
 	m.choose(m.at + by)
 }
 
-// refilter shows the rows that match the filter. It may select the first row, since the operator changed
-// the filter.
+// refilter shows the rows that match the filter. If the selected row does not match, it may select the first row, since
+// the operator has changed the filter.
 func (m *model) refilter() {
 	m.arrange()
 	if m.selected != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// snapshot is what the source has read from the daemon. Nobody changes a snapshot that was sent.
+// snapshot is the data that the source has read from the daemon. After a snapshot has been sent, nobody changes it.
 type snapshot struct {
 	at       time.Time
-	agents   []daemon.Agent     // without those that have ended
-	handoffs []daemon.Handoff   // the newest ones and all open ones, newest first
+	agents   []daemon.Agent     // all agents that have not ended
+	handoffs []daemon.Handoff   // the newest handoffs and all open ones, newest first
 	needs    []daemon.Attention // the longest wait first
 }
 
@@ -28,7 +28,7 @@ const (
 	pipelineRow
 )
 
-// key identifies a row by what it stands for. The key stays when the row moves.
+// key identifies a row by the object that the row shows. When the row moves, its key does not change.
 type key struct {
 	kind kind
 	id   int64
@@ -53,21 +53,21 @@ const (
 type row struct {
 	key
 	group group
-	since time.Time // when its state began
+	since time.Time // when the state began
 	state string
-	asks  string // why the row needs a person, or what its agent does
+	asks  string // why the row needs a person, or the present activity of its agent
 
 	need     *daemon.Attention // nil if the row needs no person
 	agent    *daemon.Agent     // nil unless the row is about an agent
-	handoff  *daemon.Handoff   // the handoff that the row shows with its agent; nil without one
+	handoff  *daemon.Handoff   // the handoff that the row shows with its agent; nil if there is none
 	pipeline *daemon.Pipeline  // nil unless the row is about a pipeline
 }
 
-// rowsOf makes the list. Rows that need a person come first, the longest wait on top. The other rows are
-// in the order of their ids, so that they keep their places.
+// rowsOf makes the list. First come the rows that need a person, with the longest wait on top. The other rows follow in
+// the order of their ids, so that they keep their places.
 func rowsOf(s snapshot) []row {
 	var rows []row
-	needy := map[int64]bool{} // agents
+	needy := map[int64]bool{} // the ids of agents
 	for i := range s.needs {
 		r := needyRow(&s.needs[i])
 		needy[r.id] = needy[r.id] || r.kind == agentRow
@@ -86,7 +86,7 @@ func rowsOf(s snapshot) []row {
 	return rows
 }
 
-// needyRow makes the row for something that needs a person.
+// needyRow makes the row for an object that needs a person.
 func needyRow(n *daemon.Attention) row {
 	r := row{
 		key: key{agentRow, n.ID}, group: needsYou, since: n.Since, state: words.Of(n.Kind), asks: n.Brief,
@@ -108,7 +108,7 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 		r.asks = h.Note
 	}
 	switch a.State {
-	case daemon.Working, daemon.Waiting: // waiting, and no longer in need: somebody has just answered the dialog
+	case daemon.Working, daemon.Waiting: // Waiting without need: the dialog has just been answered
 		r.group = atWork
 	case daemon.Idle:
 		r.group = idle
@@ -118,7 +118,7 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	return r
 }
 
-// sign is one character for the row's state.
+// sign returns the character that shows the row's state.
 func (r *row) sign() string {
 	switch {
 	case r.failed():
@@ -141,7 +141,7 @@ func (r *row) failed() bool {
 // decides reports whether the row is about a step that waits for approval.
 func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }
 
-// label is the row's id, with a letter before ids of handoffs and pipelines.
+// label returns the row's id. A letter before the id marks handoffs and pipelines.
 func (r *row) label() string {
 	return [...]string{"", "h", "p"}[r.kind] + fmt.Sprint(r.id)
 }
@@ -166,7 +166,7 @@ func (r *row) persona() string {
 	return r.pipeline.Template
 }
 
-// host is the row's host; empty for a handoff, since the API does not say it.
+// host returns the row's host. It returns "" for a handoff, because the API does not report the host.
 func (r *row) host() string {
 	switch r.kind {
 	case agentRow:
@@ -177,7 +177,7 @@ func (r *row) host() string {
 	return ""
 }
 
-// matches reports whether each word of a filter is in one of the texts that the filter looks at.
+// matches reports whether the row matches a filter: each word of the filter is in one of the row's texts.
 func (r *row) matches(filter string) bool {
 	in := strings.ToLower(strings.Join([]string{r.label(), r.name(), r.persona(), r.state, r.host()}, "\x00"))
 	for word := range strings.FieldsSeq(strings.ToLower(filter)) {

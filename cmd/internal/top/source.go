@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	pace      = 100 * time.Millisecond // for each read: there are at most ten a second
-	lookAgain = 2 * time.Second        // between two looks: no event reports a fuller context or the end of the daemon
+	pace      = 100 * time.Millisecond // the pause for each read, so that there are at most ten a second
+	lookAgain = 2 * time.Second        // between two looks, because no event reports a fuller context or the end of the daemon
 	wholly    = 5                      // every fifth look reads everything
-	comeBack  = 500 * time.Millisecond // between two attempts to reach a daemon that is away
-	patience  = 10 * time.Second       // for one look
-	page      = 100                    // rows of a list
-	single    = 3                      // up to three changed handoffs are read one by one; more of them as a list
+	comeBack  = 500 * time.Millisecond // the time between two attempts to reach a daemon that is away
+	patience  = 10 * time.Second       // the time limit for one look
+	page      = 100                    // the number of rows of a list
+	single    = 3                      // up to three changed handoffs are read one by one, more of them as a list
 )
 
 // freshMsg is a new snapshot.
@@ -33,25 +33,25 @@ type freshMsg snapshot
 // lostMsg says why the source can't read the daemon.
 type lostMsg struct{ err error }
 
-// source reads the daemon. One goroutine calls run, and run starts the goroutine of the feed, which only
-// notes what has changed.
+// source reads the daemon. One goroutine calls run. run starts a second goroutine that follows the feed and only notes
+// what has changed.
 type source struct {
 	client   *api.Client
 	agents   []daemon.Agent
 	handoffs map[int64]daemon.Handoff
 	needs    []daemon.Attention
 
-	wake chan struct{} // of size 1: there is a note
+	wake chan struct{} // capacity 1; it holds a token if there is an unread note
 
 	mu      sync.Mutex
 	noted   changes
-	last    int64 // the id of the newest event; negative before the first
+	last    int64 // the id of the newest event; negative before the first event
 	breakUp context.CancelFunc
 }
 
-// changes are what must be read again.
+// changes names the data that must be read again.
 type changes struct {
-	everything, agents bool // with agents all that needs a person
+	everything, agents bool // agents includes all needs of a person
 	handoffs           map[int64]bool
 }
 
@@ -59,7 +59,7 @@ func newSource(c *api.Client) *source {
 	return &source{client: c, handoffs: map[int64]daemon.Handoff{}, wake: make(chan struct{}, 1), last: -1, breakUp: func() {}}
 }
 
-// begin reads everything, or returns why it can't.
+// begin reads everything. If it can't, it returns the reason.
 func (s *source) begin(ctx context.Context) (snapshot, error) {
 	_, err := s.read(ctx, changes{everything: true})
 	return s.seen(), err
@@ -73,7 +73,7 @@ func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 		s.follow(ctx)
 	}()
 	defer func() { <-ended }()
-	s.note(changes{everything: true}) // changes between begin and the feed have no event here
+	s.note(changes{everything: true}) // no event of this feed reports changes between begin and the feed
 	away := false
 	for looks := 1; ctx.Err() == nil; looks++ {
 		rest := lookAgain
@@ -91,7 +91,7 @@ func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 			return
 		case err != nil:
 			if !away {
-				s.cut() // else the lists would be back before the feed
+				s.cut() // otherwise the lists would be back before the feed
 			}
 			away = true
 			send(lostMsg{err})
@@ -103,8 +103,8 @@ func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// await waits for a note, but no longer than a time; while the daemon is away it waits for the whole time.
-// It returns false when ctx has ended.
+// await waits for a note, but not longer than rest. While the daemon is away, it always waits for rest. It returns false
+// if ctx has ended.
 func (s *source) await(ctx context.Context, rest time.Duration, away bool) bool {
 	wake := s.wake
 	if away {
@@ -128,7 +128,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow reads the feed and notes what its events change, until ctx ends.
+// follow reads the feed and notes which data its events change, until ctx ends.
 func (s *source) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		once, cancel := context.WithCancel(ctx)
@@ -136,20 +136,20 @@ func (s *source) follow(ctx context.Context) {
 		s.breakUp = cancel
 		last := s.last
 		s.mu.Unlock()
-		_ = s.client.Follow(once, last, nil, s.hear) // the next read returns the same error
+		_ = s.client.Follow(once, last, nil, s.hear) // ignore the error: the next read returns the same one
 		cancel()
 		pause(ctx, comeBack)
 	}
 }
 
-// cut ends the open feed, or the wait for one; follow then opens the next feed.
+// cut ends the open feed, or the wait for a feed. Then follow opens the next feed.
 func (s *source) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.breakUp()
 }
 
-// hear notes what an event changes.
+// hear notes which data an event changes.
 func (s *source) hear(e event.Event) error {
 	due := changes{agents: e.AgentID != nil || e.PipelineID != nil}
 	if e.HandoffID != nil {
@@ -177,7 +177,7 @@ func (s *source) note(c changes) {
 	}
 }
 
-// take returns the notes since its last call. Agents are always among them: each look reads them.
+// take returns the notes since its last call. It always adds the agents, because each look reads them.
 func (s *source) take() changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *source) take() changes {
 	return c
 }
 
-// read reads what has changed, and returns the number of reads.
+// read reads the changed data, and returns the number of reads.
 func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
@@ -205,7 +205,7 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 	return reads + n, slow(ctx, err)
 }
 
-// errSlow is the error of a look that took too long.
+// errSlow is the error of a look that took longer than patience, or of an action that took longer than actionTime.
 var errSlow = &daemon.Error{Kind: daemon.KindUnavailable, Code: "no_answer", Message: "the daemon does not answer: look at its log"}
 
 func slow(ctx context.Context, err error) error {
@@ -261,7 +261,7 @@ func (s *source) readHandoffs(ctx context.Context, due changes) (reads int, err 
 	return reads, nil
 }
 
-// seen is the newest snapshot.
+// seen returns the newest snapshot.
 func (s *source) seen() snapshot {
 	list := slices.SortedFunc(maps.Values(s.handoffs), func(a, b daemon.Handoff) int { return cmp.Compare(b.ID, a.ID) })
 	return snapshot{at: time.Now(), agents: s.agents, handoffs: list, needs: s.needs}

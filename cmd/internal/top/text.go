@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// width is how many columns a clean text takes: the sum over its characters, as in terminals without
-// grapheme clusters.
+// width returns how many columns a clean text takes. It adds up the widths of the characters, as terminals without
+// grapheme clusters do.
 func width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -25,7 +25,7 @@ func runeWidth(r rune) int {
 	return lipgloss.Width(string(r))
 }
 
-// cut shortens a clean text to that many columns, with a mark where it was cut.
+// cut shortens a clean text to that many columns, and puts a mark at the place of the cut.
 func cut(s string, columns int) string {
 	if width(s) <= columns {
 		return s
@@ -42,13 +42,13 @@ func cut(s string, columns int) string {
 	return s
 }
 
-// pad shortens or fills a clean text to exactly that many columns.
+// pad shortens a clean text to exactly that many columns, or fills it with blanks.
 func pad(s string, columns int) string {
 	s = cut(s, columns)
 	return s + strings.Repeat(" ", max(columns-width(s), 0))
 }
 
-// fold breaks a clean text into lines between words, and within words that are wider than a line.
+// fold breaks a clean text into lines between words. It breaks a word only if the word is wider than a line.
 func fold(s string, columns int) []string {
 	columns = max(columns, 1)
 	var lines []string
@@ -86,7 +86,7 @@ func fold(s string, columns int) []string {
 	return lines
 }
 
-// foldText is fold for a text of several lines; it keeps the line breaks.
+// foldText folds a text of several lines. It keeps the line breaks.
 func foldText(s string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {

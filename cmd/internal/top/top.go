@@ -1,10 +1,10 @@
 // Package top is the operator's view in a terminal: a live list of the agents, and of the pipelines and
 // handoffs that need a person, with keys that act on the selected row.
 //
-// Two goroutines share the work. The source (source.go) reads the daemon, follows its feed and sends
-// snapshots. The program's loop changes the model (model.go) and draws it (view.go). The goroutines share
-// no memory: nobody changes a snapshot that was sent. An action (action.go) runs in a goroutine of its own
-// and holds the ids that the screen showed when the operator pressed the key.
+// Two goroutines share the work. The source (source.go) reads the daemon, follows its feed and sends snapshots. The
+// program's loop changes the model (model.go) and draws it (view.go). The goroutines share no memory, because nobody
+// changes a snapshot after it has been sent. An action (action.go) runs in a goroutine of its own and holds the ids that
+// the screen showed when the operator pressed the key.
 //
 // Texts that agents wrote reach the screen only through [words.Terminal].
 package top
@@ -25,18 +25,18 @@ import (
 type Config struct {
 	Client  *api.Client
 	In      io.Reader // a terminal
-	Out     io.Writer // the same
+	Out     io.Writer // the same terminal
 	Environ []string  // the program reads TERM and NO_COLOR
-	// Attach makes the command that shows an agent's pane on the terminal until the operator leaves it.
+	// Attach returns the command that shows an agent's pane on the terminal until the operator leaves the pane.
 	Attach func(agentID int64) *exec.Cmd
-	// Explain makes one sentence of a daemon's error, with the fix.
+	// Explain turns a daemon's error into one sentence that names the fix.
 	Explain func(error) string
-	// Words rewrites the commands in a sentence as they must be typed here, such as with --data.
+	// Words completes the commands in a sentence so that they can be typed in this place. For example, it adds --data.
 	Words func(sentence string) string
 }
 
-// Run shows the list until the operator quits or ctx ends. It returns an error if it reaches no daemon at
-// its start; later it waits for a daemon that is away.
+// Run shows the list until the operator quits or ctx ends. If it reaches no daemon at its start, it returns an error.
+// Later it waits for a daemon that is away.
 func Run(ctx context.Context, cfg Config) error {
 	src := newSource(cfg.Client)
 	first, err := src.begin(ctx)
@@ -52,7 +52,7 @@ func Run(ctx context.Context, cfg Config) error {
 		src.run(ctx, program.Send)
 	}()
 	_, err = program.Run()
-	stopped := ctx.Err() != nil // from outside: a signal
+	stopped := ctx.Err() != nil // a signal has ended ctx
 	cancel()
 	<-ended
 	if err != nil && !stopped && !errors.Is(err, tea.ErrInterrupted) {

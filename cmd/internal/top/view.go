@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// style is the look of a text. The colours are the terminal's own sixteen. No colour carries a fact that
-// the text does not say as well.
+// style is the look of a text. The colours are the terminal's own sixteen. A colour shows no fact that the text does not
+// also say.
 type style = lipgloss.Style
 
 var (
@@ -31,7 +31,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// screenLines are the lines of the screen, exactly as many as the terminal has.
+// screenLines returns the lines of the screen, exactly as many as the terminal has.
 func (m *model) screenLines() []string {
 	foot := m.foot()
 	room := max(m.h-1-len(foot), 0)
@@ -49,19 +49,19 @@ func (m *model) screenLines() []string {
 	}
 	lines := append([]string{m.title()}, body...)
 	lines = append(lines, foot...)
-	if len(lines) > m.h { // the form is in the last lines
+	if len(lines) > m.h { // keep the last lines, because the form is there
 		lines = lines[len(lines)-m.h:]
 	}
 	return lines
 }
 
-// scrolled are the lines from m.scroll on. It lowers m.scroll if too few lines follow.
+// scrolled returns the lines from m.scroll on. If fewer lines follow than there is room, it lowers m.scroll.
 func (m *model) scrolled(lines []string, room int) []string {
 	m.scroll = max(min(m.scroll, len(lines)-room), 0)
 	return lines[m.scroll:min(m.scroll+room, len(lines))]
 }
 
-// title counts the rows of each group, or says that the daemon is away.
+// title returns a line that counts the rows of each group, or says that the daemon is away.
 func (m *model) title() string {
 	name := "understudy"
 	if m.lost != nil {
@@ -93,7 +93,7 @@ func (m *model) title() string {
 	return bold.Render(name) + "  " + left + strings.Repeat(" ", gap) + faint.Render(clock)
 }
 
-// foot is the part below the list: the selected row, the status line and the keys.
+// foot returns the part below the list: the selected row, the status line and the keys.
 func (m *model) foot() []string {
 	if m.form != nil {
 		return append([]string{m.rule()}, m.form.lines(m.w)...)
@@ -107,7 +107,7 @@ func (m *model) foot() []string {
 
 func (m *model) rule() string { return faint.Render(strings.Repeat("─", max(m.w, 0))) }
 
-// status is one line: the filter that the operator types, the result of an action, or the filter in force.
+// status returns one line. It shows the filter that the operator types, the result of an action, or the filter in force.
 func (m *model) status() string {
 	switch {
 	case m.filtering:
@@ -125,7 +125,7 @@ func (m *model) status() string {
 	return ""
 }
 
-// keys names the keys that do something on this screen.
+// keys returns the keys that have an effect on this screen.
 func (m *model) keys() string {
 	switch {
 	case m.filtering:
@@ -143,7 +143,7 @@ func (m *model) keys() string {
 	return keysLine(m.w, append(keys, "Enter", "details", "/", "filter", "?", "help", "q", "quit")...)
 }
 
-// rowKeys are the keys that act on a row.
+// rowKeys returns the keys that act on a row.
 func rowKeys(r *row) []string {
 	switch {
 	case r.decides():
@@ -160,7 +160,7 @@ func rowKeys(r *row) []string {
 	return []string{"a", "attach", "t", "retry", "h", "hand off"}
 }
 
-// keysLine names as many keys, with their effects, as fit.
+// keysLine returns one line with as many keys and their effects as fit.
 func keysLine(columns int, pairs ...string) string {
 	var b strings.Builder
 	used := 0
