@@ -20,16 +20,16 @@ import (
 // Agent is one running scripted agent.
 type Agent struct {
 	Process
-	Memory actor.Memory // what the brain knows of its session; the worker alone uses it
+	Memory actor.Memory // what the brain knows about its session; only the worker uses it
 
 	script     Script
-	alive      context.Context // ends when the process does
-	kill       func()          // ends it, with all that it does
+	alive      context.Context // ends together with the process
+	kill       func()          // ends alive, and so all work of the agent
 	opt        Options
 	configDir  string
 	settings   settings
 	screen     *screen  // nil in print mode
-	printer    *printer // nil but in print mode
+	printer    *printer // nil unless in print mode
 	registry   *registry
 	transcript transcript
 	statusLine statusLine
@@ -40,31 +40,31 @@ type Agent struct {
 	giveBack chan string // refused prompts, which return to the composer
 	wake     chan struct{}
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below, except wg
 	sessionID string
 	promptID  string
-	ready     bool // SessionStart's hooks have ended
+	ready     bool // the hooks of SessionStart have ended
 	jobs      []job
-	turns     int                // turns waiting and running
-	interrupt context.CancelFunc // of the running turn, or nil
+	turns     int                // the number of turns that wait or run
+	interrupt context.CancelFunc // interrupts the running turn; nil if none runs
 	dialog    *dialog
 	wg        sync.WaitGroup
 }
 
-// quit ends the process. reason is the one that SessionEnd names. "" is a crash: the agent sends no hook and tidies
-// nothing up.
+// quit ends the process. reason is the reason that SessionEnd gives. With the reason "" the agent crashes: it sends no
+// hook and cleans up nothing.
 type quit struct {
 	code   int
 	reason string
 }
 
-// job is a piece of the worker's work. Esc interrupts it if it is a turn.
+// job is one task for the worker. If it is a turn, Esc interrupts it.
 type job struct {
 	turn bool
 	run  func(context.Context)
 }
 
-// main runs the program.
+// main runs the agent and returns its exit status.
 func (a *Agent) main() int {
 	complain := func(err error) int {
 		fmt.Fprintf(a.Stderr, "error: %v\n", err)
@@ -96,7 +96,7 @@ func (a *Agent) main() int {
 	return code
 }
 
-// prepare finds directories and settings and chooses the session.
+// prepare finds the directories and the settings, and chooses the session.
 func (a *Agent) prepare(opt Options) (err error) {
 	if prepare := a.script.Prepare; prepare != nil {
 		if err := prepare(&opt); err != nil {
@@ -119,7 +119,7 @@ func (a *Agent) prepare(opt Options) (err error) {
 	return nil
 }
 
-// configDir is where Claude Code keeps its state.
+// configDir returns the directory in which Claude Code keeps its state.
 func configDir(environ []string) string {
 	if dir := child.Getenv(environ, "CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
@@ -127,7 +127,8 @@ func configDir(environ []string) string {
 	return filepath.Join(cmp.Or(child.Getenv(environ, "HOME"), child.Getenv(environ, "TMPDIR"), os.TempDir()), ".claude")
 }
 
-// chooseSession sets the session id: a new one, the one asked for, or the one to resume.
+// chooseSession sets the session id. It is a new one, the one that the command line names, or that of the session to
+// resume.
 func (a *Agent) chooseSession() error {
 	a.sessionID = uuid.NewString()
 	if id := a.opt.sessionID; id != "" {
@@ -156,14 +157,14 @@ func (a *Agent) chooseSession() error {
 	return nil
 }
 
-// errNoConversation is the id of a session that --resume names and that does not exist.
+// errNoConversation means that --resume names a session that does not exist. It holds the id of that session.
 type errNoConversation string
 
 func (e errNoConversation) Error() string {
 	return "no conversation found with session ID: " + string(e)
 }
 
-// ids are the session's id and the id of the newest prompt, "" before the first.
+// ids returns the id of the session and the id of the newest prompt. Before the first prompt, the second is "".
 func (a *Agent) ids() (session, prompt string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +177,7 @@ func (a *Agent) newPromptID() {
 	a.promptID = uuid.NewString()
 }
 
-// status changes the registry file and returns the status before.
+// status changes the registry file, and returns the status that the file had before.
 func (a *Agent) status(change func(*registryEntry)) (before string) {
 	id, _ := a.ids()
 	a.registry.set(func(e *registryEntry) {
@@ -187,7 +188,7 @@ func (a *Agent) status(change func(*registryEntry)) (before string) {
 	return before
 }
 
-// settle writes the status after a job: idle, unless more turns wait or commands run in the background.
+// settle writes the status after a job. The status is idle, unless more turns wait or commands run in the background.
 func (a *Agent) settle() {
 	status := "idle"
 	switch {
@@ -203,7 +204,7 @@ func (a *Agent) settle() {
 func (a *Agent) stop(q quit) {
 	select {
 	case a.quits <- q:
-	default: // it is ending already
+	default: // the process is ending already
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// ThinkTime is how long the brain takes for an answer.
+// ThinkTime is the time that the brain takes for an answer.
 const ThinkTime = 30 * time.Millisecond
 
-// answer answers a prompt as the script says, else after [ThinkTime] as the brain does.
+// answer returns the script's answer to a prompt. If the script has none, it returns the brain's answer after
+// [ThinkTime].
 func (a *Agent) answer(ctx context.Context, prompt string) (Answer, error) {
 	if a.script.Answer != nil {
 		return a.script.Answer(ctx, a, prompt)
@@ -24,8 +25,8 @@ func (a *Agent) answer(ctx context.Context, prompt string) (Answer, error) {
 	return Answer{Blocks: []string{text}}, err
 }
 
-// Reply does what a prompt asks for and returns the answer's text. In print mode a handoff document is the answer
-// itself.
+// Reply does the work that a prompt asks for, and returns the answer's text. In print mode a handoff document is itself
+// the answer.
 func (a *Agent) Reply(ctx context.Context, prompt string) (string, error) {
 	if a.opt.Print && actor.AsksToHandOver(prompt) {
 		return a.document(actor.FurtherHeadings(prompt)), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// compact is /compact: the session goes on under its id, with a summary in the place of its history.
+// compact handles /compact. The session keeps its id, and a summary replaces its history.
 func (a *Agent) compact(ctx context.Context, instructions string) {
 	a.newPromptID()
 	a.status(func(e *registryEntry) { e.Status = "busy" })
@@ -39,7 +39,7 @@ func (a *Agent) summarise(ctx context.Context, trigger string) {
 	}
 	before := a.transcript.used()
 	summary := "The session so far: " + strings.Join(a.Memory.Titles(), "; ")
-	// A subagent without a type does the compaction, and its end has a hook.
+	// A subagent without a type makes the summary, and a hook reports its end.
 	session, _ := a.ids()
 	id := "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
 	its := filepath.Join(strings.TrimSuffix(a.transcriptPath(session), ".jsonl"), "subagents", "agent-"+id+".jsonl")

@@ -7,17 +7,17 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// dialog is an open dialog with its answer.
+// dialog is an open dialog, with a channel for its answer.
 type dialog struct {
 	actor.Dialog
-	answer chan int // capacity 1: the choice, or cancelled
+	answer chan int // capacity 1; gets the index of the choice, or cancelled
 }
 
-// cancelled is the answer of Esc.
+// cancelled is the answer when a person presses Esc.
 const cancelled = -1
 
-// Ask shows a dialog and returns the index of the choice. Meanwhile the registry says "waiting" and waitingFor. Ask
-// returns cancelled when ctx ends or Esc was pressed.
+// Ask shows a dialog and returns the index of the choice. While the dialog is open, the registry has the status
+// "waiting", and waitingFor. If ctx ends or a person presses Esc, Ask returns cancelled.
 func (a *Agent) Ask(ctx context.Context, waitingFor string, asked actor.Dialog) int {
 	d := dialog{Dialog: asked, answer: make(chan int, 1)}
 	before := a.status(func(e *registryEntry) { e.Status, e.WaitingFor = "waiting", waitingFor })
@@ -56,7 +56,7 @@ func (a *Agent) dialogKey(k key) bool {
 	reply := func(choice int) {
 		select {
 		case d.answer <- choice:
-		default: // answered already
+		default: // the dialog has an answer already
 		}
 	}
 	switch k.kind {

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// document is the text of the handoff document, with further headings.
+// document returns the text of the handoff document. further are headings besides the four usual ones.
 func (a *Agent) document(further []string) string {
 	id, _ := a.ids()
 	return actor.Session{Name: a.opt.Name, ID: id, Cwd: a.Dir, Memory: a.Memory}.Document(further)

@@ -15,10 +15,10 @@ import (
 // fields are the members of a hook payload, or of a line of the transcript.
 type fields = actor.Fields
 
-// hookAnswer is the answers of all hooks of one event, merged.
+// hookAnswer holds the answers of all hooks of one event, merged into one.
 type hookAnswer struct {
 	block    bool     // "decision":"block", or exit 2
-	reason   string   // of the block
+	reason   string   // the reason of the block
 	context  string   // additionalContext, or plain text for SessionStart and UserPromptSubmit
 	allow    bool     // PermissionRequest allow, PreToolUse allow
 	deny     bool     // PermissionRequest deny, PreToolUse deny
@@ -42,8 +42,8 @@ type hookOutput struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// hook sends one event: it runs all hooks of the event at once and waits for them. Matchers are compared with
-// subject. A hook that fails is shown on the screen, as Claude Code does, and has no answer.
+// hook sends one event: it runs all hooks of the event at once and waits for them. It compares the hooks' matchers with
+// subject. If a hook fails, the screen shows that, as in Claude Code, and the hook has no answer.
 func (a *Agent) hook(ctx context.Context, event, subject string, more fields) hookAnswer {
 	hooks := a.settings.matching(event, subject)
 	if len(hooks) == 0 || a.alive.Err() != nil {
@@ -81,22 +81,22 @@ func join(a, b string) string {
 	return a + "\n" + b
 }
 
-// payload is the JSON on a hook's standard input.
+// payload returns the JSON for a hook's standard input.
 func (a *Agent) payload(event string, more fields) []byte {
 	id, promptID := a.ids()
 	text, err := json.Marshal(actor.Payload(event, id, a.transcriptPath(id), a.Dir, promptID, more))
 	if err != nil {
-		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // only our own plain values are in it
+		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // the payload holds only plain values of this package
 	}
 	return text
 }
 
-// hooks makes the payloads.
+// hooks returns the maker of the payloads.
 func (a *Agent) hooks() actor.Hooks {
 	return actor.Hooks{Name: a.opt.Name, Model: a.opt.model, Mode: a.opt.permissionMode}
 }
 
-// hookEnv is the agent's environment with the variables that Claude Code adds.
+// hookEnv returns the agent's environment with the variables that Claude Code adds.
 func (a *Agent) hookEnv() []string {
 	id, _ := a.ids()
 	entrypoint := "cli"
@@ -116,7 +116,8 @@ func (a *Agent) hookEnv() []string {
 		"CLAUDE_CODE_ENTRYPOINT="+entrypoint)
 }
 
-// timeout is how long a hook of event may run: 600 s, with the measured exceptions.
+// timeout returns how long a hook of an event may run: the time that the settings give or, by default, 600 s. SessionEnd
+// and UserPromptSubmit have other limits, which were measured.
 func (h hookDef) timeout(event string) time.Duration {
 	given := time.Duration(h.Timeout * float64(time.Second))
 	switch {

@@ -28,8 +28,8 @@ type key struct {
 	text string
 }
 
-// pasteRead is the size from which text that arrives in one read counts as a paste, with the Enter
-// in it. Measured: up to 60 bytes are typed, from 80 on they are pasted.
+// If one read returns pasteRead bytes of text or more, the text counts as a paste, and an Enter in it is part of the
+// paste. Measured: up to 60 bytes count as typed, 80 bytes or more as pasted.
 const pasteRead = 64
 
 const (
@@ -58,7 +58,7 @@ func (k *keyboard) feed(chunk []byte) []key {
 	return keys
 }
 
-// flush is called when no more bytes came: a lone ESC was the key Esc.
+// flush returns the key Esc if only an ESC byte is pending. The loop calls it when no more bytes have come.
 func (k *keyboard) flush() []key {
 	if !k.waiting() {
 		return nil
@@ -67,10 +67,11 @@ func (k *keyboard) flush() []key {
 	return []key{{kind: keyEsc}}
 }
 
-// waiting reports whether the pending ESC may be the key Esc or the beginning of a sequence.
+// waiting reports whether the pending bytes begin with ESC, which may be the key Esc or the beginning of a sequence.
 func (k *keyboard) waiting() bool { return !k.pasting && bytes.HasPrefix(k.pending, []byte{0x1b}) }
 
-// next reads keys from the front of pending and says how many bytes they took; 0 means more is needed.
+// next reads keys from the front of pending, and returns how many bytes they took. 0 means that the key needs more
+// bytes.
 func (k *keyboard) next() ([]key, int) {
 	data := k.pending
 	if k.pasting {
@@ -95,7 +96,7 @@ func (k *keyboard) next() ([]key, int) {
 	return plain(data)
 }
 
-// plain reads the run of text up to the next control byte.
+// plain reads text up to the next control byte.
 func plain(data []byte) ([]key, int) {
 	end := bytes.IndexFunc(data, func(r rune) bool {
 		return (r < 0x20 && r != '\r' && r != '\n' && r != '\t') || r == 0x7f
@@ -103,7 +104,7 @@ func plain(data []byte) ([]key, int) {
 	if end < 0 {
 		end = len(data)
 	}
-	for cut := 1; cut < utf8.UTFMax && cut <= end; cut++ { // a rune that goes on in the next read
+	for cut := 1; cut < utf8.UTFMax && cut <= end; cut++ { // wait for the next read if it has the rest of a rune
 		if start := end - cut; utf8.RuneStart(data[start]) {
 			if !utf8.FullRune(data[start:end]) {
 				end = start
@@ -123,7 +124,7 @@ func plain(data []byte) ([]key, int) {
 				keys = append(keys, key{keyText, text})
 			}
 			keys, text = append(keys, key{kind: keyEnter}), ""
-		case '\t': // completion, of which there is none
+		case '\t': // Tab completes, but there is nothing to complete
 		default:
 			text += string(r)
 		}
@@ -155,12 +156,13 @@ func escape(data []byte) ([]key, int) {
 	case data[1] == '\r' || data[1] == '\n':
 		return []key{{kind: keyNewline}}, 2
 	}
-	return nil, 2 // Alt and some letter
+	return nil, 2 // Alt and a letter
 }
 
 var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b(\[[0-9;?<=>]*[ -/]*[@-~]|.)?`) })
 
-// cleanPaste makes text of pasted bytes: no escape sequences, no control bytes, \n between lines, a tab is four blanks.
+// cleanPaste turns pasted bytes into text: without escape sequences and control bytes, \n between lines, four blanks for
+// a tab.
 func cleanPaste(data []byte) string {
 	text := escapes().ReplaceAllString(strings.ToValidUTF8(string(data), "\uFFFD"), "")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(text)

@@ -14,10 +14,10 @@ import (
 // Measured: two C-c within 50 ms end the session, 1.5 s apart they do not.
 const twice = 800 * time.Millisecond
 
-// escapeWait is how long a lone ESC may be the beginning of a sequence.
+// escapeWait is how long the agent waits after a lone ESC, which may be the beginning of a sequence.
 const escapeWait = 20 * time.Millisecond
 
-// run takes the terminal, works until the session ends and gives it back.
+// run opens the terminal, works until the session ends, and closes the terminal.
 func (a *Agent) run() (int, error) {
 	input, err := a.Terminal.Open()
 	if err != nil {
@@ -37,14 +37,14 @@ func (a *Agent) run() (int, error) {
 	a.enqueue(job{run: a.start})
 	l.begin(ctx, a.opt.Prompt)
 	q := l.loop(ctx)
-	if q.reason == "" { // a crash: goroutines that write at the session's end must not write now
+	if q.reason == "" { // a crash: stop the goroutines that would write at the session's end
 		l.kill()
 	}
 	cancel()
 	return l.end(q), nil
 }
 
-// header is what stands at the top of the screen for as long as the agent runs.
+// header returns the lines at the top of the screen.
 func (a *Agent) header() []string {
 	title := "✻ Scripted agent " + Version + " · stands in for Claude Code, no model behind it"
 	var parts []string
@@ -69,8 +69,8 @@ type loop struct {
 	input    <-chan []byte // closed when the terminal is gone
 	keys     keyboard
 	composer actor.Composer
-	armed    string    // "c" or "d": pressed once
-	armedAt  time.Time // when
+	armed    string    // "c" or "d" after that key was pressed once
+	armedAt  time.Time // when armed was set
 }
 
 // loop handles keys, signals and requests until the session ends.
@@ -80,7 +80,7 @@ func (l *loop) loop(ctx context.Context) quit {
 	defer disarm.Stop()
 	for {
 		select {
-		case <-ctx.Done(): // killed
+		case <-ctx.Done(): // the agent was killed
 			return quit{code: 137}
 		case q := <-l.quits:
 			return q
@@ -176,8 +176,8 @@ func (l *loop) control(letter string) {
 	}
 }
 
-// leave handles C-c and C-d. C-c first interrupts a turn or empties the composer. Either key, pressed twice within
-// [twice], ends the session.
+// leave handles C-c and C-d. The first C-c interrupts a turn or empties the composer. If a person presses either key two
+// times within [twice], the session ends.
 func (l *loop) leave(letter string) {
 	if letter == "c" && (l.interruptTurn() || l.composer.Text != "") {
 		l.composer.Clear()
@@ -195,8 +195,8 @@ func (l *loop) leave(letter string) {
 	l.screen.setHint("Press Ctrl-" + strings.ToUpper(letter) + " again to exit")
 }
 
-// queue takes a prompt while a turn runs. It sends UserPromptSubmit at once, with the running turn's prompt id; the
-// prompt's own turn begins after the running turn's Stop.
+// queue takes a prompt that was typed while a turn runs. It sends UserPromptSubmit at once, with the prompt id of the
+// running turn. The turn of the queued prompt begins after the running turn's Stop.
 func (l *loop) queue(ctx context.Context, prompt string) {
 	l.screen.print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
 	l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})
@@ -211,7 +211,7 @@ func (l *loop) queue(ctx context.Context, prompt string) {
 	})
 }
 
-// end waits for the worker, sends SessionEnd, tidies up and returns the exit status.
+// end waits for the worker, sends SessionEnd, cleans up and returns the exit status.
 func (l *loop) end(q quit) int {
 	if q.reason == "" {
 		l.wg.Wait()
@@ -221,7 +221,7 @@ func (l *loop) end(q quit) int {
 	go func() { l.wg.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(3 * time.Second): // a hook that outlives its signal does not hold the exit
+	case <-time.After(3 * time.Second): // do not wait longer for a hook that outlives its signal
 	}
 	l.hook(l.alive, "SessionEnd", q.reason, l.hooks().SessionEnd(q.reason))
 	if l.script.Linger != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Version is the release of Claude Code whose behaviour is mirrored.
+// Version is the release of Claude Code that the scripted agent imitates.
 const Version = "2.1.329"
 
-// Options are the command line, parsed.
+// Options are the options of a parsed command line.
 type Options struct {
 	Settings     string // a file, or JSON text
 	Name         string
@@ -29,7 +29,7 @@ type Options struct {
 	version        bool
 }
 
-// parseOptions reads Claude Code's flags, as far as a supervisor uses them. An unknown flag is an error.
+// parseOptions reads the flags of Claude Code that a supervisor uses. An unknown flag is an error.
 func parseOptions(args []string) (Options, error) {
 	opt := Options{permissionMode: "auto", model: "claude-opus-5-5", outputFormat: "text"}
 	var systemFile, ignored string
@@ -80,7 +80,7 @@ func parseOptions(args []string) (Options, error) {
 	return opt, opt.complete(systemFile)
 }
 
-// source is why the session starts, as its hook says.
+// source returns why the session starts, as SessionStart reports it.
 func (opt *Options) source() string {
 	switch {
 	case opt.resume == "":

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// printer is -p: one prompt, one answer on stdout, with the hooks of a short session. It writes no
+// printer runs the agent with -p: one prompt, one answer on stdout, with the hooks of a short session. It writes no
 // transcript and no registry file.
 type printer struct {
 	*Agent
@@ -22,14 +22,14 @@ type printer struct {
 	denied  []fields // calls of tools
 }
 
-// errTerminated is the end by SIGTERM or SIGHUP.
+// errTerminated means that SIGTERM or SIGHUP has ended the process.
 var errTerminated = errors.New("terminated")
 
 // printAnswer answers one prompt and returns the exit status.
 func (a *Agent) printAnswer() int {
 	prompt := a.opt.Prompt
 	if prompt == "" {
-		text, _ := io.ReadAll(a.Stdin) // what cannot be read is no prompt
+		text, _ := io.ReadAll(a.Stdin) // if stdin cannot be read, the prompt is what was read before
 		prompt = string(text)
 	}
 	if strings.TrimSpace(prompt) == "" {
@@ -60,7 +60,7 @@ func (a *Agent) printAnswer() int {
 	return code
 }
 
-// session is everything before SessionEnd.
+// session runs the session up to SessionEnd, and returns the exit status.
 func (p *printer) session(ctx context.Context, prompt string) int {
 	source := p.opt.source()
 	p.hook(ctx, "SessionStart", source, p.hooks().SessionStart(source, p.transcript.used()))
@@ -73,7 +73,7 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 		"tools": []string{"Bash", "Edit", "Read", "Write"}, "mcp_servers": []string{}, "claude_code_version": Version,
 	})
 	asked := p.hook(ctx, "UserPromptSubmit", "", p.hooks().UserPromptSubmit(prompt))
-	if asked.block { // measured: a success
+	if asked.block { // measured: the result is a success
 		return p.result("UserPromptSubmit operation blocked by hook:\n"+asked.reason+"\n\nOriginal prompt: "+prompt, nil)
 	}
 	answer, err := p.answer(ctx, prompt)
@@ -95,7 +95,7 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 func (p *printer) say(answer Answer) string {
 	p.turns++
 	if answer.empty() {
-		// Measured: Claude Code asks the model once more by itself.
+		// Measured: Claude Code asks the model a second time.
 		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": nothingToSee}})
 		return ""
 	}
@@ -106,7 +106,7 @@ func (p *printer) say(answer Answer) string {
 	return answer.last()
 }
 
-// use calls a tool, in a message of its own, if the hooks let it.
+// use calls a tool, in a message of its own, if the hooks allow it.
 func (p *printer) use(ctx context.Context, t Tool) error {
 	p.turns++
 	message, call := newMessageID(), newCallID()
@@ -127,7 +127,7 @@ func (p *printer) use(ctx context.Context, t Tool) error {
 	return ctx.Err()
 }
 
-// fail is the end when the API refuses the request.
+// fail prints that the API has refused the request, and returns the exit status.
 func (p *printer) fail(refused *APIError) int {
 	p.turns++
 	p.line(fields{"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 1, "error_status": refused.Status, "error": refused.Kind})
@@ -140,7 +140,7 @@ func (p *printer) fail(refused *APIError) int {
 	})
 }
 
-// assistant is one block of an answer. Measured: stop_reason is always null here.
+// assistant prints one block of an answer. Measured: stop_reason is always null here.
 func (p *printer) assistant(id string, block fields) {
 	p.line(fields{
 		"type": "assistant", "message": message(id, p.opt.model, block, nil, p.transcript.bill(block)), "parent_tool_use_id": nil,
@@ -156,7 +156,7 @@ func (p *printer) line(l fields) {
 	}
 }
 
-// result prints the result, which has the text of the answer's last block alone, and returns the exit status.
+// result prints the result and returns the exit status. The result has only the text of the answer's last block.
 func (p *printer) result(text string, more fields) int {
 	if p.opt.outputFormat == "text" {
 		fmt.Fprintln(p.Stdout, strings.TrimRight(text, "\n"))
@@ -182,12 +182,12 @@ func (p *printer) result(text string, more fields) int {
 func printJSON(out io.Writer, l fields) {
 	text, err := json.Marshal(l)
 	if err != nil {
-		panic(fmt.Sprintf("line of the output: %v", err)) // only our own plain values are in it
+		panic(fmt.Sprintf("line of the output: %v", err)) // the line holds only plain values of this package
 	}
 	fmt.Fprintf(out, "%s\n", text)
 }
 
-// printMissing answers that the session to resume does not exist.
+// printMissing prints that the session to resume does not exist.
 func printMissing(opt Options, id errNoConversation, stdout, stderr io.Writer) int {
 	sentence := "No conversation found with session ID: " + string(id)
 	if opt.outputFormat != "text" {

@@ -10,14 +10,14 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// recollection is what the agent learns from the transcript of an earlier session.
+// recollection is the agent's knowledge from the transcript of an earlier session.
 type recollection struct {
 	memory actor.Memory
-	model  string // of the newest answer
+	model  string // the model of the newest answer
 	name   string
 }
 
-// errNoPrompt is the error for a session without any prompt, which cannot be resumed.
+// errNoPrompt means that a session has no prompt, so it cannot be resumed.
 var errNoPrompt = errors.New("the session has no prompt")
 
 // recallLine has the fields of a transcript's line that recall needs.
@@ -68,14 +68,14 @@ func (a *Agent) recall(path string) (recollection, error) {
 	return got, nil
 }
 
-// remember adds a prompt of an earlier session to the memory, as the brain did when the prompt came.
+// remember adds a prompt of an earlier session to the memory, as the brain did when it got the prompt.
 func remember(m *actor.Memory, prompt string) {
 	switch task := actor.Understand(prompt); task.Kind {
 	case actor.WriteHandoff:
 	case actor.TakeOver:
 		m.Predecessor = task.Reads[0]
 		for _, path := range task.Reads {
-			text, _ := os.ReadFile(path) // a file that is gone has no steps
+			text, _ := os.ReadFile(path) // a missing file has no steps
 			if m.Inherited = actor.NextSteps(string(text)); len(m.Inherited) > 0 {
 				return
 			}
@@ -85,8 +85,8 @@ func remember(m *actor.Memory, prompt string) {
 	}
 }
 
-// findTranscript is the transcript of a session, by its id or its path: that of this directory, or of
-// any other one.
+// findTranscript returns the path of a session's transcript. session is the path itself, or an id. For an id it looks
+// first in the folder of this working directory, then in the folders of all others.
 func (a *Agent) findTranscript(session string) string {
 	if filepath.IsAbs(session) {
 		return session
@@ -96,7 +96,7 @@ func (a *Agent) findTranscript(session string) string {
 		return here
 	}
 	projects := filepath.Join(a.configDir, "projects")
-	dirs, _ := os.ReadDir(projects) // without any, there is no transcript
+	dirs, _ := os.ReadDir(projects) // if there are no folders, there is no transcript
 	for _, dir := range dirs {
 		if path := filepath.Join(projects, dir.Name(), session+".jsonl"); actor.IsFile(path) {
 			return path

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// registry is the file by which Claude Code tells others what a running session does.
+// registry is the file in which Claude Code tells other programs what a running session does.
 type registry struct {
 	agent *Agent
-	mu    sync.Mutex // serialises the writes, so that the last status wins on disk too
+	mu    sync.Mutex // orders the writes, so that the file ends up with the last status
 	path  string
 	entry registryEntry
 }
@@ -21,7 +21,7 @@ type registryEntry struct {
 	PID        int    `json:"pid"`
 	SessionID  string `json:"sessionId"`
 	CWD        string `json:"cwd"`
-	StartedAt  int64  `json:"startedAt"` // milliseconds, as updatedAt
+	StartedAt  int64  `json:"startedAt"` // milliseconds, like updatedAt
 	UpdatedAt  int64  `json:"updatedAt"`
 	Version    string `json:"version"`
 	Kind       string `json:"kind"`
@@ -41,8 +41,8 @@ func (a *Agent) newRegistry() *registry {
 	}
 }
 
-// set changes the entry and writes it; the first call creates the file. The agent goes on if the file cannot be
-// written, as Claude Code does.
+// set changes the entry and writes it. The first call creates the file. If the file cannot be written, the agent goes
+// on, as Claude Code does.
 func (r *registry) set(change func(*registryEntry)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,20 +11,20 @@ import (
 )
 
 var (
-	// placeOfStep is how the system prompt of a pipeline's agent says which step it is.
+	// placeOfStep matches the sentence of a system prompt that says which step of a pipeline the agent is.
 	placeOfStep = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^You are step (\d+) of \d+ `) })
 
-	// handedOn begins the prompt of a step that has another one before it.
+	// handedOn matches the beginning of a step's prompt if the step follows another step.
 	handedOn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^## Handoff from previous step \(([^)\n]+)\)\n`) })
 
-	// approvalNote ends the prompt of a step that was approved with a comment.
+	// approvalNote matches the end of a step's prompt if a person approved the step with a comment.
 	approvalNote = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\n\n\[Approval note: (.*)\]\s*$`) })
 )
 
-// originalRequest heads the request of the pipeline, below the prompt of the step.
+// originalRequest is the heading of the pipeline's request, below the prompt of the step.
 const originalRequest = "\n\n## Original request\n"
 
-// Step is the number of the agent's step in its pipeline; "" outside pipelines.
+// Step returns the number of the agent's step in its pipeline. Outside pipelines it returns "".
 func (opt Options) Step() string {
 	if at := placeOfStep().FindStringSubmatch(opt.SystemPrompt); at != nil {
 		return at[1]
@@ -32,8 +32,8 @@ func (opt Options) Step() string {
 	return ""
 }
 
-// Report is a final message under the four headings, one paragraph each. It names the original request or,
-// where the prompt has none, the prompt's first line, and what else a step of a pipeline is told.
+// Report returns a final message under the four headings, one paragraph each. It names the original request or, if the
+// prompt has none, the prompt's first line. It also names the previous step and the approval note that the prompt holds.
 func (a *Agent) Report(prompt string) string {
 	m, before := a.Memory, ""
 	decisions := []string{"Work only inside " + a.Dir + ": nothing outside belongs to this task"}

@@ -9,12 +9,12 @@ import (
 
 // screen draws a frame into a terminal. Every method may be called from any goroutine.
 type screen struct {
-	mu       sync.Mutex // guards all below, and keeps frames in order
+	mu       sync.Mutex // guards all fields below, and keeps frames in order
 	terminal Terminal
 	alive    context.Context
 	actor.Frame
 	title string
-	anew  bool // the next frame is drawn whatever it is
+	anew  bool // the next frame is drawn even if it equals the previous one
 }
 
 func (s *screen) update(change func()) {
@@ -38,8 +38,8 @@ func (s *screen) setStatus(text string)        { s.update(func() { s.Status = st
 func (s *screen) setTitle(title string)        { s.update(func() { s.title = title }) }
 func (s *screen) setVisible()                  { s.update(func() { s.Visible = true }) }
 
-// suspend leaves the terminal to others. Nothing is drawn meanwhile: the status line may come from a goroutine of
-// its own.
+// suspend gives the terminal to other programs until the agent is resumed. It holds the lock, so that nothing is drawn
+// meanwhile: the status line may come from another goroutine.
 func (s *screen) suspend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

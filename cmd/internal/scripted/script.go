@@ -11,64 +11,65 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// Script replaces parts of an agent's behaviour. Tests write scripts; the demo's agents have the zero Script, which
-// replaces nothing: each function may be nil. The session's worker calls these functions, one at a time, unless the
-// function's comment names another caller. A script may replace what an agent takes from its [Process] as well.
+// Script replaces parts of an agent's behaviour. Tests write scripts. The demo's agents have the zero Script, which
+// replaces nothing, because each function may be nil. The session's worker calls these functions one after the other,
+// unless the function's comment names another caller. A script may also replace parts of the agent's [Process].
 type Script struct {
-	// Prepare is called once, before all others, and may change the options. If it returns an error, the agent prints
-	// the error and ends with status 1.
+	// Prepare is called once, before all other functions, and may change the options. If it returns an error, the agent
+	// prints the error and ends with status 1.
 	Prepare func(*Options) error
 
 	// Welcome is called before the composer is shown and SessionStart is sent. If it returns false, the process ends
 	// with status 1.
 	Welcome func(ctx context.Context, a *Agent) bool
 
-	// Recall adds a prompt of the session that the agent resumes to the memory. If it returns false, the agent adds
-	// the prompt as well.
+	// Recall adds a prompt of the session that the agent resumes to the memory. If it returns false, the agent itself
+	// also adds the prompt.
 	Recall func(m *actor.Memory, prompt string) bool
 
-	// Begin is called at the beginning of a turn, before UserPromptSubmit is sent, and again when a Stop hook has the
-	// turn go on.
+	// Begin is called at the beginning of a turn, before UserPromptSubmit is sent. It is called again each time when a
+	// Stop hook makes the turn go on.
 	Begin func(a *Agent)
 
-	// Answer answers a prompt, and takes the time that the model would take; [Agent.Reply] is what the agent would
-	// answer by itself. ctx ends when a person interrupts the turn. An error is the context's or an *APIError.
+	// Answer answers a prompt, and takes the time that the model would take. [Agent.Reply] returns the answer that the
+	// agent gives without a script. ctx ends when a person interrupts the turn. An error is the context's or an
+	// *APIError.
 	Answer func(ctx context.Context, a *Agent, prompt string) (Answer, error)
 
 	// Deliver writes the handoff document that a prompt asks for.
 	Deliver func(ctx context.Context, a *Agent, path, content string) error
 
-	// Tasks are the commands that run in the background. Any goroutine may call it.
+	// Tasks returns the commands that run in the background. Any goroutine may call it.
 	Tasks func() []actor.Task
 
 	// Swallow is called by the keyboard's goroutine for the first Enter after a paste. If it returns true, the composer
 	// ignores that Enter.
 	Swallow func() bool
 
-	// Exit is called by the keyboard's goroutine for /exit. The session ends when it calls leave.
+	// Exit is called by the keyboard's goroutine for /exit. When Exit calls leave, the session ends.
 	Exit func(a *Agent, leave func())
 
 	// Ignores is called for a signal that would end the process. If it returns true, the process goes on.
 	Ignores func(os.Signal) bool
 
-	// Linger is called after SessionEnd was sent; the process ends when it returns. signals are those that the process
-	// gets meanwhile.
+	// Linger is called after SessionEnd has been sent. When it returns, the process ends. signals gets the signals that
+	// the process gets during the call.
 	Linger func(ctx context.Context, signals <-chan os.Signal)
 }
 
-// Answer is what the agent answers to a prompt.
+// Answer is the agent's answer to a prompt.
 type Answer struct {
-	Blocks []string      // of text; the Stop hook gets the last one alone
-	Late   time.Duration // the transcript gets the answer that much later than the screen
+	Blocks []string      // of text; the Stop hook gets only the last one
+	Late   time.Duration // the time by which the transcript gets the answer later than the screen
 }
 
 func (r Answer) empty() bool { return strings.TrimSpace(strings.Join(r.Blocks, "")) == "" }
 
 func (r Answer) last() string { return r.Blocks[len(r.Blocks)-1] }
 
-// APIError is the error with which the API refuses a request.
+// APIError means that the API refuses a request.
 type APIError struct {
-	Kind    string // as the StopFailure hook names it
+	Kind    string // as in the StopFailure hook
 	Status  int
 	Message string
 }
@@ -103,7 +104,7 @@ func (a *Agent) Print(kind actor.BlockKind, text string) {
 // Go runs f in a goroutine of the session. ctx ends with the session, and the process waits for f.
 func (a *Agent) Go(f func(ctx context.Context)) { a.wg.Go(func() { f(a.life) }) }
 
-// Crash ends the process with status 1: no hook is sent and no file is tidied up. It returns when ctx has ended.
+// Crash ends the process with status 1. The agent sends no hook and cleans up no file. Crash returns when ctx has ended.
 func (a *Agent) Crash(ctx context.Context) {
 	a.stop(quit{code: 1})
 	<-ctx.Done()
@@ -114,10 +115,10 @@ func (a *Agent) Notify(prompt string) {
 	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, prompt, notification) }})
 }
 
-// SetContext gives each answer from now on a context of n tokens, until the next compaction or /clear.
+// SetContext makes each later answer report a context of n tokens, until the next compaction or /clear.
 func (a *Agent) SetContext(n int) { a.transcript.fix(n) }
 
-// Path is the path of a file that a prompt names: relative names count from the working directory.
+// Path returns the path of a file that a prompt names. A relative name is relative to the working directory.
 func (a *Agent) Path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -125,7 +126,7 @@ func (a *Agent) Path(name string) string {
 	return filepath.Join(a.Dir, name)
 }
 
-// WriteFile writes a file, and the directory that it is in.
+// WriteFile writes a file, and makes the file's directory if it is missing.
 func (a *Agent) WriteFile(path, content string) error {
 	if err := a.alive.Err(); err != nil {
 		return err

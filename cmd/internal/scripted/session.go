@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// start begins the session: it sends SessionStart, then sets the title and the status that say "ready".
+// start begins the session. It sends SessionStart, and then sets the title and the status that mean "ready".
 func (a *Agent) start(ctx context.Context) {
 	if welcome := a.script.Welcome; welcome != nil && !welcome(ctx, a) {
 		a.stop(quit{code: 1})
@@ -34,7 +34,7 @@ func (a *Agent) start(ctx context.Context) {
 }
 
 func (a *Agent) sessionStart(ctx context.Context, payload fields) {
-	source, _ := payload["source"].(string) // it has one
+	source, _ := payload["source"].(string) // the payload has a source
 	answer := a.hook(ctx, "SessionStart", source, payload)
 	a.recordContext("SessionStart", answer.context)
 }
@@ -62,8 +62,8 @@ func (l *loop) command(ctx context.Context, name, args string) {
 	}
 }
 
-// handoff is /handoff, which a UserPromptSubmit hook answers. The hook is sent when the command's turn begins, also if
-// another turn ran when the command was typed.
+// handoff handles /handoff, which a UserPromptSubmit hook answers. The agent sends the hook when the command's turn
+// begins, even if another turn ran when the command was typed.
 func (l *loop) handoff(prompt string) {
 	waits := l.busy()
 	if waits {
@@ -78,10 +78,10 @@ func (l *loop) handoff(prompt string) {
 	}})
 }
 
-// exit is /exit.
+// exit handles /exit.
 func (l *loop) exit() {
 	leave := func() {
-		l.newPromptID() // measured: SessionEnd has one of its own
+		l.newPromptID() // measured: SessionEnd has a prompt id of its own
 		l.stop(quit{reason: "prompt_input_exit"})
 	}
 	if l.script.Exit != nil {
@@ -92,7 +92,7 @@ func (l *loop) exit() {
 }
 
 // leaveSession ends the session for /clear and /resume; the process goes on. Measured: after /clear there is no prompt
-// id, after /resume the id is the one of SessionEnd.
+// id. After /resume the prompt id is the one that SessionEnd had.
 func (a *Agent) leaveSession(ctx context.Context, reason, next string) {
 	a.newPromptID()
 	a.hook(ctx, "SessionEnd", reason, a.hooks().SessionEnd(reason))
@@ -125,7 +125,7 @@ func (a *Agent) resume(ctx context.Context, id string) {
 	a.screen.print(actor.BlockNote, "Resumed "+id)
 }
 
-// sleep waits for d, or less when ctx ends.
+// sleep waits for d, but not longer than until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -31,7 +31,7 @@ type hookGroup struct {
 	Hooks   []hookDef `json:"hooks"`
 }
 
-// hookDef is one hook. Timeout is in seconds, 0 is the event's default.
+// hookDef is one hook. Timeout is in seconds; 0 means the event's default.
 type hookDef struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
@@ -39,8 +39,8 @@ type hookDef struct {
 	Timeout float64  `json:"timeout"`
 }
 
-// loadSettings merges the settings of the user, of the project and of --settings. All their hooks run; of the rest the
-// last one counts.
+// loadSettings merges the settings of the user, of the project and of --settings. The hooks of all files run. For each
+// other setting the last file that has it counts.
 func loadSettings(given, configDir, cwd string) (settings, error) {
 	merged := settings{Hooks: map[string][]hookGroup{}, Env: map[string]string{}}
 	for _, file := range []string{
@@ -95,7 +95,7 @@ func (s *settings) merge(text []byte) error {
 	return nil
 }
 
-// matching are the hooks of an event whose matcher fits subject, each one once.
+// matching returns the hooks of an event whose matcher matches subject, each hook once.
 func (s *settings) matching(event, subject string) []hookDef {
 	if s.DisableAllHooks != nil && *s.DisableAllHooks {
 		return nil
@@ -117,7 +117,7 @@ func (s *settings) matching(event, subject string) []hookDef {
 	return out
 }
 
-// permission is the answer to "may this file be written?".
+// permission says whether the agent may write a file.
 type permission int
 
 const (

@@ -13,15 +13,15 @@ import (
 // statusLimit is how long the status line's command may run.
 const statusLimit = 2 * time.Second
 
-// statusLine is the newest run of the status line's command. Its lock is held while the output is drawn, so that the
-// output of an older run never replaces that of a newer one.
+// statusLine is the newest run of the status line's command. It holds its lock while the output is drawn, so that the
+// output of an older run never replaces the output of a newer run.
 type statusLine struct {
 	mu     sync.Mutex
 	run    int
 	cancel context.CancelFunc
 }
 
-// begin ends the run before and returns the number of the next one.
+// begin ends the previous run and returns the number of the next one.
 func (s *statusLine) begin(cancel context.CancelFunc) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *statusLine) show(run int, draw func()) {
 	}
 }
 
-// refreshStatus starts the status line's command, if the settings have one, and returns. The command's output is shown
-// when the command ends. A command that still runs is ended first.
+// refreshStatus starts the status line's command, if the settings have one, and returns. If an older run of the command
+// has not ended, refreshStatus ends it first. When the command ends, its output is shown.
 func (a *Agent) refreshStatus() {
 	command := a.settings.StatusLine.Command
 	if command == "" {
@@ -65,7 +65,7 @@ func (a *Agent) refreshStatus() {
 	})
 }
 
-// statusPayload is the JSON on the command's standard input.
+// statusPayload returns the JSON for the command's standard input.
 func (a *Agent) statusPayload() []byte {
 	id, promptID := a.ids()
 	all := fields{
@@ -87,12 +87,12 @@ func (a *Agent) statusPayload() []byte {
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
-		panic(fmt.Sprintf("payload of the status line: %v", err)) // only our own plain values are in it
+		panic(fmt.Sprintf("payload of the status line: %v", err)) // the payload holds only plain values of this package
 	}
 	return text
 }
 
-// contextUse says how full the context window is. The answer's own tokens do not count.
+// contextUse returns how full the context window is. The tokens of the answer itself do not count.
 func (a *Agent) contextUse() fields {
 	size := contextWindow(a.opt.model)
 	last := a.transcript.newest()
@@ -109,7 +109,7 @@ func (a *Agent) contextUse() fields {
 	}
 }
 
-// statusRows makes rows of the command's output. No output is one blank row.
+// statusRows splits the command's output into rows. Without output there is one blank row.
 func statusRows(text string) []string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
 	return strings.Split(strings.TrimSpace(text), "\n")

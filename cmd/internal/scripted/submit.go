@@ -12,10 +12,10 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// exitWords end the session when they are the whole text.
+// exitWords end the session if the whole text is one of them.
 var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
 
-// slash is a command; a path, which has another slash, is not.
+// slash matches a command. It does not match a path, because a path has another slash.
 var slash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`) })
 
 // submit handles Enter in a composer that is not empty.
@@ -37,8 +37,8 @@ func (l *loop) submit(ctx context.Context, prompt string) {
 }
 
 // begin submits the prompt of the command line when the session has started, byte for byte as it was given. Measured: a
-// command counts as one also behind blanks and characters that a terminal does not show; a text that begins with a slash
-// and has such characters in it stays in the composer; `!command` and paths are prompts.
+// command may stand behind blanks and characters that a terminal does not show. If a text begins with a slash and has
+// such characters in it, it stays in the composer. `!command` and paths are prompts.
 func (l *loop) begin(ctx context.Context, prompt string) {
 	text := strings.TrimSpace(prompt)
 	shown := strings.TrimSpace(strings.Map(dropHidden, prompt))

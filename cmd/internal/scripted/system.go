@@ -17,13 +17,13 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// Main runs the scripted agent until its session ends and returns the exit status. args are the
-// arguments after the program's name (and after the subcommand, if it is one of another program).
+// Main runs the scripted agent until its session ends, and returns the exit status. args are the arguments after the
+// program's name or, in a program with subcommands, after the subcommand.
 func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.File) int {
 	return OnSystem(args, environ, stdin, stdout, stderr, func(ctx context.Context, p Process) int { return Run(ctx, p, Script{}) })
 }
 
-// OnSystem is Main for agents with a script: run runs the agent in a Process that is this process of the operating
+// OnSystem is Main for agents with a script. It calls run with a Process that stands for this process of the operating
 // system.
 func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *os.File, run func(context.Context, Process) int) int {
 	dir, err := os.Getwd()
@@ -45,7 +45,7 @@ func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *o
 }
 
 // runCommand runs a command of the operating system. When ctx ends, runCommand ends the command's whole process group,
-// so that a shell's children end with it.
+// so that the children of a shell also end.
 func runCommand(ctx context.Context, c Command) Result {
 	if c.Detached {
 		cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
@@ -72,9 +72,9 @@ func runCommand(ctx context.Context, c Command) Result {
 // tty is the terminal on a program's standard input and output.
 type tty struct {
 	in, out *os.File
-	before  *term.State // nil: not taken yet
+	before  *term.State // nil before Open
 
-	last  string // the frame that it shows
+	last  string // the frame that the terminal shows
 	title string
 }
 
@@ -90,7 +90,7 @@ func (t *tty) Open() (<-chan []byte, error) {
 	return keys, nil
 }
 
-// read passes on what is typed. It ends with the process or the terminal.
+// read sends the typed bytes to keys. It ends with the process or the terminal.
 func (t *tty) read(keys chan<- []byte) {
 	defer close(keys)
 	for {
@@ -105,7 +105,7 @@ func (t *tty) read(keys chan<- []byte) {
 	}
 }
 
-// restore gives the terminal the mode that it had.
+// restore sets the terminal to the mode that it had before Open.
 func (t *tty) restore() {
 	if t.before != nil {
 		_ = term.Restore(int(t.in.Fd()), t.before) // the terminal may be gone
@@ -124,7 +124,7 @@ func (t *tty) write(text string) {
 	_, _ = t.out.WriteString(text) // the reader notices that a terminal is gone
 }
 
-// Draw paints one frame in one write, if it differs from the last one.
+// Draw draws a frame in one write. It draws nothing if the frame equals the last one.
 func (t *tty) Draw(f Frame) {
 	var b strings.Builder
 	b.WriteString("\x1b[?25l\x1b[H")
@@ -137,7 +137,7 @@ func (t *tty) Draw(f Frame) {
 		} else {
 			b.WriteString(l.Text)
 		}
-		if actor.Width(l.Text) < f.Width { // in the last column, erasing would take the last cell
+		if actor.Width(l.Text) < f.Width { // erasing in the last column would erase the last cell
 			b.WriteString("\x1b[K")
 		}
 	}
@@ -155,7 +155,7 @@ func (t *tty) Draw(f Frame) {
 	}
 }
 
-// Suspend gives the terminal back and stops the process until a shell brings it to the foreground again.
+// Suspend restores the terminal and stops the process until a shell brings the process back to the foreground.
 func (t *tty) Suspend() {
 	back := make(chan os.Signal, 1)
 	signal.Notify(back, syscall.SIGCONT)
@@ -163,9 +163,9 @@ func (t *tty) Suspend() {
 	t.write("\x1b[?2004l\x1b[2J\x1b[H")
 	t.restore()
 	t.write("The scripted agent has been suspended. Run `fg` to bring it back.\n")
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
-	<-back                                         // without it this thread would run on until the signal stops it
-	_, _ = term.MakeRaw(int(t.in.Fd()))            // the terminal may be gone, which the next read shows
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // the process may stop itself
+	<-back                                         // otherwise this thread would run on until the signal stops it
+	_, _ = term.MakeRaw(int(t.in.Fd()))            // the terminal may be gone; the next read notices that
 	t.write("\x1b[?2004h\x1b[2J")
 }
 

@@ -19,19 +19,19 @@ type Tool struct {
 	Name  string
 	Title string // for the screen: the file or command
 	Input actor.Fields
-	Edits string // the file that it writes; "" for none
+	Edits string // the file that the call writes; "" if none
 	Asks  bool   // needs permission in every mode
-	Says  string // a text in the same message; in print mode alone
+	Says  string // a text in the same message; only in print mode
 
 	// Do makes the call. It returns the hook's tool_response and a line for the screen.
 	Do func() (response any, summary string, err error)
 }
 
-// errRefused is a tool call that was not permitted.
+// errRefused means that a tool call was not permitted.
 var errRefused = errors.New("the tool use was not permitted")
 
-// Use makes a tool call with its hooks: PreToolUse; PermissionRequest and a dialog if the call needs permission;
-// PostToolUse or PostToolUseFailure; PostToolBatch.
+// Use makes a tool call with its hooks: PreToolUse; then, if the call needs permission, PermissionRequest and a dialog;
+// then PostToolUse or PostToolUseFailure; then PostToolBatch.
 func (a *Agent) Use(ctx context.Context, t Tool) error {
 	if a.printer != nil {
 		return a.printer.use(ctx, t)
@@ -89,7 +89,7 @@ func toolResult(id, text string, failed bool) fields {
 	return result
 }
 
-// refusal is the result of a call that was not permitted, as the model gets it.
+// refusal returns the text that the model gets as the result of a call that was not permitted.
 func refusal(tool string, pre hookAnswer) string {
 	if pre.deny {
 		return "PreToolUse:" + tool + " hook error: " + pre.reason
@@ -133,7 +133,7 @@ func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	return granted
 }
 
-// WriteTool is Claude Code's Write; write does the writing.
+// WriteTool returns a call of Claude Code's Write. The function write writes the file.
 func WriteTool(path, content string, write func() error) Tool {
 	return Tool{
 		Name: "Write", Title: path, Edits: path, Input: fields{"file_path": path, "content": content},
@@ -150,7 +150,7 @@ func WriteTool(path, content string, write func() error) Tool {
 	}
 }
 
-// readTool is Claude Code's Read; the text goes into *text.
+// readTool returns a call of Claude Code's Read. The call stores the file's text in *text.
 func readTool(path string, text *string) Tool {
 	return Tool{
 		Name: "Read", Title: path, Input: fields{"file_path": path},
@@ -167,7 +167,7 @@ func readTool(path string, text *string) Tool {
 	}
 }
 
-// wrote reports a written file to [Process].
+// wrote tells [Process] that a file was written.
 func (a *Agent) wrote(path string) {
 	if a.Wrote != nil {
 		a.Wrote(path)

@@ -12,23 +12,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// transcript appends to the JSONL file of a session, one entry a line, in Claude Code's shape.
+// transcript appends entries to the JSONL file of a session, one entry a line, in Claude Code's format.
 type transcript struct {
-	mu     sync.Mutex // one line at a time
-	parent string     // uuid of the entry before
-	told   string     // the session that has the system prompt recorded; the worker alone uses it
-	titled string     // the session that has its name recorded; as told
+	mu     sync.Mutex // one goroutine writes a line
+	parent string     // the uuid of the previous entry
+	told   string     // the session in which the system prompt is recorded; only the worker uses it
+	titled string     // the session in which the name is recorded; only the worker uses it
 
 	tokens int    // of the conversation so far; mu guards this and the fields below
-	fixed  int    // the context of each answer in place of the real one; 0: none
-	last   *usage // of the newest answer; nil before the first
+	fixed  int    // if it is not 0, each answer reports this context instead of the real one
+	last   *usage // the usage of the newest answer; nil before the first answer
 }
 
 func (a *Agent) transcriptPath(sessionID string) string {
 	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.Dir, "/", "-"), sessionID+".jsonl")
 }
 
-// record appends one entry. The file appears with the first one.
+// record appends one entry. The first entry creates the file.
 func (a *Agent) record(kind string, more fields) {
 	id, promptID := a.ids()
 	t := &a.transcript
@@ -110,7 +110,7 @@ func (a *Agent) recordAssistant(id string, block fields, stopReason any) {
 	})
 }
 
-// recordTrouble writes an error of the API in the place of an answer.
+// recordTrouble writes an error of the API instead of an answer.
 func (a *Agent) recordTrouble(e *APIError) {
 	a.record("assistant", fields{
 		"isApiErrorMessage": true, "error": e.Kind, "apiErrorStatus": e.Status, "apiErrorType": e.Kind + "_error", "madeBy": "model",
@@ -118,10 +118,10 @@ func (a *Agent) recordTrouble(e *APIError) {
 	})
 }
 
-// synthetic is the model's name in messages that Claude Code writes itself.
+// synthetic is the name of the model in messages that Claude Code itself writes.
 const synthetic = "<synthetic>"
 
-// message is an answer of the API with one block.
+// message returns an answer of the API with one block.
 func message(id, model string, block fields, stopReason any, used usage) fields {
 	return fields{
 		"id": id, "type": "message", "role": "assistant", "model": model,
@@ -131,7 +131,7 @@ func message(id, model string, block fields, stopReason any, used usage) fields 
 
 func newMessageID() string { return "msg_" + uuid.NewString() }
 
-// recordContext writes the context that a hook gave the model.
+// recordContext writes the context that a hook gave to the model.
 func (a *Agent) recordContext(event, text string) {
 	if text == "" {
 		return

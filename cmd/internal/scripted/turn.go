@@ -9,19 +9,20 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// origin says where a prompt came from.
+// origin says who sent a prompt, and when.
 type origin int
 
 const (
 	typed        origin = iota
-	queued              // typed while another turn ran; its hook has been sent
-	notification        // from the agent itself
+	queued              // typed while another turn ran; its UserPromptSubmit has been sent
+	notification        // sent by the agent itself
 )
 
-// blockCap is how often in a row a Stop hook can block; the turn ends in spite of the last block.
+// blockCap is the number of consecutive blocks by Stop hooks after which the turn ends in spite of the last block.
 const blockCap = 9
 
-// turn runs one prompt: UserPromptSubmit, the answer, Stop, and on for as long as Stop is blocked.
+// turn runs one prompt: UserPromptSubmit, the answer, and Stop. As long as a hook blocks Stop, the turn goes on with
+// another answer.
 func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 	a.begin()
 	a.newPromptID()
@@ -67,8 +68,8 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 	}
 }
 
-// submitted sends UserPromptSubmit. It returns false if a hook refuses the prompt. A refused command is dropped and the
-// transcript gets the hook's reason; any other refused prompt returns to the composer.
+// submitted sends UserPromptSubmit. It returns false if a hook refuses the prompt. A refused command is dropped, and the
+// transcript gets the hook's reason. Any other refused prompt returns to the composer.
 func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	answer := a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt))
 	if answer.block {
@@ -95,8 +96,8 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	return true
 }
 
-// stopHooks sends Stop and returns the text with which the turn goes on; "" ends the turn. Measured: the hook gets the
-// last block of the answer alone.
+// stopHooks sends Stop and returns the text with which the turn goes on. If it returns "", the turn ends. Measured: the
+// hook gets only the last block of the answer.
 func (a *Agent) stopHooks(ctx context.Context, active bool, last string) string {
 	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.tasks()))
 	switch {
@@ -117,7 +118,7 @@ func (a *Agent) failTurn(ctx context.Context, refused *APIError) {
 	a.hook(ctx, "StopFailure", refused.Kind, a.hooks().StopFailure(refused.Kind, refused.Message))
 }
 
-// interrupted shows and records that Esc ended the turn; no hook is sent. When the process ends, it does nothing.
+// interrupted shows and records that Esc ended the turn. It sends no hook. If the process is ending, it does nothing.
 func (a *Agent) interrupted() {
 	if a.life.Err() != nil {
 		return
@@ -126,7 +127,8 @@ func (a *Agent) interrupted() {
 	a.recordUser([]fields{{"type": "text", "text": "[Request interrupted by user]"}}, nil)
 }
 
-// nothingToSee is what Claude Code tells a model whose answer has no text. It asks once; then it takes the empty answer.
+// nothingToSee is the text that Claude Code sends to a model whose answer has no text. It sends the text once. After a
+// second empty answer it takes that answer.
 const nothingToSee = "[Your previous response had no visible output. Please continue and produce a user-visible response.]"
 
 // say shows and records the answer, and returns its last block.
@@ -144,7 +146,7 @@ func (a *Agent) say(answer Answer) (last string) {
 	}
 	if answer.Late > 0 {
 		a.Go(func(ctx context.Context) {
-			_ = sleep(ctx, answer.Late) // the session's end is late enough
+			_ = sleep(ctx, answer.Late) // if the session ends first, the answer is late enough
 			record()
 		})
 	} else {

@@ -2,7 +2,7 @@ package scripted
 
 import "strings"
 
-// usage is what an answer cost, in tokens. All but Output is the context that the model was given.
+// usage is the cost of an answer, in tokens. All fields but Output are parts of the context that the model got.
 type usage struct {
 	Input    int `json:"input_tokens"`
 	Creation int `json:"cache_creation_input_tokens"`
@@ -13,15 +13,15 @@ type usage struct {
 func (u usage) context() int { return u.Input + u.Creation + u.Read }
 
 const (
-	// baseTokens is about what Claude Code's own system prompt and tools take.
+	// baseTokens is about the size of Claude Code's own system prompt and tools.
 	baseTokens = 14000
-	// inputTokens of each request are in no cache.
+	// inputTokens is the number of tokens of each request that are in no cache.
 	inputTokens = 4
-	// compactedTokens are in the context after a compaction.
+	// compactedTokens is the size of the context after a compaction.
 	compactedTokens = 30000
 )
 
-// contextWindow is the size of a model's context window in tokens.
+// contextWindow returns the size of a model's context window in tokens.
 func contextWindow(model string) int {
 	if strings.Contains(model, "haiku") {
 		return 200_000
@@ -29,15 +29,15 @@ func contextWindow(model string) int {
 	return 1_000_000
 }
 
-// split makes the usage of a request with a context of n tokens. All three
-// parts have a share, as in real usage, so that a reader that ignores one of them gets a wrong sum.
+// split returns the usage of a request with a context of n tokens. As in real usage, each of the three parts has a
+// share. So a reader that ignores one of them gets a wrong sum.
 func split(n, output int) usage {
 	input := min(n, inputTokens)
 	creation := (n - input) / 10
 	return usage{Input: input, Creation: creation, Read: n - input - creation, Output: output}
 }
 
-// bill returns the usage of an answer that is this block.
+// bill returns the usage of an answer that consists of this block.
 func (t *transcript) bill(block fields) usage {
 	output := 20
 	if text, ok := block["text"].(string); ok {
@@ -54,21 +54,21 @@ func (t *transcript) bill(block fields) usage {
 	return u
 }
 
-// spend adds tokens that the next answers have in their context.
+// spend adds tokens to the context of the next answers.
 func (t *transcript) spend(tokens int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tokens += tokens
 }
 
-// fix gives each answer from now on a context of n tokens.
+// fix makes each later answer report a context of n tokens.
 func (t *transcript) fix(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fixed = n
 }
 
-// used is the context of the next request.
+// used returns the size of the next request's context.
 func (t *transcript) used() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,14 +78,14 @@ func (t *transcript) used() int {
 	return inputTokens + t.tokens + baseTokens
 }
 
-// newest is the usage of the newest answer, nil before the first.
+// newest returns the usage of the newest answer, or nil before the first answer.
 func (t *transcript) newest() *usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// compacted is the state after a compaction.
+// compacted sets the state after a compaction.
 func (t *transcript) compacted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *transcript) compacted() {
 	t.fixed, t.last = compactedTokens, &u
 }
 
-// restart is the state after /clear and /resume.
+// restart sets the state after /clear and /resume.
 func (t *transcript) restart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// notAllowed is the answer after a tool call that a hook or a person refused.
+// notAllowed is the answer after a hook or a person has refused a tool call.
 const notAllowed = "I was not allowed to do that."
 
-// failures are the errors of the API that the value of api-error names.
+// failures are the API's errors, by the value of api-error.
 var failures = map[string]scripted.APIError{
 	"":                      {Kind: "rate_limit", Status: 429, Message: "API Error: 429 rate_limit_error: this request would exceed your rate limit"},
 	"rate_limit":            {Kind: "rate_limit", Status: 429, Message: "API Error: Request rejected (429)"},
@@ -22,7 +22,7 @@ var failures = map[string]scripted.APIError{
 	"unknown":               {Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"},
 }
 
-// answer is the model's part of a turn.
+// answer plays the model's part of a turn.
 func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (scripted.Answer, error) {
 	b, d := s.inTurn(), readDirectives(prompt)
 	if s.opt.Print {
@@ -50,7 +50,7 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 	return answer, nil
 }
 
-// act does what the directives of a prompt say, and the rest of the prompt as the agent does it by itself.
+// act follows the directives of a prompt. For the rest of the prompt it answers as the agent does without a script.
 func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d directives, prompt string) (string, error) {
 	if d.tokens > 0 {
 		a.SetContext(d.tokens)
@@ -76,7 +76,7 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 		}
 	}
 	for _, file := range d.edits {
-		if err := a.Use(ctx, editTool(a, file)); err == nil { // else the transcript says why
+		if err := a.Use(ctx, editTool(a, file)); err == nil { // otherwise the transcript holds the reason
 			a.Memory.Edited = append(a.Memory.Edited, file)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 	return "Edited " + strings.Join(d.edits, ", ") + ".", nil
 }
 
-// recall remembers a prompt of an earlier session as act did when the prompt came.
+// recall adds a prompt of an earlier session to the memory, as act did when it got the prompt.
 func (s *script) recall(m *actor.Memory, prompt string) bool {
 	d := readDirectives(prompt)
 	m.Decisions = append(m.Decisions, d.decisions...)
@@ -122,7 +122,7 @@ func (s *script) recall(m *actor.Memory, prompt string) bool {
 	return d.answers() || strings.HasPrefix(prompt, taskMark)
 }
 
-// think takes the model's time, and busy more. A test that takes the misbehaviour back ends the thinking.
+// think waits for the model's time and for busy. If a test takes the misbehaviour think back, the wait ends.
 func (s *script) think(ctx context.Context, b behaviours, busy time.Duration) error {
 	if !b.has("think") {
 		return sleep(ctx, scripted.ThinkTime+busy)
@@ -136,7 +136,7 @@ func (s *script) think(ctx context.Context, b behaviours, busy time.Duration) er
 	return nil
 }
 
-// waitForFile returns when path exists; without a path, when ctx ends.
+// waitForFile returns when path exists. Without a path it returns when ctx ends.
 func waitForFile(ctx context.Context, path string) error {
 	for {
 		if _, err := os.Stat(path); path != "" && err == nil {

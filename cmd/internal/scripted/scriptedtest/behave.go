@@ -11,10 +11,11 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 )
 
-// behaviours are the misbehaviours in force, by name, with the text after "=".
+// behaviours are the misbehaviours in force, by name. The value is the text after "=".
 type behaviours map[string]string
 
-// known lists every misbehaviour; the value says whether one may give "=…". doc.go describes them.
+// known lists every misbehaviour. Its value says whether the misbehaviour may have "=…". doc.go describes the
+// misbehaviours.
 var known = map[string]bool{
 	"no-document": false, "empty-document": false, "blank-document": false, "directory-document": false,
 	"symlink-document": false, "huge-document": true, "late-document": true, "no-further": false, "no-headings": false,
@@ -26,8 +27,8 @@ var known = map[string]bool{
 	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
 }
 
-// add merges a comma- or line-separated list into b. NAME:MISBEHAVIOUR counts if means accepts the name. An unknown
-// misbehaviour is an error, so that a typing mistake in a test does not pass for good behaviour.
+// add merges a comma- or line-separated list into b. An entry NAME:MISBEHAVIOUR counts only if means returns true for
+// the name. An unknown misbehaviour is an error, so that a typing mistake in a test does not look like good behaviour.
 func (b behaviours) add(list string, means func(agent string) bool) error {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' })
 	for _, word := range words {
@@ -56,7 +57,7 @@ func (b behaviours) add(list string, means func(agent string) bool) error {
 
 func (b behaviours) has(name string) bool { _, ok := b[name]; return ok }
 
-// duration is the value of name, or fallback when it was not given.
+// duration returns the duration that the misbehaviour name has, or fallback if it has none.
 func (b behaviours) duration(name string, fallback time.Duration) time.Duration {
 	if d, err := parseDuration(b[name]); err == nil {
 		return d
@@ -71,7 +72,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return time.ParseDuration(s)
 }
 
-// read collects the misbehaviours that are asked for now. A missing file is an empty one.
+// read returns the misbehaviours that are in force now. A missing file counts as an empty one.
 func (s *script) read() (behaviours, error) {
 	b := behaviours{}
 	lists := []string{child.Getenv(s.process.Environ, "SCRIPTED_AGENT")}
@@ -90,8 +91,8 @@ func (s *script) read() (behaviours, error) {
 	return b, nil
 }
 
-// means reports whether the name before a misbehaviour is this agent's: the agent's own name begins with it, or it is
-// the number of the agent's step.
+// means reports whether the name before a misbehaviour means this agent. It does if the agent's own name begins with it,
+// or if it is the number of the agent's step.
 func means(opt scripted.Options, name string) bool {
 	return name != "" && (opt.Step() == name || strings.HasPrefix(opt.Name, name))
 }

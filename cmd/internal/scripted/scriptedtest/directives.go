@@ -23,11 +23,11 @@ type directives struct {
 }
 
 var (
-	// decide takes a decision up to the end of its line or the next directive.
+	// decide matches a decision. It ends at the end of the line or at the next directive.
 	decide = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`@decide +([^\n]+?)(?: *(?:$|\n)| +@[a-z]+\b)`) })
 
-	// passedOn is what a prompt of a pipeline repeats of the step before, by the paragraph, and what an
-	// agent's answer quotes of a prompt.
+	// passedOn matches texts in which directives do not count. These are the paragraphs that a pipeline's prompt repeats
+	// from the previous step, and the texts that an agent's answer quotes from a prompt.
 	passedOn = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?s)^## Handoff from previous step|\*\*(?:What was done|Decisions made|Open questions|Your task)\*\*:.*?(?:\n\n|$)|“[^\n]*?”`)
 	})
@@ -47,7 +47,7 @@ func readDirectives(text string) directives {
 		from += at[3]
 	}
 	if at := strings.Index(asked, "@say "); at >= 0 {
-		d.say, _, _ = strings.Cut(text[at+len("@say "):], "\n\n## Original request\n") // of the pipeline, below the step's prompt
+		d.say, _, _ = strings.Cut(text[at+len("@say "):], "\n\n## Original request\n") // the pipeline's request
 	}
 	return d
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// deliver writes the handoff document, or misbehaves about it.
+// deliver writes the handoff document, or misbehaves while it does so.
 func (s *script) deliver(ctx context.Context, a *scripted.Agent, path, content string) error {
 	b := s.inTurn()
 	content = b.spoil(content)
@@ -35,7 +35,7 @@ func (s *script) deliver(ctx context.Context, a *scripted.Agent, path, content s
 	return a.Use(ctx, scripted.WriteTool(path, content, write))
 }
 
-// write puts content at path, or what a misbehaviour puts there.
+// write writes content to path, unless a misbehaviour puts something else there.
 func (s *script) write(a *scripted.Agent, b behaviours, path, content string) error {
 	switch {
 	case b.has("directory-document"):
@@ -56,7 +56,7 @@ func (s *script) write(a *scripted.Agent, b behaviours, path, content string) er
 	return a.WriteFile(path, content)
 }
 
-// spoil makes of a good document what a misbehaviour makes of it.
+// spoil returns the text of a good document, changed as the misbehaviours say.
 func (b behaviours) spoil(text string) string {
 	switch {
 	case b.has("empty-document"):

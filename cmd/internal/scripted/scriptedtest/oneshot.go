@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// printed is the answer of print mode.
+// printed returns the answer of print mode.
 func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d directives, prompt string) (scripted.Answer, error) {
 	if b.has("fork-hang") {
 		if err := s.leaveTrace(ctx); err != nil {
@@ -35,7 +35,7 @@ func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d
 	text := d.say
 	if text == "" {
 		a.Memory.Decisions = append(a.Memory.Decisions, d.decisions...)
-		text, _ = a.Reply(ctx, prompt) // it uses no tools
+		text, _ = a.Reply(ctx, prompt) // the answer of print mode uses no tools
 		if actor.AsksToHandOver(prompt) {
 			text = b.spoil(text)
 		}
@@ -49,12 +49,12 @@ func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d
 	return scripted.Answer{Blocks: []string{text}}, nil
 }
 
-// leaveTrace starts the child of fork-child and writes the process ids, one a line, to the file that
-// SCRIPTED_AGENT_PIDFILE names: this process's own, then the child's. The file appears when it is whole.
+// leaveTrace starts the child of fork-child. It writes the process ids to the file that SCRIPTED_AGENT_PIDFILE names,
+// one a line: first the id of this process, then the child's. The file appears only when it is complete.
 func (s *script) leaveTrace(ctx context.Context) error {
 	ids := fmt.Sprintln(s.process.PID)
 	if s.inTurn().has("fork-child") {
-		// The child outlives this process if it is let.
+		// The child outlives this process unless something ends it.
 		left := s.process.Run(ctx, scripted.Command{Argv: []string{"sleep", "120"}, Environ: s.process.Environ, Detached: true})
 		if left.Err != nil {
 			return fmt.Errorf("child: %w", left.Err)

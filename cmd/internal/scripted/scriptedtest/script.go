@@ -13,7 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// Main is [scripted.Main] for an agent that follows directives and misbehaves. args end the program's command line.
+// Main is [scripted.Main] for an agent that follows directives and misbehaves. args are the last part of the program's
+// command line.
 func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
 	self := slices.Clone(os.Args[:len(os.Args)-len(args)])
 	if exe, err := os.Executable(); err == nil {
@@ -34,19 +35,19 @@ func Run(ctx context.Context, p scripted.Process, self ...string) int {
 	})
 }
 
-// script is what one agent does otherwise than a well-behaved one.
+// script holds the state by which one agent behaves differently from a well-behaved agent.
 type script struct {
-	process scripted.Process // what the agent runs in, with nothing replaced
+	process scripted.Process // the agent's Process, in which the script has replaced nothing
 	self    []string
 	opt     scripted.Options // set by prepare
 
-	mu         sync.Mutex // guards what follows
-	turn       behaviours // those that the turn began with
+	mu         sync.Mutex // guards the fields below
+	turn       behaviours // the misbehaviours with which the turn began
 	background []actor.Task
 }
 
 func (s *script) prepare(opt *scripted.Options) error {
-	s.opt = *opt // its name and step say which misbehaviours are its own
+	s.opt = *opt // the agent's name and step decide which misbehaviours count
 	b, err := s.read()
 	switch {
 	case err != nil:
@@ -60,7 +61,7 @@ func (s *script) prepare(opt *scripted.Options) error {
 	return nil
 }
 
-// welcome asks what Claude Code asks before its first session.
+// welcome asks the questions that Claude Code asks before its first session.
 func (s *script) welcome(ctx context.Context, a *scripted.Agent) bool {
 	s.begin(a)
 	b := s.inTurn()
@@ -79,7 +80,7 @@ func (s *script) welcome(ctx context.Context, a *scripted.Agent) bool {
 	}) == 1
 }
 
-// begin keeps the misbehaviours of the turn, and shows what is wrong with their list.
+// begin stores the misbehaviours for the turn, and shows an error in their list.
 func (s *script) begin(a *scripted.Agent) {
 	b, err := s.read()
 	if err != nil {
@@ -90,14 +91,14 @@ func (s *script) begin(a *scripted.Agent) {
 	s.turn = b
 }
 
-// inTurn are the misbehaviours that the turn began with; in print mode, those of the start.
+// inTurn returns the misbehaviours with which the turn began or, in print mode, the misbehaviours at the start.
 func (s *script) inTurn() behaviours {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn
 }
 
-// now are the misbehaviours that are asked for at the moment.
+// now returns the misbehaviours that are in force at this moment.
 func (s *script) now() behaviours {
 	if s.opt.Print {
 		return s.inTurn()
@@ -106,7 +107,7 @@ func (s *script) now() behaviours {
 	return b
 }
 
-// exit is /exit: behind a dialog when something runs in the background.
+// exit handles /exit. If something runs in the background, it asks in a dialog first.
 func (s *script) exit(a *scripted.Agent, leave func()) {
 	b := s.now()
 	switch {
@@ -131,7 +132,7 @@ func (s *script) ignores(sig os.Signal) bool {
 	return sig == syscall.SIGTERM && s.now().has("ignore-term")
 }
 
-// linger keeps the process alive after SessionEnd, until a signal.
+// linger keeps the process alive after SessionEnd for exit-delay. A signal that the agent does not ignore ends the wait.
 func (s *script) linger(ctx context.Context, signals <-chan os.Signal) {
 	over := time.After(s.now().duration("exit-delay", 0))
 	for {
@@ -148,7 +149,7 @@ func (s *script) linger(ctx context.Context, signals <-chan os.Signal) {
 	}
 }
 
-// sleep waits for d, or less when ctx ends.
+// sleep waits for d, but not longer than until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

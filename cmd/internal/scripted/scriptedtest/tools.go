@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// editTool is Claude Code's Edit: it adds a line, to a new file if there is none.
+// editTool returns a call of Claude Code's Edit, which adds a line to a file. If there is no file, the call makes it.
 func editTool(a *scripted.Agent, file string) scripted.Tool {
 	const added = "One line by the scripted agent.\n"
 	path := a.Path(file)
@@ -47,7 +47,7 @@ func editTool(a *scripted.Agent, file string) scripted.Tool {
 	}
 }
 
-// askTool is a command that needs permission.
+// askTool returns a call of a command that needs permission.
 func askTool() scripted.Tool {
 	const command = "make deploy"
 	return scripted.Tool{
@@ -56,12 +56,12 @@ func askTool() scripted.Tool {
 	}
 }
 
-// ranCommand is Bash's response about a command.
+// ranCommand returns Bash's response for a command.
 func ranCommand(stdout string) actor.Fields {
 	return actor.Fields{"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false}
 }
 
-// forkTool is a call of Write that leaves a file in the working directory.
+// forkTool returns a call of Write that makes the file fork-tool-ran in the working directory.
 func forkTool(a *scripted.Agent) scripted.Tool {
 	const content = "The tool ran.\n"
 	path := a.Path("fork-tool-ran")
@@ -70,11 +70,11 @@ func forkTool(a *scripted.Agent) scripted.Tool {
 	return tool
 }
 
-// taskMark begins the prompt that tells of a finished task.
+// taskMark begins the prompt that reports a finished task.
 const taskMark = "<task-notification>"
 
-// backgroundTool is a command that goes on when the turn has ended, until file exists; without a file, for ever. Its
-// end begins a turn.
+// backgroundTool returns a call of a command that goes on after the turn, until file exists. Without a file it goes on
+// for ever. The end of the command begins a turn.
 func (s *script) backgroundTool(a *scripted.Agent, file string) scripted.Tool {
 	command := "wait-for " + file
 	const what = "Wait for a file"
@@ -102,7 +102,7 @@ func (s *script) backgroundTool(a *scripted.Agent, file string) scripted.Tool {
 	}
 }
 
-// tasks are the commands that run in the background.
+// tasks returns the commands that run in the background.
 func (s *script) tasks() []actor.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
