@@ -1,7 +1,7 @@
-// Package inside has two of the commands that understudy runs in an agent's pane: the status line, and the launch of the agent. The
-// hooks are in package hooks. The agent waits for the status line at every turn, and the start of the process takes most of that
-// time. Two programs link this package. understudy-hook has little else and starts fast; understudy has the commands for
-// machines on which understudy-hook is not installed.
+// Package inside has two of the commands that understudy runs in an agent's pane: the status line, and the launch of the
+// agent. The hooks are in package hooks. The agent waits for the status line at every turn, and the start of the process
+// takes most of that time. Two programs link this package. understudy-hook has little else and starts fast; understudy
+// has the commands for machines on which understudy-hook is not installed.
 package inside
 
 import (

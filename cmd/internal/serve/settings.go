@@ -113,8 +113,8 @@ func LoadSettings(path string, named bool, getenv func(string) string) (Settings
 	return s, s.check(path)
 }
 
-// fromEnv overrides each setting whose variable is set: UNDERSTUDY_LISTEN, UNDERSTUDY_HANDOFF_DOCUMENT_TIMEOUT and so on. Only
-// the file can set a map.
+// fromEnv overrides each setting whose variable is set: UNDERSTUDY_LISTEN, UNDERSTUDY_HANDOFF_DOCUMENT_TIMEOUT and so
+// on. Only the file can set a map.
 func fromEnv(v reflect.Value, prefix string, getenv func(string) string) error {
 	for i := range v.NumField() {
 		name := prefix + "_" + strings.ToUpper(v.Type().Field(i).Tag.Get("yaml"))
