@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// EndGrace is how long a command has between SIGTERM and SIGKILL.
+// EndGrace is the time between SIGTERM and SIGKILL for a command.
 const EndGrace = 500 * time.Millisecond
 
 // InGroup makes a command that leads a process group of its own. When ctx ends, the group gets SIGTERM, and EndGrace

@@ -75,7 +75,7 @@ type eventsFlags struct {
 	types  []string
 
 	agentWord                string // as the person typed it
-	agent, handoff, pipeline int64  // ids; 0: all
+	agent, handoff, pipeline int64  // ids; 0 means all
 }
 
 // wants reports whether an event matches the flags. A FeedTruncated event always does.

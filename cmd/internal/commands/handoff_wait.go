@@ -21,7 +21,7 @@ type watched struct {
 	id    int64
 	agent int64 // the outgoing agent
 	mode  daemon.Mode
-	seq   int64 // the last move that was stored before the command
+	seq   int64 // the number of the last move before the command
 }
 
 // watchHandoff shows a handoff's progress until the handoff ends. In mode generate, Esc and Ctrl-C cancel the handoff as

@@ -210,7 +210,7 @@ func foreignCommand(path string) string { return path + " is another command /ha
 // hooksChange is a planned change of one file.
 type hooksChange struct {
 	path          string
-	before, after []byte // nil: no file
+	before, after []byte // nil if there is no file
 	changed       bool
 	apply         func() error
 	more          string // lines to print after the change is made

@@ -17,7 +17,7 @@ type hooksReport struct {
 	Missing  []string `json:"missing"` // events that the installed CLI knows and that have no hook
 	Command  string   `json:"command"` // the file of the command /handoff, if understudy wrote it
 	Binary   string   `json:"binary"`
-	Data     string   `json:"data"`     // empty: the default
+	Data     string   `json:"data"`     // empty for the default
 	Disabled bool     `json:"disabled"` // by disableAllHooks
 	Problem  string   `json:"problem"`
 }

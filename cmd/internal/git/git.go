@@ -30,7 +30,7 @@ const (
 type git struct {
 	dir   string
 	env   []string
-	limit time.Duration // of one run; 0: gitLimit
+	limit time.Duration // of one run; 0 means gitLimit
 }
 
 // gitEnv returns an environment for git without variables that point git to another place or let it write, ask or fetch.

@@ -14,7 +14,7 @@ import (
 // database is the daemon's database: a shared one that a URL names, or a private cluster.
 type database struct {
 	db      *db.DB
-	cluster *localpg.Cluster // nil: the database is shared
+	cluster *localpg.Cluster // nil if the database is shared
 }
 
 // ensure starts the private cluster again if it has ended, and tries to write to the database.

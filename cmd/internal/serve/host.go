@@ -22,7 +22,7 @@ type keeper struct {
 	base *database
 	d    *daemon.Daemon
 	me   db.Holder
-	lock *db.HostLock // nil: begin has not taken it yet
+	lock *db.HostLock // nil until begin has taken it
 }
 
 func newKeeper(cfg Config, base *database, d *daemon.Daemon, dir data.Dir) (*keeper, error) {

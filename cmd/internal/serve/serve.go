@@ -35,7 +35,7 @@ type Config struct {
 	Environ     []string
 	Getenv      func(string) string
 	Binary      string // the path of this program, which shows notifications
-	HookBinary  string // understudy-hook, which launches agents and runs their hooks; empty: Binary
+	HookBinary  string // understudy-hook, which launches agents and runs their hooks; if empty, Binary does
 	NoSync      bool   // the private PostgreSQL does not sync: a power failure may lose what was committed
 	Log         *slog.Logger
 	Ready       func(*Serving) // is called once, as soon as the daemon answers requests; may be nil
@@ -48,7 +48,7 @@ type Config struct {
 type Serving struct {
 	Data    data.Dir
 	Host    string
-	Address net.Addr // of the TCP listener; nil: none
+	Address net.Addr // of the TCP listener; nil if there is none
 	// Dashboard makes a link that opens the dashboard once. It fails without an address.
 	Dashboard func() (api.DashboardLink, error)
 	Daemon    *daemon.Daemon

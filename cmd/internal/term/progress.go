@@ -13,7 +13,7 @@ import (
 // and redraws it. In a pipe it prints lines that stay.
 type Progress struct {
 	*UI
-	Label string    // of the running step; empty: no step runs
+	Label string    // of the running step; empty if no step runs
 	About string    // stands beside the label on a terminal
 	Since time.Time // when the running step began
 	note  string    // what the running step waits for

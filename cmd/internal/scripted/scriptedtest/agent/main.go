@@ -1,4 +1,4 @@
-// Command agent is the scripted agent of the tests. It starts many times as fast as understudy.
+// Command agent is the scripted agent of the tests. It starts in a fraction of the time that understudy takes.
 package main
 
 import (
