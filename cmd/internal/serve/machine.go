@@ -15,8 +15,8 @@ import (
 )
 
 // thisRun returns how this process identifies itself to other daemons of the host. A field that it cannot find out stays
-// empty. The daemon then waits for the end of a database session that an earlier process has left. Otherwise it would end
-// the session.
+// empty. If an earlier process has left a database session, the daemon then cannot tell whether that process has ended. So it
+// waits for the end of the session, and does not end the session itself.
 func thisRun(dir data.Dir) (db.Holder, error) {
 	directory, err := dir.Identity()
 	if err != nil {
