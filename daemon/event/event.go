@@ -1,5 +1,6 @@
-// Package event is the vocabulary of the event log: its rows, their types, what the operator must be told of, and the
-// sentence of each event for people. It holds values only; the store gives events their ids, in the order of the commits.
+// Package event is the vocabulary of the event log: its rows, their types, which events the operator must be told
+// about, and the sentence of each event for people. It has values only. The store gives the events their ids, in the
+// order of the commits.
 package event
 
 import (
@@ -20,13 +21,14 @@ type Event struct {
 	StepID     *int64          `json:"step_id"`
 	Payload    json.RawMessage `json:"payload"`
 
-	Alert  bool   `json:"-"` // the operator must be told
-	Notice Notice `json:"-"` // the operator is told if they want it
-	// Cause names what the event came of, if other events come of the same: the operator is told of them together.
+	Alert  bool   `json:"-"` // the operator must be told about the event
+	Notice Notice `json:"-"` // the operator is told about the event if they want notices of this kind
+	// Cause names a cause that several events may share, such as the tmux server that ended. Alerts with the same Cause
+	// are reported together, and so are notices. "": the event shares its cause with no other.
 	Cause string `json:"-"`
 }
 
-// Notice is a kind of event, other than a failure, that operators may want to be told of.
+// Notice is a kind of event, other than a failure, that operators may want to be told about.
 type Notice string
 
 // The kinds of notices.
@@ -36,25 +38,25 @@ const (
 	NoticeCompleted Notice = "completed" // a handoff or a pipeline is done
 )
 
-// FeedTruncated is the type of an event that is not in the log. The feed begins with it if the log no longer has all
-// that the reader asks for. Its payload is {"after": the id that the reader gave, "oldest": the first event from
-// which on none is missing}.
+// FeedTruncated is the type of an event that is not in the log. The feed begins with this event if the log no longer
+// has all events that the reader asks for. The payload is {"after": A, "oldest": B}: the reader asked for the events
+// after id A, and the log has all events from id B on.
 const FeedTruncated Type = "feed_truncated"
 
-// For names the pipeline and the step that the event's agent works for, so that the event stands in the pipeline's
-// log as well. It changes and returns e.
+// For sets the pipeline and the step that the event's agent works for, so that the pipeline's log shows the event as
+// well. It changes and returns e.
 func (e *Event) For(pipeline, step *int64) *Event {
 	e.PipelineID, e.StepID = pipeline, step
 	return e
 }
 
-// TiedNoSession is a value of the member "tied" of an agent_ended event: the agent's session cannot be opened again,
-// because the agent never had one. Otherwise the member names the handoff or the pipeline that starts the agent's
-// successor.
+// TiedNoSession is a value of the member "tied" in the payload of an agent_ended event. It means that the agent never
+// had a session, so no session can be opened again. Any other value names the handoff or the pipeline that starts the
+// agent's successor.
 const TiedNoSession = "it never had a session"
 
-// The words that an [Event.Cause] begins with.
+// The beginnings of an [Event.Cause].
 const (
-	CauseTrouble = "trouble "     // then the code of the trouble
-	CauseServer  = "tmux server " // then the server
+	CauseTrouble = "trouble "     // the code of the trouble follows
+	CauseServer  = "tmux server " // the name of the server follows
 )

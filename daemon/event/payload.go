@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 )
 
-// Payload marshals values of our own that cannot fail to marshal: maps, strings and numbers.
+// Payload marshals the payload of an event. It panics if v cannot be marshalled, so the daemon passes only maps, strings
+// and numbers.
 func Payload(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

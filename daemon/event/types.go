@@ -10,7 +10,7 @@ import (
 // Type says what has happened.
 type Type string
 
-// The types of events. [Of] names those that only say which state was reached.
+// The types of events. [Of] makes the types that only say which state a handoff, an agent or a delivery has reached.
 const (
 	// Of agents.
 	AgentCompacting      Type = "agent_compacting"
@@ -39,7 +39,7 @@ const (
 	AgentTroubleOver     Type = "agent_trouble_over"
 	AgentWithoutProgress Type = "agent_without_progress"
 
-	// Of handoffs. [Of] names one more for each phase.
+	// Of handoffs. [Of] makes one more type for each phase.
 	HandoffCancelled        Type = "handoff_cancelled"
 	HandoffCompleted        Type = "handoff_completed"
 	HandoffCreated          Type = "handoff_created"
@@ -96,17 +96,18 @@ const (
 	TemplateBroken             Type = "template_broken"
 )
 
-// Of returns the type of the event that a handoff, an agent or a delivery has reached a state.
+// Of returns the type of the event which says that a handoff, an agent or a delivery has reached a state. of is
+// "handoff", "agent" or "delivery".
 func Of[S ~string](of string, state S) Type {
 	return Type(of + "_" + string(state))
 }
 
-// About reports whether events of this type are about an agent, a handoff, a pipeline or a step, as what says.
+// About reports whether events of this type are about what, such as "agent", "handoff", "pipeline" or "step".
 func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what+"_") }
 
-// Types returns the types that a daemon logs, without those that name a handoff's phase.
+// Types returns the types of the events that a daemon logs, without the types of a handoff's phases.
 var Types = sync.OnceValue(func() []Type {
-	// The payload of these has the sentence for people; eventWords has it for the others.
+	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
 		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentMessaged, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffWaiting,

@@ -14,8 +14,9 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// eventWords are the sentences of events whose payload has none. Braces hold what the event is about, or a member of
-// its payload. The text in brackets is left out if a member in it is missing.
+// eventWords are the sentences of events whose payload has no sentence. fillWords replaces a word in braces by the
+// value of that name that [Event.about] returns, such as {agent} or {pid}. It leaves out a text in brackets if one of
+// the values in it is missing.
 var eventWords = map[Type]string{
 	AgentCreated:         "{agent} was created[ as {persona}][, generation {generation}]",
 	AgentStarted:         "{agent} was started[ in pane {pane}][, process {pid}]",
@@ -74,8 +75,9 @@ var eventWords = map[Type]string{
 // maxWords is the limit of an event's sentence, in runes.
 const maxWords = 1000
 
-// Words says what happened in one plain sentence without its full stop, on one line, with the ids of all that the
-// event is about. The sentence may hold what agents and people wrote, without control characters.
+// Words says what happened in one plain sentence without its full stop, on one line. The sentence has the ids of the
+// agent, handoff and pipeline of the event. It may contain text that agents and people wrote, without control
+// characters.
 func (e *Event) Words() string {
 	about := e.about()
 	text, known := eventWords[e.Type]
@@ -102,8 +104,8 @@ func (e *Event) Words() string {
 	return text
 }
 
-// about returns, as text, the members of the event's payload and the agent, handoff, pipeline and step that the event
-// is about.
+// about returns the values that a sentence of eventWords may name, as text: the members of the event's payload, and the
+// event's agent, handoff, pipeline and step.
 func (e *Event) about() map[string]string {
 	about := map[string]string{}
 	var payload map[string]any
@@ -148,7 +150,8 @@ func stepWords(number, agent string) string {
 	return fmt.Sprintf("step %s (%s)", number, agent)
 }
 
-// plainWords returns the sentence of an event that is not in eventWords: one of a handoff's phase, or of another version.
+// plainWords returns the sentence of an event whose type is not in eventWords. Such an event says that a handoff has
+// reached a phase, or another version of the daemon logged it.
 func (e *Event) plainWords(about map[string]string) string {
 	what := words.Of(e.Type)
 	if phase, ok := strings.CutPrefix(what, "handoff "); ok && e.HandoffID != nil {
@@ -167,7 +170,7 @@ var (
 	wordsMember = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z_]+\}`) })
 )
 
-// fillWords fills the braces of a sentence of eventWords.
+// fillWords replaces the words in braces of a sentence of eventWords by the values in about.
 func fillWords(text string, about map[string]string) string {
 	text = wordsOption().ReplaceAllStringFunc(text, func(option string) string {
 		for _, member := range wordsMember().FindAllString(option, -1) {
@@ -204,7 +207,7 @@ func mentions(text, phrase string) bool {
 	}
 }
 
-// EndWords words an end_reason for people. A reason that the agent gave itself stays as it is.
+// EndWords returns an end_reason in words for people. It returns any other reason, which the agent gave itself, unchanged.
 func EndWords(reason string) string {
 	switch reason {
 	case "prompt_input_exit":

@@ -1,5 +1,5 @@
-// Package feed passes new events of the log on to those who follow it live. A [Hub] is safe for concurrent use. It keeps no
-// event: a subscriber that falls behind is dropped and reads what it missed from the log.
+// Package feed passes new events of the log on to subscribers, at once. A [Hub] is safe for concurrent use. It keeps no
+// events: it drops a subscriber that falls behind, and that subscriber reads the missed events from the log.
 package feed
 
 import (
@@ -24,7 +24,7 @@ type Log interface {
 type Hub struct {
 	store Log
 	log   *slog.Logger
-	poked chan struct{} // has one when the log may have grown
+	poked chan struct{} // has a value when the log may have grown
 	last  int64         // id of the newest event that was passed on
 
 	mu     sync.Mutex
@@ -40,14 +40,14 @@ type Published struct {
 
 const (
 	subscriberBuffer = 512 // events that a subscriber may fall behind
-	hubPage          = 250 // events that are passed on at once, at most
+	hubPage          = 250 // the most events that pump passes on in one call
 )
 
-// After it has passed events on, the hub waits before it passes on more, so that a subscriber is woken once for several
-// events and leaves time to the others. The wait grows with the number of subscribers; for a dozen it is half a millisecond.
-// An event after a pause is passed on at once.
+// After the hub has passed events on, it waits before it passes on more. So a subscriber is woken once for several events,
+// and other goroutines get time to run. The wait grows with the number of subscribers; for a dozen it is half a
+// millisecond. An event that comes after the wait is passed on at once.
 const (
-	gatherEach = 40 * time.Microsecond // of the wait, for each subscriber
+	gatherEach = 40 * time.Microsecond // the wait is this long for each subscriber
 	gatherMost = 40 * time.Millisecond // the longest wait
 )
 
@@ -55,10 +55,10 @@ func New(store Log, log *slog.Logger) *Hub {
 	return &Hub{store: store, log: log, poked: make(chan struct{}, 1), subs: map[chan *Published]struct{}{}}
 }
 
-// Start has run begin after an event. It is called before run.
+// Start makes Run begin after the event with the id last. Call it before Run.
 func (h *Hub) Start(last int64) { h.last = last }
 
-// Poke says that the log may have grown. It never blocks.
+// Poke tells the hub that the log may have grown. It never blocks.
 func (h *Hub) Poke() {
 	select {
 	case h.poked <- struct{}{}:
@@ -66,7 +66,7 @@ func (h *Hub) Poke() {
 	}
 }
 
-// Run passes events on until ctx ends. It also looks at the log each second, since a NOTIFY of another host may be lost.
+// Run passes events on until ctx ends. It also reads the log each second, because a NOTIFY of another host may be lost.
 func (h *Hub) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -86,7 +86,7 @@ func (h *Hub) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		// One look at the log answers a poke and a tick. Of both at once the select has taken either.
+		// If a poke and a tick came together, select has taken only one. Take the other too: one read serves both.
 		drain(h.poked)
 		drain(tick.C)
 	}
@@ -117,7 +117,7 @@ func (h *Hub) gathering() time.Duration {
 	return min(time.Duration(len(h.subs))*gatherEach, gatherMost)
 }
 
-// pump passes on the events that the log has after the last one, at most hubPage, and returns how many it passed on.
+// pump passes on the events after h.last, at most hubPage, and returns how many it passed on.
 func (h *Hub) pump(ctx context.Context) int {
 	events, err := h.store.Events(ctx, event.Filter{After: h.last, Limit: hubPage})
 	if err != nil && ctx.Err() == nil {
@@ -131,8 +131,8 @@ func (h *Hub) pump(ctx context.Context) int {
 	return len(events)
 }
 
-// publish sends the events to the subscribers, all of them to one before it turns to the next, so that each is woken once. It
-// drops a subscriber that has no room for them.
+// publish sends all events to the first subscriber, then all to the next, and so on, so that each subscriber is woken once.
+// It drops a subscriber that has no room for all of them.
 func (h *Hub) publish(events []event.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,7 +194,7 @@ func (h *Hub) Subscribe() (events <-chan *Published, stop func()) {
 	}
 }
 
-// Close ends all subscriptions, and those that are asked for afterwards.
+// Close ends all subscriptions. After Close, Subscribe returns a closed channel.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

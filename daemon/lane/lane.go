@@ -1,14 +1,14 @@
 // Package lane runs work by key. It promises:
 //
-//   - Order. The work of one key runs one piece at a time. Different keys run at once, each in a goroutine of its own, and
-//     in no order.
-//   - Wakes. After each wake the key's work begins at least once more. Any number of wakes before it begins are one. A wake
-//     carries nothing: work finds out by itself what is due, and it may be nothing.
-//   - Back-pressure. There is none: Wake never blocks, and no limit holds a key back. Since wakes are not counted, a key
-//     costs one entry however often it is woken.
-//   - Shutdown. When Run returns, no work, no spawned function and no timer is left. Wakes that come while Run ends are
-//     dropped with the timers: whoever calls Run again must wake what has something to do. Wakes that come while no Run is
-//     under way are kept for the next one.
+//   - Order. The work of one key never runs twice at once. The work of different keys runs at once, each in a goroutine of
+//     its own, and in no order.
+//   - Wakes. After each call of Wake, the key's work begins at least once more. Several wakes before that beginning count as
+//     one. A wake carries no data: the work itself looks for what is due, and may find nothing.
+//   - Back-pressure. There is none: Wake never blocks, and no limit delays a key. A key costs one entry however often it is
+//     woken, because wakes are not counted.
+//   - Shutdown. When Run returns, no work, no spawned function and no timer is left. Run drops its timers, and the wakes
+//     that come while it ends. So a caller that calls Run again must wake every key that has something to do. Wakes that
+//     come while no Run is under way are kept for the next Run.
 package lane
 
 import (
@@ -22,26 +22,26 @@ type Lanes struct {
 	do func(ctx context.Context, key int64) (again time.Duration)
 
 	mu     sync.Mutex
-	ctx    context.Context // of Run; nil while no Run is under way
-	state  map[int64]*lane // of the keys that run, were woken, or have a timer
-	active sync.WaitGroup  // the work that runs, and the spawned functions
+	ctx    context.Context // the context of Run; nil while no Run is under way
+	state  map[int64]*lane // by key; only keys that run, were woken, or have a timer
+	active sync.WaitGroup  // counts the work that runs, and the spawned functions
 }
 
 // lane is the state of one key.
 type lane struct {
 	running bool
-	woken   bool        // its work must begin once more: it was woken while it ran, or while no Run was under way
-	timer   *time.Timer // wakes it, as its work has asked for; nil: nothing does
+	woken   bool        // the work must begin once more: the key was woken while it ran, or while no Run was under way
+	timer   *time.Timer // wakes the key after the time that its work has returned; nil: there is no timer
 }
 
-// New returns lanes whose work is do. do gets the context of Run. It returns after how long its key is to be woken if
-// nobody has woken it before; 0: only a wake runs it again.
+// New returns lanes whose work is do. do gets the context of Run and the key. A timer wakes the key again after the time
+// that do returns, unless Wake is called before. If do returns 0, only Wake runs it again.
 func New(do func(ctx context.Context, key int64) (again time.Duration)) *Lanes {
 	return &Lanes{do: do, state: map[int64]*lane{}}
 }
 
-// Run lets work begin, that of the keys woken before it first. When ctx ends it waits for all work and all spawned
-// functions to return, and forgets all keys. It may be called again after that, and not before.
+// Run lets work begin. It first starts the work of the keys that were woken before Run was called. When ctx ends, Run
+// waits until all work and all spawned functions have returned, and forgets all keys. Only one Run may be under way.
 func (l *Lanes) Run(ctx context.Context) {
 	l.mu.Lock()
 	l.ctx = ctx
@@ -61,8 +61,7 @@ func (l *Lanes) Run(ctx context.Context) {
 	l.ctx, l.state = nil, map[int64]*lane{}
 }
 
-// Wake has a key's work begin once more: at once or, if it runs, as soon as it returns. A timer that was to wake the key
-// is stopped.
+// Wake makes a key's work begin once more: at once, or as soon as the work that runs now returns. It stops the key's timer.
 func (l *Lanes) Wake(key int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +85,8 @@ func (ln *lane) stopTimer() {
 	}
 }
 
-// startLocked starts a key's work, unless Run is ending. l.mu is held, a Run is under way and the key does not run.
+// startLocked starts a key's work, unless Run is ending. The caller holds l.mu, a Run is under way, and the key does not
+// run.
 func (l *Lanes) startLocked(key int64, ln *lane) {
 	if l.ctx.Err() != nil {
 		return
@@ -95,7 +95,7 @@ func (l *Lanes) startLocked(key int64, ln *lane) {
 	l.active.Go(func() { l.work(key, ln) })
 }
 
-// work runs a key's work until nobody has woken the key meanwhile, or Run is ending.
+// work runs a key's work, and runs it again as long as the key was woken meanwhile. It stops when Run is ending.
 func (l *Lanes) work(key int64, ln *lane) {
 	for {
 		again := l.do(l.ctx, key)
@@ -119,8 +119,8 @@ func (l *Lanes) work(key int64, ln *lane) {
 }
 
 // Spawn runs f at once, in a goroutine for which Run waits. f must return soon after the context of Run ends. While no Run
-// is under way, and while one is ending, Spawn drops f: nobody would wait for it. What f was to notice must be found by
-// the work that the next Run does.
+// is under way, and while a Run is ending, Spawn drops f, because nobody would wait for it. So the work of the next Run
+// must find by itself whatever f was meant to notice.
 func (l *Lanes) Spawn(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

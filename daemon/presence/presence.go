@@ -1,14 +1,15 @@
-// Package presence measures the part of a time that counts against a deadline. That part is the time in which the
-// daemon was there and its clock went on. Time in which the machine slept, the process was stopped or the database
-// was away does not count, and neither does an hour by which somebody set the clock.
+// Package presence measures the part of a wait that counts against a deadline. Only the time in which the daemon ran
+// counts. Time in which the machine slept, the process was stopped or the database was away does not count. If
+// somebody sets the clock forward by an hour, that hour does not count either.
 //
-// A worked example. The daemon proves each second that it is there ([Presence.Prove]), and a wait begins at 12:00:00.
-//   - Sleep: the lid is closed at 12:00:10 and opened at 14:00:00. The next proof comes at 14:00:00, and stands for the
-//     second before it. At that moment the wait has spent 11 s, not two hours.
-//   - A clock set back: at 12:00:10 somebody sets the clock to 11:00:00. When it shows 11:00:05, the wait has spent 15 s,
-//     though the clock shows a time before the wait began.
+// A worked example. The daemon calls [Presence.Prove] each second, and a wait begins at 12:00:00.
+//   - Sleep: the lid is closed at 12:00:10 and opened at 14:00:00. The next call of Prove comes at 14:00:00, and proves
+//     the second before it. At that moment the wait has spent 11 s, not two hours.
+//   - A clock set back: at 12:00:10 somebody sets the clock to 11:00:00. When the clock shows 11:00:05, the wait has
+//     spent 15 s, although the clock shows a time before the wait began.
 //
-// A [Presence] is not safe for concurrent use. It lives in memory: a daemon that starts knows nothing of the time before.
+// A [Presence] is not safe for concurrent use. It lives in memory, so a daemon that starts knows nothing about the time
+// before its start.
 package presence
 
 import (
@@ -19,30 +20,33 @@ import (
 const (
 	// ProveEvery is how often a daemon calls [Presence.Prove].
 	ProveEvery = time.Second
-	// absentAfter is how long after a proof the next one may come: if it comes later, the daemon was not there in between.
+	// absentAfter is the longest time between two calls of Prove without a gap. After a longer time, the daemon counts as
+	// absent between them.
 	absentAfter = 5 * time.Second
-	// maxStretches is how many stretches are remembered. No wait lasts through more of them.
+	// maxStretches is how many stretches a Presence remembers. No wait lasts through more of them.
 	maxStretches = 100
-	// maxFuture is how many times in the future are remembered.
+	// maxFuture is how many times Presence.future remembers.
 	maxFuture = 1000
 )
 
-// stretch is a time in which the daemon was there and nobody set its clock. from and to are what that clock showed.
+// stretch is a span of time in which the daemon ran and nobody set its clock. The clock showed from at the start of the
+// stretch, and to at its end.
 type stretch struct {
 	from, to      time.Time
 	presentBefore time.Duration // the sum of the stretches before this one
 }
 
-// presentAt returns how long the daemon had been there, all stretches together, when the clock showed t in this stretch.
+// presentAt returns how long the daemon had run, in all stretches together, when the clock showed t in this stretch.
 func (s *stretch) presentAt(t time.Time) time.Duration { return s.presentBefore + t.Sub(s.from) }
 
-// Presence knows the stretches in which the daemon was there, by the wall clock, whose times stand in the rows. What
-// lies between two stretches counts against no deadline.
+// Presence remembers the stretches in which the daemon ran, by the wall clock, because the rows have its times. Time
+// between two stretches counts against no deadline.
 type Presence struct {
-	stretches []stretch // in order; the last one goes on
+	stretches []stretch // in order; the last one has not ended
 	provedAt  time.Time // when Prove was called last, by the monotonic clock
-	// future maps a time in nanoseconds that was still to come when Spent was asked about it to the time of that question.
-	// Such a time stands in a row if the clock was set back while no daemon ran, or if the clock of another host is ahead.
+	// future has the times, in nanoseconds, that were still in the future when Spent was called with them. The value is the
+	// time now of that first call. A row has such a time if somebody set the clock back while no daemon ran, or if the
+	// clock of another host is ahead.
 	future map[int64]time.Time
 }
 
@@ -51,14 +55,15 @@ func (p *Presence) Begin(now time.Time) {
 	*p = Presence{stretches: []stretch{{from: now, to: now}}, provedAt: time.Now()}
 }
 
-// Prove says that the daemon is there at the time now.
+// Prove records that the daemon runs at the time now.
 func (p *Presence) Prove(now time.Time) {
 	p.stretches = p.stretchesUpTo(now)
 	p.stretches = p.stretches[max(0, len(p.stretches)-maxStretches):]
 	p.provedAt = time.Now()
 }
 
-// stretchesUpTo returns the stretches as they are if the clock shows now. It changes nothing.
+// stretchesUpTo returns the stretches, with the last one extended to now, or with a new one if the daemon was absent or
+// somebody set the clock back. It changes nothing in p.
 func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	if len(p.stretches) == 0 {
 		return []stretch{{from: now, to: now}} // before Begin
@@ -70,7 +75,7 @@ func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, presentBefore: seen})
 	case gap < 0:
 		since := time.Since(p.provedAt)
-		if since > absentAfter { // the clock may have been set back right after the last proof, and the machine may have slept then
+		if since > absentAfter { // the machine may have slept after the clock was set back, so count only absentAfter
 			since, seen = absentAfter, seen-absentAfter+ProveEvery
 		}
 		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen})
@@ -79,9 +84,9 @@ func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	return append(before, last)
 }
 
-// Spent returns how much of the time from since to now counts. If the clock has shown since more than once, the last
-// of those times is meant, because most waits began a moment ago. A time that is still to come counts from the first
-// question about it.
+// Spent returns how much of the time from since to now counts. If the clock has shown since more than once, Spent takes
+// the last of those moments, because most waits began a moment ago. If since is in the future, the time counts from the
+// first call of Spent with that since.
 func (p *Presence) Spent(since, now time.Time) time.Duration {
 	if at, known := p.future[since.UnixNano()]; known {
 		since = at
@@ -101,17 +106,17 @@ func (p *Presence) Spent(since, now time.Time) time.Duration {
 	return all[len(all)-1].presentAt(now) - all[i].presentAt(since)
 }
 
-// Earliest returns the least time that the clock has shown since it showed since; less than since, if the clock was
-// set back after it. If the clock has shown since more than once, the last of those times is meant. The zero time
-// means that it is not known.
+// Earliest returns the earliest time that the clock has shown after it showed since. The result is before since if
+// somebody set the clock back afterwards. If the clock has shown since more than once, Earliest takes the last of those
+// moments. It returns the zero time if since is in the future.
 func (p *Presence) Earliest(since, now time.Time) time.Time {
 	all := p.stretchesUpTo(now)
 	return lowestSince(all, stretchOf(all, since), since)
 }
 
-// ShownSince returns the least and the most that the clock may have shown since it showed since for the first time. A
-// stretch may have gone on for absentAfter beyond its last proof, and most allows for that. most is the zero time if
-// since lies before the first stretch: nothing is known of the clock before the daemon began.
+// ShownSince returns the earliest and the latest time that the clock may have shown after it showed since for the first
+// time. A stretch may have lasted up to absentAfter beyond its last proof, and most includes that time. most is the zero
+// time if since is before the first stretch, because nothing is known about the clock before the daemon began.
 func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
 	all := p.stretchesUpTo(now)
 	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
@@ -130,8 +135,8 @@ func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
 	return lowestSince(all, i, since), most
 }
 
-// lowestSince returns the least time that the clock has shown since it showed since in all[i]; the zero time, if i is
-// less than 0.
+// lowestSince returns the earliest time that the clock has shown after it showed since in the stretch all[i]. It returns
+// the zero time if i is less than 0.
 func lowestSince(all []stretch, i int, since time.Time) time.Time {
 	if i < 0 {
 		return time.Time{}
@@ -145,14 +150,14 @@ func lowestSince(all []stretch, i int, since time.Time) time.Time {
 }
 
 // stretchOf returns the index of the last stretch in which, or right after which, the clock has shown at. It returns
-// 0 if at lies before all stretches, and -1 if it is still to come.
+// 0 if at is before all stretches, and -1 if at is in the future.
 func stretchOf(all []stretch, at time.Time) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		if !at.Before(all[i].from) && !at.After(all[i].to) {
 			return i
 		}
 	}
-	for i := len(all) - 2; i >= 0; i-- { // shown after the last proof of a stretch
+	for i := len(all) - 2; i >= 0; i-- { // the clock may have shown at after the last proof of a stretch
 		if end := all[i].to; at.After(end) && (at.Before(all[i+1].from) || at.Before(end.Add(absentAfter))) {
 			return i
 		}

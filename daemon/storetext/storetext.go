@@ -1,6 +1,6 @@
 // Package storetext makes every text and every JSON value fit for a store, so that all stores keep the
-// same. Agents print bytes that PostgreSQL refuses. Each such byte becomes U+FFFD, because a strange byte
-// must not stop a handoff.
+// same value. Agents print bytes that PostgreSQL refuses. Each such byte becomes U+FFFD, because a strange
+// byte must not stop a handoff.
 //
 // All functions are pure and may be called from several goroutines. A crash leaves nothing.
 package storetext
@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSON beyond one of these limits is stored as a JSON string. jsonb keeps a number as a decimal, so a
-// few bytes of exponent would become many kilobytes or an error. It parses nested values on the
-// server's stack.
+// JSON beyond one of these limits is stored as a JSON string. PostgreSQL's jsonb keeps a number as a
+// decimal, so a few bytes of exponent would become many kilobytes or an error. It parses nested values on
+// the server's stack, so very deep nesting would be an error too.
 const (
 	maxJSONDepth    = 1000
 	maxJSONNumber   = 1000 // characters
@@ -25,7 +25,7 @@ const (
 
 const replacement = "\uFFFD"
 
-// Text replaces what a text column cannot hold: NUL, and bytes that are not UTF-8.
+// Text replaces the bytes that a text column cannot hold: NUL, and bytes that are not UTF-8.
 func Text(s string) string {
 	if strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) {
 		return s
@@ -33,9 +33,9 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, replacement), "\x00", replacement)
 }
 
-// JSON replaces what a jsonb column cannot hold: the escapes of NUL and of half a surrogate pair, and
-// bytes that are not UTF-8. A text that is not JSON, or that exceeds a limit above, becomes a JSON
-// string of itself. An empty text becomes an empty object.
+// JSON replaces the parts of a JSON text that a jsonb column cannot hold: the escape \u0000, the escape
+// of half a surrogate pair, and bytes that are not UTF-8. A text that is not JSON, or that exceeds one of
+// the limits above, becomes a JSON string with that text. An empty text becomes an empty object.
 func JSON(raw []byte) []byte {
 	if len(raw) == 0 {
 		return []byte("{}")

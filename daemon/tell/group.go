@@ -21,7 +21,8 @@ func alertsOf(events []event.Event) []event.Event {
 	return events[:n]
 }
 
-// alertTopic returns the topic of an alert: its cause, or else the alert itself. Alerts of one topic are told together.
+// alertTopic returns the topic of an alert. If the alert has a Cause, the topic is the Cause; otherwise the alert is a
+// topic of its own. Alerts of one topic are reported together.
 func alertTopic(e *event.Event) string {
 	if e.Cause != "" {
 		return e.Cause
@@ -45,9 +46,9 @@ func inGroups(events []event.Event, topic func(*event.Event) string) [][]event.E
 	return groups
 }
 
-// gatherFor returns how long the teller waits for more events of a group's cause; 0: no longer, or the group has no
-// cause. A daemon that has just started waits at least for causeQuiet: it may be about to see more of what happened
-// while none ran.
+// gatherFor returns how much longer the teller waits for more events with the group's Cause. It returns 0 if the wait is
+// over or the group has no Cause. A teller waits at least until causeQuiet after its start, because the daemon may still
+// find more events that happened while no daemon ran.
 func (t *Teller) gatherFor(group []event.Event) time.Duration {
 	if group[0].Cause == "" {
 		return 0
@@ -56,7 +57,7 @@ func (t *Teller) gatherFor(group []event.Event) time.Duration {
 	return max(left, causeQuiet-time.Since(t.began), 0)
 }
 
-// commonID returns the id that all events of a group have; nil, if one has none or another one.
+// commonID returns the id that all events of a group have. It returns nil if an event has no id, or if two ids differ.
 func commonID(group []event.Event, id func(*event.Event) *int64) *int64 {
 	first := id(&group[0])
 	for i := range group {
@@ -67,7 +68,7 @@ func commonID(group []event.Event, id func(*event.Event) *int64) *int64 {
 	return first
 }
 
-// groupText words the notification of a group of events.
+// groupText returns the notification for a group of events.
 func (t *Teller) groupText(group []event.Event) (title, message string) {
 	newest := &group[len(group)-1]
 	switch {
@@ -86,7 +87,7 @@ func (t *Teller) groupText(group []event.Event) (title, message string) {
 // groupPayload has the members of an event's payload that groupText uses.
 type groupPayload struct {
 	Name     string `json:"agent_name"`
-	Reported string `json:"reported"` // what the runtime said of the trouble
+	Reported string `json:"reported"` // the runtime's own text about the trouble
 	Socket   string `json:"tmux_socket"`
 	Own      bool   `json:"own_server"`
 	Tied     string `json:"tied"` // see [event.TiedNoSession]
@@ -98,7 +99,7 @@ func payloadOf(e *event.Event) (p groupPayload) {
 	return p
 }
 
-// troubleText words the same trouble of several agents.
+// troubleText returns the notification for several agents that have the same trouble.
 func troubleText(group []event.Event) (title, message string) {
 	newest := &group[len(group)-1]
 	var who []string
@@ -115,8 +116,8 @@ func troubleText(group []event.Event) (title, message string) {
 		fmt.Sprintf("%d agents are in trouble, %s%s: %s. What to do about each: `understudy agent show ID`.", len(who), code, text, shortList(who))
 }
 
-// serverText words the end of a tmux server, with the agents that ended with it and the handoffs and pipelines that
-// failed because of it.
+// serverText returns the notification for the end of a tmux server. It names the agents that ended with the server, and
+// the handoffs and pipelines that failed because of it.
 func (t *Teller) serverText(group []event.Event) (title, message string) {
 	var who, open, fresh, look, retry, resume []string
 	var p groupPayload
@@ -178,7 +179,7 @@ func sortedByAgent(group []event.Event) []*event.Event {
 	return sorted
 }
 
-// agentName names the agent of an event, with more in the brackets.
+// agentName names the agent of an event by its id. In brackets follow the agent's name and more.
 func agentName(e *event.Event, more string) string {
 	return fmt.Sprintf("%d (%s)", *e.AgentID, words.Join(", ", payloadOf(e).Name, more))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// tellNotices tells the notices of the first topic that is due. cut says that there may be more events than those
-// that were read; again is as for tellDue.
+// tellNotices reports the notices of the first topic that is due. cut is true if the log may have more pending events
+// than were read. again has the same meaning as in tellDue.
 func (t *Teller) tellNotices(ctx context.Context, notices []event.Event, now time.Time, cut bool) (again time.Duration, err error) {
 	t.dropEndedHolds(now)
 	again = alertRetry
@@ -26,15 +26,15 @@ func (t *Teller) tellNotices(ctx context.Context, notices []event.Event, now tim
 		if err != nil {
 			return alertRetry, err
 		}
-		if told || cut { // the next read may bring other notices
+		if told || cut { // read the rows again: there may be other notices now
 			return 0, nil
 		}
 	}
 	return again, nil
 }
 
-// tellNewest tells the notices of one topic by the newest of them. It leaves out those that whyNotTold gives a reason
-// for, and marks and logs them.
+// tellNewest shows one notification for the notices of one topic. If whyNotTold gives a reason against a notice,
+// tellNewest leaves that notice out, logs the reason, and marks the notice as done.
 func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool, err error) {
 	want, err := t.Store.NotificationPreferences(ctx, t.Host)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool
 	return true, t.tell(ctx, due)
 }
 
-// whyNotTold returns the reason for which a notice is not told; "", if it is told.
+// whyNotTold returns the reason why a notice is not reported. It returns "" if the notice is to be reported.
 func (t *Teller) whyNotTold(ctx context.Context, e *event.Event, want *Preferences) (why string, err error) {
 	switch {
 	case !want.wants(e):
@@ -88,7 +88,8 @@ func (t *Teller) whyNotTold(ctx context.Context, e *event.Event, want *Preferenc
 	return why, err
 }
 
-// noticeTopic returns the topic of a notice: its cause, or else its agent, its pipeline, or the notice itself.
+// noticeTopic returns the topic of a notice. That is the first of these that the notice has: its Cause, its agent, its
+// pipeline. If it has none of them, the notice is a topic of its own.
 func noticeTopic(e *event.Event) string {
 	switch {
 	case e.Cause != "":

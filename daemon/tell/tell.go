@@ -1,6 +1,6 @@
-// Package tell tells the operator of events: of alerts always and at once, of notices if the operator wants them and
-// they still matter. The rows are its queue: a teller that is killed loses nothing. The next teller tells once more
-// what the killed one told and had not marked yet.
+// Package tell notifies the operator about events. It reports alerts always and at once, and notices if the operator
+// wants them and they still matter. Its queue is the rows of the event log, so a teller that is killed loses nothing.
+// If the killed teller reported an event and did not mark it, the next teller reports that event a second time.
 package tell
 
 import (
@@ -16,56 +16,58 @@ import (
 
 const (
 	noticeGap    = 5 * time.Second  // between two notices of one topic
-	causeGap     = time.Minute      // between two notices of one cause
-	causeQuiet   = 3 * time.Second  // events of one cause are told when no other one has come for this long
+	causeGap     = time.Minute      // between two notices with the same Cause
+	causeQuiet   = 3 * time.Second  // events with the same Cause are reported when no further one has come for this long
 	causeLongest = 10 * time.Second // or when the first of them is this old
-	noticeStale  = 5 * time.Minute  // an older notice is not told any more
-	alertRetry   = 5 * time.Second  // the rows are read at least this often
-	alertsAtOnce = 200              // how many rows are read at once
-	NotifyWithin = 6 * time.Second  // the notifier's own limit is shorter
-	markWithin   = 2 * time.Second
+	noticeStale  = 5 * time.Minute  // a notice older than this is not reported any more
+	alertRetry   = 5 * time.Second  // Run reads the rows at least this often
+	alertsAtOnce = 200              // the most rows that are read at once
+	NotifyWithin = 6 * time.Second  // the limit of one call of Notify; the notifier's own limit is shorter
+	markWithin   = 2 * time.Second  // the limit of markTold
 )
 
 // Store is what the teller needs of the database.
 type Store interface {
-	// PendingAlerts returns the alerts and notices of a host that were not marked yet, at most limit: first the alerts, then
-	// the first notice of each topic, then the second of each, and so on.
+	// PendingAlerts returns at most limit alerts and notices of a host that are not marked yet. The alerts come first, then
+	// the first notice of each topic, then the second notice of each topic, and so on.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
-	// MarkAlerted marks events, and stores the event told, which says that the operator was told; nil: the operator need not
-	// be told. If another daemon has marked one of the events, MarkAlerted stores nothing and returns no error.
+	// MarkAlerted marks the events with these ids, and stores the event told, which says that the operator was notified.
+	// With told == nil, it only marks: the operator need not be notified. If another daemon has marked one of the events,
+	// MarkAlerted stores nothing and returns no error.
 	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
-	// NotificationPreferences returns what the operator of a host wants to be told of.
+	// NotificationPreferences returns which notifications the operator of a host wants.
 	NotificationPreferences(ctx context.Context, host string) (Preferences, error)
-	// Over reports whether the agent or the pipeline of a notice of kind waiting waits no longer.
+	// Over reports whether the agent or the pipeline of a NoticeWaiting no longer waits.
 	Over(ctx context.Context, e *event.Event) (bool, error)
 }
 
-// Config is what a teller is made of.
+// Config has the settings and dependencies of a teller.
 type Config struct {
 	Host     string
 	Store    Store
 	Notifier Notifier
 	Log      *slog.Logger
-	Clock    func() time.Time                    // the wall clock, whose times stand in the rows
-	Spent    func(since time.Time) time.Duration // how much of the time since a moment in a row counts
-	Marked   func()                              // called after each MarkAlerted that stored an event; may be nil
+	Clock    func() time.Time                    // the wall clock; the rows have its times
+	Spent    func(since time.Time) time.Duration // how much of the time after since counts, as in package presence
+	Marked   func()                              // called after markTold has marked a group of events; may be nil
 	Kept     func(phase string) bool             // reports whether a handoff that failed in phase has its record
 }
 
-// Teller tells the operator of a host's events, one notification after the other.
+// Teller notifies the operator about a host's events, one notification after the other.
 //
-// It tells alerts first, in order, always and at once. It tells notices if the operator wants them and they still
-// matter. After a notice of a topic it holds the others of that topic for noticeGap, and then tells the newest of
-// them for all. It gathers events that name one cause, alerts or notices, until no more of them come, and tells them
-// as one. A notifier that hangs or fails delays only what comes after it, by two seconds each time.
+// It reports alerts first, in order, always and at once. It reports notices if the operator wants them and they still
+// matter. After a notice of a topic it holds further notices of that topic for noticeGap. Then it shows the newest of
+// them, and counts the others in its title. It gathers the alerts with the same Cause until no more of them come, and
+// shows them as one notification. It does the same with the notices. A notifier that hangs or fails delays only the
+// notifications after it, by two seconds each time.
 //
 // A Teller belongs to one goroutine.
 type Teller struct {
 	Config
 
 	began     time.Time            // when Run was called
-	heldUntil map[string]time.Time // until when no notice of a topic is told, by the topic
-	unmarked  []mark               // marks of what was told that the store has not taken yet
+	heldUntil map[string]time.Time // by topic: no notice of the topic is reported before this time
+	unmarked  []mark               // marks of reported events that the store does not have yet
 }
 
 // mark is the arguments of one MarkAlerted.
@@ -74,10 +76,10 @@ type mark struct {
 	told *event.Event
 }
 
-// New makes a teller. It tells nothing before Run.
+// New makes a teller. The teller reports nothing before Run is called.
 func New(cfg Config) *Teller { return &Teller{Config: cfg, heldUntil: map[string]time.Time{}} }
 
-// Run tells until ctx ends. A value in alarm says that there may be a new event.
+// Run reports events until ctx ends. A value in alarm says that there may be a new event.
 func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 	t.began = time.Now()
 	for ctx.Err() == nil {
@@ -93,7 +95,7 @@ func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 		case <-ctx.Done():
 		case <-alarm:
 		case <-timer.C:
-			select { // alarm and timer at once: one look is enough
+			select { // if alarm and timer came together, reading the rows once is enough: take the alarm as well
 			case <-alarm:
 			default:
 			}
@@ -102,8 +104,9 @@ func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 	}
 }
 
-// tellDue tells all alerts that are due; if none is, it tells the notices of one topic that is due. It returns after
-// how long something more is due; 0, if it told something, since an alert may have come meanwhile.
+// tellDue reports all alerts that are due. If no alert is due, it reports the notices of one topic that is due. Run
+// calls it again after the time again. again is 0 if tellDue reported something, because an alert may have come
+// meanwhile.
 func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	if err := t.markTold(ctx); err != nil {
 		return alertRetry, err
@@ -132,7 +135,7 @@ func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	return min(again, soon), err
 }
 
-// tell notifies the operator of a group of events by its newest one, and marks them all.
+// tell shows one notification for a group of events, and marks all of them. The text of groupText names the newest one.
 func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	e := &group[len(group)-1]
 	n := Notification{Urgent: e.Alert}
@@ -150,7 +153,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	channel, err := t.Notifier.Notify(callCtx, n)
 	cancel()
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx) // the call was cut off: the next daemon tells the group
+		return context.Cause(ctx) // ctx ended the call, so mark nothing: the next daemon reports the group
 	}
 	payload := map[string]any{"event_id": e.ID, "kind": kind, "channel": channel, "title": n.Title, "message": n.Message}
 	if len(merged) > 0 {
@@ -168,7 +171,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	return t.markTold(ctx)
 }
 
-// level returns the log level of an event: a failure asks for a person.
+// level returns the log level of an event. An alert is an error, because a person must act.
 func level(e *event.Event) slog.Level {
 	if e.Alert {
 		return slog.LevelError
@@ -176,8 +179,8 @@ func level(e *event.Event) slog.Level {
 	return slog.LevelInfo
 }
 
-// markTold marks what was told, also when the daemon is about to stop. Nothing else is told until it succeeds:
-// otherwise a group could be told twice.
+// markTold marks the reported events in the store, even if ctx has ended because the daemon stops. Until it succeeds,
+// the teller reports nothing else; otherwise it would report the same group twice.
 func (t *Teller) markTold(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), markWithin, fmt.Errorf("not marked within %s", markWithin))
 	defer cancel()
@@ -194,7 +197,7 @@ func (t *Teller) markTold(ctx context.Context) error {
 	return nil
 }
 
-// dropEndedHolds drops the holds that have ended.
+// dropEndedHolds removes the topics from heldUntil that need not wait any longer.
 func (t *Teller) dropEndedHolds(now time.Time) {
 	maps.DeleteFunc(t.heldUntil, func(_ string, until time.Time) bool { return !now.Before(until) })
 }

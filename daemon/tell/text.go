@@ -8,7 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// AlertText words the notification of one event: what happened, and what to do next.
+// AlertText returns the notification for one event. message says what happened and what to do next; it is "" if the
+// event's payload has no message.
 func AlertText(e *event.Event) (title, message string) {
 	var p struct {
 		Message string `json:"message"`

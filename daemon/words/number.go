@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Unit is a unit of ages. It is used for ages below Below. The dashboard hands the units to the browser, which counts
-// on in the same words.
+// Unit is a unit of ages. Age uses it for ages below Below. The dashboard sends the units to the browser, so that the
+// browser updates ages in the same words.
 type Unit struct {
 	Below int64 // seconds
-	Per   int64 // seconds
+	Per   int64 // seconds in one unit
 	Name  string
 }
 
@@ -20,7 +20,7 @@ func AgeUnits() []Unit {
 	return []Unit{{2 * 60, 1, "s"}, {2 * 3600, 60, "min"}, {48 * 3600, 3600, "h"}, {1 << 40, 24 * 3600, "days"}}
 }
 
-// Age writes a time since or until something, to be read at a glance: "90 s", "3 min", "2 h", "12 days".
+// Age writes the time since or until an event, for a quick look: "90 s", "3 min", "2 h", "12 days".
 func Age(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	for _, u := range AgeUnits() {
@@ -31,7 +31,7 @@ func Age(d time.Duration) string {
 	return "" // no duration is this long
 }
 
-// Ago writes the time since t; the date of t, if that is 30 days ago or more.
+// Ago writes the time since t. If t is 30 days ago or more, Ago writes the date of t.
 func Ago(t time.Time) string {
 	switch d := time.Since(t); {
 	case d < time.Second:
@@ -42,7 +42,7 @@ func Ago(t time.Time) string {
 	return t.Local().Format(time.DateOnly)
 }
 
-// Took writes a measured time, exactly enough to compare: "0.06 s", "3 min 5 s", "2 h 10 min".
+// Took writes a measured duration, exactly enough to compare two: "0.06 s", "3 min 5 s", "2 h 10 min".
 func Took(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:
@@ -53,7 +53,7 @@ func Took(d time.Duration) string {
 	return Span(d.Round(time.Minute))
 }
 
-// Span writes a time that was set, such as a limit, in full: "0.5 s", "15 min", "1 h 30 min".
+// Span writes a duration that a person has chosen, such as a limit, in full: "0.5 s", "15 min", "1 h 30 min".
 func Span(d time.Duration) string {
 	var parts []string
 	if h := d / time.Hour; h > 0 {
@@ -76,7 +76,7 @@ func Stamp(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// Tokens writes a number of tokens, in thousands as context windows are: "900", "86k", "1.5M".
+// Tokens writes a number of tokens: "900", "86k", "1.5M". k is 1000, as in the sizes of context windows.
 func Tokens(n int64) string {
 	switch {
 	case n < 1000:
@@ -87,7 +87,7 @@ func Tokens(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
-// Percent writes a share of a hundred: "76 %".
+// Percent writes a percentage. share is between 0 and 100: "76 %".
 func Percent(share float64) string { return fmt.Sprintf("%.0f %%", share) }
 
 // Size writes a number of bytes: "1 byte", "1.2 kB", "3.4 MB".

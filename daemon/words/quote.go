@@ -2,13 +2,13 @@ package words
 
 import "strings"
 
-// Quote puts a line of a pane into a sentence, between the marks by which [Log] finds it.
+// Quote returns a line of a pane between the marks ‹ and ›, for use in a sentence. [Log] finds the line by these marks.
 func Quote(line string) string {
 	return "‹" + strings.ReplaceAll(Clip(Line(line), 200), "›", ">") + "›"
 }
 
-// Log words a sentence for the process's log: it leaves out what the sentence quotes of a pane. The operator may see
-// that, but it may contain secrets, and secrets must not enter a log.
+// Log returns a sentence for the process's log. It leaves out the text that [Quote] has marked. The operator may see
+// that text, but it may contain secrets, and secrets must not enter a log.
 func Log(message string) string {
 	var b strings.Builder
 	for {

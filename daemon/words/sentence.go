@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Of writes a name of the API as people do: awaiting_document becomes "awaiting document".
+// Of writes a name of the API with blanks in the place of underscores: awaiting_document becomes "awaiting document".
 func Of[S ~string](name S) string { return strings.ReplaceAll(string(name), "_", " ") }
 
 // Capital makes the first letter of a sentence a capital.
@@ -29,7 +29,7 @@ func Join(separator string, parts ...string) string {
 	return strings.Join(kept, separator)
 }
 
-// List writes the first of n items: "a, b and 3 more".
+// List writes the items in first, and counts the others of the n items: "a, b and 3 more".
 func List(first []string, n int) string {
 	list := strings.Join(first, ", ")
 	if more := n - len(first); more > 0 {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Agents, people and programs write names, notes, documents and what a pane shows. Each function below
+// Agents, people and programs write names, notes, documents and the text in a pane. Each function below
 // makes such a text safe for one target. All of them turn a byte that is not UTF-8 into U+FFFD.
 
 var (
@@ -14,9 +14,10 @@ var (
 	withoutMarkup = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
 )
 
-// Hidden reports whether a character changes how the text around it is shown, or hides in it: a control
-// character (ESC and the others of C0 and C1 command a terminal), or a format character (a direction
-// reorders the line, one without width hides in a word, a tag spells what only a model reads).
+// Hidden reports whether a character is invisible and may change how the text around it is shown. Such a
+// character is a control character (ESC and the others of C0 and C1 command a terminal), or a format
+// character. Of the format characters, a direction reorders the line, a zero-width character hides in a
+// word, and tags spell a text that only a model reads.
 func Hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // hiddenButNoJoiner reports whether a character is hidden and not one of the two joiners, which Persian words and
@@ -48,9 +49,9 @@ func Text(s string) string {
 	}, unixLines.Replace(s))
 }
 
-// Page makes several lines for the dashboard; it may run again on the HTML of them. Hidden characters become U+FFFD:
-// a person who judges the text sees that something was there, and the text on both sides does not become one word,
-// such as a scheme in a link. Tabs, line breaks and joiners stay.
+// Page makes several lines for the dashboard. It may also be applied to the HTML that is made from its result. Hidden
+// characters become U+FFFD, so that a person who judges the text sees that something was there, and the text on both
+// sides does not become one word, such as a scheme in a link. Tabs, line breaks and joiners stay.
 func Page(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -66,13 +67,13 @@ func Page(s string) string {
 // maxMarks is how many accents a letter keeps on a terminal. More would spill over other lines.
 const maxMarks = 2
 
-// Some terminals draw two letters of these as a flag.
+// The regional letters, from firstFlag to lastFlag. Some terminals draw two of them as a flag.
 const firstFlag, lastFlag = '\U0001F1E6', '\U0001F1FF'
 
-// Terminal makes one line for a terminal. Each white space becomes a blank; several blanks stay several, since they
-// indent code and stand in paths. Hidden characters are dropped, and so are characters whose width differs between
-// terminals: joiners, chosen forms, skin tones and private characters; a flag becomes its letters. One wrong width
-// would shift the rest of the line.
+// Terminal makes one line for a terminal. Each white space becomes a blank. Several blanks stay several, because they
+// indent code and occur in paths. Terminal drops hidden characters. It also drops characters whose width differs
+// between terminals, because one wrong width would shift the rest of the line: joiners, variation selectors, skin tones
+// and private characters. A flag becomes its letters.
 func Terminal(s string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {
@@ -100,15 +101,16 @@ func Terminal(s string) string {
 	}, s)
 }
 
-// Notification makes a text for any desktop: a line of at most limit characters, which no program takes for an
-// option, without the characters of markup. No desktop says reliably whether it reads markup, and whether it strips
-// what it does not know.
+// Notification makes a text for any desktop: one line of at most limit characters. The line does not begin with "-", so
+// no program takes it for an option. It has no "<", ">" or "&", because no desktop says reliably whether it reads
+// markup, and whether it strips markup that it does not know.
 func Notification(s string, limit int) string {
 	return withoutMarkup.Replace(clipKeepingCommand(strings.TrimLeft(Line(s), "- "), limit))
 }
 
-// clipKeepingCommand cuts a line to limit characters. If the commands at its end take up no more than two thirds of limit,
-// it keeps them whole and cuts before them. A command between ‹ and › is quoted from a pane and is no command of ours.
+// clipKeepingCommand cuts a line to limit characters. If the line ends with commands of understudy in backticks, and they
+// take up no more than two thirds of limit, it keeps them whole and cuts the text before them. It does not look before
+// the last ›, because a command between ‹ and › is quoted from a pane and is not ours.
 func clipKeepingCommand(s string, limit int) string {
 	r := []rune(s)
 	if len(r) <= limit {
@@ -127,9 +129,9 @@ func clipKeepingCommand(s string, limit int) string {
 	}
 }
 
-// Clip cuts a text to limit characters. The last of them is then a mark that something is missing.
+// Clip cuts a text to limit characters. If it cuts, the last character is "…", which shows that something is missing.
 func Clip(s string, limit int) string {
-	last, n := 0, 0 // where the character at limit begins, which the mark replaces
+	last, n := 0, 0 // last: where the character number limit begins, which "…" replaces; n: characters so far
 	for at := range s {
 		if n++; n == limit {
 			last = at
