@@ -22,9 +22,9 @@ const (
 // Assignment is the work that a prompt asks for.
 type Assignment struct {
 	Kind     TaskKind
-	Document string   // to write
-	Reads    []string // to read first
-	Headings []string // beside the four, of the document
+	Document string   // the path of the handoff document: to write, or with TakeOver to read
+	Reads    []string // the paths of the files to read first
+	Headings []string // the further headings that the document must have, beside those in headings
 }
 
 var (
@@ -38,8 +38,9 @@ var (
 	})
 )
 
-// Understand reads a prompt. The prompt asks for a handoff document if it has the word, a verb such as "write" and a
-// path below /handoffs/. It asks the agent to take over if it names a document or a context file otherwise.
+// Understand returns the work that a prompt asks for. The prompt asks for a handoff document if it has the word "handoff",
+// a verb such as "write" and a path below /handoffs/, unless it names a predecessor whose document or context file
+// exists. Any other prompt that names a handoff document or a context file asks the agent to take over.
 func Understand(prompt string) Assignment {
 	var task Assignment
 	hasContext := false
@@ -74,7 +75,7 @@ func Understand(prompt string) Assignment {
 	return task
 }
 
-// AsksToHandOver reports whether a prompt speaks of a handoff at all.
+// AsksToHandOver reports whether a prompt mentions a handoff at all.
 func AsksToHandOver(prompt string) bool {
 	return handoffWord().MatchString(prompt) || handedOver().MatchString(prompt)
 }
@@ -131,14 +132,15 @@ func ListFiles(dir string) []string {
 	return names
 }
 
-// headings that every handoff document has.
+// headings are the headings that every handoff document has.
 var headings = []string{"What Was Done", "Decisions Made", "Open Questions", "Next Agent Context"}
 
-// askedHeading matches a heading within a line. A heading at the beginning of a line belongs to the text itself.
+// askedHeading matches a heading within a line, which the prompt asks for. A heading at the beginning of a line is a
+// heading of the prompt itself.
 var askedHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^#\n]## +([^\s,.;:()*#"\x60][^,.;:()*#"\x60\n]*)`) })
 
-// FurtherHeadings are the headings that an instruction, or a file that it names, asks for beside the four. Headings after
-// "Focus on this:" are part of the focus and do not count.
+// FurtherHeadings returns the headings that an instruction asks for beside those in headings. A heading after the line
+// "Focus on this:" is part of the focus and does not count.
 func FurtherHeadings(instruction string) []string {
 	instruction, _, _ = strings.Cut(instruction, "\nFocus on this:\n")
 	var out []string

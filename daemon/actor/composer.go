@@ -9,7 +9,7 @@ import (
 // Composer is the line editor at the bottom of the screen.
 type Composer struct {
 	Text   string
-	Pasted bool // there was no Enter since the last paste
+	Pasted bool // a text was pasted, and Enter was not pressed since
 
 	stash  string
 	pastes []paste
@@ -24,7 +24,7 @@ func (c *Composer) Clear() { c.Text, c.pastes = "", nil }
 // paste is a long paste that the composer shows as one placeholder.
 type paste struct{ placeholder, text string }
 
-// Longer pastes are folded on the screen and wrapped in the prompt.
+// A paste with more than foldRunes runes, or at least foldLines lines, is folded on the screen and wrapped in the prompt.
 const (
 	foldRunes = 800
 	foldLines = 4
@@ -43,8 +43,9 @@ func (c *Composer) Paste(text string) {
 	c.Text += label
 }
 
-// Take empties the composer and returns the prompt: trimmed at its end, with long pastes put back
-// in the tags by which the model is told that they were pasted. A stashed draft comes back.
+// Take empties the composer and returns the prompt. It trims the end of the prompt. In place of each
+// placeholder it puts the long paste, inside tags that tell the model that the text was pasted. Then a
+// stashed draft comes back into the composer.
 func (c *Composer) Take() string {
 	prompt := strings.TrimRight(c.Text, " \n")
 	for i, p := range c.pastes {
@@ -57,7 +58,7 @@ func (c *Composer) Take() string {
 	return prompt
 }
 
-// PutAway stashes the draft, as C-s does. On an empty composer it does nothing.
+// PutAway stashes the draft, as the key C-s does in Claude Code. If the composer is empty, PutAway does nothing.
 func (c *Composer) PutAway() {
 	if c.Text != "" {
 		c.stash, c.Text = c.Text, ""

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// BlockKind is how the screen shows a block.
+// BlockKind is the kind of a block. It decides how the screen shows the block.
 type BlockKind int
 
 // The kinds of blocks.
 const (
 	BlockUser BlockKind = iota
 	BlockAnswer
-	BlockTool // a tool call and, after the line break, its outcome
+	BlockTool // a tool call and, after a line break, the outcome of the call
 	BlockNote
 	BlockError
 )
@@ -26,7 +26,7 @@ type Block struct {
 // keepBlocks is how many blocks a frame keeps: more than fit on any screen.
 const keepBlocks = 400
 
-// Frame is what the screen shows: header, conversation and composer.
+// Frame is the content of the screen: header, conversation and composer.
 type Frame struct {
 	Width, Height int
 	Header        []string
@@ -34,16 +34,16 @@ type Frame struct {
 	Composer      string
 	Stashed       bool
 	Status        []string // the rows of the status line; nil: there is none
-	Hint          string   // in the place of the footer
+	Hint          string   // shown in place of the footer; "": the footer is shown
 	Working       string   // the spinner's word; "" when idle
 	Beat          int
 	Dialog        *Dialog
-	Visible       bool // the composer is shown
+	Visible       bool // whether the composer is shown
 
 	blocks []Block
 }
 
-// Print adds to the conversation.
+// Print adds a block to the conversation.
 func (s *Frame) Print(kind BlockKind, text string) {
 	s.blocks = append(s.blocks, Block{kind, text})
 	if extra := len(s.blocks) - keepBlocks; extra > 0 {
@@ -54,11 +54,11 @@ func (s *Frame) Print(kind BlockKind, text string) {
 // Forget empties the conversation.
 func (s *Frame) Forget() { s.blocks = nil }
 
-// Edit shows the draft of a composer.
+// Edit makes the frame show the draft of a composer.
 func (s *Frame) Edit(c Composer) { s.Composer, s.Stashed = c.Text, c.Stashed() }
 
-// Draw returns the rows of the frame and the place of the cursor. The composer is right below the conversation. If both
-// do not fit, the beginning of the conversation is left out, not the header.
+// Draw returns the rows of the frame and the place of the cursor. The composer is right below the conversation. If the
+// conversation and the composer do not fit, Draw leaves out the beginning of the conversation, not the header.
 func (s *Frame) Draw() (lines []Line, row, col int) {
 	bottom, row, col := s.bottom()
 	room := s.Height - len(s.Header) - 1 - len(bottom)
@@ -77,7 +77,7 @@ func (s *Frame) Draw() (lines []Line, row, col int) {
 	return lines, row, col
 }
 
-// Text is the frame without its styles.
+// Text returns the rows of the frame without styles.
 func (s *Frame) Text() string {
 	lines, _, _ := s.Draw()
 	rows := make([]string, len(lines))
@@ -87,7 +87,8 @@ func (s *Frame) Text() string {
 	return strings.Join(rows, "\n")
 }
 
-// Styles are SGR parameters; the default colours of the terminal stay.
+// Styles are parameters of SGR, the escape sequence for colours and fonts. Where no style sets a colour, the terminal
+// uses its default.
 const (
 	plainStyle  = ""
 	boldStyle   = "1"
@@ -97,10 +98,10 @@ const (
 	badStyle    = "31"
 )
 
-// Line is one row: text that is never wider than the screen.
+// Line is one row of the screen. Its text is never wider than the screen.
 type Line struct{ Style, Text string }
 
-// conversation is the tail of the conversation that fits into room rows.
+// conversation returns the last rows of the conversation, at most room.
 func (s *Frame) conversation(room int) []Line {
 	var chunks [][]Line
 	total := 0
@@ -154,7 +155,7 @@ func styled(first, rest, mark, text string, width int) []Line {
 // conversation have an ordinary blank there.
 const composerSign = "❯\u00a0"
 
-// bottom is the spinner and the rows below it, with the cursor's place among them.
+// bottom returns the spinner and the rows below it. row and col are the cursor's place in these rows.
 func (s *Frame) bottom() (lines []Line, row, col int) {
 	if s.Dialog != nil {
 		return s.Dialog.lines(s.Width), 0, 0
@@ -196,8 +197,8 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 	return append(lines, Line{dimStyle, Clip("  "+footer, s.Width)}), row, min(col, s.Width-1)
 }
 
-// Dialog is a question in the place of the composer. Typed text vanishes, Enter takes the selected choice, and Esc
-// refuses.
+// Dialog is a question that is shown in place of the composer. Typed text vanishes, Enter takes the selected choice,
+// and Esc refuses.
 type Dialog struct {
 	Title    string
 	Detail   string

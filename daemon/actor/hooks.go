@@ -8,15 +8,15 @@ import (
 // Fields are the members of a JSON object: a hook's payload, or an object in it.
 type Fields map[string]any
 
-// Hooks makes the payloads of an agent's hooks as Claude Code does. The fields of each payload are in the recording of
-// Claude Code's hooks, in hooks/hookstest.
+// Hooks makes the payloads of an agent's hooks as Claude Code does. The recording of Claude Code's hooks in
+// hooks/hookstest shows the fields of each payload.
 type Hooks struct {
-	Name  string // of the session; "": it has none
+	Name  string // the session's title; "": the session has none
 	Model string
 	Mode  string // permission mode
 }
 
-// Task is a command in the background, as Stop lists it.
+// Task is a command that runs in the background, as the payload of a Stop hook lists it.
 type Task struct {
 	ID          string `json:"id"`
 	Type        string `json:"type"`
@@ -25,13 +25,13 @@ type Task struct {
 	Command     string `json:"command"`
 }
 
-// ShellTask is a command that runs in the background.
+// ShellTask returns the Task of a shell command that is running.
 func ShellTask(id, description, command string) Task {
 	return Task{ID: id, Type: "shell", Status: "running", Description: description, Command: command}
 }
 
-// Payload is the payload of a hook: more, and the fields that all payloads have. Before the first prompt of a session
-// promptID is "".
+// Payload returns the payload of a hook: the fields that all payloads have, and those in more. promptID is "" before the
+// first prompt of a session.
 func Payload(event, session, transcript, cwd, promptID string, more Fields) Fields {
 	all := Fields{"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
 	if promptID != "" {
@@ -48,7 +48,8 @@ func (h Hooks) titled(f Fields) Fields {
 	return f
 }
 
-// SessionStart is the beginning of a session. tokens is the context of a session that is resumed or copied.
+// SessionStart returns the fields for the beginning of a session. tokens is the size of the context if the session is
+// resumed or copied.
 func (h Hooks) SessionStart(source string, tokens int) Fields {
 	f := h.titled(Fields{"source": source})
 	switch source {
@@ -61,22 +62,23 @@ func (h Hooks) SessionStart(source string, tokens int) Fields {
 	return f
 }
 
-// ResumeCommand is SessionStart after /resume, which tells the model as well.
+// ResumeCommand returns the fields of SessionStart after the command /resume. They also have the model.
 func (h Hooks) ResumeCommand(tokens int) Fields {
 	f := h.SessionStart("resume", tokens)
 	f["model"] = h.Model
 	return f
 }
 
-// SessionEnd is the end of a session.
+// SessionEnd returns the fields for the end of a session.
 func (h Hooks) SessionEnd(reason string) Fields { return Fields{"reason": reason} }
 
-// UserPromptSubmit is a prompt that was submitted.
+// UserPromptSubmit returns the fields for a prompt that was submitted.
 func (h Hooks) UserPromptSubmit(prompt string) Fields {
 	return h.titled(Fields{"prompt": prompt, "permission_mode": h.Mode})
 }
 
-// Stop is the end of a turn. It has the answer without the blanks around it; without an answer it has no such field.
+// Stop returns the fields for the end of a turn. The field last_assistant_message is the answer without the blanks around
+// it. If there is no answer, that field is missing.
 func (h Hooks) Stop(active bool, last string, tasks []Task) Fields {
 	f := h.effort(Fields{
 		"stop_hook_active": active, "permission_mode": h.Mode, "background_tasks": append([]Task{}, tasks...), "session_crons": []string{},
@@ -87,31 +89,33 @@ func (h Hooks) Stop(active bool, last string, tasks []Task) Fields {
 	return f
 }
 
-// SubagentStop is the end of the agent that compacts a session, which has no type.
+// SubagentStop returns the fields for the end of the sub-agent that compacts a session. Such a sub-agent has no type.
 func (h Hooks) SubagentStop(id, transcript, last string, tasks []Task) Fields {
 	f := h.Stop(false, last, tasks)
 	f["agent_id"], f["agent_type"], f["agent_transcript_path"] = id, "", transcript
 	return f
 }
 
-// StopFailure is the end of a turn by an error of the API: its kind, and the text on the screen.
+// StopFailure returns the fields for a turn that ended with an error of the API. kind is the kind of the error, shown the
+// text on the screen.
 func (h Hooks) StopFailure(kind, shown string) Fields {
 	return h.effort(Fields{"error": kind, "last_assistant_message": shown})
 }
 
-// Tool has the fields that all hooks of a tool call have.
+// Tool returns the fields that all hooks of a tool call have, and those in more.
 func (h Hooks) Tool(name string, input, more Fields) Fields {
 	f := h.effort(Fields{"tool_name": name, "tool_input": input, "permission_mode": h.Mode})
 	maps.Copy(f, more)
 	return f
 }
 
-// ToolBatch is the end of a message's calls of tools.
+// ToolBatch returns the fields for the end of all tool calls of a message.
 func (h Hooks) ToolBatch(calls ...Fields) Fields {
 	return h.effort(Fields{"tool_calls": calls, "permission_mode": h.Mode})
 }
 
-// PermissionRequest asks for permission to call a tool: to edit files, or to run a command.
+// PermissionRequest returns the fields for a request to call a tool. edits is true if the tool edits files; otherwise the
+// tool runs a command.
 func (h Hooks) PermissionRequest(name string, input Fields, edits bool) Fields {
 	suggestion := Fields{"type": "setMode", "mode": "acceptEdits", "destination": "session"}
 	if !edits {
@@ -121,12 +125,12 @@ func (h Hooks) PermissionRequest(name string, input Fields, edits bool) Fields {
 	return h.Tool(name, input, Fields{"permission_suggestions": []Fields{suggestion}})
 }
 
-// PermissionPrompt is the reminder of a dialog that has been open for a while.
+// PermissionPrompt returns the fields of the notification that reminds of a dialog that has been open for a while.
 func (h Hooks) PermissionPrompt() Fields {
 	return Fields{"notification_type": "permission_prompt", "message": "Claude needs your permission"}
 }
 
-// PreCompact is the beginning of a compaction. Only a manual one has instructions.
+// PreCompact returns the fields for the beginning of a compaction. Only a manual compaction has instructions.
 func (h Hooks) PreCompact(trigger, instructions string) Fields {
 	f := Fields{"trigger": trigger, "custom_instructions": nil}
 	if trigger == "manual" {
@@ -135,7 +139,7 @@ func (h Hooks) PreCompact(trigger, instructions string) Fields {
 	return f
 }
 
-// PostCompact is the end of a compaction.
+// PostCompact returns the fields for the end of a compaction.
 func (h Hooks) PostCompact(trigger, summary string) Fields {
 	return Fields{"trigger": trigger, "compact_summary": summary}
 }

@@ -11,13 +11,13 @@ import (
 // Memory is what an agent remembers of its session.
 type Memory struct {
 	Prompts     []string // oldest first, without instructions to hand over
-	Predecessor string   // the document that it took over from
-	Inherited   []string // the next steps that it found there
-	Decisions   []string // that prompts named
-	Edited      []string // files that it changed, as prompts named them
+	Predecessor string   // the handoff document that the agent took over from
+	Inherited   []string // the next steps in that document
+	Decisions   []string // the decisions that prompts named
+	Edited      []string // the files that the agent changed, as prompts named them
 }
 
-// Titles are the prompts, each as one short line.
+// Titles returns the prompts, each as one short line.
 func (m Memory) Titles() []string {
 	var out []string
 	for _, prompt := range m.Prompts {
@@ -26,16 +26,16 @@ func (m Memory) Titles() []string {
 	return out
 }
 
-// Session is a session with the facts that its handoff document names.
+// Session has the facts about a session that its handoff document names.
 type Session struct {
-	Name string // of the agent; may be empty
+	Name string // the agent's name; may be empty
 	ID   string
 	Cwd  string
 	Memory
 }
 
-// Document is the text of a handoff document. It is made of the memory and of the files in the working directory, and
-// has the further headings after the four.
+// Document returns the text of a handoff document. It makes the text from the memory and from the files in the working
+// directory. The further headings come after those that every document has.
 func (m Session) Document(further []string) string {
 	name := m.Name
 	if name == "" {
@@ -77,7 +77,7 @@ func (m Session) Document(further []string) string {
 	return w.String()
 }
 
-// List is a list in Markdown. Without items it has the one item none.
+// List returns a list in Markdown. Without items, the list has none as its only item.
 func List(items []string, none string) string {
 	if len(items) == 0 {
 		items = []string{none}
@@ -85,7 +85,7 @@ func List(items []string, none string) string {
 	return "- " + strings.Join(items, "\n- ") + "\n"
 }
 
-// OrNone is a list of names on one line, or "none".
+// OrNone returns the names on one line, or "none" if there are no names.
 func OrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
@@ -93,7 +93,7 @@ func OrNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Author is the first heading of a document.
+// Author returns the first heading of a document, which names the document's author.
 func Author(document string) string {
 	for _, text := range strings.Split(document, "\n") {
 		if title, ok := strings.CutPrefix(text, "# "); ok {
@@ -105,7 +105,8 @@ func Author(document string) string {
 
 var listItem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:[-*]|\d+[.)])\s+(.+)$`) })
 
-// NextSteps are the list items after the words "next steps", else those of Next Agent Context.
+// NextSteps returns the first five list items after the words "next steps". Without these words, it returns the first
+// five list items of the section Next Agent Context.
 func NextSteps(document string) []string {
 	lower := strings.ToLower(document)
 	at := strings.LastIndex(lower, "next steps")

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// runeWidth is how many columns a terminal gives a rune. It knows enough of Unicode for prompts and paths.
+// runeWidth returns how many columns a rune takes on a terminal. It does not know all of Unicode, but enough for prompts
+// and paths.
 func runeWidth(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -19,7 +20,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Width is how many columns a terminal gives a text.
+// Width returns how many columns a text takes on a terminal.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -76,7 +77,7 @@ func Wrap(text string, width int) []string {
 	return rows
 }
 
-// fit is how many bytes of s fit into width columns, at least one rune.
+// fit returns how many bytes of s fit into width columns; at least the bytes of one rune.
 func fit(s string, width int) int {
 	n := 0
 	for i, r := range s {
@@ -87,7 +88,7 @@ func fit(s string, width int) int {
 	return len(s)
 }
 
-// Quote is the beginning of a text as one short line.
+// Quote returns the beginning of a text as one line of at most width columns.
 func Quote(s string, width int) string {
 	return Clip(strings.Join(strings.Fields(s), " "), width)
 }

@@ -58,5 +58,5 @@ const TiedNoSession = "it never had a session"
 // The beginnings of an [Event.Cause].
 const (
 	CauseTrouble = "trouble "     // the code of the trouble follows
-	CauseServer  = "tmux server " // the name of the server follows
+	CauseServer  = "tmux server " // the server's process id, its start and its socket follow
 )

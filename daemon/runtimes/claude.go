@@ -37,9 +37,9 @@ var (
 //
 //	COMMAND --settings FILE --session-id UUID --name NAME --append-system-prompt-file FILE OPTIONS -- PROMPT
 //
-// and leaves out each flag whose field in the spec is empty. Launch puts texts into files in Dir, because
-// every user of the machine can see an argument list. Only the prompt is an argument, so it should be
-// short.
+// and leaves out each flag whose field in the spec is empty. If Resume is set, --resume UUID replaces
+// --session-id UUID. Launch puts the settings and the skill text into files in Dir, because every user of
+// the machine can see an argument list. Only the prompt is an argument, so the prompt should be short.
 func (claude) Launch(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
@@ -52,7 +52,7 @@ func (claude) Launch(s Spec) (Launch, error) {
 		return path
 	}
 
-	// Claude Code does not merge two --settings: the last one wins. So this is the only one.
+	// Claude Code does not merge two --settings: the last one wins. So Launch passes only this one.
 	if len(s.SettingsJSON) > 0 {
 		add("--settings", file("settings.json", s.SettingsJSON))
 	}

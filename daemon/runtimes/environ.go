@@ -6,8 +6,9 @@ import (
 )
 
 // strippedPrefixes and strippedNames are the variables that an agent must not inherit from the daemon:
-// the daemon's own secrets, the tmux in which the daemon runs, and the variables that a running Claude
-// Code sets for its children. With those the agent would take itself for such a child.
+// the daemon's own secrets, the variables of the tmux in which the daemon runs, and the variables that a
+// running Claude Code sets for its children. With the variables of Claude Code, the agent would take itself
+// for such a child.
 var (
 	strippedPrefixes = []string{"UNDERSTUDY_", "PG", "TMUX", "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_"}
 	strippedNames    = []string{

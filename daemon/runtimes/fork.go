@@ -18,9 +18,10 @@ type ForkSpec struct {
 }
 
 // Fork returns the argument list and the standard input of the question. It does not name the model, the
-// system prompt or the tools: the session has recorded them. So the provider's cached prefix still
-// matches (compared request by request on 2.1.329): another model or fewer tools would lose it, dontAsk
-// does not. With --no-session-persistence the copy leaves no file.
+// system prompt or the tools, because the session has recorded them. So the request begins with the same
+// prefix that the provider has cached (compared request by request on 2.1.329). Another model or fewer
+// tools would change that prefix; the permission mode dontAsk does not. With --no-session-persistence the
+// copy of the session leaves no file.
 func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
@@ -39,8 +40,8 @@ func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
 // forkLine has the fields of one line of the answer's stream that ForkAnswer needs.
 type forkLine struct {
 	Type    string   `json:"type"`
-	Parent  *string  `json:"parent_tool_use_id"` // set in a sub-agent's message
-	IsError bool     `json:"is_error"`           // set in the result
+	Parent  *string  `json:"parent_tool_use_id"` // not nil in a sub-agent's message
+	IsError bool     `json:"is_error"`           // only in the line of the type result
 	Trouble bool     `json:"is_api_error_message"`
 	Subtype string   `json:"subtype"`
 	Result  string   `json:"result"`
@@ -55,9 +56,10 @@ type forkLine struct {
 	} `json:"message"`
 }
 
-// ForkAnswer reads the output of a question. It returns the model's messages that have text, in order; each
-// is the message's text blocks, joined by newlines. (The result line has the last block alone.) There may
-// be no message. ForkAnswer fails if the runtime reports an error, or if the output ends before its result.
+// ForkAnswer reads the output of the command that Fork returned. It returns the texts of the model's
+// messages, in order. Each text is all text blocks of one message, joined by newlines; the result line has
+// only the last block. A message without text is left out, so the list may be empty. ForkAnswer fails if
+// the runtime reports an error, or if the output ends before its result line.
 func (claude) ForkAnswer(stdout []byte) ([]string, error) {
 	var texts []string
 	message, ended := "", false

@@ -30,9 +30,10 @@ var kept = map[string]arity{
 }
 
 // dropped are the flags that parseOptions skips together with their values. Some belong to one session
-// (its id, its name, our files). The others would keep us from supervising the next session: without hooks
-// (--bare, --safe-mode) it never registers, and with --ax-screen-reader its screen looks different.
-// parseOptions also drops a flag that is in neither table, and takes the arguments behind it for a prompt.
+// (its id, its name, our files). The others would keep us from supervising the next session. For example,
+// --bare and --safe-mode switch off hooks, so the session never registers; with --ax-screen-reader, the
+// screen looks different. parseOptions also drops a flag that is in neither table, and takes the arguments
+// behind that flag for a prompt.
 var dropped = map[string]arity{
 	"--append-system-prompt": one, "--append-system-prompt-file": one, "--ax-screen-reader": none,
 	"--background": none, "--bare": none, "--bg": none, "--cloud": optional, "--continue": none,
@@ -52,8 +53,8 @@ type option struct {
 }
 
 // InheritOptions returns the flags of a running agent that its successor gets as well: model, permission
-// mode, tools, MCP servers, directories and the like. It leaves out prompt, session, name, settings and
-// additions to the system prompt. argv is the agent's whole argument list, program included.
+// mode, tools, MCP servers, directories and the like. It leaves out the prompt, the session, the name, the
+// settings and additions to the system prompt. argv is the agent's whole argument list, program included.
 func InheritOptions(argv []string) []string {
 	if len(argv) == 0 {
 		return nil
@@ -65,8 +66,9 @@ func InheritOptions(argv []string) []string {
 	return out
 }
 
-// argv writes every value as its own "--flag=value". Otherwise a flag that takes many values would
-// swallow the prompt behind it.
+// argv returns the arguments for an option. For a flag that always has one value it returns "--flag value".
+// For other flags it returns "--flag=value" for each value; otherwise Claude Code would take the prompt behind
+// the flag for one more value.
 func (o option) argv() []string {
 	if len(o.values) == 0 {
 		return []string{o.name}

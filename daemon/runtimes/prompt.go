@@ -45,14 +45,15 @@ var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
 // byte less than 128 KiB (measured).
 const MaxArgument = 120_000
 
-// firstLine is put before a first prompt that Claude Code would take for a command.
+// firstLine is the line that FirstPrompt puts before a prompt that Claude Code would take for a command.
 const firstLine = "Request:\n\n"
 
-// FirstPrompt returns the text in a form in which it can be the argument with which a session begins. Such
-// an argument reaches the model byte for byte and without a wrapper, whatever its size. Claude Code 2.1.329
-// makes two exceptions. It takes a text for a command if it looks like one, even behind blanks and invisible
-// characters. And it leaves a text in the composer, not submitted, if the text begins like a command and has
-// invisible characters in it. FirstPrompt puts a line before both.
+// FirstPrompt returns the text in a form that can be the prompt argument of a new session. Claude Code passes
+// such an argument to the model byte for byte and without a wrapper, whatever its size. Claude Code 2.1.329
+// makes two exceptions. First, it takes a text for a command if the text looks like one, even behind blanks
+// and invisible characters. Second, if a text begins like a command and has invisible characters in it, Claude
+// Code leaves the text in the composer and does not submit it. In both cases FirstPrompt puts firstLine before
+// the text.
 func FirstPrompt(text string) string {
 	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || unicode.IsControl(r) && !unicode.IsSpace(r) {
@@ -66,13 +67,14 @@ func FirstPrompt(text string) string {
 	return text
 }
 
-// completion matches a word at the end of a text that opens a list of files. That list would take the Enter.
+// completion matches a last word such as "@name". Such a word opens a list of files, and the list would take the
+// Enter key.
 var completion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)@\S*$`) })
 
-// SafePrompt returns the text in a form that can be typed and submitted with one Enter. It trims the text,
-// and adds one blank where the end of the text would take the Enter for itself: a backslash makes a new line
-// of it, and "@name" opens the list of completions. The CLI trims that blank again. SafePrompt refuses a
-// text that is blank or a command.
+// SafePrompt returns the text in a form that can be typed and submitted with one Enter. It trims the text. If
+// the end of the text would keep Enter from submitting, it adds one blank: after a backslash, Enter makes a
+// new line; after "@name", Enter chooses from a list of files. The CLI removes the blank when it submits.
+// SafePrompt refuses a text that is blank or a command.
 func SafePrompt(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -92,14 +94,14 @@ var wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // MatchesPrompt reports whether the prompt that a hook reports contains the text that was typed. The CLI
 // trims blanks, turns tabs into blanks, wraps a large text as pasted content, and puts a draft of the
-// composer in front of the text. So MatchesPrompt counts all white space as one blank, and ignores the
-// wrapper. It ignores it in typed as well, because a typed text may quote another agent's words.
+// composer in front of the text. So MatchesPrompt takes each run of white space for one blank, and ignores
+// the wrapper. It ignores a wrapper in typed as well, because a typed text may quote another agent's words.
 func MatchesPrompt(hookPrompt, typed string) bool {
 	typed = unwrapped(typed)
 	return typed != "" && strings.Contains(unwrapped(hookPrompt), typed)
 }
 
-// unwrapped returns a prompt without the wrapper, and with one blank for all white space.
+// unwrapped returns a prompt without the wrapper, and with one blank for each run of white space.
 func unwrapped(prompt string) string { return squeeze(wrapper().ReplaceAllString(prompt, " ")) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

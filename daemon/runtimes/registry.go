@@ -20,29 +20,29 @@ const (
 )
 
 // Registry is one session's entry in Claude Code's session registry. Only the registry shows that a turn
-// was interrupted (Esc) or that the CLI retries the API: no hook fires for those.
+// was interrupted (Esc) or that the CLI retries a request to the API: for these, Claude Code calls no hook.
 type Registry struct {
 	PID        int
 	SessionID  string
 	Status     Status
-	WaitingFor string // such as "permission prompt"; "" unless waiting
+	WaitingFor string // such as "permission prompt"; "" unless Status is StatusWaiting
 	Cwd        string
 	Tmux       string // "session:@window.%pane"; "" outside tmux
 	Name       string
 }
 
-// RegistryPath returns the path of the file in which the process keeps its entry.
+// RegistryPath returns the path of the file in which the Claude Code process pid keeps its entry.
 func RegistryPath(configDir string, pid int) string {
 	return filepath.Join(configDir, "sessions", strconv.Itoa(pid)+".json")
 }
 
-// statusShell is the status of an idle session while one of its commands runs in the background (seen with
-// Claude Code 2.1.329).
+// statusShell is the status of a session without a turn while one of its commands runs in the background (seen
+// with Claude Code 2.1.329).
 const statusShell Status = "shell"
 
-// ParseRegistry reads an entry. It returns StatusIdle for a session in which only commands in the
-// background run, because no turn runs, and StatusUnknown for a status that we do not know. It fails if the
-// file is only half written, or is not an entry.
+// ParseRegistry reads an entry. If only commands in the background run, Status is StatusIdle, because no turn
+// runs. For a status that we do not know, Status is StatusUnknown. ParseRegistry fails if the file is only
+// half written, or is not an entry.
 func ParseRegistry(b []byte) (Registry, error) {
 	var f struct {
 		PID        int    `json:"pid"`
@@ -69,8 +69,8 @@ func ParseRegistry(b []byte) (Registry, error) {
 	return Registry(f), nil
 }
 
-// ConfigDir returns the directory of Claude Code's files, from the environment with which it was started. It
-// returns "" if that has neither CLAUDE_CONFIG_DIR nor HOME.
+// ConfigDir returns the directory of Claude Code's files. getenv reads the environment with which Claude Code
+// was started. ConfigDir returns "" if that environment has neither CLAUDE_CONFIG_DIR nor HOME.
 func ConfigDir(getenv func(string) string) string {
 	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir

@@ -13,7 +13,7 @@ import (
 // Enter answers it with "Exit and stop tasks".
 const DialogExitTasks = "exit: background work is running"
 
-// StashKey is tmux's name of the key that swaps the composer's draft with the one kept aside.
+// StashKey is tmux's name of the key that stashes the composer's draft, or brings the stashed draft back.
 const StashKey = "C-s"
 
 // The composer is a box at the bottom of the screen. From top to bottom: a rule, which may carry the
@@ -28,25 +28,27 @@ const (
 
 var (
 	// spinner matches the row of a running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". The
-	// row of a finished turn, "✻ Worked for 2s · done 4:22 PM", has no ellipsis. Without motion
-	// (prefersReducedMotion) the row begins with the sign of an agent's words; only the time behind it tells
-	// the two apart. If the API has not answered for a minute, the CLI shows the last row instead.
+	// row of a finished turn, "✻ Worked for 2s · done 4:22 PM", has no ellipsis. With the setting
+	// prefersReducedMotion, the row begins with "●", as an answer of the agent does; only the time behind the
+	// ellipsis distinguishes the two. If the API has not answered for a minute, the CLI shows "Waiting for
+	// API response" instead.
 	spinner = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:[·✢✳✶✻✽*] \S.*…|● \S+… \([0-9hms ]+ · |[·✢✳✶✻✽*●] Waiting for API response · )`)
 	})
 
-	// placeholder matches the proposals that an empty composer shows: to edit a queued prompt, to begin, or
-	// what to do about an error of the API.
+	// placeholder matches the texts that the CLI itself shows in an empty composer: a hint about queued
+	// prompts, an example of a prompt, or what to do about an error of the API.
 	placeholder = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(` + queuedHint + `|Try ".*"|Resend your message to try again|Once fixed, resend your message|Run /rewind to go back)$`)
 	})
 )
 
-// queuedHint is what an empty composer shows while prompts are queued. The turn of the first is about to begin.
+// queuedHint is the text that an empty composer shows while prompts are queued. The turn of the first queued
+// prompt is about to begin.
 const queuedHint = "Press up to edit queued messages"
 
-// dialogs lists the dialogs that Claude Code opens in the composer's place, each with a text that only it
-// shows. The first match wins. A name quotes nothing from the screen, because a login shows secrets.
+// dialogs lists the dialogs that Claude Code opens in place of the composer. Each has a text that only this
+// dialog shows. The first match wins. A name quotes nothing from the screen, because a login shows secrets.
 var dialogs = []struct{ text, name string }{
 	{"Paste code here", "login: log in with the browser"},
 	{"Select login method", "login: which account is the CLI to use?"},
@@ -59,15 +61,15 @@ var dialogs = []struct{ text, name string }{
 	{"Background work is running", DialogExitTasks},
 	{"Showing detailed transcript", "transcript view"},
 	{"Select model", "model picker"},
-	{"enter to return", "agents view"}, // its box looks like a composer and starts new sessions
+	{"enter to return", "agents view"}, // the box of this view looks like a composer, but starts new sessions
 	{"trust this folder", "trust: may the agent work in this folder?"},
 	{"Settings Warning", "settings warning"},
 	{"Settings Error", "settings error"},
 	{"Bypass Permissions mode", "bypass permissions: accept the risk?"},
 }
 
-// ReadScreen reads Claude Code's screen from the bottom up, because only the CLI writes at the bottom. Above
-// it the agent may quote any text.
+// ReadScreen reads Claude Code's screen from the bottom up, because only the CLI writes at the bottom. In the
+// rows above, the agent may quote any text.
 func (claude) ReadScreen(screen string) Screen {
 	lines := screenLines(screen)
 	top, bottom, ok := findBox(lines)
@@ -88,8 +90,8 @@ func (claude) ReadScreen(screen string) Screen {
 }
 
 // CanType returns an error, a sentence for the operator, if a text must not be pasted and submitted now.
-// If stash is true, press StashKey before: it puts a person's draft aside, and the CLI brings that draft
-// back after the submission.
+// If stash is true, press StashKey before pasting. The key stashes a person's draft, and the CLI brings that
+// draft back after the submission.
 func (s Screen) CanType() (stash bool, err error) {
 	switch {
 	case s.Dialog != "":
@@ -99,16 +101,16 @@ func (s Screen) CanType() (stash bool, err error) {
 	case s.Stashed && s.Draft != "":
 		return false, errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
 	}
-	// Over an empty composer the key does no harm, and it saves a draft that a person begins after this
-	// capture. But if a draft is aside already, the key would bring it back.
+	// Press the key even if the composer is empty: it does no harm, and it saves a draft that a person begins
+	// after this capture. But do not press it if a draft is stashed already: it would bring that draft back.
 	return !s.Stashed, nil
 }
 
-// heldEnd is how many bytes of a text's end identify the text.
+// heldEnd is the number of bytes that the end of a text must have, so that Holds accepts the end for the text.
 const heldEnd = 100
 
-// Holds reports whether the composer has the text, however the screen broke it into lines. A small pane shows
-// only the end of a long text, so Holds accepts that end.
+// Holds reports whether the composer has the text, wherever the screen breaks its lines. A small pane shows only
+// the end of a long text, so Holds also accepts an end of at least heldEnd bytes.
 func (s Screen) Holds(text string) bool {
 	text, draft := unspaced(text), unspaced(s.Draft)
 	return text != "" && (strings.Contains(draft, text) || len(draft) >= heldEnd && strings.HasSuffix(text, draft))
@@ -174,9 +176,9 @@ func draft(box []string) string {
 	return text
 }
 
-// busyAbove reports whether the lines above the composer have a spinner, after the last message.
+// busyAbove reports whether a spinner is between the last message and the composer.
 func busyAbove(lines []string) bool {
-	const reach = 20 // tips, queued prompts and a list of tasks may stand below the spinner
+	const reach = 20 // lines to search, because tips, queued prompts and a list of tasks may be below the spinner
 	for i := len(lines) - 1; i >= max(0, len(lines)-reach); i-- {
 		if spinner().MatchString(lines[i]) {
 			return true
@@ -188,11 +190,11 @@ func busyAbove(lines []string) bool {
 	return false
 }
 
-// findDialog looks below the last separator, where dialogs are drawn.
+// findDialog names the dialog below the last separator, where the CLI draws dialogs. It returns "" if there is none.
 func findDialog(lines []string) string {
 	from, to := 0, len(lines)
 	if to > 0 && rule(lines[to-1]) {
-		to-- // the composer's upper rule may be left below a dialog
+		to-- // skip the composer's upper rule, which may be left below a dialog
 	}
 	for i := to - 1; i >= 0; i-- {
 		if rule(lines[i]) || strings.HasPrefix(lines[i], strings.Repeat("▔", ruleLength)) {
@@ -221,7 +223,7 @@ func findDialog(lines []string) string {
 	return ""
 }
 
-// title returns a dialog's first line that is not an address. The address of a login would let others in.
+// title returns a dialog's first line that has no URL, because other people could use the URL of a login.
 func title(lines []string) string {
 	for _, l := range lines {
 		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "://") {

@@ -10,9 +10,10 @@ import (
 )
 
 // skim reads a JSON document once, from front to back, and decodes only the values that its caller asks for. Most of a
-// transcript is the output of tools, which nobody needs here. encoding/json would read it several times.
+// transcript is the output of tools, which this package does not need; encoding/json would read that output several
+// times.
 //
-// A fault sets err. The results of calls after a fault mean nothing.
+// When the document is not valid JSON, err is set. The results of later calls mean nothing then.
 type skim struct {
 	d   *jsontext.Decoder
 	b   []byte // the document
@@ -26,14 +27,14 @@ func newSkim(b []byte) *skim {
 	return &skim{b: b, d: jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 }
 
-// end sets err if anything but white space is left.
+// end sets err if anything but white space follows.
 func (s *skim) end() {
 	if _, err := s.d.ReadToken(); !errors.Is(err, io.EOF) {
 		s.err = errNotJSON
 	}
 }
 
-// token steps over a bracket or a key, and returns it without quotes.
+// token reads a bracket or a key, and returns it without quotes.
 func (s *skim) token() string {
 	t, err := s.d.ReadToken()
 	if err != nil {
@@ -99,12 +100,12 @@ func (s *skim) raw() []byte {
 		s.err = errNotJSON
 		return nil
 	}
-	end := int(s.d.InputOffset()) // v is valid only until the next call, so return a part of b
+	end := int(s.d.InputOffset()) // v is valid only until the next call, so return the same bytes of s.b
 	return s.b[end-len(v) : end]
 }
 
 // unquote returns the text of a JSON string, or "" if raw is not one.
 func unquote(raw []byte) string {
-	text, _ := jsontext.AppendUnquote(nil, raw) // it replaces bytes that are not UTF-8
+	text, _ := jsontext.AppendUnquote(nil, raw) // AppendUnquote replaces bytes that are not UTF-8
 	return string(text)
 }

@@ -13,15 +13,15 @@ type transcriptLine struct {
 	at         time.Time
 	sidechain  bool
 	meta       bool // the CLI wrote the line by itself
-	summary    bool // the summary that a compaction left of the conversation
+	summary    bool // the line is the summary of the conversation that a compaction wrote
 	failed     bool // the line looks like an answer, but reports an error of the API
 	message    message
-	attached   string // kind of an attachment
-	prompt     [][]byte
-	subtype    string // kind of a system line
-	postTokens int64  // tokens in the context after a compaction
-	operation  string // what was done to the queue of prompts
-	content    []byte // the prompt that was queued or taken out, as JSON
+	attached   string   // kind of an attachment
+	prompt     [][]byte // texts of an attachment, as JSON strings
+	subtype    string   // kind of a system line
+	postTokens int64    // tokens in the context after a compaction
+	operation  string   // what was done to the queue of prompts
+	content    []byte   // the prompt that was queued or taken out, as JSON
 }
 
 // message is the message of a line. An answer of the model takes one line for each of its blocks; all of
@@ -30,17 +30,17 @@ type message struct {
 	role, id, model string
 	texts           [][]byte // as JSON strings
 	edited          []Edit
-	failed          []string // ids of calls
-	used            int64
+	failed          []string // ids of tool calls that failed or were refused
+	used            int64    // tokens in the context
 }
 
-// editors are the tools that change a file. Only older versions have MultiEdit.
+// editors are the tools that change a file. Only older versions of Claude Code have MultiEdit.
 var editors = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
 
 // TranscriptContains reports whether a user's text in the transcript (a prompt, or the answer of a Stop
 // hook) contains the nonce. jsonl is the transcript or a part of it. Three kinds of text do not count: a
-// line that is cut off, the output of a tool (an agent may read its own instruction back), and a prompt
-// that is only queued.
+// line that is cut off, the output of a tool (an agent may read the file with its own instruction), and a
+// prompt that is only queued.
 func TranscriptContains(jsonl []byte, nonce string) bool {
 	if nonce == "" {
 		return false
@@ -48,9 +48,10 @@ func TranscriptContains(jsonl []byte, nonce string) bool {
 	return anyUserText(jsonl, func(text string, _ time.Time) bool { return strings.Contains(text, nonce) })
 }
 
-// TranscriptHasPrompt reports whether a prompt equal to the text was submitted at since or later; the
-// composer's own changes do not count. For a text without a nonce only that is evidence: a short text may
-// be part of many other prompts, and may have been submitted before.
+// TranscriptHasPrompt reports whether a prompt equal to the text was submitted at the time since or later. It
+// ignores the composer's changes, as [MatchesPrompt] does. Use it for a text without a nonce: to find such a
+// text somewhere in the transcript proves nothing, because a short text may be part of many other prompts,
+// and may have been submitted before since.
 func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	want := unwrapped(text)
 	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
@@ -59,7 +60,7 @@ func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	})
 }
 
-// anyUserText reports whether wanted accepts one of the user's texts.
+// anyUserText reports whether wanted returns true for one of the user's texts.
 func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
 	for raw := range bytes.Lines(jsonl) {
 		line, err := readLine(raw)
@@ -75,8 +76,8 @@ func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool
 	return false
 }
 
-// userTexts returns the texts that reached the model as the user's: a prompt, the answer of a hook, or a
-// text that was typed while a tool ran.
+// userTexts returns the texts of a line that reached the model as texts of the user: a prompt, the answer of
+// a hook, or a text that was typed while a tool ran.
 func (l *transcriptLine) userTexts() [][]byte {
 	switch {
 	case l.kind == "user" && l.message.role == "user":
@@ -98,7 +99,7 @@ func readLine(line []byte) (transcriptLine, error) {
 		case "type":
 			l.kind = s.text()
 		case "timestamp":
-			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if it is not a time
+			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if the text is not a time
 		case "isSidechain":
 			l.sidechain = s.isTrue()
 		case "isMeta":
@@ -161,7 +162,7 @@ func readMessage(s *skim) (m message) {
 	return m
 }
 
-// readContent reads a string, or a list of blocks.
+// readContent reads the content of a message, which is a string or a list of blocks.
 func readContent(s *skim) (m message) {
 	if s.d.PeekKind() == '"' {
 		m.texts = [][]byte{s.raw()}

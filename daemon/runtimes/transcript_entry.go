@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Entry is one line of a transcript, as the daemon needs it.
+// Entry has the parts of one line of a transcript that the daemon needs.
 type Entry struct {
 	Role string // user or assistant; "" if the line is not a message of the conversation
 	// Text is the message without the CLI's additions. If a user's line is not a message, Text is the
@@ -31,14 +31,14 @@ type Edit struct {
 	Call string // the call's id
 }
 
-// synthetic is the model that the CLI writes where it speaks in the model's place: for an error of the
-// API, or to say that no answer was asked for.
+// synthetic is the name of the model in a line that the CLI wrote in place of the model: to report an error
+// of the API, or to say that no answer was asked for.
 const synthetic = "<synthetic>"
 
-// ParseEntry reads one line of a Claude Code transcript. These are not messages: tool calls and their
+// ParseEntry reads one line of a Claude Code transcript. These lines are not messages: tool calls and their
 // results, thinking, CLI commands and their output, notifications, answers of hooks, errors of the API,
-// and texts that this supervisor typed. The summary that a compaction leaves is a message of the user's,
-// because for the model it replaces the whole earlier conversation.
+// and texts that this supervisor typed. The summary that a compaction writes counts as a message of the
+// user, because for the model it replaces the whole earlier conversation.
 //
 // ParseEntry fails if the line is not one complete JSON object.
 func ParseEntry(line []byte) (Entry, error) {
@@ -81,7 +81,7 @@ func roleOf(l transcriptLine, role, text string) string {
 	return role
 }
 
-// joined applies clean to each text and joins the results that are not empty, one a line. It removes
+// joined applies clean to each text and joins the results that are not empty with newlines. It removes
 // NUL characters, because PostgreSQL does not store them.
 func joined(texts [][]byte, clean func(string) string) string {
 	var all []string
@@ -96,7 +96,7 @@ func joined(texts [][]byte, clean func(string) string) string {
 var (
 	// reminder matches a note to the model that the CLI puts into a user's text.
 	reminder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`) })
-	// ours matches the start of a text that this supervisor typed, or gave as the answer to a Stop.
+	// ours matches the start of a text that this supervisor typed, or gave as the answer to a Stop hook.
 	ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`) })
 )
 
@@ -108,7 +108,7 @@ var marks = []string{"command-name", "command-message", "command-args", "command
 // notices are the beginnings of the texts that the CLI writes in the user's name without marks.
 var notices = []string{"[Request interrupted by user", "Stop hook feedback:"}
 
-// withoutMarks returns the part of the text that the user wrote, or "" if the user wrote nothing of it.
+// withoutMarks returns the part of the text that the user wrote, or "" if the user wrote no part of it.
 func withoutMarks(text string) string {
 	if strings.Contains(text, "<system-reminder>") {
 		text = reminder().ReplaceAllString(text, "")

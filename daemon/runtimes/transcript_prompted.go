@@ -19,15 +19,17 @@ func Prompted(jsonl []byte) bool {
 }
 
 // PromptedAfter reports whether a transcript shows that somebody gave the session work after the text with
-// the nonce: a prompt of a turn, a prompt that went into the running turn, or one that is still queued.
-// Commands, notifications, answers of hooks and texts that this supervisor typed are not work.
+// the nonce. Work is a prompt that began a turn, a prompt that went into the running turn, or a prompt that
+// is still queued. Commands, notifications, answers of hooks and texts that this supervisor typed are not
+// work.
 //
-// A queued prompt has the time at which it was typed, but stands where the model got it. So its place behind
-// the nonce decides. Its time decides only if the transcript has no nonce at since or later: then the time
-// must be after since, and not after until, if until is set. A time after until was read before the clock was
-// set back. The line that takes a prompt out of the queue has the time of that moment, and comes before the
-// prompt itself. PromptedAfter ignores prompts that were queued before from: a killed session leaves its
-// queue behind.
+// If the transcript has the nonce at the time since or later, every prompt behind it counts. The place of a
+// prompt decides, not its time: a prompt that was queued has the time at which it was typed, but its line is
+// where the model got it. If the transcript has no such nonce, the time of a prompt must be after since, and,
+// if until is set, not after until. A later time was read from the clock before somebody set the clock back.
+// The line that takes a prompt out of the queue has the time of that moment, and comes before the line of the
+// prompt. PromptedAfter ignores changes of the queue before from, because a killed session leaves its queue
+// in the transcript.
 func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
 	var queue []string
@@ -58,7 +60,7 @@ func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) boo
 	return given || slices.ContainsFunc(queue, func(text string) bool { return withoutMarks(text) != "" })
 }
 
-// queued returns the queue after this line, and the prompt that the line passes to the model.
+// queued returns the queue of prompts after this line. taken is the prompt that the line passes to the model.
 func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
 	text := unquote(l.content)
 	switch l.operation {
@@ -68,7 +70,7 @@ func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
 		if len(queue) > 0 {
 			return queue[1:], queue[0]
 		}
-	case "remove", "popAll": // the CLI put it into the running turn; a person took it back
+	case "remove", "popAll": // remove: the CLI put a prompt into the running turn; popAll: a person took prompts back
 		if l.operation == "remove" {
 			taken = text
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The codes of trouble on which the daemon acts. It only shows the others.
+// The codes of trouble for which the daemon does something. It only shows the other codes.
 const (
 	RateLimit       = "rate_limit"
 	UsageLimit      = "usage_limit" // our own code: the runtime says rate_limit
@@ -26,7 +26,8 @@ func TroubleCodes() []string {
 }
 
 // ReadTrouble returns a code and a text for people for the trouble that a runtime reports instead of the end
-// of a turn. kind is the runtime's own word for it, shown the text that it shows in place of an answer.
+// of a turn. kind is the runtime's own word for the trouble, shown the text that the runtime shows in place
+// of an answer. If shown is blank, the text is details.
 func ReadTrouble(kind, shown, details string) (code, text string) {
 	text = strings.TrimSpace(shown)
 	if text == "" {
@@ -44,16 +45,16 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 	return OtherTrouble, text
 }
 
-// isUsageLimit reports whether a rate_limit is the limit of a subscription, such as "You've hit your 5-hour
-// limit · resets 7:08am (UTC)". Otherwise the API refuses requests for the moment, such as "API Error:
-// Request rejected (429)". The hook has the same word for both.
+// isUsageLimit reports whether the text of a rate_limit is about the limit of a subscription, such as "You've
+// hit your 5-hour limit · resets 7:08am (UTC)". If it is not, the API only refuses requests for the moment,
+// such as "API Error: Request rejected (429)". The hook has the same word, rate_limit, for both.
 func isUsageLimit(text string) bool {
 	text = strings.ToLower(text)
 	return !strings.HasPrefix(text, "api error") && strings.Contains(text, "limit") &&
 		(strings.Contains(text, "usage limit") || strings.Contains(text, "hit your") || strings.Contains(text, "reset"))
 }
 
-// withoutBody replaces the JSON body of an error, which some texts quote, by the message in that body.
+// withoutBody replaces the JSON body of an error, which some texts quote, with the message in that body.
 func withoutBody(text string) string {
 	at := strings.IndexByte(text, '{')
 	if at < 0 {

@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// backward reads the lines of a file, the last one first. It has no more of the file in memory than the longest line and a
-// chunk. It does not see what is appended after off was set.
+// backward reads the lines of a file, the last one first. It keeps at most the longest line and one chunk of the file in
+// memory. It does not read bytes that are appended after off was set.
 type backward struct {
 	r     io.ReaderAt
-	off   int64 // the bytes before it are still to be read; set to the file's size
-	floor int64 // the bytes before it are never read
-	chunk int   // bytes read at once
-	max   int   // bytes of the longest line that is returned
-	long  int   // lines left out because they are longer than max
+	off   int64 // the bytes before off are still to be read; at first the file's size
+	floor int64 // the bytes before floor are never read
+	chunk int   // how many bytes fill reads at once
+	max   int   // the length of the longest line that next returns, in bytes
+	long  int   // how many lines were left out because they are longer than max
 
-	rest []byte // read but not returned: the file's bytes from off on
-	head int    // the first head bytes of rest may have a line break; the others have none
+	rest []byte // bytes that were read but not returned: the file's bytes from off on
+	head int    // only the first head bytes of rest may have a line break
 }
 
-// next returns the line before the one that it returned last, without its line break; it is valid until the next call. Blank
-// lines and those longer than max are left out. The error is io.EOF at the beginning of the file or at the floor, and the
-// cause of ctx when ctx has ended.
+// next returns the line before the line that it returned last, without its line break. The line is valid until the next
+// call. next skips blank lines and lines longer than max. The error is io.EOF at the beginning of the file or at floor,
+// and the cause of ctx when ctx has ended.
 func (b *backward) next(ctx context.Context) ([]byte, error) {
 	for tooLong := false; ; {
 		at := bytes.LastIndexByte(b.rest[:b.head], '\n')
@@ -39,7 +39,7 @@ func (b *backward) next(ctx context.Context) ([]byte, error) {
 			continue
 		}
 		if at < 0 && (b.floor > 0 || len(b.rest) == 0 && !tooLong) {
-			return nil, io.EOF // at a floor the beginning of the line may not have been read
+			return nil, io.EOF // do not return the line at floor: its beginning may lie before floor
 		}
 		line := b.rest[at+1:]
 		b.head = max(at, 0)

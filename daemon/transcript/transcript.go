@@ -1,6 +1,6 @@
-// Package transcript reads the transcript of a session, a file to which the runtime appends, from its end and no further than
-// needed: the last messages, the files that the agent edited, the tokens in its context. It changes nothing and keeps
-// nothing. What is appended after a file was opened is not read.
+// Package transcript reads the transcript of a session: the last messages, the files that the agent edited, and the tokens
+// in its context. A transcript is a file to which the runtime appends, so the package reads it from its end, and no further
+// than needed. It changes nothing and keeps nothing. It does not read lines that are appended after it opened the file.
 package transcript
 
 import (
@@ -20,38 +20,38 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// The limits of reading, whatever is asked for. All sizes are bytes.
+// The limits of reading. All sizes are bytes.
 const (
-	chunkSize   = 256 << 10 // read at once
+	chunkSize   = 256 << 10 // the bytes that are read at once
 	maxLine     = 4 << 20   // the longest line that is read
-	maxTexts    = 16 << 20  // all texts of messages
+	maxTexts    = 16 << 20  // all texts of messages together, whatever Want.MaxBytes is
 	maxPaths    = 10_000    // number of edited files
 	maxPathSize = 4096      // the longest path of an edited file
 	lookBack    = 8 << 20   // how much of the end Use and Count read
-	maxFar      = 256 << 20 // how much of the end Read reads if Far is 0
+	maxFar      = 256 << 20 // how much of the end Read reads if Want.Far is 0
 )
 
-// Want says what Read is to find.
+// Want says which parts of a transcript Read returns.
 type Want struct {
-	Messages int    // at most so many messages, the newest
-	MaxBytes int64  // at most so many bytes of their texts, the newest; 0, and at most: 16 MB
-	All      bool   // as many messages as MaxBytes allows, whatever Messages says
-	Edited   bool   // the files that were edited, also after Until; Read then reads all that Far allows
-	Far      int64  // how many bytes of the end are read at most; 0: 256 MB
-	Until    string // the newest message that contains it, and all after that, are left out; "": none is
+	Messages int    // the number of messages, the newest ones
+	MaxBytes int64  // the limit of the messages' texts in bytes, the newest ones; 0 or more than 16 MB: 16 MB
+	All      bool   // as many messages as MaxBytes allows; Messages is then ignored
+	Edited   bool   // also the edited files, those edited after Until included; Read then reads as far as Far allows
+	Far      int64  // how many bytes of the file's end Read reads at most; 0: 256 MB
+	Until    string // leave out the newest message that contains this text, and all later messages; "": leave out none
 }
 
-// Found is what Read has found.
+// Found is the result of Read.
 type Found struct {
 	Messages []data.Message // the oldest first; Agent is left empty
 	Edited   []string       // paths as the transcript has them, sorted, each once
 	Used     int64          // tokens in the context at the newest answer; 0: not known
-	Count    int            // messages in the part that was read; if it is more than len(Messages), there are older ones
+	Count    int            // messages in the part that was read; if Count is more than len(Messages), there are older ones
 	Warnings []string       // sentences for the operator
 }
 
-// Read finds in a transcript what is wanted. It fails if the file cannot be read or ctx ends; a line that cannot be read is a
-// warning.
+// Read reads the parts of a transcript that want names. It fails if the file cannot be read or ctx ends. For lines that
+// cannot be read, it only adds a warning.
 func Read(ctx context.Context, path string, want Want) (Found, error) {
 	t, err := open(path)
 	if err != nil {
@@ -77,8 +77,8 @@ func Read(ctx context.Context, path string, want Want) (Found, error) {
 	return c.result(t.bad, t.lines.long), nil
 }
 
-// Use returns how many tokens are in the context, as the newest entry that tells it says. It reads the last 8 MB. ok is false
-// if no entry tells it, and if the context was compacted since.
+// Use returns how many tokens are in the context, from the newest entry for which tellsUse is true. It reads the last 8 MB.
+// ok is false if there is no such entry, or if that entry says that the number is not known after a compaction.
 func Use(path string) (used int64, ok bool, err error) {
 	t, err := open(path)
 	if err != nil {
@@ -103,8 +103,9 @@ func Use(path string) (used int64, ok bool, err error) {
 // tellsUse reports whether an entry says how many tokens are in the context, or that this is no longer known.
 func tellsUse(e runtimes.Entry) bool { return !e.Sidechain && (e.Used > 0 || e.Compacted) }
 
-// Count counts the prompts and answers of a session in its last 8 MB, up to enough. It says whether there is anything to hand
-// over. So it also counts what Read leaves out: prompts of the daemon, and answers that are tool calls alone.
+// Count counts the prompts and answers in the last 8 MB of a transcript, up to enough. The daemon uses it to find out
+// whether there is anything to hand over. So Count also counts two kinds that Read leaves out: prompts of the daemon, and
+// answers that have only tool calls.
 func Count(path string, enough int) (n int, err error) {
 	t, err := open(path)
 	if err != nil {
@@ -139,8 +140,8 @@ type file struct {
 	bad   int // lines that could not be read
 }
 
-// open opens a transcript. It refuses what is not a regular file, without waiting: the path comes from a hook, and opening a
-// pipe would wait for a writer for ever.
+// open opens a transcript. It refuses a file that is not regular. It never blocks: the path comes from a hook, and opening
+// a named pipe would otherwise wait for a writer for ever.
 func open(path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -157,7 +158,8 @@ func open(path string) (*file, error) {
 	return &file{File: f, lines: &backward{r: f, off: fi.Size(), chunk: chunkSize, max: maxLine}}, nil
 }
 
-// next returns the entry before the one that it returned last; io.EOF: there is none.
+// next returns the entry before the entry that it returned last. It skips lines that cannot be read, and counts them in
+// t.bad. At the end of the part to read, it returns io.EOF.
 func (t *file) next(ctx context.Context) (runtimes.Entry, error) {
 	for {
 		line, err := t.lines.next(ctx)
@@ -171,28 +173,28 @@ func (t *file) next(ctx context.Context) (runtimes.Entry, error) {
 	}
 }
 
-// conversation collects what is wanted. It is given the entries of a transcript, the newest first.
+// conversation collects the parts that want names. Read gives it the entries of a transcript, the newest first.
 type conversation struct {
 	want     Want
-	read     Found           // without Messages
+	read     Found           // the result so far, without Messages
 	messages []blocks        // the newest first
-	bytes    int64           // of the texts of messages
-	id       string          // of the message to which the last entry belongs; "": it has none
-	dropped  bool            // the other entries of that message are left out
+	bytes    int64           // the length of the texts in messages
+	id       string          // the id of the message to which the last entry belongs; "": that message has no id
+	dropped  bool            // the other entries of the message id are left out
 	full     bool            // no more messages are taken
 	cut      bool            // messages were left out or cut because of MaxBytes
-	until    bool            // Until was found, or need not be
-	used     bool            // an entry has told Used, or that it is not known
+	until    bool            // Until was found, or there is no need to look for it
+	used     bool            // read.Used is final: an entry gave the number, or said that it is not known
 	edited   map[string]bool // by path
 	failed   map[string]bool // by id of the tool call
-	more     bool            // there are more edited files than are kept
-	short    bool            // there is more of the transcript than was read
+	more     bool            // there are more edited files than maxPaths
+	short    bool            // Far kept Read from reading the whole transcript
 }
 
-// blocks is a message. The runtime writes each block of it as a line.
+// blocks is a message. The runtime writes each block of a message as a line of its own.
 type blocks struct {
 	role  string
-	at    time.Time // of its first block
+	at    time.Time // the time of the message's first block
 	texts []string  // the newest first
 }
 
@@ -240,9 +242,9 @@ func (c *conversation) add(e runtimes.Entry) {
 	}
 }
 
-// addBlock puts a text before the others of its message. No more messages are taken after the first text that does not fit
-// into MaxBytes. The end of that text is kept if its message is the newest, or has later blocks that are kept; otherwise the
-// message is left out.
+// addBlock puts the text of e before the other texts of its message. When a text does not fit into MaxBytes, addBlock takes
+// no more messages. It keeps the end of that text if the message is the newest one, or if later blocks of the message are
+// kept. Otherwise it leaves the message out.
 func (c *conversation) addBlock(e runtimes.Entry) {
 	m := &c.messages[len(c.messages)-1]
 	text := e.Text
@@ -263,7 +265,7 @@ func (c *conversation) addBlock(e runtimes.Entry) {
 	}
 }
 
-// ending returns the end of a text behind an ellipsis, in at most n bytes; "": there is no room for both.
+// ending returns an ellipsis and the end of a text, in at most n bytes. It returns "" if there is no room for both.
 func ending(text string, n int64) string {
 	const mark = "…"
 	if n <= int64(len(mark)) {
@@ -276,8 +278,8 @@ func ending(text string, n int64) string {
 	return mark + text
 }
 
-// addEdited notes the paths of files that were edited. Entries come newest first, so that the failure of a call is known
-// before the call.
+// addEdited stores the paths of the files that e edited, unless the call failed. The entries come newest first, so
+// addEdited knows of a failure before it gets the call.
 func (c *conversation) addEdited(e runtimes.Entry) {
 	for _, call := range e.Failed {
 		if len(c.failed) < maxPaths {
@@ -296,7 +298,8 @@ func (c *conversation) addEdited(e runtimes.Entry) {
 	}
 }
 
-// result returns what was found. bad and long are how many lines could not be read, and how many were too long.
+// result returns the collected parts. bad is the number of lines that could not be read, long the number of lines that were
+// too long.
 func (c *conversation) result(bad, long int) Found {
 	for _, m := range slices.Backward(c.messages) {
 		slices.Reverse(m.texts)

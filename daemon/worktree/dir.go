@@ -13,22 +13,22 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// maxReferences is how many files References names: a generated tree must not fill the context.
+// maxReferences is how many files References returns at most, because a tree of generated files must not fill the context.
 const maxReferences = 500
 
-// Dir is a working directory, with what git and the agent's edits tell of its files.
+// Dir is a working directory, with the changes of its files that git and the agent's edits show.
 type Dir struct {
-	dir   string // absolute and without links, as git names it, if it could be resolved
+	dir   string // absolute; without symbolic links, as git names it, if the links could be resolved
 	own   string // understudy's data directory: its files are not part of the work
 	tree  Tree
-	git   bool              // git has told tree
+	git   bool              // tree is from git; false: git knows nothing about the directory
 	edits map[string]bool   // the files that the agent edited, absolute
 	state map[string]Change // the files that are not committed, by path
 	since time.Time         // when the agent began
 }
 
-// NewDir makes a Dir of a working directory. own is understudy's data directory. git: tree is what git tells. edited are the
-// paths that the agent edited, as it named them. since is when the agent began.
+// NewDir makes a Dir of a working directory. own is understudy's data directory. git is true if tree is from git. edited are
+// the paths that the agent edited, as the agent named them. since is when the agent began.
 func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Time) *Dir {
 	w := &Dir{dir: dir, own: own, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]Change{}}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -39,7 +39,7 @@ func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Ti
 			path = filepath.Join(dir, path)
 		}
 		path = filepath.Clean(path)
-		if below(dir, path) { // name the file by the resolved directory, as git does
+		if below(dir, path) { // replace dir by the directory without links, because git names files by that
 			path = filepath.Join(w.dir, strings.TrimPrefix(path, dir))
 		}
 		if !below(own, path) {
@@ -55,7 +55,8 @@ func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Ti
 	return w
 }
 
-// References returns the files that the work touched, sorted, each once, at most maxReferences; and how many more there are.
+// References returns the files that the work touched, sorted, each once, at most maxReferences. more is how many files it
+// left out.
 func (w *Dir) References() (refs []data.Reference, more int) {
 	notes := map[string]string{}
 	for path := range w.edits {
@@ -78,7 +79,7 @@ func (w *Dir) References() (refs []data.Reference, more int) {
 // Progress reports whether the agent edited a file, or somebody committed one since the agent began.
 func (w *Dir) Progress() bool { return len(w.edits) > 0 || len(w.tree.Committed) > 0 }
 
-// short returns a path relative to the directory, if it is inside.
+// short returns a path relative to the directory if the path is inside; otherwise it returns the path unchanged.
 func (w *Dir) short(path string) string {
 	if below(w.dir, path) {
 		return strings.TrimPrefix(path, strings.TrimSuffix(w.dir, "/")+"/")
@@ -99,11 +100,11 @@ func (c Change) note() string {
 	return fmt.Sprintf("%s, +%d -%d", c.Status, c.Added, c.Deleted)
 }
 
-// maxClaims is how many claims that do not hold get a sentence of their own.
+// maxClaims is how many false claims get a sentence of their own.
 const maxClaims = 50
 
-// Check compares what a document claims of files with the files and with git. It returns a sentence for each claim that does
-// not hold; for those beyond maxClaims one together.
+// Check compares the claims of a document about files with the files and with git. It returns a sentence for each false
+// claim. All false claims beyond maxClaims get one sentence together.
 func (w *Dir) Check(claims []data.Claim) (warnings []string) {
 	look := lookup{w: w}
 	wrong := 0
@@ -122,7 +123,7 @@ func (w *Dir) Check(claims []data.Claim) (warnings []string) {
 	return warnings
 }
 
-// contradiction returns the sentence against a claim; "": nothing speaks against it.
+// contradiction returns a sentence that says why a claim is false. It returns "" if nothing contradicts the claim.
 func (w *Dir) contradiction(look *lookup, c data.Claim) string {
 	path, there := look.find(c.Path)
 	switch {
@@ -165,16 +166,16 @@ func (w *Dir) touched(path string) bool {
 // lookup finds files by the names that a document uses.
 type lookup struct {
 	w     *Dir
-	names map[string]bool // base names of all files in a directory without git; nil: nobody has looked yet
+	names map[string]bool // base names of all files in a directory without git; nil until below reads the directory
 }
 
-// find reports whether a file of that name is there, and returns its path; "": the path is not known.
+// find reports whether there is a file of that name, and returns its path. The path is "" if it is not known.
 func (l *lookup) find(name string) (path string, there bool) {
 	name = strings.TrimPrefix(name, "./")
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", true // without the home directory nothing shows that the file is missing
+			return "", true // do not report a file as missing if the home directory is not known
 		}
 		name = filepath.Join(home, rest)
 	}
@@ -199,11 +200,11 @@ func (l *lookup) find(name string) (path string, there bool) {
 	return "", l.below(name)
 }
 
-// maxWalk is how many files below looks at.
+// maxWalk is how many files and folders lookup.below reads at most.
 const maxWalk = 20_000
 
-// below reports whether a file with a bare name is anywhere in the working directory, which git does not know. In a directory
-// with more than maxWalk files, or one that can't be read, it reports that it is.
+// below reports whether a file with this base name is anywhere in the working directory. find calls it only if git does not
+// know the directory. below reports true for any name if the directory has more than maxWalk files and folders.
 func (l *lookup) below(name string) bool {
 	if l.names == nil {
 		l.names = map[string]bool{}

@@ -1,4 +1,4 @@
-// Package transcripttest writes transcripts for tests: single lines, and files as large as those of a day's work.
+// Package transcripttest writes transcripts for tests: single lines, and files as large as after days of work.
 package transcripttest
 
 import (
@@ -15,8 +15,9 @@ import (
 // LargeTranscript is the size of a transcript after days of work.
 const LargeTranscript = 50 << 20 // bytes
 
-// Large makes a large transcript of what turn writes, always the same. A tenth of it is
-// made, and repeated by the system, for the race detector looks at each byte that passes through this process.
+// Large makes a transcript of the size LargeTranscript from the texts that turn returns. For the same turn it is always the
+// same. Large makes only a tenth in this process and then copies that tenth ten times with the system's help, because the
+// race detector slows down each byte that passes through this process.
 func Large(t testing.TB, turn func(i int) string) string {
 	t.Helper()
 	var part strings.Builder
@@ -47,13 +48,14 @@ func appendFile(to *os.File, path string) error {
 	return err
 }
 
-// source is what a tool returns: Go, as JSON has to escape it.
+// source returns text like the output of a tool: Go code, with many characters that JSON must escape.
 func source(bytes int) string {
 	const lines = "\tif err := s.move(ctx, id, \"requested\", \"instructed\"); err != nil {\n\t\treturn fmt.Errorf(\"handoff %d: %w\", id, err)\n\t}\n"
 	return strings.Repeat(lines, bytes/len(lines)+1)[:bytes]
 }
 
-// Workday is the mix of a day of work: what tools returned is nine tenths of it, twice each.
+// Workday returns turns like those of a day of work. Nine tenths of a turn are outputs of tools, each of which stands in
+// its line twice.
 func Workday() func(int) string {
 	random := rand.New(rand.NewPCG(1, 2))
 	return func(i int) string {
@@ -73,18 +75,18 @@ func Workday() func(int) string {
 	}
 }
 
-// LargeFiles is the worst case for finding edits: little but large files that were written.
+// LargeFiles returns turns that only write large files: the worst case for finding edits.
 func LargeFiles() func(int) string {
 	content := source(100_000)
 	return func(i int) string { return Write(fmt.Sprint(i), fmt.Sprintf("pkg/file%d.go", i), content) }
 }
 
-// Garbage is no transcript at all.
+// Garbage returns turns that are NUL bytes, so the file is no transcript.
 func Garbage() func(int) string {
 	return func(int) string { return strings.Repeat("\x00", 1<<20) }
 }
 
-// LongTalk is the worst case for messages: nothing but text.
+// LongTalk returns turns that have only text: the worst case for messages.
 func LongTalk() func(int) string {
 	text := source(2000)
 	return func(i int) string { return User(text) + Text(fmt.Sprint(i), text) }
@@ -95,7 +97,7 @@ func jsonText(s string) string {
 	return string(b)
 }
 
-// User is the line of a prompt.
+// User returns the line of a prompt.
 func User(text string) string {
 	return `{"isSidechain":false,"type":"user","message":{"role":"user","content":` + jsonText(text) + `},"timestamp":"2026-11-20T12:00:00Z"}` + "\n"
 }
