@@ -2,12 +2,12 @@ package data
 
 import "strings"
 
-// Claim is a file that the structured fields of a document name, and what they say happened to it.
+// Claim is a file that the structured fields of a document name, and the change of the file that they claim.
 type Claim struct {
 	Path  string // as written, without a leading "./"
 	Field string // the JSON name of the field that names it first
-	// Change is "changed" or "deleted" if what_was_done clearly says so, "planned" if a field says that the
-	// file is yet to be made, else "". A planned file need not exist.
+	// Change is "changed" or "deleted" if the field what_was_done clearly says so. It is "planned" if a field says
+	// that the file does not exist yet; such a file need not exist. Otherwise it is "".
 	Change string
 }
 
@@ -21,10 +21,10 @@ const (
 // Claims returns every file that the fields name, in the order of its first mention. It ignores fenced code and
 // command lines.
 //
-// The fields claim a change only if the words around the name say so: "Fixed a.go", "a.go was edited", an item
-// of a list under "Files modified:". A sentence about something that was not done, or not yet, claims neither a
-// change nor that the file exists. Claims rather misses a claim than makes one up, because the operator is told
-// of each claim that does not hold.
+// The fields claim a change only if the words around the name say so: "Fixed a.go", "a.go was edited", or an
+// item of a list under "Files modified:". A sentence about work that was not done, or is not done yet, claims
+// neither a change nor that the file exists. In doubt, Claims leaves a claim out, because the operator is warned
+// about each false claim.
 func Claims(s Structured) []Claim {
 	var all []Claim
 	index := map[string]int{}
@@ -35,11 +35,11 @@ func Claims(s Structured) []Claim {
 			case !known:
 				index[m.path] = len(all)
 				all = append(all, Claim{Path: m.path, Field: f.name, Change: m.change})
-			case m.change == planned: // an earlier mention says that the file exists
+			case m.change == planned: // keep the earlier mention, which says that the file exists
 			case all[at].Change == "" || all[at].Change == planned:
 				all[at].Change = m.change
 			case m.change != "":
-				all[at].Change = m.change // the last change counts: a file may be made first and deleted later
+				all[at].Change = m.change // take the last change, because a file may be made first and deleted later
 			}
 		}
 	}
@@ -61,14 +61,14 @@ func fileNamesIn(text string) []string {
 	return names
 }
 
-// leadIn is a line such as "Files modified:". Its change holds for the list items below it.
+// leadIn is a line such as "Files modified:". Its change applies to the list items below it.
 type leadIn struct {
-	indent int // items below it have a greater indent
+	indent int // the change applies only to items with a greater indent
 	change string
 }
 
-// mentions returns the files that a text names, in order. If changes is true, it looks for claimed changes as
-// well.
+// mentions returns the files that a text names, in order. If changes is true, it also looks for claims of
+// changes.
 func mentions(text string, changes bool) []mention {
 	var all []mention
 	var above []leadIn
@@ -78,7 +78,7 @@ func mentions(text string, changes bool) []mention {
 	return all
 }
 
-// mentions appends the files that a block names, and returns the lead-ins for the next block.
+// mentions appends to all the files that a block names, and returns all and the lead-ins for the next block.
 func (b block) mentions(all []mention, above []leadIn, changes bool) ([]mention, []leadIn) {
 	indent := b.indent
 	if !b.item {
@@ -144,17 +144,17 @@ var (
 		"deleted": deleted, "removed": deleted,
 	}
 	leadNouns = set("changes modifications new touched")
-	// negations mark a sentence about something that did not happen, or not yet.
+	// negations mark a sentence about work that did not happen, or has not happened yet.
 	negations = set(`not never no nothing without todo to-do should will would shall must need needs needed plan plans
 		planned planning going yet next later could might may can cannot remaining remains pending unable failed tried
 		unchanged untouched instead renamed moved if unless until please let's want wants wanted ’t won't don't`)
 	// makes are verbs about a file that does not exist yet.
 	makes = set("create creates creating write writes writing add adds adding make makes making introduce generate new missing")
-	// links may come between a file and its verb: "a.go and b.go were both changed".
+	// links are words that may come between a file and its verb: "a.go and b.go were both changed".
 	links = set("and or was were is are has have been now newly also both all the a an our file files script new old plus")
-	// places lead from a change to the file in which it was made: "added a test to a.go".
+	// places are words before the file in which a change was made: "added a test to a.go".
 	places = set("in into inside within on of at under from")
-	// others lead to a file for which nothing is claimed: "changed the parser as in a.go".
+	// others are words before a file for which nothing is claimed: "changed the parser as in a.go".
 	others = set(`as using use uses used with via like by per based against according see where when while so because since
 		that which whose after before calling call calls called reads read running run runs ran matching match imports
 		importing reviewed checked kept keeping is are than but following follows replaces replacing`)
@@ -162,7 +162,7 @@ var (
 
 // sentence reads a sentence word by word.
 type sentence struct {
-	inherited string // the change of the lead-in, for the files with which the sentence begins
+	inherited string // the change of the lead-in; it applies to the files at the start of the sentence
 	found     []mention
 
 	heads    bool   // the sentence has had only files and links so far
@@ -170,7 +170,7 @@ type sentence struct {
 	verb     string // the change of the last verb
 	planned  bool   // the sentence is about something that is not done yet
 	placed   bool   // a word of places came after the verb
-	off      int    // 0: the verb holds for the files behind it; 1: only behind a word of places; 2: for none
+	off      int    // the verb applies to the files behind it if off is 0, only behind a word of places if 1, to none if 2
 }
 
 func (s *sentence) read(all []word, changes bool) {
@@ -249,8 +249,8 @@ func (s *sentence) place() {
 	}
 }
 
-// say reads a verb. It holds for the files with which the sentence began, or else for the files behind it. clause
-// is true if the verb is the last word of its clause.
+// say reads a verb. The verb applies to the files at the start of the sentence, if there are any; otherwise to the
+// files behind the verb. clause is true if the verb is the last word of its clause.
 func (s *sentence) say(change string, clause bool) {
 	s.verb, s.placed, s.off = change, false, 0
 	about := change

@@ -15,8 +15,8 @@ const (
 )
 
 var (
-	// closingTag matches everything that a reader could take for the end of the wrapper: in any letter case, with
-	// visible or invisible blanks inside, with attributes, or cut off at the end of the document.
+	// closingTag matches everything that a reader could take for the end of the wrapper: a closing tag in any letter
+	// case, with visible or invisible blanks inside, with attributes, or cut off at the end of the document.
 	closingTag = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*)/([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
 	})
@@ -26,8 +26,8 @@ var (
 	})
 )
 
-// Context is the content of a context file. Agents and people wrote its texts. Render escapes them, so that no text
-// can end its place in the file and look like a text of the daemon.
+// Context is the content of a context file. Agents and people wrote its texts. Render escapes the texts, so that no
+// text can break out of its place in the file and look like a text of the daemon.
 type Context struct {
 	Source     string // name of the outgoing agent
 	Structured *Structured
@@ -66,13 +66,13 @@ type Reference struct {
 type Rendered struct {
 	Bytes                           []byte
 	Messages, Decisions, References int      // how many the file contains
-	Cut                             []string // a sentence for each kind of item that was left out; the file has them too, if they fit
+	Cut                             []string // sentences about items that were left out; they are in the file too, if they fit
 }
 
 // Render makes the context file: the structured header, the document in its wrapper, then the warnings, decisions,
-// references and messages. If there is not room for everything, Render fills it with the warnings first, then with
-// the header, the decisions and the references, each from its first item, and last with the newest messages. The
-// same Context gives the same bytes.
+// references and messages. If MaxBytes has no room for everything, Render takes the warnings first, then the header,
+// the decisions and the references, each from its first item. It takes the messages last, from the newest one. The
+// same Context always gives the same bytes.
 func (c Context) Render() Rendered {
 	sections := []section{c.warnings(), c.header(), c.decisions(), c.references(), c.messages()}
 	fit(sections, c.MaxBytes)
@@ -92,8 +92,8 @@ func (c Context) Render() Rendered {
 }
 
 // RenderContext wraps a handoff document for the successor. It puts a backslash before the slash of a closing tag
-// inside the document, so that the document cannot end its own wrapper and look like a text of the daemon. It adds a
-// missing newline at the end, and changes nothing else.
+// inside the document, so that the document cannot end its own wrapper and look like a text of the daemon. If the
+// document has no newline at its end, RenderContext adds one. It changes nothing else.
 func RenderContext(document []byte) []byte {
 	safe := closingTag().ReplaceAll(document, []byte(`<${1}\/${2}${3}`))
 	var b bytes.Buffer

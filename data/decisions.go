@@ -13,9 +13,9 @@ import (
 // maxSummary is the length of the longest summary of a decision, in characters.
 const maxSummary = 200
 
-// ParseDecisions reads the section "Decisions Made" that an agent wrote at a time. Each item of its list, with
-// everything up to the next item, is one decision; a section without a list is one decision. An item such as "none"
-// is not a decision.
+// ParseDecisions returns the decisions in the section "Decisions Made" of a document. agent is the agent that wrote the
+// section, and at is the time of its decisions. Each item of the section's list, with everything up to the next item,
+// is one decision; a section without a list is one decision. An item such as "none" is not a decision.
 func ParseDecisions(section, agent string, at time.Time) []Decision {
 	var all []Decision
 	for _, text := range topItems(readOutline(section)) {
@@ -35,7 +35,8 @@ func topItems(o outline) []string {
 	base, from, depth := 0, -1, 0
 	for at, line := range o.plainLines() {
 		indent, content, item := listItem(line)
-		// CommonMark wants an indent of three for text under "1. ", but people and agents write two.
+		// Skip items of inner lists. An indent of two is enough for an inner list: CommonMark requires three under "1. ",
+		// but people and agents write two.
 		if !item || from >= 0 && indent >= base+2 {
 			continue
 		}
@@ -62,7 +63,7 @@ func dedent(text string, n int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// none are the keys of the texts that agents write if they decided nothing; see appendKey.
+// none are the keys of the texts that agents write if they made no decisions; see appendKey.
 var none = []string{"", "na", "none", "nothing", "noneyet", "nonemade", "nonesofar", "nodecisions", "nodecisionsmade",
 	"nodecisionsyet", "nonewdecisions", "notapplicable", "nodecisionsweremade", "tbd"}
 
@@ -70,7 +71,7 @@ func saysNone(text string) bool {
 	return len(text) < 64 && slices.Contains(none, string(appendKey(nil, text)))
 }
 
-// decisionOf splits the text of a decision into summary and rationale.
+// decisionOf makes a Decision from its text, with a Summary and a Rationale.
 func decisionOf(text string) Decision {
 	head, tail := firstParagraph(text)
 	summary, rest := splitSummary(withoutEmphasis(label().ReplaceAllString(head, "")))
@@ -102,8 +103,8 @@ func firstParagraph(text string) (head, tail string) {
 // separators can come between a decision and its reason.
 var separators = []string{" because ", " — ", " – ", " -- ", " - ", ": ", "; ", ". ", "! ", "? "}
 
-// splitSummary cuts a line after the decision: at the first separator outside parentheses and code, or where the
-// summary would get too long.
+// splitSummary splits a line into the decision itself and the rest. It cuts at the first separator outside parentheses
+// and code, or where the summary would get too long.
 func splitSummary(line string) (summary, rest string) {
 	depth, code := 0, false
 	for i := 0; i < len(line); i++ {
@@ -132,7 +133,8 @@ func splitSummary(line string) (summary, rest string) {
 	return shorten(line, "")
 }
 
-// splitsAt reports whether a separator separates. A period does not after an abbreviation or before a small letter.
+// splitsAt reports whether splitSummary may cut at the separator sep. It may not cut at a period after an abbreviation or
+// before a small letter.
 func splitsAt(before, sep, after string) bool {
 	if sep != ". " {
 		return true

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// archive is the folder inside personas/ with the archived personas. Package personas moves them there. Seed looks
+// archive is the folder inside personas/ with the archived personas. Package personas moves personas there. Seed looks
 // there, so that it does not add a persona again that a user archived.
 const archive = ".archive"
 
 // Dir is a data directory: an absolute, cleaned path. The zero Dir is of no use; see [Open].
 type Dir struct{ root string }
 
-// Default returns the path of the data directory if nobody names one. euid is the effective user id. For root it
-// returns a folder that PostgreSQL's account can reach, because that account cannot reach root's home.
+// Default returns the path of the data directory that is used if the user names none. euid is the effective user id. For
+// root, Default returns a folder that PostgreSQL's account can reach, because that account cannot reach root's home.
 func Default(getenv func(string) string, euid int) (string, error) {
 	if euid == 0 {
 		return "/var/lib/understudy/data", nil
@@ -30,7 +30,8 @@ func Default(getenv func(string) string, euid int) (string, error) {
 	return "", errors.New("there is no home directory to keep data in: name a folder with --data")
 }
 
-// At returns the data directory at root without making or checking anything, such as another host's.
+// At returns the data directory at root, and makes and checks nothing. It is for callers that only need paths, such as a
+// client of the API, or that ask about another host's directory.
 func At(root string) Dir { return Dir{root: filepath.Clean(root)} }
 
 // Root is the data directory itself.
@@ -65,7 +66,7 @@ func (d Dir) Config() string { return filepath.Join(d.root, "config.yaml") }
 // Requirements is the file with the requirements of each role. Users edit it.
 func (d Dir) Requirements() string { return filepath.Join(d.root, "requirements.yaml") }
 
-// Spool is the folder for the hooks that no daemon has taken yet.
+// Spool is the folder for the payloads of hooks that no daemon has taken yet.
 func (d Dir) Spool() string { return filepath.Join(d.root, "spool") }
 
 // Postgres is the folder of the private PostgreSQL. Package db/localpg makes and owns it.
@@ -77,7 +78,7 @@ func (d Dir) HostIDFile() string { return filepath.Join(d.root, "host_id") }
 // Socket is the unix socket of the whole API.
 func (d Dir) Socket() string { return d.run("understudy.sock") }
 
-// HookSocket is the unix socket for agents.
+// HookSocket is the unix socket that agents use. Agents get no access to Socket.
 func (d Dir) HookSocket() string { return d.run("hook.sock") }
 
 // HookProgram is the copy of understudy-hook that agents run.
@@ -92,10 +93,10 @@ func (d Dir) Logins() string { return d.run("logins.json") }
 // TmuxSocket is the socket of the daemon's own tmux server.
 func (d Dir) TmuxSocket() string { return d.run("tmux.sock") }
 
-// Lock is the file that the daemon of this directory keeps locked, so that there is only one.
+// Lock is the file that the daemon of this directory keeps locked, so that no second daemon can use the directory.
 func (d Dir) Lock() string { return d.run("lock") }
 
-// Launch is the file or folder with the launch of one agent.
+// Launch is the path of the file or folder with the launch of one agent.
 func (d Dir) Launch(agentID int64) string {
 	return filepath.Join(d.run("launch"), strconv.FormatInt(agentID, 10))
 }

@@ -32,8 +32,8 @@ const (
 	DocumentUnreadable = "document_unreadable" // the system refused to read it
 )
 
-// DocumentError is why a handoff document is refused: a code for programs, and a sentence with the path for the
-// operator.
+// DocumentError says why a handoff document is refused: with a Code for programs, and a Message for the operator, which
+// has the path.
 type DocumentError struct {
 	Code    string
 	Message string
@@ -45,7 +45,7 @@ func (e *DocumentError) Error() string { return e.Message }
 // Unwrap returns the system's error, or nil.
 func (e *DocumentError) Unwrap() error { return e.cause }
 
-// Document is a whole handoff document, which did not change while it was read.
+// Document is a whole handoff document. Its file did not change while ReadDocument read it.
 type Document struct {
 	Path    string
 	Bytes   []byte
@@ -53,7 +53,7 @@ type Document struct {
 	ModTime time.Time
 }
 
-// HandoffName returns the file name of the document that the daemon asks an agent for at a time.
+// HandoffName returns the file name of the handoff document that the daemon requests from the agent at the time at.
 func HandoffName(at time.Time, agentID int64) string {
 	return fmt.Sprintf("%s-%08d.md", at.UTC().Format("20060102T150405"), agentID)
 }
@@ -71,8 +71,8 @@ func ReadDocument(handoffsDir, path string, max int64) (Document, error) {
 	return readDocument(handoffsDir, path, max, func() {})
 }
 
-// readDocument is ReadDocument. It calls between after it has read the file and before it checks whether the file
-// has changed.
+// readDocument does the work of ReadDocument. It calls between after it has read the file and before it checks whether
+// the file has changed; tests use this to change the file.
 func readDocument(handoffsDir, path string, max int64, between func()) (Document, error) {
 	name, ok := inside(handoffsDir, path)
 	if !ok {
@@ -116,8 +116,8 @@ func readDocument(handoffsDir, path string, max int64, between func()) (Document
 	return Document{Path: path, Bytes: b, SHA256: hex.EncodeToString(sum[:]), ModTime: before.ModTime()}, nil
 }
 
-// inside returns path relative to dir if it is inside dir. If the paths as written do not show that, inside resolves
-// the links in both folders (/tmp is a link on some systems).
+// inside returns path relative to dir, and whether path is inside dir. If the paths as written do not show that, inside
+// resolves the links in dir and in the folder of path (/tmp is a link on some systems).
 func inside(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		return "", false
@@ -173,8 +173,8 @@ func openHandoffs(dir string) (*os.Root, error) {
 	return folder, nil
 }
 
-// openDocument opens the file for reading. It calls Stat before, so that it opens no device, which could act on being
-// opened. O_NONBLOCK keeps a fifo that appears after the Stat from blocking it.
+// openDocument opens the file for reading. It calls Stat first, so that it opens no device, because to open a device may
+// have an effect. If a fifo takes the file's place after the Stat, O_NONBLOCK keeps the open from blocking.
 func openDocument(folder *os.Root, name string) (*os.File, error) {
 	info, err := folder.Stat(name)
 	if err != nil {
@@ -186,7 +186,7 @@ func openDocument(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// unchanged reports whether the open file is as before, and whether name still leads to it.
+// unchanged reports whether the open file f has the size and time of before, and whether name still leads to f.
 func unchanged(folder *os.Root, name string, f *os.File, before fs.FileInfo) bool {
 	after, err := f.Stat()
 	if err != nil {
@@ -199,7 +199,7 @@ func unchanged(folder *os.Root, name string, f *os.File, before fs.FileInfo) boo
 	return os.SameFile(after, named) && after.Size() == before.Size() && after.ModTime().Equal(before.ModTime())
 }
 
-// checkText refuses what is not text, and text that says nothing.
+// checkText refuses bytes that are not text, and text without a visible character.
 func checkText(path string, b []byte) error {
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return refuse(DocumentNotText, nil, "handoff document %q is not UTF-8 text", path)
@@ -210,7 +210,7 @@ func checkText(path string, b []byte) error {
 	return nil
 }
 
-// visible reports whether r is neither white space nor hidden, as byte order marks, joiners and directions are.
+// visible reports whether r is neither white space nor hidden. Byte order marks, joiners and directions are hidden.
 func visible(r rune) bool { return !unicode.IsSpace(r) && !words.Hidden(r) }
 
 // lookupError turns an error of opening or reading the file into a DocumentError.
@@ -226,8 +226,8 @@ func lookupError(path string, err error) error {
 	case errors.As(err, &errno):
 		return refuse(DocumentUnreadable, err, "handoff document %q can't be read: %v", path, errno)
 	default:
-		// os.Root exports no error for its refusal to leave the folder. Apart from our own errors, only this
-		// one does not come from the system.
+		// This is os.Root's refusal to leave the folder, for which it exports no error. All other errors are our
+		// own or come from the system, and the cases above have handled them.
 		return refuse(DocumentOutside, err, "handoff document %q is a link that leads out of its folder", path)
 	}
 }

@@ -27,8 +27,8 @@ func WriteFile(path string, b []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// WriteSole is WriteFile for a file that only one process writes. It removes the hidden files that a killed writer has
-// left.
+// WriteSole does the same as WriteFile, for a file that only one process writes. It first removes the hidden temporary
+// files that a killed writer has left.
 func WriteSole(path string, b []byte, perm fs.FileMode) error {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(dir)
@@ -45,8 +45,9 @@ func WriteSole(path string, b []byte, perm fs.FileMode) error {
 	return WriteFile(path, b, perm)
 }
 
-// createFile is WriteFile for a file that must not exist yet; otherwise it returns fs.ErrExist. It links a finished
-// file into place. With O_EXCL others would see an empty file for a moment, and after a crash for ever.
+// createFile does the same as WriteFile, but returns fs.ErrExist if the file exists already. It links a finished file
+// into place. If it opened the file with O_EXCL instead, others would see an empty file for a moment, and after a crash
+// for ever.
 func createFile(path string, b []byte, perm fs.FileMode) error {
 	temp, err := writeTemp(path, b, perm)
 	if err != nil {
@@ -62,7 +63,7 @@ func createFile(path string, b []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// writeTemp writes and syncs a hidden file beside path and returns its name.
+// writeTemp writes and syncs a hidden temporary file beside path and returns the name of that file.
 func writeTemp(path string, b []byte, perm fs.FileMode) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {

@@ -18,8 +18,8 @@ var (
 	tokens  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{64}$`) })
 )
 
-// HostID returns the id of this host: [a-z0-9-], at most 64 bytes. The first call makes it from the machine's name and
-// a random suffix. It stays the same if the machine is renamed.
+// HostID returns the id of this host: at most 64 characters of a-z, 0-9 and -. The first call makes the id from the
+// machine's name and a random suffix. The id stays the same if the machine is renamed.
 func (d Dir) HostID() (string, error) {
 	id, _, err := d.keep(d.HostIDFile(), func() string {
 		name, _ := os.Hostname() // without a name the id is only the suffix
@@ -34,8 +34,9 @@ func (d Dir) HostID() (string, error) {
 	return id, nil
 }
 
-// Identity returns a text that distinguishes this directory from its copies: a random text that the first call makes,
-// and the inode of its file, which differs in a copy. A backup does not contain that file.
+// Identity returns a text that distinguishes this directory from its copies. The text is random characters, which the
+// first call makes and stores in a file, and the inode of that file. In a copy of the directory the inode differs. A
+// backup does not contain that file.
 func (d Dir) Identity() (string, error) {
 	id, info, err := d.keep(d.run("identity"), func() string { return randomHex(16) })
 	if err != nil {
@@ -47,7 +48,7 @@ func (d Dir) Identity() (string, error) {
 	return id, nil
 }
 
-// TokenValue returns the token of the API, 64 characters that the first call makes. It refuses a file that another
+// TokenValue returns the token of the API, 64 characters that the first call makes. It refuses a token file that another
 // user can read or write, or owns.
 func (d Dir) TokenValue() (string, error) {
 	token, info, err := d.keep(d.Token(), func() string { return randomHex(32) })
@@ -65,8 +66,8 @@ func (d Dir) TokenValue() (string, error) {
 	return token, nil
 }
 
-// keep returns the content of the file at path. If there is no file, it writes the text that fresh returns. If several
-// processes do that at once, one wins and all return its text.
+// keep returns the content of the file at path. If there is no file, keep makes the file with the text that fresh
+// returns. If several processes do that at once, one of them makes the file and all return the text in it.
 func (d Dir) keep(path string, fresh func() string) (string, fs.FileInfo, error) {
 	b, info, err := readSmall(path, 4096)
 	if errors.Is(err, fs.ErrNotExist) {

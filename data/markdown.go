@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file finds the headings of a Markdown text. A line in fenced code may look like a heading but is none.
+// This file finds the headings of a Markdown text. A line in fenced code may look like a heading, but is not a heading.
 
 // outline is a text with "\n" at the end of each line, and the places of its fenced code.
 type outline struct {
@@ -20,17 +20,17 @@ type span struct{ start, end int }
 
 // heading is a heading of an outline.
 type heading struct {
-	level      int    // how many # it begins with
-	title      string // the text behind them
-	start, end int    // its line, including the newline
+	level      int    // how many # the line begins with
+	title      string // the text behind the #
+	start, end int    // the place of the line in the text, including the newline
 }
 
 // fence is a line that may open or close fenced code.
 type fence struct {
 	span        // without the newline
 	char   byte // ` or ~
-	length int  // how many of them
-	info   bool // text follows them, so the line cannot close
+	length int  // how many times char stands there
+	info   bool // text follows, so the line cannot close fenced code
 }
 
 func (f fence) closes(open fence) bool {
@@ -46,8 +46,9 @@ func unixLines(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
-// readOutline finds the fenced code of a document. It differs from CommonMark in two cases, because agents do both to
-// whole documents: a fence that is never closed counts as text, and a fence around the whole document is removed.
+// readOutline finds the fenced code of a document. It differs from CommonMark in two cases: a fence that is never closed
+// counts as text, and a fence around the whole document is removed. Otherwise a whole document would count as code, and
+// agents write such documents.
 func readOutline(document string) outline {
 	text := unixLines(document)
 	all := fences(text)
@@ -164,8 +165,8 @@ func readFence(line string) (fence, bool) {
 	return fence{char: char, length: len(rest) - len(info), info: strings.Trim(info, " \t") != ""}, true
 }
 
-// fencedCode pairs the fences. Its time is linear, because it looks for the end of a fence only if it knows that there
-// is one.
+// fencedCode returns the places of fenced code: from each opening fence to the fence that closes it. Its time is linear,
+// because it looks for a closing fence only if it knows that there is one.
 func fencedCode(all []fence) []span {
 	var longest [128]int // by character: the longest fence from here to the end that can close
 	after := make([]int, len(all))
@@ -189,9 +190,9 @@ func fencedCode(all []fence) []span {
 	return code
 }
 
-// unwrap returns the text inside a fence around the whole text. Agents do not always make the outer fence longer than
-// the inner ones. So unwrap takes a fence with a language, such as ```go, for the start of inner code, and the next
-// fence for its end.
+// unwrap returns the text inside a fence around the whole text. ok is false if there is no such fence. Agents do not
+// always make the outer fence longer than the inner fences. So unwrap takes a fence with a language, such as ```go, for
+// the start of inner code, and the next fence without one for the end of that code.
 func unwrap(text string, all []fence) (body string, ok bool) {
 	if len(all) < 2 {
 		return "", false

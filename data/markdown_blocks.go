@@ -17,8 +17,8 @@ type block struct {
 // blocks returns the blocks of a text. It leaves out fenced code.
 func (o outline) blocks() []block {
 	var all []block
-	open := false // the last block may go on
-	end := 0      // where the line before ends
+	open := false // whether the next line may belong to the last block
+	end := 0      // where the previous line ends
 	for at, line := range o.plainLines() {
 		indent, content, item := listItem(line)
 		row := strings.HasPrefix(strings.TrimLeft(line, " \t"), "|")
@@ -53,13 +53,13 @@ func (o outline) plainLines() iter.Seq2[int, string] {
 	}
 }
 
-// marker matches the marker of a list item, with the box of a task.
+// marker matches the marker of a list item, including the check box of a task.
 var marker = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([-*+]|[0-9]{1,9}[.)])(?:[ \t]+(\[[ xX]\][ \t]+)?|$)`)
 })
 
-// listItem returns a line's indent and its content. If the line begins a list item, the content is without the
-// marker.
+// listItem returns a line's indent in columns, its content, and whether the line begins a list item. The content of a
+// list item is without the marker.
 func listItem(line string) (indent int, content string, item bool) {
 	content = strings.TrimLeft(line, " \t")
 	for _, c := range []byte(line[:len(line)-len(content)]) {

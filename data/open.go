@@ -40,8 +40,8 @@ func Open(root string) (Dir, error) {
 	return Dir{root: abs}, nil
 }
 
-// makeRoot makes the data directory or checks the existing one. Others can pass through root's directory, because
-// PostgreSQL refuses to run as root, and its account must reach <data>/postgres.
+// makeRoot makes the data directory or checks the existing one. If the daemon runs as root, other users can pass through
+// the directory, because PostgreSQL refuses to run as root, and its account must reach <data>/postgres.
 func makeRoot(path string, euid int) error {
 	parents, self := fs.FileMode(0o700), fs.FileMode(0o700)
 	if euid == 0 {
@@ -69,8 +69,8 @@ func makeRoot(path string, euid int) error {
 	return nil
 }
 
-// makeParents is MkdirAll with exactly the mode perm. With a umask of 077 MkdirAll would make folders through which
-// nobody but root could pass.
+// makeParents does the same as os.MkdirAll, but with exactly the mode perm. With a umask of 077, os.MkdirAll would make
+// folders that only their owner could pass.
 func makeParents(path string, perm fs.FileMode) error {
 	err := mkdir(path, perm)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func mkdir(path string, perm fs.FileMode) error {
 	return os.Chmod(path, perm)
 }
 
-// makeFolder makes one folder, or checks the existing one and removes the access of others.
+// makeFolder makes one folder, or checks the existing one and removes other users' access to it.
 func makeFolder(dir *os.Root, name string, euid int) error {
 	path := filepath.Join(dir.Name(), name)
 	if err := dir.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -128,7 +128,7 @@ func check(path string, info fs.FileInfo, euid int) error {
 	return nil
 }
 
-// owner returns the user id of a file's owner, -1 if the system has none.
+// owner returns the user id of a file's owner, or -1 if the system has no user ids.
 func owner(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

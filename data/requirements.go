@@ -16,8 +16,8 @@ import (
 // maxRequirements is the size of the largest requirements file, in bytes.
 const maxRequirements = 256 << 10
 
-// maxListed is how many entries of folders a search for one requirement reads. A file beyond them counts as missing,
-// because a handoff must not wait for a folder with a million files.
+// maxListed is how many entries of folders a search for one requirement reads. A file that the search has not reached by
+// then counts as missing, because a handoff must not wait for a folder with a million files.
 const maxListed = 10_000
 
 //go:embed requirements.yaml
@@ -26,14 +26,14 @@ var shippedRequirements []byte
 // Requirements are the topics that a handoff must cover, by the role of the agent that takes over. The zero value
 // requires nothing.
 type Requirements struct {
-	Roles   map[string][]string // role -> its requirements
+	Roles   map[string][]string // role -> requirements of the role
 	Aliases map[string]string   // other name of a role -> role
 	Files   map[string][]string // requirement -> globs in the working directory that meet it
 }
 
 // ReadRequirements reads the requirements file at path. If there is no file, it returns the shipped requirements. If
-// the file cannot be read or parsed, it returns the shipped ones and an error for the operator, which names the file
-// and, if possible, the line.
+// the file cannot be read or parsed, it returns the shipped requirements and an error for the operator. The error names
+// the file and, if possible, the line.
 func ReadRequirements(path string) (Requirements, error) {
 	shipped, err := ParseRequirements(shippedRequirements)
 	if err != nil {
@@ -53,7 +53,8 @@ func ReadRequirements(path string) (Requirements, error) {
 	return r, nil
 }
 
-// Canonical returns the role for which a name is an alias, or else the name itself.
+// Canonical returns the role for which a name is an alias. If the name is no alias, it returns the name itself. In both
+// cases it compares and returns small letters, with hyphens in place of blanks and underscores.
 func (r Requirements) Canonical(role string) string {
 	role = strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(role)))
 	if name, ok := r.Aliases[role]; ok {
@@ -66,8 +67,8 @@ func (r Requirements) Canonical(role string) string {
 // change the list.
 func (r Requirements) Of(role string) []string { return slices.Clone(r.Roles[r.Canonical(role)]) }
 
-// DecisionsOf returns the role whose agents' decisions meet a requirement such as pm_decisions, "" if any agent's do. ok
-// is false for a requirement that no decision meets.
+// DecisionsOf returns the role whose agents' decisions meet a requirement such as pm_decisions. It returns "" for
+// all_decisions, which the decisions of any agent meet. ok is false for a requirement that no decision meets.
 func (r Requirements) DecisionsOf(requirement string) (role string, ok bool) {
 	whose, ok := strings.CutSuffix(requirement, "_decisions")
 	switch {
@@ -79,8 +80,8 @@ func (r Requirements) DecisionsOf(requirement string) (role string, ok bool) {
 	return r.Canonical(whose), true
 }
 
-// FileMeets reports whether a regular file in the working directory dir that is not empty meets a requirement. It
-// follows links inside dir, never out of it. A folder that cannot be read counts as empty.
+// FileMeets reports whether the working directory dir has a regular file that meets a requirement and is not empty. It
+// follows links inside dir, never out of dir. A folder that cannot be read counts as empty.
 func (r Requirements) FileMeets(requirement, dir string) bool {
 	globs := r.Files[requirement]
 	if len(globs) == 0 {
@@ -98,10 +99,10 @@ func (r Requirements) FileMeets(requirement, dir string) bool {
 // search looks for a file by globs.
 type search struct {
 	root *os.Root
-	left int // how many entries of folders it may still read
+	left int // how many entries of folders the search may still read
 }
 
-// finds reports whether a file in the folder at dir matches the pattern, one path element each.
+// finds reports whether a file below dir matches the pattern. Each item of pattern is the glob of one path element.
 func (s *search) finds(dir string, pattern []string) bool {
 	if len(pattern) == 0 {
 		info, err := s.root.Stat(dir)
@@ -144,8 +145,8 @@ func HeadingTitle(requirement string) string {
 	return strings.Join(words, " ")
 }
 
-// HasSection reports whether a document has the heading of a requirement with text under it, before the next heading of
-// the same or a higher level. Headings are not text.
+// HasSection reports whether a document has the heading of a requirement, and text between this heading and the next
+// heading of the same or a higher level. Headings of lower levels do not count as text.
 func HasSection(document, requirement string) bool {
 	want := string(appendKey(nil, requirement))
 	if want == "" {
@@ -153,7 +154,7 @@ func HasSection(document, requirement string) bool {
 	}
 	o := readOutline(document)
 	var (
-		level int // level of the requirement's section; 0 outside of it
+		level int // the level of the requirement's heading; 0 outside of its section
 		from  int
 		key   [64]byte
 	)
@@ -172,7 +173,7 @@ func HasSection(document, requirement string) bool {
 	return level > 0 && readable(o.text[from:])
 }
 
-// readable reports whether a reader sees more in a text than lines and blanks.
+// readable reports whether a text has a letter, number or symbol outside comments. Rules, fences and blanks do not count.
 func readable(text string) bool {
 	for {
 		before, rest, ok := strings.Cut(text, "<!--")

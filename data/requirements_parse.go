@@ -18,8 +18,8 @@ var (
 	requirementName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`) })
 )
 
-// ParseRequirements reads the text of a requirements file. What it leaves out is empty. The error
-// names the line and the key.
+// ParseRequirements reads the text of a requirements file. A part that is missing in the text is empty in
+// the result. The error names the line and the key.
 func ParseRequirements(b []byte) (Requirements, error) {
 	r := Requirements{Roles: map[string][]string{}, Aliases: map[string]string{}, Files: map[string][]string{}}
 	top, err := yamlfile.Parse(b, "the file")
@@ -39,7 +39,7 @@ func ParseRequirements(b []byte) (Requirements, error) {
 		}
 		return key.Errorf("unknown key; there are roles, aliases and files")
 	})
-	if err == nil { // aliases last: they may stand above the roles that they are for
+	if err == nil { // add the aliases last, because the file may have them above the roles that they name
 		err = aliases.Each(nil, r.addAlias)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func eachWord(v yamlfile.Value, do func(yamlfile.Value) error) error {
 	return err
 }
 
-// badGlob tells why a glob can't be used, "" if it can.
+// badGlob says why a glob can't be used. It returns "" if the glob can be used.
 func badGlob(glob string) string {
 	_, err := path.Match(glob, "")
 	switch {
@@ -121,7 +121,7 @@ func badGlob(glob string) string {
 	case strings.Contains(glob, "**"):
 		return "has **, which is not known: name each folder, or use * for one"
 	}
-	// A set may hold a slash, but the search goes name by name.
+	// Check each path element alone, as search.finds uses them. A set such as [a/b] may contain a slash.
 	for name := range strings.SplitSeq(glob, "/") {
 		if _, err := path.Match(name, ""); err != nil {
 			return "is malformed"

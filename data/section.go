@@ -16,12 +16,12 @@ const maxMessage = 16_000
 type section struct {
 	title string
 	items []string // the most important first
-	list  bool     // the items are items of a list
-	last  bool     // the file has the items in the opposite order
-	kept  int      // how many items the file has, the first ones
+	list  bool     // the items are items of a Markdown list
+	last  bool     // the file has the items in the opposite order, the most important last
+	kept  int      // the file has the first kept items
 	fits  bool     // the file has the section, perhaps without items
 
-	// notes returns the sentences about the items that are left out if the file has the first kept ones.
+	// notes returns the sentences about the items that are left out if the file has only the first kept items.
 	notes func(kept int) []string
 }
 
@@ -33,7 +33,7 @@ func (s section) said() []string {
 	return s.notes(s.kept)
 }
 
-// text returns the section as the file has it, after a blank line; "" if the file does not have it.
+// text returns the text of the section in the file, with a blank line before it. It returns "" if the section does not fit.
 func (s section) text() string {
 	if !s.fits {
 		return ""
@@ -49,7 +49,7 @@ func (s section) text() string {
 	return b.String()
 }
 
-// head returns the title and the notes, which come before the items, if the file has the first kept items.
+// head returns the part of the section before its items: the title, and the notes for the first kept items.
 func (s section) head(kept int) string {
 	var b strings.Builder
 	if s.title != "" {
@@ -68,7 +68,7 @@ func (s section) head(kept int) string {
 	return b.String()
 }
 
-// size returns the length of the text in bytes if the file has the first kept items.
+// size returns the length in bytes that the section has with its first kept items.
 func (s section) size(kept int) int64 {
 	n := int64(len(s.head(kept)))
 	for _, item := range s.items[:kept] {
@@ -77,10 +77,11 @@ func (s section) size(kept int) int64 {
 	return n
 }
 
-// fit chooses the items that go into the file: limit bytes in all, 0 for no limit. It fills the sections in their order,
-// but reserves room in which each later section can say that something is missing.
+// fit chooses the items that go into the file: at most limit bytes in all, or all items if limit is 0. It fills the
+// sections in their order. But it reserves room for each later section, so that the section can at least say that its
+// items are missing.
 func fit(sections []section, limit int64) {
-	least := make([]int64, len(sections)) // of each: the smaller of its sizes without items and with all
+	least := make([]int64, len(sections)) // of each section: its size without items or with all items, whichever is smaller
 	var reserved int64
 	for i, s := range sections {
 		if len(s.items) > 0 {
@@ -108,11 +109,11 @@ func fit(sections []section, limit int64) {
 	}
 }
 
-// most returns how many items fit into room bytes, or -1 if not even the section without items fits.
+// most returns how many items fit into room bytes. It returns -1 if the section does not fit even without items.
 func (s section) most(room int64) int {
 	size := s.size(len(s.items)) - int64(len(s.head(len(s.items))))
 	for n := len(s.items); ; n-- {
-		// For most n the items alone are too long. So the notes, which take time to write, are checked last.
+		// For most n the items alone are too long. So compare them first, because it takes time to make the notes.
 		if size <= room && size+int64(len(s.head(n))) <= room {
 			return n
 		}
@@ -123,7 +124,7 @@ func (s section) most(room int64) int {
 	}
 }
 
-// missing returns the note about how many of the items of a kind the file has.
+// missing returns the note which says how many of all items of a kind the file has. which is "" or such as "the last ".
 func missing(kept, all int, which, kind string) []string {
 	switch {
 	case kept == all:
@@ -212,7 +213,7 @@ func (c Context) references() section {
 
 func (c Context) messages() section {
 	s := section{title: "Conversation before", last: true}
-	var shortened []int // by n: how many of the first n items are shortened
+	var shortened []int // shortened[i]: how many of the items 0 to i are shortened
 	for i := len(c.Messages) - 1; i >= 0; i-- {
 		m := c.Messages[i]
 		text, cut := head(strings.TrimSpace(m.Text), maxMessage)
@@ -240,7 +241,7 @@ func (c Context) messages() section {
 	return s
 }
 
-// by joins a text, its author and its time; each may be missing.
+// by returns what, followed by its author and its time in brackets. Each of them may be missing.
 func by(what, agent, role string, at time.Time) string {
 	var who []string
 	for _, name := range []string{oneLine(agent), oneLine(role)} {
@@ -272,7 +273,7 @@ func head(text string, limit int) (string, int) {
 	return text[:limit], len(text) - limit
 }
 
-// oneLine is a text in one line that begins no heading, quotation, list or code.
+// oneLine returns a text as one line that does not begin a heading, a quotation, a list, a table or code.
 func oneLine(text string) string {
 	line := words.Line(text)
 	for _, start := range []string{"#", ">", "```", "~~~", "- ", "+ ", "* ", "|"} {
@@ -283,7 +284,7 @@ func oneLine(text string) string {
 	return line
 }
 
-// quote marks each line of a text as quoted, so that nothing in it is structure of ours.
+// quote puts mark before each line of a text, so that no line looks like a heading or another part of our own text.
 func quote(text, mark string) string {
 	var b strings.Builder
 	for _, line := range lines(safe(text)) {
@@ -292,13 +293,14 @@ func quote(text, mark string) string {
 	return b.String()
 }
 
-// safe is a text without hidden characters in which no tag of the document's wrapper counts.
+// safe returns a text without hidden characters. It puts a backslash into each tag that looks like a tag of the document's
+// wrapper.
 func safe(text string) string {
 	text = closingTag().ReplaceAllString(words.Text(text), `<${1}\/${2}${3}`)
 	return openingTag().ReplaceAllString(text, `<\${1}${2}`)
 }
 
-// codeSpans writes names as code, whatever backticks are in them.
+// codeSpans writes names as Markdown code, even if there are backticks in them.
 func codeSpans(names []string) string {
 	var all []string
 	for _, name := range names {

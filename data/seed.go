@@ -15,10 +15,10 @@ import (
 //go:embed personas/*/*.md pipelines/*.yaml
 var shipped embed.FS
 
-// Seed adds the shipped personas, pipeline templates and requirements file to the data directory, and returns the slugs
-// of the personas that it added, in order. It changes nothing that exists, in whatever state, and adds no persona that
-// was archived. After a crash each persona and file is there as a whole or not at all. Only the holder of [Dir.Lock] may
-// call Seed.
+// Seed adds the shipped personas, pipeline templates and requirements file to the data directory. It returns the slugs
+// of the personas that it added, in order. It never changes a file or persona that exists, even a broken one, and it adds
+// no persona that was archived. After a crash each persona and file is there as a whole or not at all. Only the holder of
+// [Dir.Lock] may call Seed.
 //
 // Seed adds a template once, and lists its name in pipelines/.shipped. If a user deletes the template, Seed adds it again
 // only after the user has removed its line there, or has deleted the whole folder.
@@ -61,12 +61,12 @@ func (d Dir) seedPersonas() (added []string, err error) {
 	return nil, nil
 }
 
-// shippedList is the file in pipelines/ that lists the templates that Seed has added, one a line. It is hidden, so it is
-// not read as a template.
+// shippedList is the file in pipelines/ that lists the templates that Seed has added, one per line. Its name is hidden, so
+// that nobody takes it for a template.
 const shippedList = ".shipped"
 
-// seedTemplates adds each template before it lists it. After a crash between the two the template exists, so the next
-// Seed does not change it.
+// seedTemplates adds the templates first and lists them afterwards. If the program crashes in between, the templates
+// exist, so the next Seed does not change them.
 func (d Dir) seedTemplates() error {
 	list := filepath.Join(d.Pipelines(), shippedList)
 	b, _, err := readSmall(list, 1<<16)
@@ -135,7 +135,7 @@ func anyExists(root *os.Root, names ...string) (bool, error) {
 // seed makes the persona under a hidden name and renames it into place.
 func seed(root *os.Root, slug string) error {
 	stage := ".seed-" + slug
-	if err := root.RemoveAll(stage); err != nil { // a crash may have left it
+	if err := root.RemoveAll(stage); err != nil { // remove the folder that a crash may have left
 		return err
 	}
 	if err := root.MkdirAll(path.Join(stage, "handoffs"), 0o700); err != nil {

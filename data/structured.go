@@ -2,7 +2,7 @@ package data
 
 import "strings"
 
-// Structured has the fields of a handoff document that a successor needs first. A field that the document does not have
+// Structured has the fields of a handoff document that a successor needs first. If the document lacks a field, the field
 // is nil.
 type Structured struct {
 	WhatWasDone      *string `json:"what_was_done"`
@@ -21,8 +21,8 @@ func (s Structured) Empty() bool {
 	return true
 }
 
-// Header returns the text that a successor reads first: the fields under their labels, without a newline at the end.
-// agent is the name of the agent that wrote them, "" if it is not known.
+// Header returns the text that a successor reads first: each field after its label, without a newline at the end. agent
+// is the name of the agent that wrote the fields, or "" if the name is not known.
 func (s Structured) Header(agent string) string {
 	blocks := []string{"## Handoff from previous step"}
 	if agent != "" {
@@ -44,7 +44,7 @@ type field struct {
 	value **string // the field of the struct
 }
 
-// text is the trimmed text of the field, "" if there is none.
+// text returns the trimmed text of the field, or "" if the document lacks the field.
 func (f field) text() string {
 	if *f.value == nil {
 		return ""
@@ -61,10 +61,10 @@ func (s *Structured) fields() []field {
 	}
 }
 
-// Extract finds the fields of a document under the headings that the instruction asks for: What Was Done, Decisions Made,
-// Open Questions and Next Agent Context. Only the letters and digits of a heading count. A field is the trimmed text between
-// its heading and the next heading of any kind, with "\n" at the end of each line. If a heading is repeated, the first
-// counts, even if nothing is under it. ok is false if no field was found.
+// Extract returns the fields of a document. It finds them under the headings that the instruction asks for: What Was Done,
+// Decisions Made, Open Questions and Next Agent Context. Extract compares only the letters and digits of a heading. A field
+// is the trimmed text between its heading and the next heading of any kind, with "\n" at the end of each line. If a heading
+// is repeated, Extract uses only the first one, even if no text is under it. ok is false if no field has text.
 func Extract(document string) (s Structured, ok bool) {
 	missing := map[string]field{}
 	for _, f := range s.fields() {

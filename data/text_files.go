@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// maxPath is the length in bytes beyond which a word is not taken for a path.
+// maxPath is the length of the longest path in bytes. filePath takes no longer word for a path.
 const maxPath = 1024
 
-// set returns the set of the words of a text.
+// set returns the words of a text as a set.
 func set(text string) map[string]bool {
 	m := map[string]bool{}
 	for _, word := range strings.Fields(text) {
@@ -19,35 +19,35 @@ func set(text string) map[string]bool {
 }
 
 var (
-	// extensions make a bare word such as main.go a file. Extensions that code uses behind a dot as well
-	// (console.log, process.env, mutex.lock) are not among them.
+	// extensions are the extensions that make a word such as main.go the name of a file. Extensions that code uses
+	// behind a dot as well (console.log, process.env, mutex.lock) are not among them.
 	extensions = set(`go c h cc cpp cxx hh hpp rs py pyi ipynb js mjs cjs jsx ts mts cts tsx vue svelte java kt kts
 		scala swift rb php pl lua ex exs erl hs ml cs vb dart zig nim jl sh bash zsh fish ps1 bat sql md mdx markdown
 		rst txt adoc tex html htm css scss sass xml svg json jsonc json5 jsonl ndjson yaml yml toml ini cfg conf csv
 		tsv proto graphql gql tf tfvars hcl nix cmake gradle tmpl tpl j2 hbs ejs pdf png jpg jpeg gif webp ico txtar`)
-	// belowFolder are extensions that make a word a file only behind a slash.
+	// belowFolder are the extensions that make a word the name of a file only if the word comes behind a slash.
 	belowFolder = set(`log env lock mod sum work m mm r s d fs properties service socket timer less diff patch snap
 		golden db sqlite key pem crt cert out bin so a o exe dll wasm zip gz tgz tar mk in org el vim http rest map
 		plist gitignore gitkeep keep example sample bak tmp orig old dat data`)
-	// fileNames are files by their whole names.
+	// fileNames are whole names of files.
 	fileNames = set(`Makefile GNUmakefile Dockerfile Containerfile Justfile Jenkinsfile Procfile Gemfile Rakefile
 		Vagrantfile Brewfile Caddyfile CODEOWNERS go.mod go.sum go.work Cargo.lock yarn.lock poetry.lock uv.lock
 		Gemfile.lock flake.lock composer.lock .env .env.example .envrc .gitignore .gitattributes .gitmodules
 		.dockerignore .editorconfig .npmrc .nvmrc .eslintrc .prettierrc .babelrc .coveragerc .tool-versions`)
-	// sureNames are files in backticks and behind a slash. Elsewhere they are ordinary words.
+	// sureNames are words that are names of files only in backticks or behind a slash. Elsewhere they are ordinary words.
 	sureNames = set("makefile justfile dockerfile LICENSE LICENCE NOTICE README CHANGELOG")
-	// notFiles look like files, but are names of products.
+	// notFiles are names of products that look like names of files.
 	notFiles = set(`node.js next.js nuxt.js vue.js react.js three.js d3.js express.js ember.js backbone.js chart.js
 		alpine.js discord.js moment.js day.js p5.js asp.net docs.rs bun.sh brew.sh`)
 	// domains are the last labels of host names.
 	domains = set("com org net io dev ai co edu gov uk de eu us ca fr me info in")
 )
 
-// filePath returns the file that a word names, without a line number behind it. It returns "" if the word is
-// something else: a URL, an address, a version, a symbol of a package, a glob, a placeholder. sure is true if the
-// word is in backticks or the target of a link, where file names usually are.
+// filePath returns the path of the file that a word names, without a line number behind it. It returns "" if the word
+// is something else: a URL, an address, a version, a symbol of a package, a glob, a placeholder. sure is true if the
+// word is in backticks or the target of a link, because file names usually are.
 func filePath(word string, sure bool) string {
-	// What follows may be a line number, a heading in the file, or the rest of a URL.
+	// The text behind : or # may be a line number, a heading in the file, or the rest of a URL.
 	if i := strings.IndexAny(word, ":#"); i >= 0 {
 		if strings.HasPrefix(word[i:], "://") {
 			return ""
@@ -72,8 +72,8 @@ func filePath(word string, sure bool) string {
 	return word
 }
 
-// isFolder reports whether a word is the folder of a path. Otherwise it may be a host, a module with a version, or a
-// file that a slash joins to another file.
+// isFolder reports whether a word ending with a slash is the folder of a path. If not, the word is a host, a module with a
+// version, or a file that a slash joins to another file, as in a.go/b.go.
 func isFolder(folder string) bool {
 	for i, name := range strings.Split(strings.TrimSuffix(folder, "/"), "/") {
 		ext := strings.TrimPrefix(path.Ext(name), ".")
@@ -87,8 +87,8 @@ func isFolder(folder string) bool {
 	return true
 }
 
-// isFileName reports whether a name is the name of a file. below is true if it comes behind a slash, explicit if its
-// path begins as only paths do.
+// isFileName reports whether a name is the name of a file. below is true if the name comes behind a slash. sure is true as
+// for filePath. explicit is true if its path begins with ./, ../, / or ~/.
 func isFileName(name string, below, sure, explicit bool) bool {
 	if fileNames[name] || (sure || below) && sureNames[name] {
 		return true

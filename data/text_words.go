@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxSpan is the maximal length of a code span and of a link, in bytes. It bounds the search for an end that may be
-// missing.
+// maxSpan is the maximal length of a code span and of a link, in bytes. It limits the search for the end of a span or a
+// link, because the end may be missing.
 const maxSpan = 1024
 
 // word is a word of a text. A code span or a link counts as one word.
 type word struct {
 	text   string // in lower case, without the punctuation around it; "" for a code span or a link
-	path   string // path of the file that it names, "" if it names none
+	path   string // path of the file that the word names, "" if it names no file
 	clause bool   // punctuation follows
-	ends   bool   // the sentence ends with it
+	ends   bool   // the word is the last of its sentence
 }
 
 // abbreviations end with a period that does not end a sentence.
@@ -59,7 +59,8 @@ func wordsOf(text string) []word {
 	return all
 }
 
-// breaks reports whether the period or hyphen before rest is punctuation. In .gitignore it is part of the word.
+// breaks reports whether the period or hyphen before rest is punctuation. The period of .gitignore is not: it is part of
+// the word.
 func breaks(rest string) bool {
 	return rest == "" || strings.IndexByte(" \t\n-)]}*_", rest[0]) >= 0
 }
@@ -90,8 +91,8 @@ func bareWord(text string) (w word, n int) {
 	return w, n
 }
 
-// codeSpan reads the code span at the start of text. If the span has no end, code is "" and rest is the text behind the
-// first backticks.
+// codeSpan reads the code span at the start of text. rest is the text behind the span. If the span has no end, code is ""
+// and rest is the text behind the first backticks.
 func codeSpan(text string) (code, rest string) {
 	rest = strings.TrimLeft(text, "`")
 	ticks := text[:len(text)-len(rest)]
@@ -111,7 +112,8 @@ func codeSpan(text string) (code, rest string) {
 	}
 }
 
-// codePath returns the file that a code span names. A command line names none, even if it contains file names.
+// codePath returns the path of the file that a code span names. It returns "" for a command line, even if the line
+// contains file names.
 func codePath(code string) string {
 	code = strings.TrimSpace(code)
 	if strings.ContainsFunc(code, unicode.IsSpace) {
@@ -120,7 +122,8 @@ func codePath(code string) string {
 	return filePath(code, true)
 }
 
-// link reads the link at the start of text: [what](target "title"). If there is none, rest is the text behind the bracket.
+// link reads the link at the start of text: [what](target "title"). rest is the text behind the link. If text begins with
+// no link, ok is false and rest is the text behind the bracket.
 func link(text string) (target, rest string, ok bool) {
 	near := text[:min(len(text), maxSpan)]
 	_, after, ok := strings.Cut(near, "](")

@@ -39,8 +39,9 @@ var (
 )
 
 // Understand returns the work that a prompt asks for. The prompt asks for a handoff document if it has the word "handoff",
-// a verb such as "write" and a path below /handoffs/, unless it names a predecessor whose document or context file
-// exists. Any other prompt that names a handoff document or a context file asks the agent to take over.
+// a verb such as "write" and a path below /handoffs/. But it does not if it names a context file, or if it mentions a
+// predecessor and the document exists already. Any other prompt that names a handoff document or a context file asks the
+// agent to take over.
 func Understand(prompt string) Assignment {
 	var task Assignment
 	hasContext := false
@@ -139,8 +140,9 @@ var headings = []string{"What Was Done", "Decisions Made", "Open Questions", "Ne
 // heading of the prompt itself.
 var askedHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^#\n]## +([^\s,.;:()*#"\x60][^,.;:()*#"\x60\n]*)`) })
 
-// FurtherHeadings returns the headings that an instruction asks for beside those in headings. A heading after the line
-// "Focus on this:" is part of the focus and does not count.
+// FurtherHeadings returns the headings that an instruction asks for beside those in headings. instruction may also be the
+// text of a file that an instruction names. A heading after the line "Focus on this:" is part of the focus and does not
+// count.
 func FurtherHeadings(instruction string) []string {
 	instruction, _, _ = strings.Cut(instruction, "\nFocus on this:\n")
 	var out []string

@@ -1,5 +1,5 @@
-// Package yamlfile reads the YAML that people write. An error names the line and the key, and says
-// what is allowed there; the decoder of package yaml would say it in terms of Go types.
+// Package yamlfile reads the YAML files that people write. An error names the line and the key, and says
+// what is allowed there. The errors of package yaml's own decoder would name Go types instead.
 package yamlfile
 
 import (
@@ -16,9 +16,9 @@ import (
 
 // Error says what is wrong in a file, and where.
 type Error struct {
-	Line    int    // counted from 1; 0: it would take too long to find
-	Of      string // the key with those above it, or what the file is; "": the text is no YAML
-	Message string // what is wrong with it: a sentence that begins with Of goes on with it
+	Line    int    // counted from 1; 0: it would take too long to find the line
+	Of      string // the key with the keys above it, or the name of the file as given to Parse; "": the text is no YAML
+	Message string // says what is wrong; Of is the subject of this sentence
 }
 
 func (e *Error) Error() string {
@@ -35,8 +35,8 @@ func (e *Error) Error() string {
 // Value is a value in a file, or a key.
 type Value struct {
 	*yaml.Node
-	Of   string // what errors call it
-	keys string // its key with those above it
+	Of   string // the name of the value in errors
+	keys string // the key of the value with the keys above it, joined by dots; "" for the whole file
 }
 
 // Errorf returns an [Error] about v.
@@ -44,10 +44,10 @@ func (v Value) Errorf(format string, args ...any) error {
 	return &Error{Line: v.Line, Of: v.Of, Message: fmt.Sprintf(format, args...)}
 }
 
-// Empty reports whether nothing is there: the file is empty, or the key stands alone.
+// Empty reports whether there is no value: the file is empty, or no value follows the key.
 func (v Value) Empty() bool { return v.ShortTag() == "!!null" }
 
-// Parse reads the one document of a file, which errors call of.
+// Parse reads a file with one YAML document. Errors call the file by the name of.
 func Parse(b []byte, of string) (Value, error) {
 	docs, err := documents(b)
 	switch {
@@ -76,11 +76,11 @@ func documents(b []byte) (docs []yaml.Node, err error) {
 	}
 }
 
-// syntaxLine finds the line in which a text ceases to be YAML: the one behind the longest part
-// that is. The parser itself often names the line where the block or list around it begins. 0: it
-// would take too long to find.
+// syntaxLine returns the line with the syntax error: the line behind the longest beginning of the text
+// that is YAML. The parser itself often names the line where the block or list around the error begins.
+// syntaxLine returns 0 if it would take too long to find the line.
 func syntaxLine(b []byte) int {
-	const budget = 4 << 20 // bytes to parse
+	const budget = 4 << 20 // the most bytes to parse, in all attempts together
 	for spent := 0; len(b) > 0; {
 		b = b[:1+bytes.LastIndexByte(b[:len(b)-1], '\n')]
 		if spent += len(b); spent > budget {
@@ -93,8 +93,8 @@ func syntaxLine(b []byte) int {
 	return 1 + bytes.Count(b, []byte("\n"))
 }
 
-// Each calls do for each key of a mapping, if there is one. It may have no keys but the known ones; nil:
-// any words.
+// Each calls do for each key of a mapping and its value. It calls do for no key if v is empty. It returns
+// an error if the mapping has a key that is not in known; if known is nil, all keys are allowed.
 func (v Value) Each(known []string, do func(key, value Value) error) error {
 	keys := ""
 	if known != nil {
@@ -128,8 +128,8 @@ func (v Value) Each(known []string, do func(key, value Value) error) error {
 	return nil
 }
 
-// Items returns those of a list, if there is one; errors call each as they call the list. hint ends
-// the sentence that it must be a list.
+// Items returns the items of a list, or none if v is empty. In errors an item has the name of the list.
+// hint is the end of the error which says that v must be a list.
 func (v Value) Items(hint string) (items []Value, err error) {
 	if v.Kind != yaml.SequenceNode && !v.Empty() {
 		return nil, v.Errorf("must be a list%s", hint)
@@ -140,7 +140,7 @@ func (v Value) Items(hint string) (items []Value, err error) {
 	return items, nil
 }
 
-// Text returns a text without the blanks around it; "" for a key that stands alone.
+// Text returns a text without the blanks around it, or "" if v is empty.
 func (v Value) Text() (string, error) {
 	switch {
 	case v.Kind == yaml.ScalarNode && v.Empty():
@@ -153,10 +153,10 @@ func (v Value) Text() (string, error) {
 	return strings.TrimSpace(v.Value), nil
 }
 
-// IsControl reports whether a character would do something to a terminal.
+// IsControl reports whether a character could control a terminal. Tabs and line breaks do not count.
 func IsControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
-// Quote shows what a file holds, in one line that is not too long.
+// Quote returns a text from a file in quotes, as one line. It keeps at most the first 40 characters.
 func Quote(s string) string {
 	if short := []rune(s); len(short) > 40 {
 		s = string(short[:40]) + "…"
