@@ -78,7 +78,7 @@ func (d Dir) HostIDFile() string { return filepath.Join(d.root, "host_id") }
 // Socket is the unix socket of the whole API.
 func (d Dir) Socket() string { return d.run("understudy.sock") }
 
-// HookSocket is the unix socket that agents use. Agents get no access to Socket.
+// HookSocket is the unix socket for agents. It serves only a part of the API.
 func (d Dir) HookSocket() string { return d.run("hook.sock") }
 
 // HookProgram is the copy of understudy-hook that agents run.

@@ -19,9 +19,9 @@ import (
 type New struct {
 	Role        string
 	Name        string
-	Description string // one line; "" for a general one
-	// Skill is the text below the front matter, or a whole skill.md with front matter of its
-	// own, which then also has the description. "" stands for a default skill to fill in.
+	Description string // one line; "": Create writes a general description
+	// Skill is the text below the front matter, or a whole skill.md. A whole skill.md has its own
+	// front matter with the description. "": Create writes a default skill, for a person to complete.
 	Skill string
 }
 
@@ -38,7 +38,7 @@ func badInput(field, format string, args ...any) error {
 }
 
 // Create makes a persona with the next number of its role and name. It does not reuse the numbers
-// of archived personas. For unusable input it returns an [InputError].
+// of archived personas. If the input can't be used, it returns an [InputError].
 func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 	if err := ctx.Err(); err != nil {
 		return Persona{}, err
@@ -64,7 +64,7 @@ func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 		}
 		err = create(root, slug, skill)
 		if errors.Is(err, fs.ErrExist) {
-			continue // another process was first
+			continue // another process has taken the slug: try the next number
 		}
 		if err != nil {
 			return Persona{}, fmt.Errorf("new persona %s: %w", slug, err)
@@ -73,8 +73,8 @@ func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 	}
 }
 
-// Archive moves a persona, with its documents, to .archive. It returns ErrNotFound if there is
-// none. An archived persona stays as it is.
+// Archive moves a persona, with its documents, to .archive. It returns ErrNotFound if there is no
+// such persona. If the persona is archived already, Archive does nothing.
 func (s *Store) Archive(ctx context.Context, slug string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -125,8 +125,8 @@ func (in New) check() error {
 	return nil
 }
 
-// skillFile returns the whole text of skill.md. The user's text must parse before any file is
-// made.
+// skillFile returns the whole text of skill.md. It parses the user's text, so that Create makes no
+// file if the text can't be used.
 func (in New) skillFile(slug string) ([]byte, error) {
 	if _, err := ParseSlug(slug); err != nil {
 		return nil, badInput("name", "Role and name are too long: %s has more than %d bytes.", slug, maxSlug)
@@ -172,8 +172,9 @@ func (in New) frontMatter(slug string) (string, error) {
 	return "---\n" + string(b) + "---\n", nil
 }
 
-// lastNumber returns the highest number that the role and name have had, or 0. It reads the
-// archive last, so that it does not miss a persona that is archived meanwhile.
+// lastNumber returns the highest number of a persona with this role and name, active or archived, or
+// 0 if there is none. It reads the archive last, so that it does not miss a persona that is archived
+// meanwhile.
 func lastNumber(root *os.Root, role, name string) (int, error) {
 	last := 0
 	for _, parent := range []string{".", archive} {
@@ -193,15 +194,16 @@ func lastNumber(root *os.Root, role, name string) (int, error) {
 	return last, nil
 }
 
-// create makes the persona's folder and files. The folder is the lock on the slug: fs.ErrExist
-// means that the slug is taken. skill.md comes last, because without it a persona can't be used.
+// create makes the persona's folder and files. Only one process can make the folder, so it is the
+// lock on the slug. fs.ErrExist means that the slug is taken. create writes skill.md last: until
+// then the persona can't be used.
 func create(root *os.Root, slug string, skill []byte) (err error) {
 	if err := root.Mkdir(slug, 0o700); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			// %v, because an ErrExist from inside our folder must not look like a taken slug.
+			// Use %v: with %w an ErrExist from inside our folder would look like a taken slug.
 			err = errors.Join(fmt.Errorf("%v", err), root.RemoveAll(slug))
 		}
 	}()
@@ -251,7 +253,7 @@ func writeFile(root *os.Root, name string, b []byte) (err error) {
 	return root.Rename(temp, name)
 }
 
-// syncFolder makes changes in the folder survive a crash of the machine.
+// syncFolder makes sure that changes in the folder survive a crash of the machine.
 func syncFolder(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {

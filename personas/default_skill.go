@@ -15,8 +15,8 @@ var defaultSkillTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("skill").Parse(defaultSkillText))
 })
 
-// defaultSkill returns the skill of a persona for which none was given. It works as it is, and
-// its headings ask a person to fill it in.
+// defaultSkill returns the skill of a persona for which the user gave none. The skill works
+// unchanged, and its headings ask a person to complete it.
 func (in New) defaultSkill() string {
 	title := func(s string) string { return strings.ToUpper(s[:1]) + s[1:] } // ASCII words
 	var b bytes.Buffer
@@ -25,7 +25,7 @@ func (in New) defaultSkill() string {
 		"Role": strings.ReplaceAll(in.Role, "-", " "),
 	})
 	if err != nil {
-		panic("default skill: " + err.Error()) // its text is our own, and tested
+		panic("default skill: " + err.Error()) // cannot happen: the template is our own, and tested
 	}
 	return b.String()
 }

@@ -15,8 +15,8 @@ import (
 // archive is the folder of archived personas.
 const archive = ".archive"
 
-// load reads the persona in the folder parent/slug below root. fs.ErrNotExist means that there
-// is none; any other fault of its files becomes its Problem.
+// load reads the persona in the folder parent/slug below root. It returns fs.ErrNotExist if there
+// is no such folder. Any fault of the persona's files becomes the persona's Problem.
 func load(root *os.Root, parent, slug string) (Persona, error) {
 	name := path.Join(parent, slug)
 	info, err := root.Lstat(name)
@@ -58,7 +58,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	if errors.Is(experienceErr, fs.ErrNotExist) {
 		experienceErr = nil // the persona has no experience yet
 	}
-	// Agents write this file; a bad byte must not make the persona unusable.
+	// Replace bad bytes: agents write experience.md, and a bad byte must not make the persona unusable.
 	p.Experience = strings.ToValidUTF8(string(experience), "\uFFFD")
 
 	skill, info, err := readFile(dir, "skill.md")
@@ -80,7 +80,8 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 }
 
 // readFile reads a regular file of a persona or a template. The file may be a link that stays in its folder.
-// The Stat before opening avoids devices; O_NONBLOCK avoids blocking on a fifo that comes in between.
+// readFile calls Stat before it opens the file, so that it opens no device. If a fifo takes the file's place
+// after the Stat, O_NONBLOCK keeps the open from blocking.
 func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	info, err := dir.Stat(name)
 	if err != nil {
@@ -110,8 +111,8 @@ func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	return b, info, nil
 }
 
-// fileError names the file, but not the path that the system's error repeats. An error that is not
-// from the system is os.Root's refusal to leave the folder, for which there is no exported error.
+// fileError makes an error that names the file, without the path that the system's error also has. If
+// err is not from the system, it is os.Root's refusal to leave the folder, for which os exports no error.
 func fileError(name string, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -136,7 +137,7 @@ func countHandoffs(dir *os.Root) int {
 	return n
 }
 
-// isDocument reports whether a name is that of a Markdown file, and not of a temporary file of an editor.
+// isDocument reports whether a name is the name of a Markdown file, and not of a temporary file of an editor.
 func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
 }

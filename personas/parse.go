@@ -14,12 +14,12 @@ import (
 	"github.com/understudyd/understudy/data/yamlfile"
 )
 
-// maxFile is the largest size of skill.md and experience.md, in bytes. Both become part of every
-// session's system prompt.
+// maxFile is the largest size of skill.md, experience.md and a template, in bytes. skill.md and
+// experience.md become part of every session's system prompt.
 const maxFile = 256 << 10
 
-// Persona is a role that somebody plays, as its files described it when they were read. It
-// contains no references, so copies are independent.
+// Persona is a role that an agent plays, as the persona's files described it when they were read.
+// It contains no references, so copies are independent.
 type Persona struct {
 	Slug        string
 	Role        string // Role, Name and N are the parts of the slug
@@ -32,10 +32,10 @@ type Persona struct {
 	SkillFile   string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience  string // the whole text of experience.md
 	Dir         string // the absolute path of the folder
-	Handoffs    int    // how many handoff documents it has
+	Handoffs    int    // how many handoff documents the persona has
 	Archived    bool
-	Problem     string // why it can't be used, in a sentence; "" if it can
-	ModTime     time.Time
+	Problem     string    // why the persona can't be used, in a sentence; "" if it can
+	ModTime     time.Time // of skill.md
 }
 
 // ParseError says what is wrong in a skill.md, and in which line.
@@ -55,10 +55,10 @@ func parseError(line int, format string, args ...any) error {
 	return &ParseError{Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// Parse reads the text of a skill.md: front matter in YAML between two lines of ---, with
-// name, description and optionally runtime and model, then the skill. It ignores other keys:
-// the files of Claude Code's own agents have tools, color and more. The error is a
-// [ParseError], or one about the slug.
+// Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
+// of ---, with the keys name, description and optionally runtime and model. The skill follows.
+// Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
+// and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {
 	s, err := ParseSlug(slug)
 	if err != nil {
@@ -98,8 +98,8 @@ func badText(b []byte) int {
 
 func lineAt(b []byte, offset int) int { return 1 + bytes.Count(b[:offset], []byte("\n")) }
 
-// splitFrontMatter cuts the text at the lines of ---. In front the first such line is blank, so that
-// line numbers in front are those of the file.
+// splitFrontMatter cuts the text at the lines of ---. front begins with a blank line in place of the
+// first ---, so that line numbers in front are the same as in the file.
 func splitFrontMatter(text string) (front, body string, err error) {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	first, rest, _ := strings.Cut(text, "\n")
@@ -146,7 +146,8 @@ func (p *Persona) readFrontMatter(front string) error {
 		if err != nil {
 			return inSkill(err)
 		}
-		// These become arguments of a command.
+		// Runtime and Model become arguments of a command, so refuse values that would not be one argument or
+		// would look like a flag.
 		if (field == &p.Runtime || field == &p.Model) && (strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-")) {
 			return parseError(value.Line, "%s must be one word that does not begin with a hyphen", key.Value)
 		}
@@ -157,14 +158,15 @@ func (p *Persona) readFrontMatter(front string) error {
 			return parseError(1, "front matter has no %s", key)
 		}
 	}
-	// In Claude Code's agent files "inherit" means the model of the calling session; no session calls ours.
+	// In Claude Code's agent files "inherit" means the model of the calling session. No session calls a
+	// persona, so use the default model.
 	if p.Model == "inherit" {
 		p.Model = ""
 	}
 	return nil
 }
 
-// inSkill makes a [ParseError] of what is wrong in the front matter.
+// inSkill makes a [ParseError] from an error of the front matter.
 func inSkill(err error) error {
 	if e, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return parseError(e.Line, "%s", strings.TrimSpace(e.Of+" "+e.Message))

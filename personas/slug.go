@@ -9,8 +9,8 @@ import (
 // maxSlug is the largest length of a slug, in bytes.
 const maxSlug = 64
 
-// Slug is the name of a persona, {role}-{name}-{n}. The role may contain hyphens, the name
-// may not, and n counts from 1.
+// Slug is the name of a persona, {role}-{name}-{n}. The role may contain hyphens, and the name
+// may not. n counts from 1.
 type Slug struct {
 	Role string
 	Name string
@@ -20,8 +20,9 @@ type Slug struct {
 // String is the inverse of [ParseSlug].
 func (s Slug) String() string { return s.Role + "-" + s.Name + "-" + strconv.Itoa(s.N) }
 
-// ParseSlug splits a slug. Its words consist of a-z and 0-9 and are joined by single hyphens;
-// it has at most 64 bytes. Every accepted slug is safe as the name of a folder.
+// ParseSlug splits a slug into its parts. The words of a slug consist of a-z and 0-9 and are joined
+// by single hyphens. A slug has at most 64 bytes. Every slug that ParseSlug accepts is safe as the
+// name of a folder.
 func ParseSlug(s string) (Slug, error) {
 	if len(s) > maxSlug {
 		return Slug{}, fmt.Errorf("slug of %d bytes is longer than %d", len(s), maxSlug)

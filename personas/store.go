@@ -23,7 +23,7 @@ type Store struct {
 	root string // absolute
 	watching
 	changed chan struct{}
-	scans   atomic.Uint64 // number of scans that were begun
+	scans   atomic.Uint64 // how many scans have begun
 
 	mu       sync.Mutex
 	snapshot []Persona // never modified, only replaced
@@ -44,7 +44,7 @@ func Open(root string) (*Store, error) {
 		return nil, err
 	}
 	select {
-	case <-s.changed: // the first snapshot is no change
+	case <-s.changed: // remove the signal: the first snapshot is no change
 	default:
 	}
 	return s, nil
@@ -52,7 +52,8 @@ func Open(root string) (*Store, error) {
 
 // Get reads one persona from the disk, with its skill and experience of this moment. If both an
 // active and an archived persona have the slug, it returns the active one. It returns
-// ErrNotFound if there is none; a persona that can't be used is returned with its Problem.
+// ErrNotFound if there is no such persona. If the persona can't be used, Get returns it with its
+// Problem and no error.
 func (s *Store) Get(slug string) (Persona, error) {
 	if _, err := ParseSlug(slug); err != nil {
 		return Persona{}, fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -82,8 +83,8 @@ func (s *Store) List() []Persona {
 	return slices.Clone(s.snapshot)
 }
 
-// Changed receives a signal when the snapshot has changed since the last receive; several changes
-// become one signal. It is for one listener, which then calls List.
+// Changed returns a channel with a signal when the snapshot has changed since the last receive.
+// Several changes become one signal. Only one listener may receive; it then calls List.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // Run keeps the snapshot up to date until ctx ends, then returns nil.
@@ -92,8 +93,8 @@ func (s *Store) Run(ctx context.Context) error {
 	return nil
 }
 
-// relevant reports whether an event may have changed the snapshot. A change of mode has not, nor has
-// a temporary file of an editor.
+// relevant reports whether an event may have changed the snapshot. A change of a file's mode does not
+// change it, and neither does a temporary file of an editor.
 func (s *Store) relevant(ev fsnotify.Event) bool {
 	if ev.Op == fsnotify.Chmod {
 		return false
@@ -116,7 +117,7 @@ func (s *Store) rescan(watch func(folder string)) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if scan < s.latest { // a scan that began later, and so is newer, was faster
+	if scan < s.latest { // drop this scan: another scan began later and has already replaced the snapshot
 		return nil
 	}
 	s.latest = scan
@@ -131,8 +132,9 @@ func (s *Store) rescan(watch func(folder string)) error {
 	return nil
 }
 
-// scan reads every persona; without the folder there are none. It reads the active ones before
-// the archived ones, so a persona that is archived meanwhile may be seen twice but is not missed.
+// scan reads every persona. If the folder does not exist, there are none. It reads the active
+// personas before the archived ones. So if a persona is archived meanwhile, scan may see it twice,
+// but does not miss it.
 func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 	watch(s.root)
 	root, err := os.OpenRoot(s.root)
@@ -182,8 +184,8 @@ func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 	return found, nil
 }
 
-// isPersona reports whether an entry's name is that of a persona. It accepts a link in place of a
-// folder, so that the persona is listed with this problem.
+// isPersona reports whether an entry is a folder whose name is a slug. It also accepts a link in
+// place of the folder, so that the persona is listed with this problem.
 func isPersona(e fs.DirEntry) bool {
 	_, err := ParseSlug(e.Name())
 	return err == nil && (e.IsDir() || e.Type() == fs.ModeSymlink)

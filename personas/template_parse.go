@@ -24,10 +24,11 @@ var (
 	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout"}
 )
 
-// templateFile is the name that errors call a template's file by.
+// templateFile is the name of a template's file in errors.
 type templateFile string
 
-// errorf makes an error that begins with the file and the line; 0: it is the file as a whole.
+// errorf makes an error that begins with the file and the line. If line is 0, the error is about the
+// whole file.
 func (f templateFile) errorf(line int, format string, args ...any) error {
 	if line == 0 {
 		return fmt.Errorf("%s: %s", string(f), fmt.Sprintf(format, args...))
@@ -35,8 +36,9 @@ func (f templateFile) errorf(line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", string(f), line, fmt.Sprintf(format, args...))
 }
 
-// parse reads the text of a template, strictly: a key that is misspelt would be a gate or a
-// deadline that nobody has. A text may be left empty. It returns the line of the name too.
+// parse reads the text of a template. It refuses unknown keys, because a misspelt key would be an
+// approval or a deadline that is missing without notice. Descriptions and prompts may be empty. parse
+// also returns the line of the template's name.
 func (f templateFile) parse(b []byte) (Template, int, error) {
 	t, nameLine, err := parseTemplate(b)
 	if e, ok := errors.AsType[*yamlfile.Error](err); ok {
@@ -167,7 +169,8 @@ func duration(v yamlfile.Value) (time.Duration, error) {
 	if err != nil {
 		return 0, v.Errorf("must be a time such as 90s or 1h30m, or a number of seconds")
 	}
-	// Not a number is in no range, and what is rounded to nothing would mean that there is no limit.
+	// Written with !, because the comparisons with NaN are false. Refuse a time that would round to 0,
+	// because 0 means the default of the field.
 	if !(seconds >= time.Nanosecond.Seconds() && seconds <= maxStepTime.Seconds()) {
 		return 0, v.Errorf("must be more than 0 and at most 30 days (720h)")
 	}
@@ -178,7 +181,7 @@ func isTemplateName(s string) bool {
 	return len(s) <= maxTemplateName && isWord(s[:1]) && isWord(strings.NewReplacer("_", "", "-", "").Replace(s))
 }
 
-// isRole reports whether s is words joined by single hyphens, and no longer than a slug.
+// isRole reports whether s is words joined by single hyphens, and no longer than a slug may be.
 func isRole(s string) bool {
 	for word := range strings.SplitSeq(s, "-") {
 		if !isWord(word) {

@@ -22,8 +22,8 @@ import (
 var (
 	// ErrNoTemplate means that there is no template of that name.
 	ErrNoTemplate = errors.New("template not found")
-	// ErrBrokenTemplate means that the template's file can't be used, and could not be used since
-	// OpenTemplates. The error's text is the template's Problem.
+	// ErrBrokenTemplate means that the template's file can't be used, and that it was never usable
+	// after OpenTemplates. The error's text is the template's Problem.
 	ErrBrokenTemplate = errors.New("template can't be used")
 )
 
@@ -34,14 +34,14 @@ func (e brokenTemplate) Error() string { return string(e) }
 
 func (e brokenTemplate) Is(target error) bool { return target == ErrBrokenTemplate }
 
-// Template is what a pipeline is made from.
+// Template is the plan from which a pipeline is created.
 type Template struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	Steps       []TemplateStep `json:"steps"` // never null; empty: the file was never usable
 	File        string         `json:"file"`  // absolute
-	// Problem says why the file as it is now can't be used, with the line; "": it can. The other fields
-	// keep the last usable contents, if there were any.
+	// Problem says why the present contents of the file can't be used, with the line. "": they can be used.
+	// If there is a Problem, the other fields keep the last usable contents, if there were any.
 	Problem string `json:"problem"`
 }
 
@@ -51,18 +51,20 @@ type TemplateStep struct {
 	Description string        `json:"description"`
 	Prompt      string        `json:"prompt"`
 	Approval    bool          `json:"approval"`     // a person must approve before it begins
-	RemindAfter time.Duration `json:"remind_after"` // time of waiting for the approval after which a person is reminded; 0: never
-	Timeout     time.Duration `json:"timeout"`      // 0: as the settings say
+	RemindAfter time.Duration `json:"remind_after"` // remind a person when the approval has been missing this long; 0: never
+	Timeout     time.Duration `json:"timeout"`      // 0: the timeout of the settings
 }
 
 // Templates serves the templates in one folder: its files *.yaml and *.yml that are not hidden.
 //
 // A file that can't be used is listed with its Problem and its last usable contents. If it was never
 // usable, it is listed without steps, under the file's name without suffix. If two files give the same
-// name, the file that had it before keeps it, else the first by file name; the other one gets a Problem.
+// template name, the file that already had the name keeps it. If neither had it, the first by file name
+// gets it. The other file gets a Problem.
 type Templates struct {
-	// OnProblem is called by Run, in its goroutine, for each template that has a new Problem,
-	// including those that OpenTemplates found. nil: Run logs them. Set it before Run.
+	// Run calls OnProblem, in Run's goroutine, for each template that has had a new Problem for
+	// reportAfter, including the problems that OpenTemplates found. nil: Run logs them instead. Set
+	// OnProblem before Run.
 	OnProblem func(Template)
 
 	root string // absolute
@@ -88,8 +90,9 @@ func OpenTemplates(root string) (*Templates, error) {
 	return t, nil
 }
 
-// Get returns a template with its last usable contents, even if it has a Problem now; else
-// ErrNoTemplate or ErrBrokenTemplate. The caller may change the result.
+// Get returns a template with its last usable contents, even if it has a Problem now. If there are no
+// usable contents, it returns ErrBrokenTemplate; if there is no such template, ErrNoTemplate. The caller
+// may change the result.
 func (t *Templates) Get(name string) (Template, error) {
 	err := fmt.Errorf("%w: %s", ErrNoTemplate, yamlfile.Quote(name))
 	for _, found := range t.List() {
@@ -142,8 +145,8 @@ func (t *Templates) Run(ctx context.Context) error {
 	return nil
 }
 
-// relevant reports whether an event may have changed a template. A change of mode may: a file that
-// can't be read is a Problem.
+// relevant reports whether an event may have changed a template. A change of a file's mode is relevant,
+// because a file that can't be read is a Problem.
 func (t *Templates) relevant(ev fsnotify.Event) bool {
 	return ev.Name == t.root || isTemplate(filepath.Base(ev.Name))
 }
@@ -152,19 +155,20 @@ func (t *Templates) relevant(ev fsnotify.Event) bool {
 // and may take a moment to write it.
 const reportAfter = 500 * time.Millisecond
 
-// report is what Run has reported, and what it is about to report, by file.
+// report has the problems that Run has reported, and those that it may report later, by file.
 type report struct {
-	told  map[string]string
-	found map[string]foundProblem // not told yet
+	told  map[string]string       // reported problems
+	found map[string]foundProblem // problems that are not reported yet
 }
 
-// foundProblem is a problem that a scan has found, and when it found that problem first.
+// foundProblem is a problem that is not reported yet, and the time of the first scan that found it.
 type foundProblem struct {
 	problem string
 	since   time.Time
 }
 
-// again returns when a problem that was found may be reported; 0: none was found.
+// again returns after which time Run is to scan again, because a problem that is not reported yet may then be
+// due. It returns 0 if there is no such problem.
 func (r *report) again() time.Duration {
 	if len(r.found) == 0 {
 		return 0
@@ -221,7 +225,8 @@ func (t *Templates) rescan(watch func(folder string)) error {
 	return nil
 }
 
-// scan reads every template; without the folder there are none.
+// scan reads every template. If the folder does not exist, there are none. before is the snapshot of the
+// previous scan.
 func (t *Templates) scan(watch func(folder string), before []Template) ([]Template, error) {
 	watch(t.root)
 	root, err := os.OpenRoot(t.root)
@@ -236,7 +241,7 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 	if err != nil {
 		return nil, err
 	}
-	// A file that had a name keeps it, so files that had one come first.
+	// Sort the files that had usable contents before to the front, so that they keep their names.
 	had := func(e fs.DirEntry) bool {
 		return slices.ContainsFunc(before, func(last Template) bool { return len(last.Steps) > 0 && last.File == filepath.Join(t.root, e.Name()) })
 	}
@@ -266,7 +271,8 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 	return found, nil
 }
 
-// lastInOrder returns the last usable contents of a file if their name is still free, else a Template without steps.
+// lastInOrder returns the file's Template from the previous scan if no other file has its name now. Otherwise it returns a
+// Template without steps.
 func lastInOrder(before []Template, file string, holder map[string]string) Template {
 	for _, last := range before {
 		if last.File == file && holder[last.Name] == "" {
@@ -277,7 +283,8 @@ func lastInOrder(before []Template, file string, holder map[string]string) Templ
 	return Template{Name: strings.TrimSuffix(base, filepath.Ext(base)), File: file}
 }
 
-// loadTemplate reads one file. It also returns the line of the name. The error begins with the file.
+// loadTemplate reads the template in one file. It also returns the line of the template's name. The error begins with the
+// name of the file.
 func loadTemplate(root *os.Root, name string) (Template, int, error) {
 	b, _, err := readFile(root, name)
 	if err != nil {
@@ -291,7 +298,7 @@ func loadTemplate(root *os.Root, name string) (Template, int, error) {
 	return t, line, nil
 }
 
-// isTemplate reports whether a name is that of a template, and not of a temporary file of an editor.
+// isTemplate reports whether a name is the name of a template's file, and not of a temporary file of an editor.
 func isTemplate(name string) bool {
 	suffix := filepath.Ext(name)
 	return (suffix == ".yaml" || suffix == ".yml") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")

@@ -10,15 +10,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watching says how to notice changes, and where to log. Its fields are set before Run; only tests change the durations.
+// watching has the settings for noticing changes, and the log. Set its fields before Run. Only tests change the durations.
 type watching struct {
 	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
 	Log *slog.Logger
 
 	newWatcher func() (*fsnotify.Watcher, error) // nil: poll
 	settle     time.Duration                     // from the first event to the scan
-	safety     time.Duration                     // between scans while events come
-	polling    time.Duration                     // between scans without events
+	safety     time.Duration                     // between scans while the folders are watched
+	polling    time.Duration                     // between scans if a folder can't be watched
 }
 
 func byEvents() watching {
@@ -30,17 +30,18 @@ func byEvents() watching {
 	}
 }
 
-// Poll makes Run read the folder every two seconds, as where the system can't report changes. Call it
-// before Run.
+// Poll makes Run read the folder every two seconds, as it does on a system that can't report changes. Call
+// Poll before Run.
 func (c *watching) Poll() { c.newWatcher = nil }
 
-// followed is what follow keeps up to date.
+// followed has the functions by which follow keeps a snapshot up to date.
 type followed struct {
-	// scan reads it again. It calls watch with every relevant folder before it reads the folder,
-	// so that it misses no later change there.
+	// scan makes a new snapshot. It calls watch with every relevant folder before it reads the
+	// folder, so that it misses no later change there.
 	scan     func(watch func(folder string)) error
-	relevant func(fsnotify.Event) bool // reports whether the event may have changed it
-	// again returns after which time follow scans once more, without an event; 0: not. nil: never.
+	relevant func(fsnotify.Event) bool // reports whether the event may have changed the snapshot
+	// again returns after which time follow calls scan once more, even without an event. If again is nil or returns 0,
+	// follow waits for an event or the tick.
 	again func() time.Duration
 	log   *slog.Logger
 }
@@ -52,12 +53,13 @@ func (c *watching) log() *slog.Logger {
 	return slog.Default()
 }
 
-// follow scans whenever something may have changed, until ctx ends.
+// follow calls scan whenever a file may have changed, until ctx ends.
 //
-// It watches folders, never files: the watch of a file ends when an editor saves by rename. An
-// event only says that it is time to scan; no event is interpreted, and a lost one only delays the
-// change until the next scan. Without inotify it polls: inotify instances are few and shared with
-// the user's editor, and network file systems have none.
+// It watches folders, never files, because the watch of a file ends when an editor saves by rename.
+// An event only says that it is time to scan. follow does not interpret events, so a lost event only
+// delays the change until the next scan. If inotify does not work, follow polls. That may happen,
+// because inotify instances are few and shared with the user's editor, and network file systems have
+// none.
 func (c watching) follow(ctx context.Context, f followed) {
 	w := c.watch(f.log)
 	defer w.close()
@@ -96,7 +98,8 @@ func (c watching) follow(ctx context.Context, f followed) {
 	}
 }
 
-// next returns a channel that fires when f.again asks for another scan; nil: it asks for none.
+// next returns a channel that fires when it is time for the scan that f.again asks for. It returns nil if f.again
+// asks for no scan.
 func (f *followed) next() <-chan time.Time {
 	if f.again == nil {
 		return nil
@@ -114,11 +117,11 @@ type watches struct {
 	events     <-chan fsnotify.Event
 	errs       <-chan error
 	wanted     map[string]bool
-	failed     bool // some folder is not watched
+	failed     bool // at least one folder is not watched, so follow polls
 	scanFailed bool
 }
 
-// watch starts watching, unless c polls. If it can't, it logs once what would help.
+// watch starts a watcher, unless c polls. If it can't, it logs once which system limits to raise.
 func (c watching) watch(log *slog.Logger) *watches {
 	w := &watches{log: log}
 	if c.newWatcher == nil {
@@ -141,13 +144,13 @@ func (w *watches) fail(err error) {
 	w.failed = true
 }
 
-// lost continues without the watcher, which has closed its channels.
+// lost makes follow poll, because the watcher has closed its channels.
 func (w *watches) lost() {
 	w.fail(fsnotify.ErrClosed)
 	w.events, w.errs = nil, nil
 }
 
-// refresh scans, and then watches exactly the folders that exist now.
+// refresh calls scan, and then ends the watches of folders that scan no longer names.
 func (w *watches) refresh(f followed) {
 	w.begin()
 	err := f.scan(w.add)
@@ -166,7 +169,7 @@ func (w *watches) refresh(f followed) {
 
 func (w *watches) begin() { w.wanted = map[string]bool{} }
 
-// add watches a folder. It ignores one that does not exist, because the parent is watched too.
+// add watches a folder. It ignores a folder that does not exist, because the parent is watched too.
 func (w *watches) add(folder string) {
 	if w.watcher == nil {
 		return
@@ -177,7 +180,7 @@ func (w *watches) add(folder string) {
 	}
 }
 
-// end drops the watches of folders that were not added since begin.
+// end removes the watches of folders that were not added since begin.
 func (w *watches) end() {
 	if w.watcher == nil {
 		return
