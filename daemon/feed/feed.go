@@ -173,8 +173,8 @@ func offer(ch chan<- *Published, events []*Published) bool {
 	return true
 }
 
-// Subscribe returns a channel of new events; stop ends the subscription. The hub closes the channel when the subscriber falls
-// behind, and when the daemon ends.
+// Subscribe returns a channel of new events; stop ends the subscription. The hub closes the channel when the subscriber
+// falls behind, and when the daemon ends.
 func (h *Hub) Subscribe() (events <-chan *Published, stop func()) {
 	ch := make(chan *Published, subscriberBuffer)
 	h.mu.Lock()
