@@ -83,7 +83,7 @@ func (a *App) UI(out io.Writer) *term.UI {
 // ownCommand matches a command of understudy in backquotes.
 var ownCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`understudy [^`]+`") })
 
-// If this command was given --data, WithData adds that flag to each command of understudy that the sentence names.
+// WithData adds --data to each command of understudy that the sentence names, if this command was given that flag.
 // Without the flag it adds nothing, because the named commands find the data directory in the same environment.
 func (a *App) WithData(sentence string) string {
 	if a.DataFlag == "" {
