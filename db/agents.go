@@ -18,7 +18,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause`
 
 func agentValues(a *daemon.Agent) []any {
-	var launch any // an empty hash is stored as NULL, for the unique index would refuse a second one
+	var launch any // NULL for an empty hash, because the unique index would refuse a second empty hash
 	if len(a.LaunchHash) > 0 {
 		launch = a.LaunchHash
 	}
@@ -45,14 +45,15 @@ var updateAgent = fmt.Sprintf(`UPDATE agents SET (%s) = ROW(%s) WHERE id = $1 AN
 
 const selectAgent = selectAgents + `WHERE id = $1`
 
-// Agent returns an agent; [daemon.ErrNotFound] for an unknown id.
+// Agent returns the agent with this id. If there is none, the error is [daemon.ErrNotFound].
 func (db *DB) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return one[daemon.Agent](ctx, db, fmt.Sprintf("agent %d", id), selectAgent, id)
 }
 
 const selectAgentByLaunch = selectAgents + `WHERE launch_hash = $1`
 
-// AgentByLaunch returns the agent whose launch secret has this SHA-256, else [daemon.ErrNotFound].
+// AgentByLaunch returns the agent whose launch secret has this SHA-256. If there is none, the error is
+// [daemon.ErrNotFound].
 func (db *DB) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
 	return one[daemon.Agent](ctx, db, "agent by launch secret", selectAgentByLaunch, hash)
 }
@@ -69,7 +70,8 @@ const listAgents = selectAgents + `
 
 const listEndedAgents = selectAgents + `WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT $1`
 
-// Agents lists agents, the newest first. With f.Lately it lists ended agents, those that ended last first.
+// Agents lists the agents that f selects, the newest first. With f.Lately it lists only ended agents, starting with
+// the one that ended last.
 func (db *DB) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	if f.Lately {
 		return list[daemon.Agent](ctx, db, "list of agents by their ends", listEndedAgents, limitOr(f.Limit, 100))
@@ -89,9 +91,9 @@ const listOpenAgents = `
 	WHERE a.host = $1 AND d.state <> 'done'
 	ORDER BY id`
 
-// OpenAgents returns, in order, the ids of the host's agents for which a lane has work: agents that
-// are starting or were asked to stop and have not ended, and agents, ended or not, that have an open
-// handoff or an open delivery.
+// OpenAgents returns, in order, the ids of the host's agents for which a lane has work. A lane has work for an agent
+// that has not ended and is starting or was asked to stop. It also has work for each agent that has an open handoff
+// or an open delivery, even if the agent has ended.
 func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open agents", listOpenAgents, host)
 }

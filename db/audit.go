@@ -21,8 +21,8 @@ const auditTimeout = 8 * time.Second
 
 const limitStatement = `SELECT set_config('statement_timeout', $1, true)`
 
-// listAudit has an index for each of its conditions except host and text. Which index helps most depends
-// on the values, so [DB.Audit] has the statement planned with its values.
+// The table has an index for each condition of listAudit except host and text. Which index helps most depends on the
+// values, so [DB.Audit] makes the server plan the statement with its values.
 const listAudit = selectEvents + `
 	WHERE ($1::bigint = 0 OR id < $1)
 	  AND ($2::text[] IS NULL OR type = ANY($2))
@@ -42,8 +42,8 @@ var errAuditSlow = &daemon.Error{
 	Message: "The search took over 8 seconds: narrow it down by agent, handoff, pipeline or time",
 }
 
-// Audit returns events, the newest first; at most f.Limit (0: 100). It returns a [daemon.Error] if the search
-// takes over 8 seconds, or if it cannot begin within 8 seconds because of other searches.
+// Audit returns the events that f selects, the newest first; at most f.Limit (0: 100). If the search takes longer
+// than auditTimeout, or if other searches keep it from beginning within auditTimeout, it returns a [daemon.Error].
 func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []event.Event, err error) {
 	var types, since, until any // nil is NULL
 	if len(f.Types) > 0 {
@@ -64,7 +64,7 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []event.E
 		if _, err := tx.Exec(ctx, limitStatement, strconv.FormatInt(db.auditTimeout.Milliseconds(), 10)); err != nil {
 			return err
 		}
-		// An unnamed statement, so that the server plans it for these values.
+		// QueryExecModeCacheDescribe sends an unnamed statement, which the server plans for these values.
 		rows, err := tx.Query(ctx, listAudit, pgx.QueryExecModeCacheDescribe, f.Before, types, storetext.Text(f.TypePrefix),
 			f.AgentID, f.HandoffID, f.PipelineID, storetext.Text(f.Host), storetext.Text(f.Persona), since, until,
 			containing(f.Text), limitOr(f.Limit, 100))

@@ -18,10 +18,13 @@ import (
 // readCommitted lets a transaction that waited for a row see what the row's last writer committed.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// Commit writes c in one transaction. [daemon.ErrMoved]: another writer changed a row first.
-// [daemon.ErrOpenHandoff]: the agent already has its one handoff. [daemon.ErrNoRoom]: c.Admit would be
-// exceeded, or an older pipeline waits. After an error nothing is written. Commit updates the rows that
-// c points to (Rev, Seq, Status, event ids and times) only once the transaction has succeeded.
+// Commit writes c in one transaction. After an error nothing is written, unless the connection broke during COMMIT:
+// then the outcome is unknown. Errors that callers branch on:
+//   - [daemon.ErrMoved]: another writer changed a row first.
+//   - [daemon.ErrOpenHandoff]: the agent already has an open handoff, and may have only one.
+//   - [daemon.ErrNoRoom]: more than c.Admit pipelines would run, or an older pipeline waits.
+//
+// After the transaction has succeeded, Commit updates the rows that c points to: Rev, Seq, Status, event ids and times.
 func (db *DB) Commit(ctx context.Context, c *daemon.Change) error {
 	w := newWrite(c)
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
@@ -56,14 +59,14 @@ type write struct {
 	*daemon.Change
 	at    time.Time
 	batch pgx.Batch
-	done  []func() // to be called once the commit has succeeded
+	done  []func() // copyBack calls these after the commit has succeeded
 }
 
 func newWrite(c *daemon.Change) *write {
 	return &write{Change: c, at: time.Now().UTC().Truncate(time.Microsecond)}
 }
 
-// rows queues everything but the events, in the order in which rows are locked.
+// rows queues the writes of all rows except events, in the order in which the package locks rows.
 func (w *write) rows() {
 	w.admit()
 	for _, a := range sortedBy(w.Agents, func(a *daemon.Agent) int64 { return a.ID }) {
@@ -100,8 +103,8 @@ func (w *write) move(m *daemon.Move) {
 	}
 }
 
-// deliveries queues the writes of deliveries. It drops queued deliveries before it inserts new ones,
-// which would otherwise be dropped with them.
+// deliveries queues the writes of deliveries. It drops the agent's queued deliveries before it inserts new ones:
+// otherwise dropQueued would drop the new ones as well.
 func (w *write) deliveries() {
 	sorted := sortedBy(w.Deliveries, func(d *daemon.Delivery) int64 { return d.ID })
 	if w.DropQueued != 0 {
@@ -193,7 +196,7 @@ func (w *write) wake() {
 	}
 }
 
-// send executes the queued statements. Without any it makes no round trip.
+// send executes the queued statements. If none is queued, it makes no round trip.
 func (w *write) send(ctx context.Context, tx pgx.Tx) error {
 	if w.batch.Len() == 0 {
 		return nil
@@ -201,7 +204,7 @@ func (w *write) send(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, &w.batch).Close()
 }
 
-// copyBack updates the rows that the change points to.
+// copyBack updates the caller's rows, to which the change points. It is for after the commit.
 func (w *write) copyBack() {
 	for _, f := range w.done {
 		f()
@@ -213,12 +216,13 @@ func sortedBy[T any](rows []*T, id func(*T) int64) []*T {
 	return slices.SortedFunc(slices.Values(rows), func(a, b *T) int { return cmp.Compare(id(a), id(b)) })
 }
 
-// notifyEvents says that there are new events, not which ones: readers ask for the events after their last id.
+// notifyEvents tells listeners that there are new events. It does not name them, because readers ask for the events
+// after their last id.
 const notifyEvents = `SELECT pg_notify('understudy_events', '')`
 
-// lockEvents takes the lock that a transaction holds from before it draws its event ids until its
-// rows are visible. Ids are therefore in commit order. It is a separate statement, because the ids
-// must be drawn after the lock is held.
+// lockEvents takes the event lock. A transaction takes it before it draws its event ids, and holds it until its rows
+// are visible, so event ids are in the order of the commits. lockEvents is a separate statement, because a
+// transaction may draw ids only while it holds the lock.
 const lockEvents = `SELECT pg_advisory_xact_lock(1970500729, 1)`
 
 const insertEvents = `
@@ -230,8 +234,7 @@ const insertEvents = `
 	ORDER BY n
 	RETURNING id`
 
-// events queues the events. It comes last, because all later statements would hold up other writers
-// under the event lock.
+// events queues the events. Call it last: while later statements ran, other writers would wait for the event lock.
 func (w *write) events() {
 	if len(w.Events) == 0 {
 		return

@@ -34,21 +34,21 @@ func idsOf(pipelines []*daemon.Pipeline) []int64 {
 // notifyPipelineWake tells each pipeline's host that its lane may have work. A pipeline's id is sent as -id.
 const notifyPipelineWake = `SELECT pg_notify('understudy_wake', host || ' ' || -id) FROM pipelines WHERE id = ANY($1)`
 
-// lockAdmission makes a host admit one pipeline after the other. It is a separate statement, because the
-// next one must see what was committed while this one waited.
+// lockAdmission makes a host admit one pipeline after the other. It is a separate statement, because the statement
+// hasRoom must see the pipelines that others committed while lockAdmission waited.
 const lockAdmission = `SELECT pg_advisory_xact_lock(1970500730, hashtext($1))`
 
-// hasRoom says whether pipeline $2 of host $1 may run beside what runs already. Each running pipeline
-// counts once, with all its agents. A living agent of a pipeline that has ended or waits counts as well.
-// Pending pipelines are admitted in the order of their ids.
+// hasRoom says whether pipeline $2 of host $1 may run: fewer than $3 others must run. A running pipeline counts as
+// one, however many agents it has. Each living agent of a pipeline that is not running counts as one, too. If an
+// older pipeline is pending, the answer is no, because pending pipelines start in the order of their ids.
 const hasRoom = `
 	SELECT (SELECT count(*) FROM pipelines WHERE host = $1 AND status = 'running' AND id <> $2)
 	     + (SELECT count(*) FROM agents JOIN pipelines p ON p.id = agents.pipeline_id
 	        WHERE agents.host = $1 AND agents.ended_at IS NULL AND p.status <> 'running' AND p.id <> $2) < $3
 	   AND NOT EXISTS (SELECT FROM pipelines WHERE host = $1 AND status = 'pending' AND id < $2)`
 
-// admit queues the question whether the change's pipeline may run. It comes before all other statements,
-// so that a transaction that waits for admission holds no rows that others need.
+// admit queues hasRoom for the change's pipeline. Call it before all other statements are queued, so that a
+// transaction that waits for the admission lock holds no rows that others need.
 func (w *write) admit() {
 	if w.Admit == 0 {
 		return
@@ -85,8 +85,8 @@ func (w *write) pipelines() {
 	}
 }
 
-// movePipeline queues the update of a pipeline and those of its steps. It updates the step that begins
-// last, because a unique index allows one running step per pipeline at any time.
+// movePipeline queues the updates of a pipeline and of its steps. It updates the step that becomes running after
+// all others, because a unique index never allows two running steps in one pipeline.
 func (w *write) movePipeline(m *daemon.PipelineMove) {
 	p := m.Pipeline
 	next := *p

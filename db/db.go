@@ -24,7 +24,8 @@ const (
 	defaultMaxConns = 10
 	// readConns serve reads through the API, so that hooks and lanes never wait for a reader.
 	readConns = 4
-	// maxSearches leaves two of the readConns to short reads: a search of the event log may take seconds.
+	// maxSearches is how many searches of the event log may run at the same time. A search may take seconds, so two of
+	// the readConns remain for short reads.
 	maxSearches = 2
 )
 
@@ -46,7 +47,7 @@ type DB struct {
 
 	mu        sync.Mutex
 	dedicated map[*pgx.Conn]struct{} // connections outside the pools; see track
-	diskFull  atomic.Bool            // the server reported a full disk, and no larger write has succeeded since
+	diskFull  atomic.Bool            // the server reported a full disk, and writeMuch has not succeeded since
 
 	// Only tests change these.
 	lockPace, listenPace pace
@@ -79,7 +80,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		tracers = append(tracers, t)
 	}
 	config.ConnConfig.Tracer = multitracer.New(tracers...)
-	config.PingTimeout = lockPace.answer // the pool pings a connection that was idle, for it may be dead
+	config.PingTimeout = lockPace.answer // for the pool's pings of connections that were idle and may be dead
 	db.connect = config.ConnConfig.Copy()
 	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
@@ -97,14 +98,13 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// Close waits for running queries and closes the pools. Whoever took a host lock or started a listener
-// ends that.
+// Close waits for running queries and closes the pools. It ends neither a host lock nor a listener: their callers do.
 func (db *DB) Close() {
 	db.reads.Close()
 	db.pool.Close()
 }
 
-// poolFor returns the pool for a read.
+// poolFor returns the pool on which to run a read: db.reads if ctx belongs to a reader, otherwise db.pool.
 func (db *DB) poolFor(ctx context.Context) *pgxpool.Pool {
 	if daemon.IsReader(ctx) {
 		return db.reads
@@ -141,7 +141,7 @@ func (c Config) parse() (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// setDefaults sets our defaults where the connection string sets nothing, and then calls Configure.
+// setDefaults sets our default for each setting that the connection string does not contain. It then calls Configure.
 func (c Config) setDefaults(config *pgx.ConnConfig) {
 	defaults := map[string]string{
 		"application_name": "understudy",
@@ -157,7 +157,7 @@ func (c Config) setDefaults(config *pgx.ConnConfig) {
 		}
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 10 * time.Second // a silent server would otherwise be waited for as long as the caller allows
+		config.ConnectTimeout = 10 * time.Second // else a connect to a silent server waits until the caller's context ends
 	}
 	config.DialFunc = newDialer().DialContext
 	if c.Configure != nil {
@@ -188,7 +188,7 @@ func (db *DB) dial(ctx context.Context, name string) (*pgx.Conn, error) {
 // PoolStats are figures of both connection pools since they were opened.
 type PoolStats struct {
 	Idle, Acquired, Constructing, Max int
-	Waits                             int64 // requests that waited for a connection, because none was idle
+	Waits                             int64 // how many requests found no idle connection and waited
 	Waited                            time.Duration
 }
 

@@ -26,14 +26,14 @@ var insertDelivery = `INSERT INTO deliveries (` + deliveryColumns + `)
 var updateDelivery = fmt.Sprintf(`UPDATE deliveries SET (%s) = ROW(%s) WHERE id = $1 AND rev = $%d`,
 	deliveryColumns, placeholders(deliveryColumns), count(deliveryColumns)+1)
 
-// lockDeliveries locks the deliveries that a change writes together with those that it drops, so
-// that it locks all of them in the order of their ids.
+// lockDeliveries locks all deliveries that a change writes or drops. One statement locks both kinds, so that all are
+// locked in the order of their ids.
 const lockDeliveries = `SELECT id FROM deliveries
 	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
 	ORDER BY id FOR NO KEY UPDATE`
 
-// dropQueued skips locked rows. A queued delivery that another writer holds was inserted after lockDeliveries ran: to wait
-// for it would take locks out of order, and a delivery that comes after the drop is not dropped.
+// dropQueued drops an agent's queued deliveries, except rows that another writer has locked. Such a row was inserted
+// after lockDeliveries ran, so it need not be dropped, and waiting for it would take locks out of order.
 const dropQueued = `WITH free AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' FOR NO KEY UPDATE SKIP LOCKED)
 	UPDATE deliveries
@@ -42,7 +42,7 @@ const dropQueued = `WITH free AS MATERIALIZED (
 
 const selectDelivery = selectDeliveries + `WHERE id = $1`
 
-// Delivery returns a delivery; [daemon.ErrNotFound] for an unknown id.
+// Delivery returns the delivery with this id. If there is none, the error is [daemon.ErrNotFound].
 func (db *DB) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
 	return one[daemon.Delivery](ctx, db, fmt.Sprintf("delivery %d", id), selectDelivery, id)
 }
@@ -72,7 +72,7 @@ const countSent = `
 	FROM events e LEFT JOIN deliveries d ON d.id = (e.payload->>'delivery_id')::bigint
 	WHERE e.agent_id = $1 AND e.type = 'agent_messaged'`
 
-// Sent counts the messages that an agent has sent to other agents, as far back as the event log goes.
+// Sent counts the messages that an agent has sent to other agents. It does not count messages whose events were pruned.
 func (db *DB) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
 	return one[daemon.Sent](ctx, db, fmt.Sprintf("messages sent by agent %d", agentID), countSent, agentID, since)
 }

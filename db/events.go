@@ -23,7 +23,7 @@ const listEvents = selectEvents + `
 	  AND ($5::bigint = 0 OR pipeline_id = $5)
 	ORDER BY id LIMIT $6`
 
-// Events returns the events after an id, in order.
+// Events returns the events after f.After that match f, in the order of their ids; at most f.Limit (0: 500).
 func (db *DB) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	var types any // nil is NULL: all types
 	if len(f.Types) > 0 {
@@ -33,10 +33,10 @@ func (db *DB) Events(ctx context.Context, f event.Filter) ([]event.Event, error)
 		f.After, types, f.AgentID, f.HandoffID, f.PipelineID, limitOr(f.Limit, 500))
 }
 
-// lastEventID also counts pruned events, so that it does not go back when the newest event is pruned.
+// lastEventID also considers pruned events, so that the id does not become smaller when the newest event is pruned.
 const lastEventID = `SELECT GREATEST(pruned_to, (SELECT max(id) FROM events)) FROM log_floor`
 
-// LastEventID returns the id of the newest event, 0 if there was none.
+// LastEventID returns the id of the newest event, or 0 if there has never been an event.
 func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 	var id int64
 	if err := db.poolFor(ctx).QueryRow(ctx, lastEventID).Scan(&id); err != nil {
@@ -45,24 +45,24 @@ func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
-// The list takes notices in turn: the first one of each agent (or of each pipeline, for notices without
-// an agent), then the second ones. So an agent with many notices does not push others over the limit.
+// listPendingAlerts orders notices in rounds: first the oldest notice of each agent (or of each pipeline, for notices
+// without an agent), then the second oldest of each, and so on. So the notices of one agent cannot fill the limit alone.
 const listPendingAlerts = selectEvents + `
 	WHERE (alert OR notice <> '') AND alerted_at IS NULL AND host = $1
 	ORDER BY alert DESC, CASE WHEN alert THEN 0
 	         ELSE row_number() OVER (PARTITION BY alert, COALESCE(agent_id, -pipeline_id) ORDER BY id) END, id
 	LIMIT $2`
 
-// PendingAlerts returns the host's alerts and notices that [DB.MarkAlerted] has not marked: first the
-// alerts in order, then the notices of all agents and pipelines in turn; at most limit (0: 100).
+// PendingAlerts returns the host's alerts and notices that [DB.MarkAlerted] has not marked, at most limit (0: 100).
+// First come the alerts, in the order of their ids. Then come the notices, in rounds with one of each agent or pipeline.
 func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
 	return list[event.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
 }
 
 const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (alert OR notice <> '') AND alerted_at IS NULL`
 
-// MarkAlerted marks events as told to the operator and appends the event told, which may be nil. If
-// one of them is not pending, it returns [daemon.ErrMoved] and writes nothing.
+// MarkAlerted marks the events with these ids as reported to the operator. It appends the event told, which may be
+// nil. If one of the ids is not pending, MarkAlerted returns [daemon.ErrMoved] and writes nothing.
 func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	c := &daemon.Change{}
 	if told != nil {

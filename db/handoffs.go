@@ -22,8 +22,8 @@ func handoffValues(h *daemon.Handoff) []any {
 		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook)
 }
 
-// structured is [daemon.Structured] as the database stores it: it leaves out the fields that the
-// document does not have. In the API's answers these are null.
+// structured is [daemon.Structured] as the database stores it: without the fields that the document lacks. The API's
+// answers have those fields as null.
 type structured struct {
 	WhatWasDone      *string `json:"what_was_done,omitempty"`
 	DecisionsMade    *string `json:"decisions_made,omitempty"`
@@ -44,7 +44,7 @@ var updateHandoff = fmt.Sprintf(
 
 const selectHandoff = selectHandoffs + `WHERE id = $1`
 
-// Handoff returns a handoff; [daemon.ErrNotFound] for an unknown id.
+// Handoff returns the handoff with this id. If there is none, the error is [daemon.ErrNotFound].
 func (db *DB) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	return one[daemon.Handoff](ctx, db, fmt.Sprintf("handoff %d", id), selectHandoff, id)
 }
@@ -72,7 +72,7 @@ const insertTransition = `INSERT INTO transitions (handoff_id, seq, from_phase, 
 const listTransitions = `SELECT handoff_id, seq, from_phase AS "from", to_phase AS "to", cause, at
 	FROM transitions WHERE handoff_id = $1 ORDER BY seq`
 
-// Transitions returns a handoff's transitions in order, and an empty list for an unknown id.
+// Transitions returns a handoff's transitions in order. If the id is unknown, the list is empty.
 func (db *DB) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
 	return list[daemon.Transition](ctx, db, fmt.Sprintf("transitions of handoff %d", handoffID), listTransitions, handoffID)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// hookAttempts allows for two lost races: one for the hook's key, one for the row of an agent that
-// registers by itself. The loser of a race finds the winner's row at the next attempt.
+// hookAttempts allows RecordHook to lose two races: one for the hook's key, and one for the row of an agent that
+// registers by itself. At the next attempt it finds the row of the writer that won.
 const hookAttempts = 3
 
-// RecordHook stores a hook, with the change that decide returns, in one transaction. It passes decide
-// the rows that the transaction has locked. decide must neither block nor keep these rows: after a lost
-// race RecordHook calls it again with fresh ones.
+// RecordHook stores a hook and the change that decide returns, in one transaction. It passes decide the rows that the
+// transaction has locked. decide must not block, and must not keep these rows: after a lost race RecordHook calls
+// decide again with fresh rows.
 func (db *DB) RecordHook(
 	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
 ) (daemon.HookResult, error) {
@@ -68,7 +68,7 @@ func (h *hook) record(ctx context.Context, tx pgx.Tx, decide func(daemon.HookTx)
 const selectHook = `SELECT id AS hook_id, COALESCE(agent_id, 0) AS agent_id, applied, reason, true AS again, output
 	FROM hook_events WHERE key = $1`
 
-// find looks whether a hook with this key is stored already.
+// find looks for a stored hook with this key. If there is one, it sets h.result, and Again in h.tx.
 func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, selectHook, storetext.Text(h.in.Key))
 	if err != nil {
@@ -82,8 +82,8 @@ func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// The method lockAgent uses one of these. FOR NO KEY UPDATE locks a row against other writers, but not
-// against the foreign keys of new rows; see the package comment.
+// The method lockAgent executes one of these statements. FOR NO KEY UPDATE blocks other writers of the row, but not
+// the foreign keys of new rows; see the package comment.
 const (
 	lockAgent          = selectAgents + `WHERE id = $1 FOR NO KEY UPDATE`
 	lockAgentByLaunch  = selectAgents + `WHERE launch_hash = $1 FOR NO KEY UPDATE`
@@ -106,8 +106,8 @@ const (
 
 const nextHookID = `SELECT nextval(pg_get_serial_sequence('hook_events', 'id'))`
 
-// lock finds and locks the hook's agent, then the agent's open handoff and open deliveries. They are
-// separate statements, so that each sees what was committed while the one before waited for its lock.
+// lock finds and locks the hook's agent, then the agent's open handoff and open deliveries. It uses separate
+// statements, so that each one sees the rows that others committed while the statement before it waited for a lock.
 // lock draws the hook's id under the agent's lock, so an agent's hooks are applied in the order of their ids.
 func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
 	agents, err := h.lockAgent(ctx, tx)
@@ -145,7 +145,7 @@ func (h *hook) lockOpen(batch *pgx.Batch) {
 	})
 }
 
-// into scans a row's only column.
+// into returns a function that scans a row's only column into dst.
 func into(dst any) func(pgx.Row) error {
 	return func(row pgx.Row) error { return row.Scan(dst) }
 }
@@ -177,7 +177,7 @@ const insertHook = `INSERT INTO hook_events
 	(id, key, host, agent_id, event, session_id, payload, output, applied, reason, replayed, at, received_at)
 	VALUES ($1, $2, $3, NULLIF($4, 0), $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
-// first queues the row of a new hook together with the decided change.
+// first queues the row of a hook that is not stored yet, and the change in d.
 func (h *hook) first(d daemon.HookDecision) {
 	h.result = daemon.HookResult{HookID: h.tx.HookID, Applied: d.Applied, Reason: d.Reason, Output: d.Output}
 	switch {
@@ -203,8 +203,8 @@ func (h *hook) first(d daemon.HookDecision) {
 
 const markReplayed = `UPDATE hook_events SET replayed = true WHERE id = $1`
 
-// again queues the change decided for a hook that is stored already. It leaves the hook's row as it is,
-// but for the mark that the hook was replayed.
+// again queues the change in d for a hook that is stored already. In the hook's row it sets only replayed, and only
+// if there is a change.
 func (h *hook) again(d daemon.HookDecision) {
 	if d.Output != nil {
 		h.result.Output = d.Output
@@ -220,8 +220,8 @@ func (h *hook) again(d daemon.HookDecision) {
 
 const selectStoredHook = `SELECT event, payload AS body, received_at FROM hook_events WHERE id = $1`
 
-// StoredHook returns a hook as it was stored; [daemon.ErrNotFound] for an unknown id. Its body is the
-// same JSON that came in, but need not be the same bytes.
+// StoredHook returns the stored hook with this id. If there is none, the error is [daemon.ErrNotFound]. The body is
+// the JSON that the hook sent, but its bytes may differ.
 func (db *DB) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
 	return one[daemon.StoredHook](ctx, db, fmt.Sprintf("hook %d", hookID), selectStoredHook, hookID)
 }

@@ -15,26 +15,26 @@ import (
 // ErrHostTaken says that a living daemon already runs the host.
 var ErrHostTaken = errors.New("another daemon runs this host on this database")
 
-// Holder names one run of a daemon, which takes a host's lock. A field that the daemon could not find
-// out is empty, and proves nothing.
+// Holder names one run of a daemon that takes a host's lock. If the daemon could not find out the value of a field,
+// the field is empty and proves nothing.
 type Holder struct {
 	Instance  string // unique to this run of the daemon
-	Machine   string // stays the same after a reboot; another machine has another one
-	Boot      string // which boot of the machine this is
-	Directory string // identity of the data directory; a copy of the directory has another one
+	Machine   string // identity of the machine; a reboot does not change it
+	Boot      string // identity of the machine's boot; each reboot changes it
+	Directory string // identity of the data directory; a copy of the directory has another identity
 	DataRoot  string
 	PID       int
 	PIDStart  uint64 // see [tmux.Process]
 }
 
-// sameDirectory says whether both runs worked in one data directory of one machine. A daemon that asks
-// this holds the file lock of that directory.
+// sameDirectory says whether both runs use the same data directory of the same machine. The daemon that calls it
+// holds the file lock of its data directory.
 func (h Holder) sameDirectory(other Holder) bool {
 	return h.Machine != "" && h.Machine == other.Machine && h.Directory != "" && h.Directory == other.Directory
 }
 
-// gone says whether the daemon h has certainly ended, as seen from me: the machine was booted since, or
-// h's process does not exist any more.
+// gone says whether the daemon h has certainly ended: the machine of me, which must be h's, was booted again, or h's
+// process does not exist any more.
 func (h Holder) gone(me Holder) bool {
 	if h.Boot == "" || me.Boot == "" {
 		return false
@@ -42,22 +42,23 @@ func (h Holder) gone(me Holder) bool {
 	return h.Boot != me.Boot || !tmux.Process{PID: h.PID, Start: h.PIDStart}.Alive()
 }
 
-// pace says how to probe a dedicated connection: after it was silent for quiet; the answer may take
-// answer.
+// pace says how watch probes a connection: watch sends a probe when the connection was silent for quiet, and gives up
+// if the probe has no answer within answer.
 type pace struct{ quiet, answer time.Duration }
 
-// lockPace makes a holder notice a dead connection within four seconds. The server gives up on a client that
-// does not answer after ten ([serverKeepalives]), so a holder has stopped before another daemon can get its lock.
+// lockPace makes a holder notice a dead connection within four seconds. The server ends the session of a silent
+// client only after ten seconds or more ([serverKeepalives]). So the holder stops before another daemon can get its lock.
 var lockPace = pace{quiet: time.Second, answer: 3 * time.Second}
 
 const (
-	// hostLockPatience is how long a daemon that was killed may still hold the lock: its session ends within milliseconds.
+	// hostLockPatience is how long a claim waits for the session of a killed daemon to end. Usually it ends within
+	// milliseconds.
 	hostLockPatience = time.Second
 	hostLockPoll     = 20 * time.Millisecond
-	// ghostSilence is how long a watched session must be silent before it may count as a ghost: a session that the
+	// ghostSilence is how long a session must be silent before it may count as a ghost. A ghost is a session that the
 	// server still has although its daemon has ended. A living holder probes its connection each second.
 	ghostSilence = 5 * time.Second
-	// askHolder limits each query about the lock, so that a connection that dies meanwhile is noticed.
+	// askHolder limits the queries of each attempt, so that the claim notices if its connection has died.
 	askHolder = 5 * time.Second
 )
 
@@ -76,11 +77,11 @@ const hostKey = `hashtextextended('understudy host ' || $1, 0)`
 
 const tryHostLock = `SELECT pg_try_advisory_lock(` + hostKey + `)`
 
-// LockHost takes the host's lock for me, on a connection of its own. If another session holds the lock, LockHost
-// finds out whose it is. If the session's daemon is alive, it returns [ErrHostTaken]. If an earlier run of me left
-// the session, because its machine or its network is gone, it ends the session. While neither is certain it waits,
-// and calls waiting (may be nil) with a description of the session again and again. ctx is for the taking alone:
-// the lock is held until Release.
+// LockHost takes the host's lock for the daemon me, on a connection of its own. If another session holds the lock,
+// LockHost finds out which daemon opened that session. If that daemon is alive, LockHost returns [ErrHostTaken]. If
+// the session is a ghost of this daemon or of an earlier run in its data directory, LockHost ends the session. While
+// neither is certain, LockHost waits, and calls waiting (may be nil) every few seconds with a description of the
+// session. ctx limits only the wait: after LockHost has returned, the lock is held until Release.
 func (db *DB) LockHost(ctx context.Context, host string, me Holder, waiting func(held string)) (*HostLock, error) {
 	l, err := db.lockHost(ctx, host, me, waiting)
 	if err != nil {
@@ -111,17 +112,17 @@ func (db *DB) lockHost(ctx context.Context, host string, me Holder, waiting func
 		if err := watch(watched, conn, db.lockPace, nil); err != nil {
 			db.log.Error("host lock is lost", "host", host, "error", err)
 			close(l.lost)
-			db.dropConnections() // other connections to this server are dead as well, and each would be noticed only when it is used
+			db.dropConnections() // they are probably dead as well, and otherwise each fails only at its next use
 		}
 	}()
 	return l, nil
 }
 
-// Lost is closed when the connection has failed and another daemon may get the lock: start no effect
-// after that. Release does not close it.
+// Lost returns a channel that is closed when the connection has failed. Another daemon may then get the lock, so the
+// caller must start no effect after that. Release does not close the channel.
 func (l *HostLock) Lost() <-chan struct{} { return l.lost }
 
-// Before returns the daemon that held the lock before this one, or nil if none has signed.
+// Before returns the daemon that signed for the lock before this one, or nil if no daemon had signed.
 func (l *HostLock) Before() *Holder { return l.before }
 
 // Release frees the lock. It may be called more than once, and after the lock was lost.
@@ -136,7 +137,7 @@ func (l *HostLock) Release() {
 func closeConn(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = conn.Close(ctx) // pgx drops a connection that it cannot close in good order
+	_ = conn.Close(ctx) // ignore the error: pgx drops a connection that it cannot close in good order
 }
 
 // claim is one daemon's attempt to take a host's lock.
@@ -193,7 +194,8 @@ func (c *claim) await(ctx context.Context) error {
 	}
 }
 
-// try asks for the lock once. If another session holds it, try judges that session and acts on the judgement.
+// try asks for the lock one time. If another session holds the lock, try judges that session: it returns
+// [ErrHostTaken] for a living rival, and ends a ghost of our own.
 func (c *claim) try(ctx context.Context) (locked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askHolder)
 	defer cancel()
@@ -220,7 +222,7 @@ func (c *claim) try(ctx context.Context) (locked bool, err error) {
 	return false, nil
 }
 
-// judgement says what is known of the session that holds the lock.
+// judgement is the opinion of a claim about the session that holds the lock.
 type judgement int
 
 const (
@@ -239,7 +241,7 @@ func (c *claim) judge(s session, now time.Time) judgement {
 		return ownGhost // this run of the daemon left the session itself, on an earlier connection
 	case !sameTime(s.ActiveAt, c.first.ActiveAt):
 		if watched < hostLockPatience {
-			return unknown // it may be ending
+			return unknown // the session may be ending
 		}
 		return rivalAlive
 	case s.sameDirectory(c.me) && s.gone(c.me) && s.ActiveAt != nil && watched >= c.db.ghostSilence:
@@ -284,8 +286,8 @@ const upsertHolder = `
 		machine = EXCLUDED.machine, boot = EXCLUDED.boot, directory = EXCLUDED.directory, data_root = EXCLUDED.data_root,
 		pid = EXCLUDED.pid, pid_start = EXCLUDED.pid_start, taken_at = EXCLUDED.taken_at`
 
-// sign stores that me holds the lock, and returns the holder before. It fails if the database takes no
-// writes: the advisory lock alone proves nothing, for a standby grants it as well.
+// sign stores that me holds the lock, and returns the daemon that signed before, or nil. It fails if the database
+// refuses writes. That is intended: the advisory lock alone proves nothing, because a standby grants it as well.
 func (c *claim) sign(ctx context.Context) (*Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, askHolder)
 	defer cancel()

@@ -30,8 +30,8 @@ const upsertHost = `INSERT INTO hosts (id, name, version, data_root, started_at,
 		started_at = CASE WHEN hosts.version = EXCLUDED.version THEN hosts.started_at ELSE now() END,
 		last_seen = now()`
 
-// Heartbeat stores that a host's daemon is running. It takes the times from the database, so that the clocks
-// of several hosts need not agree, and ignores those of h.
+// Heartbeat stores that a host's daemon is running. It takes the times from the database's clock and ignores those
+// in h, so that the clocks of several hosts need not agree.
 func (db *DB) Heartbeat(ctx context.Context, h Host) error {
 	if _, err := db.pool.Exec(ctx, upsertHost, storable(h.ID, h.Name, h.Version, h.DataRoot)...); err != nil {
 		return fmt.Errorf("heartbeat of host %s: %w", h.ID, err)
@@ -48,7 +48,7 @@ func (db *DB) Hosts(ctx context.Context) ([]Host, error) {
 
 const hostRoot = `SELECT data_root FROM hosts WHERE id = $1`
 
-// HostRoot returns a host's data directory, [daemon.ErrNotFound] for a host that never sent a heartbeat.
+// HostRoot returns a host's data directory. If the host never sent a heartbeat, the error is [daemon.ErrNotFound].
 func (db *DB) HostRoot(ctx context.Context, host string) (string, error) {
 	var root string
 	err := db.poolFor(ctx).QueryRow(ctx, hostRoot, host).Scan(&root)

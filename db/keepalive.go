@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// serverKeepalives make the server end a session whose client vanished without closing it, because its machine
-// lost power or its address. The server does so 10 to 12 seconds after the last sign of life. By default on Linux
-// it would keep the session, and its locks, for two hours. tcp_user_timeout is for sessions that were being sent
-// an answer: keepalives do not run then, and TCP alone retries for a quarter of an hour.
+// serverKeepalives make the server end the session of a client that vanished without closing the connection, such as
+// after its machine lost power or its address. The server ends the session 10 to 12 seconds after the client's last
+// packet. With the defaults of Linux it would keep the session and its locks for two hours. Keepalives do not run
+// while the server is sending an answer, and TCP alone retries for a quarter of an hour: tcp_user_timeout is for that case.
 var serverKeepalives = map[string]string{
 	"tcp_keepalives_idle":     "5",
 	"tcp_keepalives_interval": "2",

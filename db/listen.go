@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Listener is told what other transactions have committed. One goroutine calls its functions, which
-// must not block.
+// Listener has the functions that [DB.Listen] calls when other transactions have committed. One goroutine calls both
+// functions. They must not block.
 type Listener struct {
-	// Wake says that a row of an agent of the host has changed, or of the pipeline whose id is -id.
-	// 0 stands for any of them.
+	// Wake says that rows of the host's agent id have changed. A negative id stands for the pipeline -id, and 0 for
+	// any agent or pipeline.
 	Wake func(id int64)
 	// Events says that there are new events.
 	Events func()
@@ -31,16 +31,16 @@ var listenPace = pace{quiet: 5 * time.Second, answer: 5 * time.Second}
 // listenBegin limits how long a listener may take to connect and subscribe.
 const listenBegin = 15 * time.Second
 
-// Pauses between attempts to connect again. They are short at first, because a server that restarts is
-// soon back.
+// The pause between attempts to connect again grows from minBackoff to maxBackoff. It is short at first, because a
+// server that restarts soon answers again.
 const (
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 2 * time.Second
 )
 
-// Listen tells l of the changes that concern the host until ctx ends, and then returns nil. It has
-// a connection of its own, and connects again when that fails. Notifications sent meanwhile are lost,
-// so after each LISTEN it tells l that everything may have changed: Wake(0), Events().
+// Listen calls l for each change that concerns the host, until ctx ends; it then returns nil. It has a connection of
+// its own. If that connection fails, Listen connects again. Notifications sent between two connections are lost, so
+// after each LISTEN it calls Wake(0) and Events(): everything may have changed.
 func (db *DB) Listen(ctx context.Context, host string, l Listener) error {
 	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		err := db.listenOnce(ctx, host, l, func() { backoff = minBackoff })
@@ -56,7 +56,7 @@ func (db *DB) Listen(ctx context.Context, host string, l Listener) error {
 	}
 }
 
-// listenOnce listens until its connection fails. It calls up once it has subscribed.
+// listenOnce listens until its connection fails or ctx ends. It calls up as soon as it has subscribed.
 func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()) error {
 	begin, cancel := context.WithTimeout(ctx, listenBegin)
 	defer cancel()
@@ -83,8 +83,8 @@ func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()
 	})
 }
 
-// parseWake returns the id that a wake-up names (a pipeline's id has a minus sign), if it is for this
-// host. The payload is the host, a space, and the id; a host may contain spaces.
+// parseWake returns the id in a wake-up's payload; a pipeline's id has a minus sign. ok is false if the wake-up is for
+// another host. The payload is the host, a space, and the id; a host may contain spaces.
 func parseWake(payload, host string) (id int64, ok bool) {
 	i := strings.LastIndexByte(payload, ' ')
 	if i < 0 || payload[:i] != host {
@@ -94,9 +94,9 @@ func parseWake(payload, host string) (id int64, ok bool) {
 	return id, err == nil
 }
 
-// watch passes notifications to pass, if that is not nil, until the connection fails or ctx ends. It
-// returns the connection's error, or nil if ctx ended. It probes a connection that was silent, so it
-// also notices one that died without an error. Only a connection that answers the probe was merely silent.
+// watch calls pass (may be nil) with each notification until the connection fails or ctx ends. It returns the
+// connection's error, or nil if ctx ended. When the connection is silent, watch probes it, so it also notices a
+// connection that died without an error.
 func watch(ctx context.Context, conn *pgx.Conn, p pace, pass func(*pgconn.Notification)) error {
 	for {
 		wait, cancel := context.WithTimeout(ctx, p.quiet)

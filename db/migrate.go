@@ -28,8 +28,8 @@ const (
 	selectVersions = `SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id`
 )
 
-// OpenMigrated opens a database whose schema may not be up to date, and migrates it if necessary. At nearly
-// every start of a daemon the schema is up to date; a pool that the daemon needs anyway finds that out.
+// OpenMigrated opens a database, and migrates its schema if that is not up to date. At nearly every start of a daemon
+// the schema is up to date. OpenMigrated finds that out on the pool that the daemon needs anyway.
 func OpenMigrated(ctx context.Context, c Config) (*DB, error) {
 	db, err := Open(ctx, c)
 	if err != nil {
@@ -46,7 +46,7 @@ func OpenMigrated(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// upToDate says whether the schema has had exactly the migrations that this program contains.
+// upToDate says whether exactly the migrations that this program contains were applied to the schema.
 func (db *DB) upToDate(ctx context.Context) (bool, error) {
 	var migrated bool
 	if err := db.pool.QueryRow(ctx, hasVersions).Scan(&migrated); err != nil {
@@ -74,7 +74,7 @@ func (db *DB) upToDate(ctx context.Context) (bool, error) {
 	return slices.Equal(had, known), nil
 }
 
-// Migrate is the function [Migrate] over connections with the settings of c.
+// Migrate is the function [Migrate], with the connection settings of c.
 func (c Config) Migrate(ctx context.Context) (err error) {
 	p, err := c.migrator()
 	if err != nil {
@@ -100,8 +100,8 @@ func (c Config) Migrate(ctx context.Context) (err error) {
 
 const selectOldest = `SELECT oldest FROM schema_oldest`
 
-// mayServe returns an error if a daemon that knows migrations up to want must not work with a schema that has more.
-// A daemon of the release before the schema's may work with it.
+// mayServe is for a schema that is newer (version have) than this program (version want). It returns an error if the
+// program must not work with the schema. A program that is one release older than the schema may work with it.
 func mayServe(ctx context.Context, c Config, have, want int64) error {
 	config, err := c.parse()
 	if err != nil {
@@ -148,8 +148,8 @@ const (
 	migrationUnlock  = `SELECT pg_advisory_unlock(1970500729, 2)`
 )
 
-// migrationLock is goose's lock, polled often enough for a daemon that starts in 50 ms: goose itself polls
-// in whole seconds.
+// migrationLock is the lock that goose takes before it migrates. It polls every 10 ms, because a daemon starts in
+// 50 ms. goose's own lock polls in whole seconds.
 type migrationLock struct{}
 
 // SessionLock waits for the lock until ctx ends.
@@ -172,7 +172,7 @@ func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// SessionUnlock gives the lock back.
+// SessionUnlock frees the lock.
 func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, migrationUnlock); err != nil {
 		return fmt.Errorf("migration lock: %w", err)

@@ -33,8 +33,8 @@ const lockPreferences = selectPreferences + ` FOR UPDATE`
 
 const updatePreferences = `UPDATE notification_preferences SET waiting = $2, completed = $3, updated_at = $4 WHERE host = $1`
 
-// ChangeNotificationPreferences changes a host's preferences and appends the event that change returns,
-// if it is not nil, in one transaction. Of two concurrent changes the second sees the result of the first.
+// ChangeNotificationPreferences calls change to change a host's preferences. In the same transaction it appends the
+// event that change returns, unless that is nil. Of two concurrent changes the second sees the result of the first.
 func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 	change func(*tell.Preferences) *event.Event) (p tell.Preferences, err error) {
 	var w *write

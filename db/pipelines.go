@@ -47,7 +47,7 @@ var (
 var updatePipeline = fmt.Sprintf(`UPDATE pipelines SET (%s) = ROW(%s) WHERE id = $1 AND seq = $%d`,
 	pipelineColumns, placeholders(pipelineColumns), count(pipelineColumns)+1)
 
-// updateStep has no guard of its own: the guard of its pipeline's update holds for the step's row.
+// updateStep has no guard of its own: the guarded update of the pipeline, in the same transaction, protects its steps.
 var updateStep = fmt.Sprintf(`UPDATE steps SET (%s) = ROW(%s) WHERE id = $1 AND pipeline_id = $2`,
 	stepColumns, placeholders(stepColumns))
 
@@ -87,7 +87,7 @@ func (r *stepRow) whole() daemon.Step {
 
 const selectPipeline = selectPipelines + `WHERE id = $1`
 
-// Pipeline returns a pipeline with its steps; [daemon.ErrNotFound] for an unknown id.
+// Pipeline returns the pipeline with this id and its steps. If there is none, the error is [daemon.ErrNotFound].
 func (db *DB) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	what := fmt.Sprintf("pipeline %d", id)
 	pipelines, err := db.pipelines(ctx, what, selectPipeline, id)
@@ -117,8 +117,8 @@ func (db *DB) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.
 // snapshot makes all statements of a transaction see the same state of the database.
 var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
-// pipelines reads the pipelines of a query with their steps, never nil. It reads both in one snapshot,
-// so that it sees no pipeline in the middle of a write.
+// pipelines reads the pipelines that the query selects, with their steps. It reads both in one snapshot, so that it
+// never combines a pipeline with steps from before or after a write. Without an error the list is never nil.
 func (db *DB) pipelines(ctx context.Context, what, sql string, args ...any) ([]daemon.Pipeline, error) {
 	var pipelines []daemon.Pipeline
 	err := pgx.BeginTxFunc(ctx, db.poolFor(ctx), snapshot, func(tx pgx.Tx) error {
@@ -126,7 +126,7 @@ func (db *DB) pipelines(ctx context.Context, what, sql string, args ...any) ([]d
 		if err != nil {
 			return err
 		}
-		// Lax: Steps and derived fields are no columns.
+		// Use Lax, because Steps and the derived fields of Pipeline have no columns.
 		pipelines, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[daemon.Pipeline])
 		if err != nil || len(pipelines) == 0 {
 			return err
@@ -180,8 +180,8 @@ const listOpenPipelines = `
 	SELECT min(id) FROM pipelines WHERE host = $1 AND status = 'pending' HAVING min(id) IS NOT NULL
 	ORDER BY 1`
 
-// OpenPipelines returns the ids of the host's pipelines for which a lane may have work, the oldest first: all
-// that have not ended, but of the pending ones only the oldest.
+// OpenPipelines returns the ids of the host's pipelines for which a lane may have work, the oldest first. These are
+// all pipelines that run or wait for approval, and the oldest pending one.
 func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open pipelines", listOpenPipelines, storetext.Text(host))
 }

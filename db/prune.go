@@ -14,23 +14,23 @@ import (
 const selectFloor = `
 	SELECT pruned_to, COALESCE((SELECT min(id) FROM events WHERE id > pruned_to), pruned_to + 1) AS oldest FROM log_floor`
 
-// LogFloor says up to which event the event log has been pruned.
+// LogFloor returns the highest id of a pruned event, and the id of the oldest event after it.
 func (db *DB) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
 	return one[daemon.LogFloor](ctx, db, "log's floor", selectFloor)
 }
 
 // prunable says that an event may be deleted: it is older than $3, it is not an alert or notice that the
 // operator must still be told, and its handoff and its pipeline have ended.
-// Scalar subqueries are evaluated row by row, so that a batch reads no more than it deletes; joins would
-// first read the whole event log.
+// It uses scalar subqueries, which the server evaluates row by row, so that a batch stops reading when it is full.
+// With joins the server would read the whole event log first.
 const prunable = `
 	at < $3 AND NOT ((alert OR notice <> '') AND alerted_at IS NULL)
 	AND COALESCE((SELECT h.phase IN ('completed', 'failed', 'cancelled') FROM handoffs h WHERE h.id = handoff_id), true)
 	AND COALESCE((SELECT p.status IN ('done', 'failed') FROM pipelines p WHERE p.id = pipeline_id), true)`
 
-// deleteDoomed ends a statement that begins with the ids to delete, as "doomed". The floor rises in the
-// same transaction, so a reader that misses an event finds the floor above it. Both statements skip rows
-// that another host is deleting.
+// deleteDoomed is the end of a statement whose beginning defines the ids to delete, as "doomed". The same transaction
+// raises the floor (pruned_to), so a reader that misses an event finds that the floor is not below it. pruneOldEvents
+// and pruneManyEvents skip rows that another host is deleting.
 const deleteDoomed = `
 	, gone AS (DELETE FROM events WHERE id = ANY(ARRAY(SELECT id FROM doomed)) RETURNING id, at),
 	raised AS (
@@ -42,7 +42,8 @@ const pruneOldEvents = `
 		SELECT id FROM events WHERE at < $1 AND ` + prunable + `
 		ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)` + deleteDoomed
 
-// pruneManyEvents finds the newest event that exceeds $1 by counting back over the index alone.
+// pruneManyEvents keeps the $1 newest events. It finds the newest event before those by counting back in the index,
+// without reading the table.
 const pruneManyEvents = `
 	WITH doomed AS (
 		SELECT id FROM events
@@ -51,8 +52,8 @@ const pruneManyEvents = `
 
 const pruneBatch = 5000 // rows
 
-// PruneEvents deletes up to l.Max events (0: pruneBatch) that are older than l.Before, or that exceed l.Rows
-// if none is older, the oldest first. It leaves events that are not prunable.
+// PruneEvents deletes up to l.Max events (0: pruneBatch) that are older than l.Before, the oldest first. If no such
+// event is left, it deletes events that exceed l.Rows, the oldest first. It leaves events that are not prunable.
 func (db *DB) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
 	young := time.Now().Add(-daemon.NeverPruned)
 	if !l.Before.IsZero() {
@@ -64,8 +65,8 @@ func (db *DB) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemo
 	return done, err
 }
 
-// pruneHooks leaves the hooks that an agent's row names, for they are read later on, such as for a step's output. No
-// deleted hook can come again out of a spool: a daemon drains its spool before it prunes.
+// pruneHooks leaves the hooks that an agent's row names, because the daemon reads them later, such as for a step's
+// output. A deleted hook cannot arrive again from a spool, because a daemon drains its spool before it prunes.
 const pruneHooks = `
 	WITH doomed AS (
 		SELECT id FROM hook_events
@@ -89,13 +90,13 @@ func (db *DB) prune(ctx context.Context, what, sql string, args ...any) (daemon.
 	return one[daemon.Pruned](ctx, db, what, sql, args...)
 }
 
-// listOldPipelines finds pipelines that ended before $1, as all their agents did.
+// listOldPipelines finds the pipelines that ended before $1 and whose agents all ended before $1.
 const listOldPipelines = `
 	SELECT id FROM pipelines WHERE status IN ('done', 'failed') AND finished_at < $1 AND NOT EXISTS (
 		SELECT FROM agents a WHERE a.pipeline_id = pipelines.id AND (a.ended_at IS NULL OR a.ended_at >= $1))
 	ORDER BY finished_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`
 
-// The agents of a deleted pipeline stay, without a pipeline, until they are old enough themselves.
+// The agents of a deleted pipeline stay, without a pipeline. A later call deletes them with listOldAgents.
 const (
 	detachAgents    = `UPDATE agents SET pipeline_id = NULL, step_id = NULL, rev = rev + 1 WHERE pipeline_id = ANY($1)`
 	deleteOutputs   = `DELETE FROM step_handoffs WHERE step_id = ANY(ARRAY(SELECT id FROM steps WHERE pipeline_id = ANY($1)))`
@@ -103,8 +104,9 @@ const (
 	deletePipelines = `DELETE FROM pipelines WHERE id = ANY($1)`
 )
 
-// listOldAgents finds agents that are the last of their line. A line is deleted from its end, so that a working agent
-// keeps all its predecessors: each agent is given what they decided and said.
+// listOldAgents finds agents that ended before $1 and have no successor. A line of agents is deleted from its newest
+// agent backwards, so that a working agent keeps all its predecessors. It needs them: each agent is given the
+// decisions and messages of its predecessors.
 const listOldAgents = `
 	SELECT id FROM agents WHERE ended_at < $1 AND pipeline_id IS NULL
 		AND NOT EXISTS (SELECT FROM agents s WHERE s.previous_agent_id = agents.id)
@@ -117,8 +119,8 @@ const listOldAgents = `
 
 const listHandoffsOf = `SELECT id FROM handoffs WHERE agent_id = ANY($1) OR successor_id = ANY($1) ORDER BY id FOR UPDATE`
 
-// deleteHooks and deleteAgents take the agents, deleteDeliveries the agents and the handoffs from or to them, the others
-// these handoffs alone.
+// deleteHooks and deleteAgents take the ids of agents. deleteDeliveries takes the ids of agents, and those of the
+// handoffs from or to these agents. The others take the ids of these handoffs.
 const (
 	deleteTransitions = `DELETE FROM transitions WHERE handoff_id = ANY($1)`
 	deleteRecords     = `DELETE FROM records WHERE handoff_id = ANY($1)`
@@ -128,8 +130,9 @@ const (
 	deleteAgents      = `DELETE FROM agents WHERE id = ANY($1)`
 )
 
-// PruneHistory deletes pipelines that ended before a time, or agents if there is no such pipeline, the oldest first, with
-// all rows that belong to them. It deletes at most so many of them (0: pruneBatch); the caller asks again until none is left.
+// PruneHistory deletes up to most pipelines (0: pruneBatch) that ended before a time, the oldest first, with all rows
+// that belong to them. If there is no such pipeline, it deletes agents in the same way. The caller calls it again until
+// it deletes nothing.
 func (db *DB) PruneHistory(ctx context.Context, before time.Time, most int) (done daemon.PrunedHistory, err error) {
 	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) (err error) {
 		done, err = pruneHistory(ctx, tx, before, limitOr(most, pruneBatch))
@@ -172,7 +175,7 @@ func pruneHistory(ctx context.Context, tx pgx.Tx, before time.Time, most int) (d
 	return done, sendAll(ctx, tx, []any{agents}, deleteHooks, deleteAgents)
 }
 
-// WouldPrune counts what pruning would delete: it deletes the rows in a transaction and rolls that back.
+// WouldPrune counts the rows that pruning would delete. It deletes them in a transaction, which it rolls back.
 func (db *DB) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (out daemon.PruneReport, err error) {
 	const everything = math.MaxInt32
 	tx, err := db.poolFor(ctx).Begin(ctx)

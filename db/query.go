@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// one reads the single row of a query; without a row the error is [daemon.ErrNotFound]. what names the
-// row in errors.
+// one reads the single row of a query. If the query has no row, the error is [daemon.ErrNotFound]. Errors begin with
+// what, the name of the row.
 func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
 	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
@@ -31,7 +31,7 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 	return zero, fmt.Errorf("%s: %w", what, unavailable(err))
 }
 
-// list reads the rows of a query. The list is never nil.
+// list reads the rows of a query. Without an error the list is never nil.
 func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
 	return collect(ctx, db, what, pgx.RowToStructByName[T], sql, args)
 }

@@ -16,7 +16,7 @@ func recordValues(r *daemon.Record) []any {
 		notNil(r.Messages), len(r.Messages), notNil(r.References), r.Progress, r.At)
 }
 
-// notNil replaces a nil list by an empty one, because nil would be stored as null.
+// notNil returns list, or an empty list if it is nil, because nil would be stored as null.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -40,8 +40,8 @@ var (
 	insertDecision = `INSERT INTO decisions (` + decisionColumns + `) VALUES (` + placeholders(decisionColumns) + `)`
 )
 
-// record queues the writes that replace the record of a handoff. The change's move has locked the
-// handoff before, and has failed with ErrMoved if another writer was first.
+// record queues the writes that replace the record of a handoff. The guarded update of the handoff (see move) stands
+// before them in the batch. It locks the handoff, or fails with ErrMoved if another writer changed the handoff first.
 func (w *write) record(r *daemon.Record) {
 	w.batch.Queue(deleteRecord, r.HandoffID)
 	w.batch.Queue(insertRecord, recordValues(r)...)
@@ -50,8 +50,8 @@ func (w *write) record(r *daemon.Record) {
 	}
 }
 
-// recordFields are the fields that each read of a record selects. Times inside JSON are in UTC,
-// whatever the session's time zone is, so that they can be parsed.
+// recordFields are the fields that each read of a record selects. It writes the times inside JSON in UTC and with a
+// "Z", even if the session has another time zone, so that Go can parse them.
 const recordFields = `records.handoff_id, records.agent_id, records.agent, records.persona,
 	records.refs AS "references", records.progress, records.at,
 	(SELECT COALESCE(jsonb_agg(jsonb_build_object(
@@ -62,13 +62,13 @@ const recordFields = `records.handoff_id, records.agent_id, records.agent, recor
 
 const selectRecord = `SELECT ` + recordFields + `, messages, document, context FROM records WHERE handoff_id = $1`
 
-// Record returns a handoff's record; [daemon.ErrNotFound] if the handoff has none.
+// Record returns a handoff's record. If the handoff has none, the error is [daemon.ErrNotFound].
 func (db *DB) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
 	return one[daemon.Record](ctx, db, fmt.Sprintf("record of handoff %d", handoffID), selectRecord, handoffID)
 }
 
-// listLineRecords walks from predecessor to predecessor. The bound of 1000 also ends the walk if rows
-// that somebody edited form a circle; each agent of a circle then counts at the step that met it first.
+// listLineRecords walks from predecessor to predecessor, at most 1000 times. The limit also ends the walk if somebody
+// edited rows so that they form a circle. Each agent of a circle then counts at the smallest step that reached it.
 const listLineRecords = `
 	WITH RECURSIVE before (agent_id, step) AS (
 		SELECT previous_agent_id, 1 FROM agents WHERE id = $1
@@ -89,17 +89,18 @@ const listLineRecords = `
 	WINDOW newer AS (ORDER BY line.step)
 	ORDER BY line.step LIMIT $2`
 
-// LineRecords returns the records of the agents before q.AgentID in its line, that of its predecessor
-// first, without Document and Context; at most q.Limit (0: 100). It looks back over 1000 agents, and reads
-// the newest record of each. It counts messages by their stored, compressed size, so it may return
-// somewhat more than q.MessageBytes.
+// LineRecords returns the newest record of each agent before q.AgentID in its line, without Document and Context. The
+// record of the direct predecessor comes first; there are at most q.Limit records (0: 100). LineRecords looks back
+// over 1000 agents. It counts messages by their stored, compressed size, so it may return somewhat more than
+// q.MessageBytes.
 func (db *DB) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
 	return list[daemon.Record](ctx, db, fmt.Sprintf("records before agent %d", q.AgentID), listLineRecords,
 		q.AgentID, limitOr(q.Limit, 100), q.Messages, q.MessageBytes)
 }
 
-// listLineHandoffs walks both ways. UNION meets each agent once, even in a circle. The ids are put into
-// an array, because the planner overestimates the length of lines and would join with all handoffs.
+// listLineHandoffs walks to the predecessors and to the successors. UNION keeps each agent one time, so the walk also
+// ends in a circle. The ids are in an array, because the planner overestimates the length of lines: with a join it
+// would read all handoffs.
 const listLineHandoffs = `
 	WITH RECURSIVE before (id, previous_agent_id) AS (
 		SELECT id, previous_agent_id FROM agents WHERE id = $1

@@ -11,13 +11,14 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// The SQLSTATEs by which a database that answers refuses all writes.
+// The SQLSTATEs of a database that answers but refuses all writes.
 const (
 	readOnlyState = "25006" // a standby, a primary that was demoted, or default_transaction_read_only
 	diskFullState = "53100"
 )
 
-// refusals traces every statement of every connection, to see when the database refuses a write.
+// refusals traces every statement of every connection of the pools and of [DB.dial], to see when the database refuses
+// a write.
 type refusals struct{ db *DB }
 
 var (
@@ -45,8 +46,9 @@ func (r refusals) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 	r.saw(data.Err)
 }
 
-// saw drops all connections when the database has refused a write: new connections may reach a server that
-// accepts it. The host's lock is lost with its connection, so the daemon stops work until a write succeeds.
+// saw drops all connections if err says that the database refused a write, because new connections may reach a server
+// that accepts writes. This also drops the connection that holds the host's lock, so the daemon stops work until a
+// write succeeds.
 func (r refusals) saw(err error) {
 	var server *pgconn.PgError
 	if err == nil || !errors.As(err, &server) {
@@ -62,11 +64,11 @@ func (r refusals) saw(err error) {
 	r.db.dropConnections()
 }
 
-// dropConnections closes every connection. The pools close one that is in use when it is given back.
+// dropConnections closes every connection. A pool's connection that is in use is closed when it returns to its pool.
 func (db *DB) dropConnections() {
 	db.mu.Lock()
 	for conn := range db.dedicated {
-		_ = conn.PgConn().Conn().Close() // the goroutine that reads from it gets the error
+		_ = conn.PgConn().Conn().Close() // ignore the error: the goroutine that reads from the connection gets one
 	}
 	db.mu.Unlock()
 	db.pool.Reset()
@@ -87,7 +89,7 @@ func (db *DB) track(conn *pgx.Conn) (untrack func()) {
 }
 
 const (
-	// writeHost fails in a read-only transaction, whether or not the row is there.
+	// writeHost fails in a read-only transaction, even if the row does not exist.
 	writeHost = `UPDATE hosts SET last_seen = last_seen WHERE id = $1`
 	// writeMuch takes half a megabyte of disk until the transaction ends. A smaller write proves nothing: on a
 	// full disk the server can still write a row that fits into a page's free space.
@@ -96,13 +98,13 @@ const (
 		SELECT repeat(md5(n::text), 32) AS pad FROM generate_series(1, 512) AS n`
 )
 
-// TryWrite writes to the host's own row and returns an error if the database refuses that. After the
-// disk was full it also tries a larger write.
+// TryWrite writes to the host's row. It returns an error if the database refuses that write or does not answer. After
+// the server reported a full disk, TryWrite also tries the larger write writeMuch.
 func (db *DB) TryWrite(ctx context.Context, host string) error {
 	_, err := db.pool.Exec(ctx, writeHost, storetext.Text(host))
 	if err == nil && db.diskFull.Load() {
 		if _, err = db.pool.Exec(ctx, writeMuch); !isUnavailable(err) {
-			db.diskFull.Store(false) // an account that may not make temporary tables cannot test for room
+			db.diskFull.Store(false) // also on other errors: an account that may not make temporary tables cannot test for room
 			err = nil
 		}
 	}
@@ -123,5 +125,5 @@ func Probe(ctx context.Context, connString string) error {
 	if _, err = db.pool.Exec(ctx, writeMuch); isUnavailable(err) {
 		return unavailable(err)
 	}
-	return nil // other errors do not matter: the daemon needs no temporary tables
+	return nil // ignore other errors, because the daemon needs no temporary tables
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// storable replaces, in place, what PostgreSQL cannot store in the strings among a statement's arguments.
+// storable passes the strings among a statement's arguments through [storetext.Text], which replaces the bytes that
+// PostgreSQL cannot store. It changes args itself and returns it.
 func storable(args ...any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -23,7 +24,8 @@ func storable(args ...any) []any {
 	return args
 }
 
-// storableTexts does so for a list. It never returns nil, because nil would be NULL.
+// storableTexts returns the texts with the replacements of [storetext.Text]. The list is never nil, because nil would
+// be stored as NULL.
 func storableTexts(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, s := range texts {
@@ -32,7 +34,7 @@ func storableTexts(texts []string) []string {
 	return out
 }
 
-// marshalStorable is json.Marshal without what a jsonb column cannot store.
+// marshalStorable is json.Marshal, with the replacements of [storetext.JSON], because a jsonb column refuses NUL.
 func marshalStorable(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

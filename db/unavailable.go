@@ -12,8 +12,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// unavailable turns an error of a database that does not answer, or that refuses all writes, into a [daemon.Error]: its
-// message is for people, and its kind tells senders to try again. It returns all other errors unchanged.
+// unavailable looks for the error of a database that does not answer or refuses all writes. In place of such an error
+// it returns a [daemon.Error], whose message is for people and whose kind tells senders to try again. It returns all
+// other errors unchanged.
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || !isUnavailable(err) {
 		return err
@@ -42,8 +43,8 @@ func isUnavailable(err error) bool {
 	var server *pgconn.PgError
 	switch {
 	case errors.As(err, &server):
-		// Class 08: connection exception. Class 53: out of connections, disk or memory. 57P01 to 57P03: the server
-		// shuts down, has crashed, or starts up.
+		// Class 08 is a connection exception. Class 53 means that connections, disk or memory have run out. 57P01 to 57P03
+		// mean that the server shuts down, has crashed, or starts up.
 		return server.Code == readOnlyState || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53") || strings.HasPrefix(server.Code, "57P0")
 	case errors.As(err, &refused), errors.As(err, &network):
 		return true
