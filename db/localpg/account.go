@@ -18,8 +18,8 @@ type account struct {
 	switched bool // the account is not our own: we are root
 }
 
-// accountFor picks the account: the owner of an existing cluster; for a new
-// one our own, or if we are root "postgres", or else "nobody".
+// accountFor picks the account that the server runs as. If the cluster exists, that is its owner. Otherwise it
+// is our own account or, if we are root, the account that unprivileged picks.
 func accountFor(data string) (account, error) {
 	us := uint32(os.Geteuid())
 	info, err := os.Stat(data)
@@ -47,8 +47,8 @@ func accountFor(data string) (account, error) {
 		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, who.name)}
 }
 
-// unprivileged returns the account of a new cluster that root makes. "postgres"
-// is better than "nobody", which other services share.
+// unprivileged returns the account that owns a new cluster if we are root. It prefers "postgres" ("_postgres" on macOS)
+// to "nobody", because other services share "nobody".
 func unprivileged() (account, error) {
 	for _, name := range []string{"postgres", "_postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -73,7 +73,7 @@ func nameOf(uid uint32) string {
 	return id
 }
 
-// credential returns what a child needs to run as the account.
+// credential returns the credential with which a child runs as the account, or nil if it is our own account.
 func (a account) credential() *syscall.Credential {
 	if !a.switched {
 		return nil
@@ -81,8 +81,8 @@ func (a account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// folder makes a folder, unless it exists, and gives it to the account. It
-// follows no link: root may work in a folder of an ordinary user.
+// folder makes a folder if it does not exist, and makes the account its owner. It follows no symbolic link, because
+// root may work in a folder in which an ordinary user can put links.
 func (a account) folder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -97,8 +97,8 @@ func (a account) own(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// create opens a file that belongs to the account, and makes it if missing. So
-// the owner can still start a cluster that root started once.
+// create opens a file, makes it if it does not exist, and makes the account its owner. So the account can still start a
+// cluster that root has started.
 func (a account) create(path string, flag int) (*os.File, error) {
 	file, err := os.OpenFile(path, flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -113,8 +113,8 @@ func (a account) create(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// barredBy returns the first folder on the way to path, from the root down, that
-// the account may not pass, or "". It ignores folders that do not exist yet.
+// barredBy returns the first folder on the way from the root to path that the account may not pass through. If there is
+// none, it returns "". It ignores folders that do not exist yet.
 func (a account) barredBy(path string) string {
 	if !a.switched {
 		return ""

@@ -37,18 +37,18 @@ type Binaries struct {
 // Path returns the path of the named program, such as "pg_dump".
 func (b Binaries) Path(program string) string { return filepath.Join(b.Dir, program) }
 
-// versionLimit is how long a server may take to print its version. A busy
-// machine must not be taken for one without PostgreSQL.
+// versionLimit is how long a server may take to print its version. It is long, so that FindBinaries does not miss the
+// PostgreSQL of a busy machine.
 const versionLimit = 30 * time.Second
 
-// FindBinaries finds the newest PostgreSQL in PATH and where packages put it.
-// If there is none, the error is ErrMissing and says what to run.
+// FindBinaries finds the newest PostgreSQL in PATH and in placesOfBinaries. If there is none, the error is ErrMissing,
+// and its text names the command that installs PostgreSQL.
 func FindBinaries() (Binaries, error) {
 	return find("", account{}, 0)
 }
 
-// find picks one of the installed servers. If none fits, and one of them does
-// not answer, the error is about that one.
+// find picks one of the installed servers. If none fits, but some servers did not print their version, the error is
+// about those servers.
 func find(dir string, who account, major int) (Binaries, error) {
 	found, silent := installed(dir, who)
 	best, err := newest(found, major)
@@ -58,8 +58,7 @@ func find(dir string, who account, major int) (Binaries, error) {
 	return best, err
 }
 
-// newest picks the highest version; if major is not 0, the highest of that
-// major version.
+// newest picks the highest version. If major is not 0, it considers only that major version.
 func newest(found []Binaries, major int) (Binaries, error) {
 	var best Binaries
 	var others []string
@@ -89,9 +88,8 @@ func newest(found []Binaries, major int) (Binaries, error) {
 	return best, nil
 }
 
-// installed lists the servers that the account can run: those in dir, or if
-// dir is empty those in PATH and placesOfBinaries. The error is about the
-// servers that do not answer.
+// installed lists the servers that the account can run. It looks in dir or, if dir is empty, in PATH and in
+// placesOfBinaries. silent is about the servers that did not print their version.
 func installed(dir string, who account) (found []Binaries, silent error) {
 	places := []string{dir}
 	if dir == "" {

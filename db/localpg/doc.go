@@ -15,14 +15,14 @@
 //
 // Any goroutine may call a Cluster's methods.
 //
-// The server belongs to the folder, not to the process that started it: it has
-// its own session and survives a SIGKILL of that process, and the next Start
-// adopts it. After kill -9 of the server itself, Start (or Ensure) ends the
-// backends that the server left, disarms its lock files and lets PostgreSQL
-// recover. A crash in the middle of the first start leaves an init-* folder,
-// which the next start removes.
+// The server belongs to the folder, not to the process that started it. It has
+// its own session, so it survives a SIGKILL of that process, and the next Start
+// adopts it. If the server itself was killed with SIGKILL, Start (or Ensure)
+// ends the backends that the server left, disarms its lock files and lets
+// PostgreSQL recover. A crash in the middle of the first start leaves an init-*
+// folder, which the next start removes.
 //
-// PostgreSQL refuses to run as root. If root starts the server, it runs as the
-// owner of an existing cluster; a new one belongs to the account "postgres",
-// or else to "nobody".
+// PostgreSQL refuses to run as root. If root starts the server, the server runs
+// as the owner of the cluster. If root makes a new cluster, its owner is the
+// account "postgres" or "_postgres" or, if neither exists, "nobody".
 package localpg

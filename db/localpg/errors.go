@@ -2,8 +2,8 @@ package localpg
 
 import "errors"
 
-// Callers branch on these kinds. The error's own text is one sentence for
-// the person in front of the terminal.
+// The kinds of error that callers branch on. The text of an error of these kinds
+// is one sentence for the person in front of the terminal.
 var (
 	// ErrMissing: no usable PostgreSQL is installed.
 	ErrMissing = errors.New("PostgreSQL is not installed")
@@ -15,7 +15,7 @@ var (
 	ErrBarred = errors.New("PostgreSQL folder out of reach")
 )
 
-// refusal is an error of one of these kinds whose text is a complete sentence.
+// refusal is an error of one of the kinds above. Its text is a complete sentence.
 type refusal struct {
 	kind error
 	text string

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// initialise makes the cluster if there is none. It builds the cluster under another
-// name and renames it last, so that data/ is either a whole cluster or missing.
+// initialise makes the cluster if there is none. It builds the cluster in an init-* folder and renames it at the end.
+// So data/ either holds a complete cluster or does not exist.
 func (c *Cluster) initialise(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(c.data, "PG_VERSION")); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -41,8 +41,8 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what interrupted starts left. If an initdb that outlived its
-// starter still writes there, the next start tries again.
+// sweep removes the init-* folders that interrupted starts left. An initdb that outlived its starter may still write
+// into such a folder, so that its removal fails. The next start then tries again.
 func (c *Cluster) sweep(ctx context.Context) {
 	left, _ := filepath.Glob(filepath.Join(c.dir, "init-*")) // the only error is a bad pattern
 	for _, dir := range left {
@@ -71,9 +71,8 @@ func (c *Cluster) build(ctx context.Context, bin Binaries) error {
 	if err := c.tool(ctx, workshop, nil, bin.Path("initdb"), initdb...); err != nil {
 		return err
 	}
-	// Renaming initdb's empty database takes 30 ms, CREATE DATABASE takes 100
-	// to 300. Single-user mode avoids a moment at which a server answers that
-	// does not have the database yet.
+	// Rename initdb's empty database: that takes 30 ms, and CREATE DATABASE takes 100 to 300. Do it in single-user
+	// mode, so that no server ever answers without having the database.
 	single := append([]string{"--single", "-D", data, "-c", "exit_on_error=on"}, c.settings()...)
 	rename := strings.NewReader("ALTER DATABASE postgres RENAME TO " + databaseName + ";\n")
 	if err := c.tool(ctx, workshop, rename, bin.Path("postgres"), append(single, "template1")...); err != nil {
@@ -88,9 +87,9 @@ func (c *Cluster) build(ctx context.Context, bin Binaries) error {
 	return syncFolder(c.dir)
 }
 
-// locale returns a locale that sorts by code point, so that indexes do not
-// depend on the system's libraries: an update of these would damage the indexes.
-// C.UTF-8 also knows the case of every letter, but macOS does not always have it.
+// locale returns a locale that sorts by code point. In other locales the order of an index depends on the system's
+// libraries, so an update of these libraries would damage the index. C.UTF-8 also knows the case of every letter, but
+// macOS does not always have it.
 func locale() string {
 	if runtime.GOOS == "linux" {
 		return "C.UTF-8"
@@ -98,7 +97,7 @@ func locale() string {
 	return "C"
 }
 
-// tool runs a program of PostgreSQL to its end. On Linux it dies with this process.
+// tool runs a program of PostgreSQL and waits for its end. On Linux the program dies with this process.
 func (c *Cluster) tool(ctx context.Context, dir string, stdin io.Reader, path string, args ...string) error {
 	// The thread that forks must outlive the child; see tie.
 	runtime.LockOSThread()
@@ -107,7 +106,7 @@ func (c *Cluster) tool(ctx context.Context, dir string, stdin io.Reader, path st
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, environ(), stdin
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential(), Setpgid: true}
 	tie(cmd.SysProcAttr)
-	cmd.WaitDelay = 2 * time.Second // initdb's own children hold the pipe
+	cmd.WaitDelay = 2 * time.Second // initdb's children may hold the output pipe after its end
 	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
@@ -118,8 +117,8 @@ func (c *Cluster) tool(ctx context.Context, dir string, stdin io.Reader, path st
 	return nil
 }
 
-// environ returns the whole environment of PostgreSQL's programs: no PG*
-// variables, and a time zone, so that they need not search for one.
+// environ returns the complete environment of PostgreSQL's programs. It contains no PG* variables, because these change
+// settings. It contains a time zone, so that the programs need not search for one.
 func environ() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=" + locale(), "TZ=UTC"}
 	if libraries, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
@@ -128,8 +127,8 @@ func environ() []string {
 	return env
 }
 
-// complaint returns the first error in a program's output with its detail or
-// hint, or else the last line.
+// complaint returns the first error in a program's output, with the line of its detail or hint. If there is no error, it
+// returns the last line.
 func complaint(out []byte) string {
 	lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
 	for i, line := range lines {

@@ -31,10 +31,10 @@ type Config struct {
 // Cluster is a private PostgreSQL that this process manages.
 type Cluster struct {
 	config Config
-	dir    string // absolute, without symbolic links; so are data and sock
+	dir    string // absolute and without symbolic links, as are data and sock
 	data   string
 	sock   string
-	name   string // cluster_name, which shows in the title of every process
+	name   string // cluster_name, which is part of the title of each of the server's processes
 	who    account
 	log    *slog.Logger
 
@@ -44,14 +44,14 @@ type Cluster struct {
 	running atomic.Pointer[server] // nil before the first start
 }
 
-// Start brings up the cluster in config.Dir and returns when it answers. It
-// makes a new cluster if there is none. It adopts a server that an earlier
-// process left running, or starts one. The server continues when this process
-// ends without Stop.
+// Start brings up the server of the cluster in config.Dir and returns when the
+// server answers. If there is no cluster, Start makes one. If an earlier process
+// left a server running, Start adopts it; otherwise it starts a server. If this
+// process ends without Stop, the server continues.
 //
 // ErrMissing, ErrVersion, ErrInUse and ErrBarred are errors that a person must
-// resolve. A recovery after a crash may take minutes; only the context limits
-// how long Start waits, and a server that takes longer continues by itself.
+// resolve. A recovery after a crash may take minutes. Only the context limits
+// how long Start waits; after that the server's recovery continues.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := open(config)
 	if err != nil {
@@ -64,7 +64,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// open locks the folder, without changing what is in it.
+// open locks the folder, and makes it if it does not exist. It changes neither the cluster nor the server.
 func open(config Config) (*Cluster, error) {
 	c := &Cluster{config: config, log: config.Log}
 	if c.log == nil {
@@ -81,8 +81,8 @@ func open(config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// locate makes the folder, resolves its paths to the form that the kernel
-// shows, and finds the account that can use it.
+// locate makes the folder, resolves the symbolic links in its path, as the kernel
+// does, and finds the account that can use the folder.
 func (c *Cluster) locate() error {
 	dir, err := filepath.Abs(c.config.Dir)
 	if err != nil {
@@ -91,13 +91,13 @@ func (c *Cluster) locate() error {
 	if c.who, err = accountFor(filepath.Join(dir, "data")); err != nil {
 		return err
 	}
-	// Check before anything is made, so that a refusal leaves no folder behind.
+	// Check this before any folder is made, so that a refusal leaves no folder behind.
 	if err := c.reachable(existing(filepath.Dir(dir))); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o700)
 	if c.who.switched {
-		mode = 0o711 // the account passes through to data/ and sock/
+		mode = 0o711 // so that the account can pass through to data/ and sock/
 	}
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return fmt.Errorf("PostgreSQL folder: %w", err)
@@ -123,7 +123,7 @@ func (c *Cluster) locate() error {
 	return nil
 }
 
-// reachable refuses a path on which a folder bars the server's account.
+// reachable returns an error if the server's account may not pass through one of the folders of path.
 func (c *Cluster) reachable(path string) error {
 	barring := c.who.barredBy(path)
 	if barring == "" {
@@ -175,8 +175,8 @@ func (c *Cluster) hold(path string) (*os.File, error) {
 	return file, nil
 }
 
-// release unlocks the folder. It unlocks explicitly, because a child between fork and exec still has the file open, and
-// would otherwise keep the lock until its exec.
+// release unlocks the folder. It does not rely on Close for that, because a child between fork and exec still has the
+// file open and would keep the lock until its exec.
 func (c *Cluster) release() {
 	_ = syscall.Flock(int(c.lock.Fd()), syscall.LOCK_UN) // if this fails, Close unlocks
 	c.lock.Close()
@@ -192,8 +192,8 @@ func (c *Cluster) PID() int {
 	return 0
 }
 
-// Ensure starts the server again if it has died, and returns when it answers.
-// It is cheap while the server runs.
+// Ensure starts the server again if it has died, and returns when the server
+// answers. While the server runs, a call costs little.
 func (c *Cluster) Ensure(ctx context.Context) error {
 	c.life.Lock()
 	defer c.life.Unlock()
@@ -207,8 +207,9 @@ func (c *Cluster) Ensure(ctx context.Context) error {
 }
 
 // Stop ends the server in fast mode, which ends all sessions and writes a
-// checkpoint, and unlocks the folder. If the context ends first, the server
-// continues to stop by itself. A second Stop does nothing.
+// checkpoint. It then unlocks the folder. If the context ends first, Stop
+// unlocks the folder and returns an error while the server is still stopping. A
+// second Stop does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.life.Lock()
 	defer c.life.Unlock()

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// maxLogBytes is the size above which a start moves the log to postgres.log.1.
+// maxLogBytes is the size above which a start renames the log to postgres.log.1.
 const maxLogBytes = 1 << 20
 
 // LogFile returns the path of the server's log.
@@ -31,7 +31,7 @@ func (c *Cluster) openLog() (*os.File, int64, error) {
 	return file, size, nil
 }
 
-// lastWords returns the reason that a server logged for not starting.
+// lastWords returns the reason that the server logged before it ended without having started.
 func (c *Cluster) lastWords(s *server) string {
 	file, err := os.Open(c.LogFile())
 	if err != nil {

@@ -33,9 +33,9 @@ func (c *Cluster) belongs(pid int) bool {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err == nil && cwd == c.data
 	}
-	// Root in a container without CAP_SYS_PTRACE may not read this link of
-	// another account's process. Everyone may read the command line, and it
-	// contains our cluster_name.
+	// In a container without CAP_SYS_PTRACE even root may not read this link of
+	// another account's process. Look for our cluster_name in the command line
+	// instead, which everyone may read.
 	args, err := os.ReadFile(proc + "/cmdline")
 	return err == nil && bytes.Contains(args, []byte(c.name))
 }
@@ -52,12 +52,12 @@ func (c *Cluster) members() []int {
 	return pids
 }
 
-// replaced reports whether the program file of pid was deleted from the disk,
-// as an upgrade of the package does.
+// replaced reports whether the program file of pid was deleted. An upgrade of
+// the package deletes it.
 func (c *Cluster) replaced(pid int) bool {
 	link := "/proc/" + strconv.Itoa(pid) + "/exe"
 	exe, err := os.Readlink(link)
-	if errors.Is(err, fs.ErrPermission) { // see belongs; the server's own account may read the link
+	if errors.Is(err, fs.ErrPermission) { // see belongs; read the link as the server's account, which may read it
 		cmd := exec.Command("readlink", link)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential()}

@@ -21,7 +21,7 @@ func tie(*syscall.SysProcAttr) {}
 func (c *Cluster) belongs(pid int) bool { return slices.Contains(c.members(), pid) }
 
 // members lists the live processes of the cluster: those whose title contains
-// our cluster_name. A zombie has no title.
+// our cluster_name. It lists no zombies, because a zombie has no title.
 func (c *Cluster) members() []int {
 	out, err := exec.Command("ps", "-axww", "-o", "pid=,args=").Output()
 	if err != nil {
@@ -39,5 +39,5 @@ func (c *Cluster) members() []int {
 	return pids
 }
 
-// replaced cannot be known here: an upgraded server serves until it is stopped.
+// replaced returns false, because it cannot find out here. A server whose package was upgraded runs until it is stopped.
 func (c *Cluster) replaced(int) bool { return false }

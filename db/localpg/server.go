@@ -29,7 +29,7 @@ var (
 // server is a running postmaster, our child or an adopted one.
 type server struct {
 	pid    int
-	exited chan struct{} // closed when our child has ended; nil if adopted
+	exited chan struct{} // closed when our child has ended; nil for an adopted server
 	logged int64         // where this server's part of the log begins
 }
 
@@ -63,8 +63,8 @@ func (c *Cluster) up(ctx context.Context) error {
 		case launched && c.find() == nil:
 			return fmt.Errorf("PostgreSQL start: %s (see %s)", c.lastWords(s), c.LogFile())
 		}
-		// The adopted server was stopping and has ended, or ours ended because
-		// another one was just starting.
+		// Try again: the adopted server was stopping and has ended, or our server
+		// ended because another server of the cluster was starting.
 	}
 }
 
@@ -80,17 +80,17 @@ func (c *Cluster) find() *server {
 	return &server{pid: pid}
 }
 
-// lockFilePID reads the process id in postmaster.pid, 0 if there is none.
+// lockFilePID returns the process id in postmaster.pid, or 0 if there is none.
 func (c *Cluster) lockFilePID() int {
 	pid, err := strconv.Atoi(c.lockFileLine(1))
-	if err != nil || pid < 0 { // negative: a server in single-user mode
+	if err != nil || pid < 0 { // a server in single-user mode writes a negative id
 		return 0
 	}
 	return pid
 }
 
-// lockFileLine returns a line of postmaster.pid, or "". The first line is the
-// process id, the eighth the state: starting, ready or stopping.
+// lockFileLine returns a line of postmaster.pid, or "". Line 1 has the process
+// id. Line 8 has the state: starting, ready or stopping.
 func (c *Cluster) lockFileLine(number int) string {
 	text, err := os.ReadFile(c.lockFile())
 	lines := strings.Split(string(text), "\n")
@@ -102,14 +102,14 @@ func (c *Cluster) lockFileLine(number int) string {
 
 func (c *Cluster) lockFile() string { return filepath.Join(c.data, "postmaster.pid") }
 
-// await returns nil when the server answers and errServerGone when it ended.
+// await returns nil when the server answers, and errServerGone if the server has ended.
 func (c *Cluster) await(ctx context.Context, s *server) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	reason := errNotReady
 	for {
-		// Connect only when the server says that it is ready: it logs each
-		// refused connection as "FATAL".
+		// Connect only when the lock file says that the server is ready, because
+		// the server logs each refused connection as "FATAL".
 		err := errNotReady
 		if c.lockFileLine(8) == "ready" {
 			err = c.ping(ctx)
@@ -170,7 +170,7 @@ func (c *Cluster) canLaunch() bool {
 	return err == nil
 }
 
-// binaries returns those of the major version that made the cluster.
+// binaries returns the binaries of the major version that made the cluster.
 func (c *Cluster) binaries() (Binaries, error) {
 	text, err := os.ReadFile(filepath.Join(c.data, "PG_VERSION"))
 	if err != nil {
@@ -183,8 +183,8 @@ func (c *Cluster) binaries() (Binaries, error) {
 	return find(c.config.BinDir, c.who, major)
 }
 
-// launch starts the server in a session of its own, so that it survives our
-// end and a Ctrl-C in our terminal.
+// launch starts the server in a session of its own, so that it survives the end
+// of this process and a Ctrl-C in our terminal.
 func (c *Cluster) launch(ctx context.Context) (*server, error) {
 	bin, err := c.binaries()
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *Cluster) launch(ctx context.Context) (*server, error) {
 		return nil, fmt.Errorf("PostgreSQL start: %w", err)
 	}
 	s := &server{pid: cmd.Process.Pid, exited: make(chan struct{}), logged: size}
-	// The goroutine ends with the server. The exit status does not matter: the log has the reason.
+	// The goroutine ends with the server. It ignores the exit status, because the log has the reason.
 	go func() {
 		defer close(s.exited)
 		_ = cmd.Wait()

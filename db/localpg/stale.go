@@ -12,12 +12,11 @@ import (
 	"time"
 )
 
-// leftoverGrace is the time between SIGQUIT and SIGKILL for backends whose
-// server has died.
+// leftoverGrace is how long endLeftovers waits between SIGQUIT and SIGKILL.
 const leftoverGrace = 500 * time.Millisecond
 
-// clear ends the backends that a killed server left and disarms its lock files.
-// We hold the flock and no server runs, so nobody else uses them.
+// clear ends the backends that a killed server left, and disarms its lock files.
+// Nobody else uses these, because we hold the folder's lock and no server runs.
 func (c *Cluster) clear(ctx context.Context) error {
 	if err := c.endLeftovers(ctx); err != nil {
 		return err
@@ -31,7 +30,8 @@ func (c *Cluster) clear(ctx context.Context) error {
 }
 
 // endLeftovers ends backends that outlived their server. A busy backend notices
-// late, and PostgreSQL does not start while one still uses the shared memory.
+// late that its server has died. PostgreSQL does not start while a backend still
+// uses the shared memory.
 func (c *Cluster) endLeftovers(ctx context.Context) error {
 	left := c.members()
 	if len(left) == 0 {
@@ -39,8 +39,8 @@ func (c *Cluster) endLeftovers(ctx context.Context) error {
 	}
 	c.log.WarnContext(ctx, "ending backends that outlived postgres", "pids", left)
 	kill := func(signal syscall.Signal) {
-		for _, pid := range c.members() { // just read, so the ids are not reused
-			_ = syscall.Kill(pid, signal) // the backend may have ended by itself
+		for _, pid := range c.members() { // read the ids now, so that they still belong to the backends
+			_ = syscall.Kill(pid, signal) // ignore the error: the backend may have ended by itself
 		}
 	}
 	kill(syscall.SIGQUIT)
@@ -61,10 +61,11 @@ func (c *Cluster) endLeftovers(ctx context.Context) error {
 }
 
 // disarmLockFile puts our own process id into a postmaster.pid that a killed
-// server left. The id in the file may by now belong to another process, or to
-// a zombie under an init that does not reap, and PostgreSQL would refuse to
-// start. PostgreSQL takes its parent's id for stale. Do not remove the file: it
-// names shared memory, which PostgreSQL frees when it finds the file.
+// server left. The id in the file may now belong to another process, or to a
+// zombie that init does not reap. PostgreSQL would then refuse to start. If the
+// id is that of its own parent, PostgreSQL treats the file as stale. Do not
+// remove the file: it names shared memory, which PostgreSQL frees when it finds
+// the file.
 func (c *Cluster) disarmLockFile() error {
 	text, err := os.ReadFile(c.lockFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,8 +74,8 @@ func (c *Cluster) disarmLockFile() error {
 	if err != nil {
 		return fmt.Errorf("stale postmaster.pid: %w", err)
 	}
-	// PostgreSQL also refuses a file that a power failure emptied. It accepts one
-	// that holds our process id alone.
+	// PostgreSQL also refuses an empty file, which a power failure may leave. It
+	// accepts a file that holds only our process id.
 	_, rest, _ := strings.Cut(string(text), "\n")
 	disarmed := strconv.Itoa(os.Getpid()) + "\n" + rest
 	file, err := os.OpenFile(c.lockFile(), os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) // keeps the file's owner
