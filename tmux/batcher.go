@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// batcher answers questions to a server in batches. One run of tmux is under way at a time; questions that come
-// meanwhile wait for its end and share the next run. So each answer is newer than its question, and the busier a
-// machine is, the fewer processes it starts per question.
+// batcher answers questions in batches, and works on one batch at a time. A question that comes while a batch is being
+// answered waits for the next batch. So no answer is older than its question, and a busy machine starts fewer processes
+// per question.
 type batcher[Q, A any] struct {
-	// answer answers each of the questions by one run.
+	// answer answers all questions of one batch.
 	answer func(ctx context.Context, questions []*question[Q, A])
 
 	mu      sync.Mutex
@@ -44,8 +44,8 @@ func (t *batcher[Q, A]) ask(ctx context.Context, of Q) (result A, err error) {
 	}
 }
 
-// work answers until no caller waits. A run does not use a caller's context, because the end of one caller's
-// context must not take away the answers of the others.
+// work answers batches until no caller waits. It does not use a caller's context, because the end of one caller's
+// context must not cancel the answers for the other callers.
 func (t *batcher[Q, A]) work() {
 	for {
 		t.mu.Lock()

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Capture returns the screens of panes, by pane id, without the empty lines at the end. lines is how
-// many lines from the end to return, history included; 0 means the visible screen. With ansi the
-// text has its colours. A pane that is gone, or whose server was replaced, is absent. A dead pane has
-// its last screen, often without what its program printed just before it ended (seen with tmux 3.3a).
+// Capture returns the screens of panes, by pane id, without the empty lines at the end of each screen. If lines is 0,
+// it returns the visible screen. Otherwise it returns the last lines of the screen and its history, lines of them.
+// With ansi the text contains its colours. The map lacks a pane that is gone or whose server was replaced. For a dead
+// pane it has the last screen, often without the text that the program printed just before its end (seen with tmux 3.3a).
 //
-// One command reads all panes of a server (from about 65 panes on, several). Refs of different servers
-// must not have the same pane id.
+// One tmux command reads all panes of a server, up to about 65 panes; for more panes several commands run. Refs of
+// different servers must not have the same pane id.
 func (s *Server) Capture(ctx context.Context, lines int, ansi bool, refs ...Ref) (map[string]string, error) {
 	if lines < 0 {
 		return nil, fmt.Errorf("screen of %d lines: want 0 or more", lines)
@@ -60,7 +60,7 @@ func byServer(refs []Ref) map[serverID][]Ref {
 	return all
 }
 
-// views reads panes of one server with show, a command that prints a screen. Panes that are gone are absent.
+// views reads panes of one server with show, a tmux command that prints a screen. The map lacks panes that are gone.
 func (s *Server) views(ctx context.Context, of serverID, show string, refs []Ref) (map[Ref]View, error) {
 	views := make(map[Ref]View, len(refs))
 	for len(refs) > 0 {
@@ -75,20 +75,22 @@ func (s *Server) views(ctx context.Context, of serverID, show string, refs []Ref
 	return views, nil
 }
 
-// capture is a call whose output is split at lines that begin with fence, a random word that no program can know.
+// capture is a call that prints fence, a random word, before each screen. read splits the output at the lines that begin
+// with fence. The program in a pane cannot imitate such a line, because it does not know the word.
 type capture struct {
 	call
 	fence string
 }
 
-// captureCall returns a call for as many of refs, all of one server, as fit into one, and their number.
+// captureCall returns one call that reads the first n of refs, and n. All refs are of one server. n is as large as
+// maxArgs allows.
 func captureCall(of serverID, show string, refs []Ref) (capture, int) {
 	fence := rand.Text()
 	c := capture{call{socket: of.socket, server: of.pid, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
 	total := size(c.args(c.socket))
 	for i, ref := range refs {
 		cmd := []string{
-			// Without the test, a pane that is gone would end the list for the others.
+			// Test first whether the pane exists: otherwise the error for a pane that is gone would end the whole list.
 			"if-shell", "-F", "-t", ref.Pane, "#{==:#{pane_id}," + ref.Pane + "}",
 			"display-message -p -t " + ref.Pane + " '" + fence + " #{pane_id} " + printable("pane_current_command") + "' ; " + show + " -t " + ref.Pane,
 		}
@@ -100,7 +102,7 @@ func captureCall(of serverID, show string, refs []Ref) (capture, int) {
 	return c, len(refs)
 }
 
-// read adds to views the refs that belong to the server which answered.
+// read adds the screens in out to views. It skips refs of another server than the one that answered.
 func (c capture) read(out string, refs []Ref, views map[Ref]View) {
 	server, out, _ := strings.Cut(out, "\n")
 	found := map[string]View{}

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// The oldest supported tmux: it has new-session -E, copy-mode -q, -N and pane options, and is the oldest
-// on which the tests of this package ran.
+// The oldest supported version of tmux. It has new-session -E, copy-mode -q, -N and pane options, and is the oldest
+// version on which the tests of this package ran.
 const oldestMajor, oldestMinor = 3, 2
 
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
-// versionTimeout is how long tmux may take to print its version. A busy machine must not be taken for one
-// without tmux.
+// versionTimeout is how long tmux may take to print its version. It is long, so that Check does not fail on a busy
+// machine.
 const versionTimeout = 30 * time.Second
 
-// Check returns the version of the tmux command, such as "3.3a". The error is ErrMissing, ErrTooOld,
-// or says that the command did not answer. An empty bin means "tmux".
+// Check returns the version of the tmux command bin, such as "3.3a". An empty bin means "tmux". The error is ErrMissing
+// or ErrTooOld, or it says that the command failed or did not answer.
 func Check(ctx context.Context, bin string) (version string, err error) {
 	if bin == "" {
 		bin = "tmux"
@@ -44,8 +44,8 @@ func Check(ctx context.Context, bin string) (version string, err error) {
 	return version, nil
 }
 
-// tooOld says whether a version is known to be too old. A development version ("next-3.5") counts
-// by its number; one without a number ("master") counts as new.
+// tooOld says whether a version is known to be too old. The number of a development version ("next-3.5") decides; a
+// version without a number ("master") counts as new.
 func tooOld(version string) bool {
 	m := versionNumber().FindStringSubmatch(version)
 	if m == nil || strings.HasPrefix(version, "openbsd-") { // OpenBSD numbers its tmux like its releases

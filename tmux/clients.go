@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// SwitchClients moves all clients that are attached to the session from over to the session to, so that
-// a person who watches an agent next watches its successor. For a client that types, it fits the window as
-// before. It acts on our own server. If no client is attached, that is no error; if a session does not
-// exist, it is one.
+// SwitchClients moves all clients that are attached to the session from to the session to, so that a person who
+// watches an agent then watches its successor. If it moves a client that types, the window of to follows that client;
+// see [Fit]. SwitchClients acts on our own server. If no client is attached, it returns nil. If a session does not
+// exist, it returns an error.
 func (s *Server) SwitchClients(ctx context.Context, from, to string) error {
 	for _, name := range []string{from, to} {
 		if !sessionName().MatchString(name) {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Kill ends a pane: first the process group of its program with SIGKILL, because a program that
-// ignores the hangup would outlive the pane, then the pane itself. A pane that is gone, or whose
-// server was replaced, is no error. Kill does not end a child that left the process group (setsid).
+// Kill ends a pane. First it sends SIGKILL to the process group of the pane's program, because a program that ignores
+// SIGHUP would outlive the pane. Then it ends the pane itself. If the pane is gone, or its server was replaced, Kill
+// returns nil. It does not end a child that left the process group (setsid).
 func (s *Server) Kill(ctx context.Context, ref Ref) error {
 	if err := ref.Check(); err != nil {
 		return err
@@ -33,9 +33,9 @@ func (s *Server) Kill(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// killGroup kills the process group that the pane's program leads. The system does not reuse a
-// process id while a group still has it: if the leader is gone, the group is still ours. If the pane
-// is dead and a process has that id, it is an unrelated process, which is not killed.
+// killGroup kills the process group that the pane's program leads. The system does not reuse a process id while a group
+// has the same id, so the group is the pane's even if its leader has ended. If the pane is dead but a process has the
+// leader's id, that is an unrelated process: killGroup then kills nothing.
 func killGroup(pane PaneInfo) error {
 	if pane.PID <= 1 {
 		return nil

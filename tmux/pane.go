@@ -12,20 +12,20 @@ import (
 // PaneInfo is tmux's description of a pane.
 type PaneInfo struct {
 	Ref
-	PID            int  // of the process that tmux started in it
-	Dead           bool // that process has ended; tmux keeps the pane with its screen and status
-	DeadStatus     *int // its exit code; nil if it did not exit or tmux does not know
-	DeadSignal     *int // the signal that ended it; nil if none did or tmux does not know (before 3.3)
-	InMode         bool // a person scrolls or chooses in it; Paste and Keys leave the mode first
+	PID            int  // process id of the program that tmux started in the pane
+	Dead           bool // the program has ended; tmux keeps the pane with its screen and status
+	DeadStatus     *int // the program's exit code; nil if it did not exit or tmux does not know the code
+	DeadSignal     *int // the signal that ended the program; nil if none did or tmux (before 3.3) does not know it
+	InMode         bool // the pane is in a mode of tmux, such as scrolling; Paste and Keys leave the mode first
 	Title          string
 	Session        string
-	Mark           string // as given to Spawn
+	Mark           string // Spec.Mark, as Spawn got it
 	CurrentCommand string // name of the foreground program, as tmux guesses it
 	Width, Height  int
 }
 
-// paneFormat prints one line per pane. A program controls only the last two fields. Their control
-// characters are replaced, so that a line stays one line.
+// paneFormat prints one line per pane. The program in a pane controls only the last two fields. printable replaces
+// their control characters, so that a line stays one line.
 var paneFormat = strings.Join([]string{
 	"#{pid}", "#{start_time}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_dead_status}",
 	"#{pane_dead_signal}", "#{pane_in_mode}", "#{pane_width}", "#{pane_height}", "#{session_name}",
@@ -36,8 +36,8 @@ const paneFields = 14
 
 func printable(field string) string { return "#{s/[\x01-\x1f]/?/:" + field + "}" }
 
-// List returns the panes of our own server, each once. Without a server the list is empty. Callers that ask
-// while another list is being read share the next one.
+// List returns the panes of our own server, each one time. If there is no server, the list is empty. Calls that come
+// while another list is being read share the next list.
 func (s *Server) List(ctx context.Context) ([]PaneInfo, error) {
 	list, err := s.lists.ask(ctx, struct{}{})
 	return slices.Clone(list), err
@@ -65,12 +65,12 @@ func (s *Server) panes(ctx context.Context) ([]PaneInfo, error) {
 	return parsePanes(s.socket, out), nil
 }
 
-// Inspect returns tmux's description of one pane, or ErrGone. If the pane's server is gone, the error is
-// ErrNoServer as well, whether or not another server answers on its socket. Only Inspect accepts a Ref
-// without ServerStart; its answer has the complete one.
+// Inspect returns tmux's description of one pane, or ErrGone. If the pane's server is gone, the error is both ErrGone
+// and ErrNoServer, even if another server answers on the socket. Only Inspect accepts a Ref without ServerStart; its
+// answer has the complete Ref.
 //
-// tmux sometimes misses the end of a child and learns of it only when the next child ends (6 to 20 % of
-// exits with Debian's 3.3a). If a dead pane has no status, Inspect makes tmux run such a next child.
+// tmux sometimes misses the end of a child and notices it only when the next child ends (6 to 20 % of exits with
+// Debian's 3.3a). If a dead pane has no status, Inspect therefore makes tmux run another child and looks again.
 func (s *Server) Inspect(ctx context.Context, ref Ref) (PaneInfo, error) {
 	known := ref
 	if known.ServerStart == 0 {
@@ -101,15 +101,15 @@ func (s *Server) inspect(ctx context.Context, ref Ref, cmds ...[]string) (PaneIn
 			return pane, nil
 		}
 	}
-	// tmux also prints a line for a pane that is gone. It begins with the id of the server that answered.
+	// tmux prints a line even for a pane that is gone. The line begins with the process id of the server that answered.
 	if answered, _, ok := strings.Cut(out, "\t"); ok && answered != strconv.Itoa(ref.ServerPID) {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, ErrNoServer)
 	}
 	return PaneInfo{}, fmt.Errorf("pane %s: %w", ref, ErrGone)
 }
 
-// parsePanes reads lines of paneFormat. It returns a pane that is linked into several sessions once,
-// and skips the line that display-message prints for a pane that is gone.
+// parsePanes reads lines of paneFormat. A pane that is linked into several sessions has several lines, but parsePanes
+// returns it one time. It skips the line that display-message prints for a pane that is gone.
 func parsePanes(socket, out string) []PaneInfo {
 	panes := []PaneInfo{}
 	seen := map[string]bool{}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Key is one of the keys that may be pressed. The set is closed, so that a key's name never comes from
-// a text.
+// Key is one of the keys that this package can press. The set is fixed, so that a key's name never comes from an
+// agent's text.
 type Key uint8
 
 // The keys.
@@ -43,16 +43,15 @@ func (k Key) String() string {
 
 // PasteOptions are keys and conditions of a paste.
 //
-// tmux sends Before, the text and After in one pass of its event loop, so nothing can come between. The
-// program may still read them all at once, and many programs take an Escape and the next bytes for one key.
+// tmux sends Before, the text and After in one pass of its event loop, so nothing can come between them. The
+// program may still read all of them at once, and many programs take an Escape and the next bytes for one key.
 //
-// Once, if set, makes the paste happen at most once: in the same pass the server notes it on the pane,
-// and a second paste with the same Once types nothing and returns ErrOnce. So a caller that was killed,
-// and does not know whether it typed, may paste again. A pane remembers only the last Once. It has up to
-// 64 of a-z, 0-9 and -.
+// If Once is set, the paste happens at most one time. tmux notes Once on the pane in the same pass. A second paste
+// with the same Once types nothing and returns ErrOnce. So a caller that was killed, and does not know whether it
+// typed, may paste again. A pane remembers only the last Once. Once has up to 64 characters of a-z, 0-9 and -.
 //
-// If says what the pane must show and run in that pass. Otherwise nothing is typed and Paste returns
-// ErrChanged.
+// If is what the pane must show and run. tmux compares it in the same pass. If it differs, tmux types nothing and Paste
+// returns ErrChanged.
 type PasteOptions struct {
 	Before, After []Key
 	Once          string
@@ -60,10 +59,10 @@ type PasteOptions struct {
 }
 
 // Paste sanitizes text and types it into a pane, as one bracketed paste if the program asked for
-// brackets. If the pane is in a mode, such as scrolling, Paste leaves the mode first, because it would
+// brackets. If the pane is in a mode, such as scrolling, Paste leaves the mode first, because the mode would
 // swallow keys and hide the program's request for brackets.
 //
-// ErrGone, ErrDead, ErrOnce and ErrChanged mean that nothing was typed, as does the error for an empty
+// ErrGone, ErrDead, ErrOnce, ErrChanged and ErrMissing mean that nothing was typed, as does the error for an empty
 // text. After any other error the text may have been typed. A program that reads whole lines from its
 // terminal gets at most 4095 bytes of each line; the kernel drops the rest.
 func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptions) error {
@@ -77,7 +76,8 @@ func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptio
 	if err := opt.Check(); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
-	// Concurrent pastes from a buffer with a fixed name, or none, would type each other's text and report success.
+	// Give each paste its own buffer. With a shared buffer, concurrent pastes would type each other's text and report
+	// success.
 	buffer := s.buffers + strconv.FormatUint(s.pastes.Add(1), 10)
 	// -r types LF as LF and not as Enter, -p adds brackets, -d deletes the buffer.
 	do := noteOnce(ref, opt.Once) + sendKeys(ref, opt.Before) +
@@ -97,7 +97,7 @@ func (s *Server) Keys(ctx context.Context, ref Ref, keys ...Key) error {
 	return s.Press(ctx, ref, Sight{}, keys...)
 }
 
-// Press presses keys in a pane if it still shows and runs what the caller saw, with the errors of Paste.
+// Press presses keys in a pane if the pane's screen and program still match seen. Its errors are those of Paste.
 func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) error {
 	if err := ref.Check(); err != nil {
 		return err
@@ -111,23 +111,23 @@ func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) er
 	return s.guarded(ctx, ref, call{}, condition{seen: seen}, sendKeys(ref, keys), "")
 }
 
-// A guarded list prints one of these, so that silence never counts as success: the word typed, or the
-// identity of the pane that is there instead.
+// A guarded list prints one of these, so that an empty output never counts as success. It prints typed if it ran, and
+// otherwise the identity of the target pane.
 const (
 	typed    = "typed"
 	identity = "#{pane_id} #{pid} #{start_time} #{pane_dead} #{@understudy_once}"
 )
 
-// condition must hold for a pane besides its identity and being alive: it does not have the token once
-// noted on it, and it still is as it was seen.
+// condition must hold for a pane before anything is typed into it: the token once is not noted on the pane, and the pane
+// still matches seen. Besides, the pane must be the one of the Ref, and alive.
 type condition struct {
 	once string
 	seen Sight
 }
 
-// guarded runs c, and then the list do, but only if the pane is the one that ref means and the condition
-// holds. If not, it runs otherwise. tmux tests the condition and runs the list in one pass of its event
-// loop, so nothing can end the pane in between.
+// guarded runs c. If the pane is the one of ref, is alive and fulfils the condition, it then runs the list do.
+// If not, it runs the list otherwise, and returns an error that says why. tmux tests the condition and runs the list in
+// one pass of its event loop, so nothing can end the pane between the two.
 func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, do, otherwise string) error {
 	c.socket, c.server = ref.Socket, ref.ServerPID
 	c.cmds = append(c.cmds, []string{
@@ -150,8 +150,8 @@ func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, d
 	return fmt.Errorf("pane %s: %w", ref, refusal(ref, when, answer))
 }
 
-// refusal says why nothing was typed; answer is a line of the format identity. For a dead pane that was
-// typed into before it returns ErrOnce: after ErrDead the caller would believe that nothing was ever typed.
+// refusal returns the reason why nothing was typed; answer is a line of the format identity. If the pane is dead but its
+// once is already noted, refusal returns ErrOnce: after ErrDead the caller would believe that the text was never typed.
 func refusal(ref Ref, when condition, answer string) error {
 	f := strings.Split(answer, " ")
 	switch {
@@ -169,8 +169,8 @@ func refusal(ref Ref, when condition, answer string) error {
 	return fmt.Errorf("tmux refused without a reason: %q", answer)
 }
 
-// guard is the format that is true if the target is exactly ref's pane and condition holds. tmux also
-// evaluates it for a pane that is gone, with an empty pane_id. It is for if-shell only:
+// guard returns a tmux format that is true if the target is exactly ref's pane and condition holds. tmux also
+// evaluates the format for a pane that is gone; pane_id is then empty. Use the format only in if-shell, because
 // display-message would read the %5 in it as part of a date.
 func guard(ref Ref, condition string) string {
 	return fmt.Sprintf("#{&&:#{==:#{pane_id},%s},#{&&:#{==:#{pid},%d},#{&&:#{==:#{start_time},%d},%s}}}",
@@ -203,8 +203,8 @@ func noteOnce(ref Ref, once string) string {
 	return "set-option -p -t " + ref.Pane + " @understudy_once " + once + " ; "
 }
 
-// Check returns an error for a key outside the set or a Once with other characters. Both become part
-// of a command.
+// Check returns an error if a key is not in the set or Once has characters that it must not have. Check them, because
+// both become part of a tmux command.
 func (o PasteOptions) Check() error {
 	for _, key := range slices.Concat(o.Before, o.After) {
 		if !key.Valid() {
@@ -228,8 +228,8 @@ func sendKeys(ref Ref, keys []Key) string {
 	return cmd + " ; "
 }
 
-// dropBuffer deletes the buffer that an interrupted paste may have left, so that the text does not stay
-// in the server's memory, where every client of it can read it. It ignores errors: nothing more can be done.
+// dropBuffer deletes the buffer that an interrupted paste may have left. Otherwise the text would stay in the server's
+// memory, where each of the server's clients can read it. It ignores errors, because nothing more can be done.
 func (s *Server) dropBuffer(ctx context.Context, ref Ref, buffer string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

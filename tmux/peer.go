@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Peer is the process at the other end of a unix socket: the one that connected, or the one that
-// listens. The system names it, not the process itself.
+// Peer is the process at the other end of a unix socket: the process that connected, or the process that
+// listens. The operating system reports it, so the process cannot lie.
 type Peer struct {
 	Process
 	UID int // user id under which it runs
@@ -29,8 +29,8 @@ const (
 
 var lookSlots = make(chan struct{}, maxLooks)
 
-// PeerOf returns the process at the other end of a unix socket. Its process id is 0 if it is in a PID
-// namespace that this process cannot see. If it has ended, the error is ErrNoProcess.
+// PeerOf returns the process at the other end of a unix socket. If that process is in a PID namespace that
+// this process cannot see, its process id is 0. If it has ended, the error is ErrNoProcess.
 func PeerOf(conn net.Conn) (Peer, error) {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -58,7 +58,8 @@ func PeerOf(conn net.Conn) (Peer, error) {
 	return Peer{Process: proc, UID: uid}, nil
 }
 
-// ServerAt returns the process that listens on a socket, whatever program it runs.
+// ServerAt returns the process that listens on a socket. It does not check which program that process runs. If no
+// process listens, the error is ErrNoServer.
 func ServerAt(ctx context.Context, socket string) (Peer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("the listener on %s could not be checked within %v: %w", socket, lookTimeout, context.DeadlineExceeded))
 	defer cancel()
@@ -93,10 +94,10 @@ type wrongProcess string
 
 func (s wrongProcess) Error() string { return string(s) }
 
-// checkServer returns nil if the process that listens on a socket is the tmux server with the process id
-// pid (0: any), runs our tmux program bin, as our user and in our namespaces. For any other process it
-// returns [ErrNoServer]: a tmux client obeys its server, even if the server tells it to run a program.
-// Other errors mean that the process could not be checked this time.
+// checkServer returns nil if peer, the process that listens on a socket, has the process id pid (0: any), and
+// runs our tmux program bin, as our user and in our namespaces. For any other process it returns [ErrNoServer]:
+// a tmux client must not connect to it, because a client obeys its server, even if the server tells it to run a
+// program. Other errors mean that the process could not be checked this time.
 func checkServer(peer Peer, pid int, bin string) error {
 	err := peer.SharesNamespaces("pid", "user", "mnt")
 	switch {
@@ -114,9 +115,9 @@ func checkServer(peer Peer, pid int, bin string) error {
 	return err
 }
 
-// runs returns nil if a process runs the program bin. A tmux server outlives its program's file when a newer
-// package is installed. Such a process is recognised by the path that the file had: because it shares our
-// mount namespace, only somebody who may write to that folder can have put a file there.
+// runs returns nil if a process runs the program bin. When a newer package is installed, the file of a running tmux
+// server is deleted. runs recognises such a server by the path that its file had. That is safe if the process shares our
+// mount namespace: only somebody who may write to the folder of bin can have put a file there.
 func runs(pid int, bin string) error {
 	path, err := exec.LookPath(bin)
 	if err != nil {

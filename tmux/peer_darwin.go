@@ -23,7 +23,7 @@ func peerCredentials(fd int) (pid, uid int, err error) {
 	return pid, int(cred.Uid), err
 }
 
-// SharesNamespaces returns nil: macOS has no namespaces.
+// SharesNamespaces returns nil, because macOS has no namespaces.
 func (p Process) SharesNamespaces(...string) error { return nil }
 
 // Owner returns the id of the user under which the process runs.
@@ -44,7 +44,7 @@ func (p Process) Name() string {
 	return unix.ByteSliceToString(kp.Proc.P_comm[:])
 }
 
-// BootID is empty: on macOS hooks do not send start times.
+// BootID returns "". It is not needed on macOS, where hooks do not send start times.
 func BootID() string { return "" }
 
 // program returns the file that a process runs, and the path with which it was started.
@@ -65,12 +65,12 @@ func program(pid int) (os.FileInfo, string, error) {
 	return info, string(name), err
 }
 
-// address is a socket whose listener was checked. Another socket may stand at its path when tmux connects, so
-// its folder must be one in which only its owner can put a socket.
+// address is a socket whose listener was checked. Somebody could put another socket at its path before tmux connects.
+// So lookAt accepts only a socket in a folder into which nobody else but us can write.
 type address struct{ socket string }
 
-// lookAt checks who listens on a socket. [ErrNoServer] means that it is not the tmux server with this
-// process id.
+// lookAt checks which process listens on a socket. [ErrNoServer] means that it is not the tmux server with the
+// process id pid.
 func lookAt(ctx context.Context, socket string, pid int, bin string) (address, error) {
 	folder, err := os.Stat(filepath.Dir(socket))
 	if err != nil {

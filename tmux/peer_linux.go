@@ -23,8 +23,8 @@ func peerCredentials(fd int) (pid, uid int, err error) {
 	return int(cred.Pid), int(cred.Uid), nil
 }
 
-// SharesNamespaces returns nil if the process is in the same namespaces of these kinds ("pid", "mnt",
-// "user") as this one. Only then do process ids and paths mean the same to both.
+// SharesNamespaces returns nil if p and this process are in the same namespaces of these kinds ("pid", "mnt",
+// "user"). Only then do process ids and paths mean the same in both processes.
 func (p Process) SharesNamespaces(kinds ...string) error {
 	for _, kind := range kinds {
 		ours, err := os.Readlink("/proc/self/ns/" + kind)
@@ -63,7 +63,7 @@ func (p Process) Name() string {
 	return strings.TrimSpace(string(name))
 }
 
-// BootID names this boot of the system. Start times count from it.
+// BootID returns the id of this boot of the system, or "". [Process.Start] counts from the boot.
 var BootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -83,12 +83,12 @@ func program(pid int) (os.FileInfo, string, error) {
 	return info, name, err
 }
 
-// address is a socket whose listener was checked. A tmux command connects to this very socket, whatever
-// stands at its path by then.
+// address is a socket whose listener was checked. A tmux command connects to this very socket, even if another socket
+// has taken its path.
 type address struct{ file *os.File }
 
-// lookAt opens the socket at a path and checks who listens on it. [ErrNoServer] means that it is not the
-// tmux server with this process id.
+// lookAt opens the socket at a path and checks which process listens on it. [ErrNoServer] means that it is not the
+// tmux server with the process id pid.
 func lookAt(ctx context.Context, socket string, pid int, bin string) (address, error) {
 	fd, err := unix.Open(socket, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -109,7 +109,7 @@ func lookAt(ctx context.Context, socket string, pid int, bin string) (address, e
 	return a, nil
 }
 
-// path is where a command that inherits files finds the socket.
+// path returns the path at which a command finds the socket if it inherits files as its ExtraFiles.
 func (a address) path() string { return "/proc/self/fd/3" }
 
 func (a address) files() []*os.File {
@@ -119,4 +119,4 @@ func (a address) files() []*os.File {
 	return []*os.File{a.file}
 }
 
-func (a address) close() { _ = a.file.Close() } // nothing was written
+func (a address) close() { _ = a.file.Close() } // ignore the error: nothing was written

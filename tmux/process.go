@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Process is one run of one program. The system reuses process ids; the start time says whether
-// the process with that id is still the same one.
+// Process is one run of one program. The system reuses process ids. The start time shows whether
+// the process that has the id now is still this one.
 type Process struct {
 	PID   int
-	Start uint64 // when it started, in a unit of the system: on Linux clock ticks since boot
+	Start uint64 // start time in a unit of the system: on Linux, clock ticks since boot
 }
 
 // stat is the system's description of a process.
 type stat struct {
 	parent int
 	start  uint64
-	zombie bool // it has ended, but its parent has not waited for it yet
+	zombie bool // the process has ended, but its parent has not waited for it yet
 
-	stopped bool // by a signal, such as the one of Ctrl-Z
+	stopped bool // a signal, such as that of Ctrl-Z, has stopped the process
 	group   int  // its process group
-	front   int  // foreground group of its terminal; not positive if it has no terminal
+	front   int  // foreground process group of its terminal; not positive without a terminal
 }
 
-// pollEvery is the interval between looks at a process where the system cannot report its end.
+// pollEvery is how often poll looks at a process.
 const pollEvery = 250 * time.Millisecond
 
-// FindProcess returns the process that has this id now, or ErrNoProcess. A zombie does not count.
+// FindProcess returns the process that has this id now, or ErrNoProcess. A zombie does not count as a process.
 func FindProcess(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, fmt.Errorf("process %d: %w", pid, ErrNoProcess)
@@ -44,8 +44,8 @@ func FindProcess(pid int) (Process, error) {
 	return Process{PID: pid, Start: st.start}, nil
 }
 
-// Alive says whether the process has not ended. If the system can't be asked, for example because no
-// file descriptors are left, the process counts as alive.
+// Alive says whether the process is running. If that cannot be found out, for example because no file descriptors
+// are left, it returns true.
 func (p Process) Alive() bool {
 	now, err := FindProcess(p.PID)
 	if err != nil {
@@ -54,13 +54,13 @@ func (p Process) Alive() bool {
 	return now == p
 }
 
-// IsDescendantOf says whether the process is pid or was started by it, directly or indirectly. When a
-// process on the way has ended, those below it no longer count as descendants.
+// IsDescendantOf says whether the process is pid, or pid started it, directly or through other processes. If one of
+// these other processes has ended, the result is false.
 func (p Process) IsDescendantOf(pid int) bool {
 	if pid <= 0 || !p.Alive() {
 		return false
 	}
-	seen := map[int]bool{} // ids may be reused while we walk
+	seen := map[int]bool{} // ends the loop if an id is reused meanwhile, so that the walk meets it again
 	for at := p.PID; at > 0 && !seen[at]; {
 		if at == pid {
 			return true
@@ -75,12 +75,12 @@ func (p Process) IsDescendantOf(pid int) bool {
 	return false
 }
 
-// Stopped says whether a signal, such as the one of Ctrl-Z, has stopped the process; false if that is unknown.
+// Stopped says whether a signal, such as that of Ctrl-Z, has stopped the process. If that is unknown, it returns false.
 func (p Process) Stopped() bool { stopped, _ := p.Standing(); return stopped }
 
-// InFront says whether the process receives what is typed into its terminal: it is not stopped, and it is in
-// the terminal's foreground process group. A shell is in front while its own command is stopped, runs in the
-// background or has ended. A process that can't be looked at, or has no terminal, is not in front.
+// InFront says whether the process receives the keys that are typed into its terminal. It does if it is not stopped and
+// is in the terminal's foreground process group. A shell is in front while its command is stopped, runs in the
+// background or has ended. If the process cannot be looked at or has no terminal, InFront returns false.
 func (p Process) InFront() bool { _, inFront := p.Standing(); return inFront }
 
 // Standing returns [Process.Stopped] and [Process.InFront] from one look.
@@ -92,7 +92,8 @@ func (p Process) Standing() (stopped, inFront bool) {
 	return st.stopped, !st.zombie && !st.stopped && st.front > 0 && st.front == st.group
 }
 
-// poll waits for the end of the process by looking at it again and again.
+// poll waits for the end of the process, and looks at the process every pollEvery. It is for systems that cannot
+// report the end.
 func (p Process) poll(ctx context.Context) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -106,8 +107,8 @@ func (p Process) poll(ctx context.Context) error {
 	return nil
 }
 
-// signalByID signals a process where the system has no pidfd. In theory the id could be reused between
-// the look and the signal.
+// signalByID sends a signal on systems without pidfds. In theory the system could reuse the id between the check and
+// the signal.
 func (p Process) signalByID(sig syscall.Signal) error {
 	if !p.Alive() {
 		return p.wrap(ErrNoProcess)

@@ -15,9 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readStat reads /proc/PID/stat, see proc_pid_stat(5). While a thread other than the first executes another program, the
-// first thread is shown as a zombie, and for an instant as the only thread and dead, before the other takes its place
-// (measured on Linux 6). The process is alive all that time.
+// readStat reads /proc/PID/stat, see proc_pid_stat(5). When a thread other than the first calls exec, the kernel shows
+// the first thread as a zombie until the other thread takes its place, although the process is alive. For an instant
+// the kernel even shows no thread at all (measured on Linux 6). readStat therefore counts a process as a zombie only if
+// it has exactly one thread.
 func readStat(pid int) (st stat, err error) {
 	for range 100 {
 		var threads int
@@ -28,7 +29,7 @@ func readStat(pid int) (st stat, err error) {
 			st.zombie = false
 			return st, nil
 		}
-		runtime.Gosched() // the process has no thread at all: look again
+		runtime.Gosched() // look again: the kernel shows no thread
 	}
 	return st, nil
 }
@@ -79,13 +80,13 @@ func (p Process) open() (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errNoPidfd, err)
 	}
-	// Non-blocking, so that Go's poller waits for it and no thread per process is needed.
+	// Make the descriptor non-blocking, so that Go's poller waits for it and no thread per process is needed.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("pidfd: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
-	// Only after this check is it certain that the descriptor is not one of a later process with the same id.
+	// Check again: before pidfd_open, the process may have ended and a later process may have got its id.
 	if !p.Alive() {
 		_ = f.Close()
 		return nil, ErrNoProcess
@@ -94,7 +95,7 @@ func (p Process) open() (*os.File, error) {
 }
 
 // Wait returns nil when the process has ended. If ctx ends first, it returns the cause. Any number of
-// goroutines may wait, also for processes that are not our children.
+// goroutines may wait, and the process need not be our child.
 func (p Process) Wait(ctx context.Context) error {
 	f, err := p.open()
 	switch {
@@ -127,8 +128,8 @@ func (p Process) Wait(ctx context.Context) error {
 	}
 }
 
-// Signal sends a signal to this process, and never to a later one with its id. ErrNoProcess means that
-// it has ended.
+// Signal sends a signal to this process, and never to a later process with the same id (without pidfds that is not
+// certain, see signalByID). ErrNoProcess means that the process has ended.
 func (p Process) Signal(sig syscall.Signal) error {
 	f, err := p.open()
 	if errors.Is(err, errNoPidfd) {

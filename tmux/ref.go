@@ -10,8 +10,8 @@ import (
 // maxSocketPath is the size of sun_path on Linux without the final NUL.
 const maxSocketPath = 107
 
-// Ref names one pane of one run of one tmux server for ever. A pane id alone may come to mean another
-// pane when the server is restarted.
+// Ref names one pane of one run of one tmux server. It never names another pane, whereas a pane id alone may name
+// another pane after a restart of the server.
 type Ref struct {
 	Socket      string // absolute path of the server's socket
 	ServerPID   int    // the server's process id
@@ -24,7 +24,8 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%s,%d,%d,%s", r.Socket, r.ServerPID, r.ServerStart, r.Pane)
 }
 
-// Check refuses a reference that no pane can have, before any part of it gets into a command.
+// Check returns an error for a reference that no pane can have. Call it before any part of the reference gets into a
+// command.
 func (r Ref) Check() error {
 	if err := checkSocket(r.Socket); err != nil {
 		return fmt.Errorf("pane reference %q: %w", r, err)
@@ -44,8 +45,8 @@ func checkPane(pane string) error {
 	return fmt.Errorf("pane id %q: want a percent sign and a number, such as %%5", pane)
 }
 
-// FromEnv reads $TMUX, which tmux sets in every pane: socket,pid,session. The pane's own id is in
-// $TMUX_PANE. [Server.Inspect] makes a Ref of the two.
+// FromEnv parses the value of $TMUX, which tmux sets in every pane to socket,pid,session. The pane's id is in
+// $TMUX_PANE. From both values [Server.Inspect] finds the complete Ref.
 func FromEnv(tmuxEnv string) (socket string, serverPID int, ok bool) {
 	rest, _, _ := cutLast(tmuxEnv) // drop the session's number: it changes when the pane is moved
 	socket, pid, ok := cutLast(rest)

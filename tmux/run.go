@@ -16,13 +16,13 @@ import (
 
 const (
 	defaultTimeout = 5 * time.Second
-	// killDelay is how long a tmux that we ended may still hold our pipes open.
+	// killDelay is how long we wait for our pipes to close after we have killed a tmux command.
 	killDelay = time.Second
-	// maxArgs is how many bytes of arguments one run may have. tmux sends them in one message of
-	// 16 kB, which also holds its own framing, and refuses longer ones.
+	// maxArgs is how many bytes of arguments one run may have. tmux sends all arguments in one message, which may have
+	// 16 kB together with its header, and refuses longer arguments.
 	maxArgs = 15000
-	// maxExecs limits the tmux commands that run at the same time. The server has one thread, so with
-	// more commands each would only wait longer.
+	// maxExecs limits the tmux commands that run at the same time. The tmux server has one thread, so if more
+	// commands ran, each would only wait longer.
 	maxExecs = 6
 )
 
@@ -30,14 +30,14 @@ const (
 type call struct {
 	socket string
 	server int    // process id of the expected server; 0: any
-	start  bool   // whether tmux may start a server for it
+	start  bool   // whether tmux may start a server if none runs
 	dir    string // the client's working directory, in which new-session starts its program
 	stdin  string
 	cmds   [][]string
 }
 
-// args returns the command line. It escapes a semicolon at the end of an argument, which would
-// otherwise end the command, and tmux would run the next arguments as another one.
+// args returns the arguments of the tmux command. It escapes a semicolon at the end of an argument: otherwise the
+// semicolon would end the command, and tmux would run the next arguments as another command.
 func (c call) args(socket string) []string {
 	args := []string{"-u", "-S", socket}
 	if c.start {
@@ -60,7 +60,7 @@ func (c call) args(socket string) []string {
 }
 
 // run runs tmux and returns its output. The error is ErrMissing, ErrNoServer, the cause of the
-// context's end, or what tmux printed.
+// context's end, or the error message of tmux.
 func (s *Server) run(ctx context.Context, c call) (string, error) {
 	args := c.args(c.socket)
 	if n := size(args); n > maxArgs {
@@ -75,7 +75,7 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 		return "", fmt.Errorf("tmux %s: %w", c.cmds[0][0], context.Cause(ctx))
 	}
 
-	var at address // zero for our own server, whose socket is in a folder of ours
+	var at address // zero for our own server, whose listener needs no check: its socket is in a folder of ours
 	if s.foreign || c.socket != s.socket {
 		var err error
 		if at, err = lookAt(ctx, c.socket, c.server, s.bin); err != nil {
@@ -88,7 +88,7 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 	cmd.ExtraFiles = at.files()
 	cmd.WaitDelay = killDelay
 	cmd.Env = clientEnv()
-	cmd.Dir = "/" // the server keeps its first client's directory
+	cmd.Dir = "/" // a new server keeps the directory of the client that starts it
 	if c.dir != "" {
 		cmd.Dir = c.dir
 		// With PWD the pane's directory keeps its symbolic links, as after a cd in a shell.
@@ -108,8 +108,8 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 	return stdout.String(), nil
 }
 
-// runError says why a tmux command failed. It looks at three reasons in this order: the command does
-// not exist, we ended it, its own message.
+// runError returns the reason why a tmux command failed. It checks in this order whether the command does not exist,
+// whether the context has ended, and whether tmux printed a message.
 func runError(ctx context.Context, err error, stderr string) error {
 	if _, ok := errors.AsType[*exec.Error](err); ok { // a name that is not in PATH
 		return ErrMissing
@@ -131,8 +131,8 @@ func isExit(err error) bool {
 	return ok
 }
 
-// listening says whether a server accepts connections on the socket. It asks the system, because
-// the wording of tmux's own message differs between versions.
+// listening says whether a server accepts connections on the socket. It connects to find out, because the message that
+// tmux prints differs between versions.
 func listening(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err == nil {
@@ -146,8 +146,8 @@ func withDeadline(ctx context.Context, d time.Duration) (context.Context, contex
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("tmux did not answer within %v: %w", d, context.DeadlineExceeded))
 }
 
-// passedOn are the variables that we pass to the tmux command, and so to the server and its panes. All
-// others may be secrets, and the server would show them to every pane.
+// passedOn are the variables that we pass to the tmux command. The server and its panes inherit them. Other variables
+// may be secrets, and every pane could read them.
 var passedOn = []string{"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 
 func clientEnv() []string {

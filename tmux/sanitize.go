@@ -6,9 +6,9 @@ import "strings"
 // other than TAB and LF, DEL, and U+0080 to U+009F are dropped. Each byte that is not UTF-8 becomes
 // U+FFFD.
 //
-// Dropping ESC keeps a text inside its paste brackets: tmux before 3.7 passes ESC[201~ on, and what
-// follows it would be typed as commands. Deleting only that sequence would not help, because the
-// remaining characters can form it anew.
+// Sanitize drops ESC so that the text stays inside its paste brackets. tmux before 3.7 passes ESC[201~ on, which ends
+// the brackets, and the text after it would be typed as commands. It does not suffice to delete that sequence,
+// because the characters around it can form the same sequence.
 func Sanitize(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

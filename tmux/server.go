@@ -20,13 +20,13 @@ type Config struct {
 	Bin     string        // the tmux command; default "tmux"
 	Socket  string        // absolute path of our own server's socket, at most 107 bytes
 	Timeout time.Duration // for one run of tmux; default 5 s
-	// Foreign says that Socket is that of a person's server, not of our own. Each command then first
-	// checks who listens there, as it does for a Ref with another socket.
+	// Foreign says that Socket belongs to a server that a person started. Before each command the Server then checks
+	// which process listens there, as it does for a Ref with another socket.
 	Foreign bool
 }
 
-// Server is our own tmux server, and the access to the panes of any other. Start, Spawn, List and
-// KillServer act on our own server; a method that takes a Ref acts on the server that the Ref names.
+// Server gives access to our own tmux server, and to the panes of any other server. A method that takes a Ref acts on
+// the server that the Ref names. The other methods, such as Start, Spawn and List, act on our own server.
 type Server struct {
 	bin     string
 	socket  string
@@ -63,8 +63,8 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startup configures a new server before it has any session. It does not set window-size: set globally
-// to manual, it ends tmux 3.3a to 3.6 at the next new-session. Spawn sets it per window.
+// startup configures a new server before it has any session. It does not set window-size: if that option is manual for
+// all windows, tmux 3.3a to 3.6 crash at the next new-session. Spawn sets it for each window.
 var startup = [][]string{
 	{"start-server"},
 	{"set-option", "-s", "exit-empty", "off"},
@@ -81,9 +81,9 @@ var startup = [][]string{
 	{"set-option", "-gw", "remain-on-exit", "on"}, // keeps the last screen and the exit status
 }
 
-// Start starts our own server if it does not run, in a folder that only we can enter, and sets its
-// options. To call it again is harmless. The server outlives this process. Its panes do not inherit
-// this process's environment (see Spawn).
+// Start starts our own server if it does not run, and sets its options. It makes the socket's folder, which only we can
+// enter. More calls do no harm. The server outlives this process. Its panes do not inherit this process's whole
+// environment (see Spawn).
 func (s *Server) Start(ctx context.Context) error {
 	if _, err := Check(ctx, s.bin); err != nil {
 		return err
@@ -142,8 +142,8 @@ func (s *Server) KillServer(ctx context.Context) error {
 	if err := server.Wait(ctx); err != nil {
 		return fmt.Errorf("tmux server %d: %w", pid, err)
 	}
-	// Some versions leave the socket file behind. If a server listens on it, it is a new one, started
-	// meanwhile.
+	// Some versions of tmux leave the socket file behind: remove it. If a server listens on it, leave it, because that is
+	// a new server, which was started meanwhile.
 	if !listening(s.socket) {
 		if err := os.Remove(s.socket); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Errorf("tmux socket: %w", err)

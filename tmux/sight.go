@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// Sight is what a caller saw in a pane before it types there. tmux compares it with the pane in the
-// same pass of its event loop that types. It does not compare empty fields.
+// Sight is the state of a pane that a caller saw before it types there. tmux compares it with the pane in
+// the same pass of its event loop in which it types. It does not compare empty fields.
 type Sight struct {
 	Command string // name of the foreground program of the pane's terminal, as tmux reports it
-	Row     string // a whole row of the screen
+	Row     string // a complete row; any row of the screen may match it
 }
 
 // View is the screen and the program of a pane.
@@ -20,7 +20,7 @@ type View struct {
 	Command string // as in [Sight]
 }
 
-// Look returns the screen and the program of a pane, or ErrGone. Callers that ask while another look runs
+// Look returns the screen and the program of a pane, or ErrGone. Calls that come while another Look runs
 // share the next run of tmux.
 func (s *Server) Look(ctx context.Context, ref Ref) (View, error) {
 	if err := ref.Check(); err != nil {
@@ -53,12 +53,12 @@ func (s *Server) look(ctx context.Context, all []*question[Ref, View]) {
 	}
 }
 
-// maxPattern is how many bytes of a text are compared. The pattern is part of a command line.
+// maxPattern is how many bytes of a text tmux compares. It is limited because the pattern is part of a command line.
 const maxPattern = 200
 
-// pattern returns a regular expression for a text. Only characters without a meaning in a format, a command
-// or an expression stand for themselves; any other run of characters becomes ".*". The prompt sign and the
-// no-break space of a composer, and letters of any script, stand for themselves.
+// pattern returns a regular expression that matches a text. It keeps the characters that have no special meaning in a
+// tmux format, a tmux command or an expression: letters and digits of any script, some signs, and the prompt sign and
+// the no-break space of a composer. It replaces each run of other characters by ".*".
 func pattern(text string) string {
 	var b strings.Builder
 	hole := false

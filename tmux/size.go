@@ -9,36 +9,36 @@ import (
 
 // The size of a window while clients are attached.
 //
-// A window of our own server has a fixed size. While a client types in it, its size follows the newest
-// such client: otherwise the client would see only the upper left corner of a program that hides the
-// cursor. When the last such client has left, the window gets its own size back. A client that looks on
-// changes no size. If it is the only client, tmux would let it, so the size is fixed meanwhile.
+// A window of our own server has a fixed size. While a client types in the window, the window's size follows the newest
+// client that types: otherwise that client would see only the upper left corner of a program that hides the cursor.
+// When the last client that types has left, the window gets its own size back. A client that only watches must not
+// change the size. tmux would follow it if it is the only client, so the size is fixed while it watches.
 //
-// The flags of a client show whether it is ours: one that types has [TypingFlags], one that looks on also
-// has ignore-size. The window's option @understudy-size keeps its policy and size from before, so that any
+// The flags of a client show whether it is ours: a client that types has [TypingFlags], and a client that watches has
+// [LookingFlags]. The window's option @understudy-size keeps the window's previous policy (window-size) and size. So any
 // [Server.Settle] can restore them, even after the client that changed them was killed.
 
 // TypingFlags are the flags of a client that types, for attach-session -f.
 const TypingFlags = "active-pane"
 
-// LookingFlags are the flags of a client that looks on and changes no size.
+// LookingFlags are the flags of a client that watches and changes no size.
 const LookingFlags = TypingFlags + ",ignore-size"
 
 const sizeOption = "@understudy-size"
 
-// Fit makes the window of a pane follow the clients that type. Put it after the command that attaches
-// such a client, in the same list.
+// Fit returns the commands that make the size of a pane's window follow the newest client that types. Put them after
+// the command that attaches a client that types, in the same list.
 func Fit(pane string) [][]string {
 	return [][]string{ifNew(pane, noteSize(pane)), {"set-option", "-w", "-t", pane, "window-size", "latest"}}
 }
 
-// Hold fixes the size of a pane's window, unless it follows a client that types. Put it before the
-// command that attaches a client that looks on, in the same list.
+// Hold returns the commands that fix the size of a pane's window, unless the size follows a client that types. Put them
+// before the command that attaches a client that watches, in the same list.
 func Hold(pane string) [][]string {
 	return [][]string{ifNew(pane, noteSize(pane)+" ; set-option -w -t "+pane+" window-size manual")}
 }
 
-// ifNew runs a list if the window has no noted size.
+// ifNew returns a command that runs list if noteSize has not noted the window's size.
 func ifNew(pane, list string) []string {
 	return []string{"if-shell", "-F", "-t", pane, "#{?#{" + sizeOption + "},,1}", list}
 }
@@ -47,18 +47,18 @@ func noteSize(pane string) string {
 	return "set-option -wF -t " + pane + " " + sizeOption + ` "#{window-size} #{window_width} #{window_height}"`
 }
 
-// sized is a window whose size follows clients or is fixed for them.
+// sized is a window whose size Fit or Hold has changed or fixed.
 type sized struct {
 	id            string
-	policy        string // its window-size before
-	width, height string // its size before
-	typing        bool   // a client of ours types in it
-	clients       int    // how many clients show it
-	looking       bool   // a client of ours looks on
+	policy        string // the value of window-size that noteSize noted
+	width, height string // the size that noteSize noted
+	typing        bool   // a client of ours types in the window
+	clients       int    // how many clients show the window
+	looking       bool   // a client of ours watches the window
 }
 
-// Settle restores the size of each window in which no client types any more. A client's program calls it
-// after the client has detached. If there is no server, that is no error.
+// Settle restores the size of each window in which no client types any more. The program that attached a client calls
+// Settle after the client has detached. If there is no server, Settle returns nil.
 func (s *Server) Settle(ctx context.Context) error {
 	windows, inherited, err := s.sizedWindows(ctx)
 	if errors.Is(err, ErrNoServer) {
@@ -71,7 +71,8 @@ func (s *Server) Settle(ctx context.Context) error {
 		if w.typing {
 			continue
 		}
-		// If the number of clients has changed, a client came meanwhile, and will restore the size itself.
+		// Do nothing if the number of clients has changed: a client has come or left meanwhile, and the Settle after it
+		// has detached restores the size.
 		still := fmt.Sprintf("#{==:#{window_active_clients},%d}", w.clients)
 		back := call{socket: s.socket, cmds: [][]string{{"if-shell", "-F", "-t", w.id, still, w.back(inherited)}}}
 		if _, err := s.run(ctx, back); err != nil && !errors.Is(err, ErrNoServer) {
@@ -81,8 +82,8 @@ func (s *Server) Settle(ctx context.Context) error {
 	return nil
 }
 
-// back returns the command list that restores a window's size, and its policy too if no client looks on
-// any more. inherited is the server's global window-size.
+// back returns the command list that restores a window's size. If no client watches the window, the list also restores
+// the policy. inherited is the server's global window-size.
 func (w *sized) back(inherited string) string {
 	var list []string
 	if w.policy == "manual" { // resize-window fixes the size as well
@@ -125,12 +126,13 @@ func (s *Server) sizedWindows(ctx context.Context) (map[string]*sized, string, e
 	return windows, inherited, nil
 }
 
-// sizePolicies are the values of window-size. The option is checked against them, because any program may write it.
+// sizePolicies are the values of window-size. sizedWindows checks the policy in @understudy-size against them, because
+// any program may write that option.
 var sizePolicies = map[string]bool{"manual": true, "latest": true, "smallest": true, "largest": true}
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// clientRole reads from a client's flags whether it is one of ours that types or looks on.
+// clientRole finds out from a client's flags whether it is a client of ours that types, or one that watches.
 func clientRole(flags string) (typing, looking bool) {
 	has := func(flag string) bool { return strings.Contains(","+flags+",", ","+flag+",") }
 	ours := has(TypingFlags)

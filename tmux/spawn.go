@@ -21,8 +21,8 @@ const (
 	maxArgv       = 13000 // leaves room for the rest of Spawn's command list in maxArgs
 )
 
-// sessionName excludes tmux's target syntax (".", ":", "=") and format syntax (a "#(…)" in a name
-// runs a shell).
+// sessionName matches valid names. They contain no characters of tmux's target syntax (".", ":", "=") or format syntax,
+// because a "#(…)" in a name would run a shell.
 var sessionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`) })
 
 // Spec says what to run in a new pane.
@@ -35,13 +35,13 @@ type Spec struct {
 	Height  int      // lines; 0 means 50
 }
 
-// Spawn starts a program in a new session of our own server, which it starts if necessary. The
-// program gets the tmux server's environment, which is minimal and has no secrets; a wrapper must
-// set anything else. Arguments are visible in ps and limited to 13 kB in total.
+// Spawn starts a program in a new session of our own server. If the server does not run, Spawn starts it. The
+// program gets the tmux server's environment, which is minimal and has no secrets. If the program needs other
+// variables, a wrapper must set them. Arguments are visible in ps and limited to 13 kB in total.
 //
-// ErrExists means that the name is taken, perhaps by an interrupted Spawn: the pane has its mark from
-// the moment it exists, so List shows whose it is. A program that exits at once is no error: its pane
-// is dead and has its last screen.
+// ErrExists means that another session has the name, perhaps after an interrupted Spawn. Every pane of Spawn has its
+// mark, so List shows who started it. If the program exits at once, Spawn returns no error: the pane is dead and has
+// the program's last screen.
 func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 	spec, err := spec.Checked()
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 	return panes[0], nil
 }
 
-// call creates the session and marks its pane in one list, so that no pane ever lacks its mark. The
-// client itself runs in the directory, because tmux would expand the argument of -c as a format.
+// call creates the session and marks its pane in one list, so that no pane ever lacks its mark. It sets the directory
+// by running the tmux client there, because tmux would expand the argument of -c as a format.
 func (spec Spec) call(socket string) call {
 	target := "=" + spec.Session + ":" // exactly this session
 	create := []string{
@@ -85,15 +85,16 @@ func (spec Spec) call(socket string) call {
 	return call{socket: socket, dir: spec.Dir, cmds: [][]string{
 		append(create, spec.Argv...),
 		{"set-option", "-p", "-t", target, "--", "@understudy", spec.Mark},
-		// A client that is attached elsewhere may have set the window's size. This command also fixes it.
+		// Set the size again, because the size of a client of another session may have changed it. resize-window also
+		// fixes the size.
 		{"resize-window", "-t", target, "-x", strconv.Itoa(spec.Width), "-y", strconv.Itoa(spec.Height)},
 		{"display-message", "-p", "-t", target, paneFormat},
 	}}
 }
 
-// Checked returns the Spec as Spawn uses it, with defaults and the program's full path, or an error.
-// tmux itself reports nothing: for a missing program or directory new-session succeeds, and runs
-// nothing or runs the program elsewhere.
+// Checked returns the Spec as Spawn uses it, with defaults and the program's full path. It returns an error if tmux could
+// not run it. tmux itself reports no error: if the program does not exist, new-session succeeds and runs nothing; if the
+// directory does not exist, it runs the program in another one.
 func (spec Spec) Checked() (Spec, error) {
 	if !sessionName().MatchString(spec.Session) {
 		return spec, fmt.Errorf("session name %q: want up to 100 of a-z, 0-9, _ and -, starting with a letter or digit", spec.Session)
