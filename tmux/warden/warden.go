@@ -1,13 +1,14 @@
-// Package warden ends what a process would leave when it is killed: the folders that it named, and the processes
-// that use them.
+// Package warden cleans up after a process that was killed: it removes the folders that the process gave to
+// [Warden.Watch], and ends the processes that use these folders.
 //
 // Any goroutine may call a [Warden]'s methods.
 //
-// A warden is a process of its own. It waits for the end of its standard input, which comes when our process
-// ends, however it ends. (Pdeathsig would not do: it fires when the forking thread ends, does not remove the
-// folder, and exists on Linux only.) Then it ends every process whose command line or environment names a path in
-// one of its folders, first by SIGTERM, after a second by SIGKILL, and removes the folders. It never ends a process
-// by a process id that it knew before.
+// A warden is a process of its own. It waits for the end of its standard input. That input ends when our process
+// ends, even if our process is killed. (Pdeathsig would not suffice: the kernel sends it when the forking thread ends,
+// it does not remove the folder, and only Linux has it.) Then the warden takes one folder after the other. It ends
+// every process whose command line names a path in the folder, or whose environment does (on Linux only): first
+// with SIGTERM, after a second with SIGKILL. When no such process is left, it removes the folder; after ten seconds it
+// gives up and leaves the folder. It looks for the processes before each signal, so it never uses an old process id.
 package warden
 
 import (
@@ -21,8 +22,8 @@ import (
 	"syscall"
 )
 
-// script reads folders, one per line. It sends PostgreSQL SIGQUIT, for an immediate stop in which PostgreSQL removes its
-// shared memory: after SIGTERM it would wait for its sessions.
+// script reads folders, one per line. To PostgreSQL it sends SIGQUIT instead of SIGTERM, so that PostgreSQL stops at once
+// and removes its shared memory. After SIGTERM PostgreSQL would wait for its sessions.
 const script = `
 dirs=
 while read -r dir; do dirs="$dirs $dir"; done
@@ -56,7 +57,7 @@ done
 type Warden struct {
 	cmd *exec.Cmd
 
-	mu    sync.Mutex // so that lines are written whole
+	mu    sync.Mutex // keeps concurrent calls from mixing their lines
 	input io.WriteCloser
 }
 
@@ -64,8 +65,8 @@ type Warden struct {
 func Start() (*Warden, error) {
 	w := &Warden{cmd: exec.Command("/bin/sh", "-c", script, "understudy-warden")}
 	w.cmd.Dir = "/"
-	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}      // no path by which another warden would end this one
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}      // names no watched folder: else another warden would end this one
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that a Ctrl-C does not reach the warden
 	var err error
 	if w.input, err = w.cmd.StdinPipe(); err == nil {
 		err = w.cmd.Start()
@@ -81,9 +82,9 @@ func odd(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._/+-", r)
 }
 
-// Watch adds a folder: when the warden ends, it ends the processes that use the folder, and removes it. If the folder
-// is gone by then, it ends none of them. No other command line may contain the folder's name by chance, so let
-// os.MkdirTemp make it.
+// Watch adds a folder, which the warden will remove after it has ended the processes that use it. If the folder does not
+// exist any more at that time, the warden ends no process. Let os.MkdirTemp make the folder, so that no command line
+// contains its path by chance.
 func (w *Warden) Watch(dir string) error {
 	if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == filepath.Dir(dir) || strings.ContainsFunc(dir, odd) {
 		return fmt.Errorf("warden: the folder %q must have an absolute path of letters, digits and ._+-", dir)
@@ -96,10 +97,10 @@ func (w *Warden) Watch(dir string) error {
 	return nil
 }
 
-// End makes the warden do its work, and waits for that.
+// End makes the warden clean up now, and returns when it has finished.
 func (w *Warden) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.input.Close()
-	_ = w.cmd.Wait() // its status does not matter
+	_ = w.cmd.Wait() // ignore the warden's exit status
 }
