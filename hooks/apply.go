@@ -14,8 +14,9 @@ import (
 
 const maxSettings = 16 << 20
 
-// ReadSettings reads a settings file for the functions that make a [Plan]. It
-// returns nil if there is no file, and an empty slice if the file is empty.
+// ReadSettings reads a settings file for the functions that make a [Plan]. If
+// there is no file, it returns nil. If the file is empty, it returns an empty
+// slice, which is not nil.
 func ReadSettings(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,8 +36,9 @@ func ReadSettings(path string) ([]byte, error) {
 	return text, nil
 }
 
-// For returns the plan for the settings file at path. Its backup is named after
-// the time: settings.json.understudy-20060102T150405.000000Z.bak beside it.
+// For returns the plan for the settings file at path. The backup stands beside
+// that file, and its name contains the time now, as in
+// settings.json.understudy-20060102T150405.000000Z.bak.
 func (p Plan) For(path string, now time.Time) Plan {
 	p.Path, p.Backup = path, ""
 	if p.Before != nil {
@@ -45,11 +47,11 @@ func (p Plan) For(path string, now time.Time) Plan {
 	return p
 }
 
-// Apply carries the plan out: it writes the backup, then replaces the file by
-// rename and keeps its mode and owner. If path is a symbolic link, Apply
-// replaces the link's target and keeps the link. If the file has changed since
-// the plan was made, it returns an error and leaves the file alone. A plan that
-// changes nothing does nothing.
+// Apply carries out the plan. It writes the backup and then replaces the
+// settings file by rename, with the same mode and owner. If p.Path is a symbolic
+// link, Apply replaces the link's target and keeps the link. If the file has
+// changed since the plan was made, Apply returns an error and does not change
+// the file. If p.Changed is false, Apply does nothing.
 func Apply(p Plan) error {
 	if !p.Changed {
 		return nil
@@ -98,7 +100,8 @@ func (p Plan) apply() error {
 	return replace(target, p.After)
 }
 
-// replace writes a file by rename. The new file keeps the mode and owner of the old one; without one its mode is 0600.
+// replace writes a file by rename. The new file has the mode and the owner of the old file. If there is no old file, the
+// mode is 0600.
 func replace(path string, text []byte) error {
 	like, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +120,7 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// linkTarget follows the links at path. The last one may lead to a file that does not exist yet.
+// linkTarget follows symbolic links from path and returns the path at their end. That path need not exist.
 func linkTarget(path string) (string, error) {
 	for range 40 { // the kernel's own limit
 		to, err := os.Readlink(path)
@@ -128,7 +131,7 @@ func linkTarget(path string) (string, error) {
 			return "", err
 		}
 		if !filepath.IsAbs(to) {
-			// The link's own folder may be a link, so the text of the paths alone is not enough.
+			// Resolve the link's folder: if the folder is a link itself, to must not be joined to its unresolved path.
 			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 			if err != nil {
 				return "", err
@@ -140,8 +143,8 @@ func linkTarget(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many links", path)
 }
 
-// writeNew writes and syncs a file that must not exist yet, with the mode and
-// owner of like (if nil, 0600 and ours).
+// writeNew writes and syncs a file that must not exist yet. The file gets the
+// mode and, if we are root, the owner of like. If like is nil, the mode is 0600.
 func writeNew(path string, text []byte, like fs.FileInfo) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -32,7 +32,7 @@ func parseArgs(args []string) (options, error) {
 		case name == "--socket":
 			to = &o.socket
 		case name == madeFlag:
-			to = &o.made // for uninstall; not used here
+			to = &o.made // only uninstall uses the value
 		case strings.HasPrefix(name, "-"):
 			return o, fmt.Errorf("hook: flag %.80q is not known; see understudy hook --help", name)
 		case o.event != "":
@@ -80,14 +80,15 @@ func (o options) socketPath(env func(string) string) (string, error) {
 	return filepath.Abs(filepath.Join(dir, "run", "hook.sock"))
 }
 
-// defaultData is the daemon's default data directory. It repeats the daemon's
-// rule because this package imports none of our packages.
+// defaultData returns the daemon's default data directory, or "" if HOME is not
+// set. The daemon has the same rule. It is repeated here because this package
+// imports none of our packages.
 func defaultData(env func(string) string) string {
 	share := env("XDG_DATA_HOME")
 	switch home := env("HOME"); {
 	case os.Geteuid() == 0:
 		return "/var/lib/understudy/data"
-	case filepath.IsAbs(share): // the XDG specification says to ignore a relative one
+	case filepath.IsAbs(share): // the XDG specification says that a relative path must be ignored
 		return filepath.Join(share, "understudy", "data")
 	case home != "":
 		return filepath.Join(home, ".local", "share", "understudy", "data")

@@ -22,13 +22,14 @@ EVENT is SessionStart, session-start, Stop and so on. It always exits 0; when
 the daemon cannot be reached the event is kept in the data directory's spool/.
 `
 
-// DenyTool is the answer to a one-shot that wants to use a tool. Its prompt must
-// begin like the agent's own, so it still contains the definitions of the tools.
+// DenyTool is the answer to a one-shot that wants to use a tool. A one-shot could
+// not be started without tools: its prompt must begin like the agent's own, so it
+// contains the definitions of the tools.
 const DenyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
 	`"permissionDecisionReason":"This is a handoff being written: answer with the document, use no tools."}}`
 
-// Main runs `understudy hook`, if the arguments name it. The programs call it before they set up anything else. mine is
-// false if the arguments name another command.
+// Main runs `understudy hook` if args name that command. Otherwise it does nothing and mine is false. Our programs call
+// Main before they set up anything else.
 func Main(args []string) (code int, mine bool) {
 	if len(args) == 0 || args[0] != "hook" {
 		return 0, false
@@ -36,32 +37,36 @@ func Main(args []string) (code int, mine bool) {
 	return Command(args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), true
 }
 
-// Command is `understudy hook`. It always returns 0. On stdout it prints only the daemon's complete answer, or
-// its own answer to a one-shot (see below). On stderr it prints at most one line:
-// when the event could be neither delivered nor spooled, or was refused.
+// Command is `understudy hook`. It always returns 0. On stdout it prints only
+// the daemon's complete answer, its own answer to a one-shot (see below), or
+// [Usage]. On stderr it prints at most one line: if the arguments are wrong, if
+// the daemon refused the event, or if the event could be neither delivered nor
+// spooled.
 //
-// args are [--installed] [--data DIR] [--socket PATH] EVENT. The socket is
-// UNDERSTUDY_SOCKET, else --socket, else run/hook.sock in the data directory.
-// The data directory is --data, else UNDERSTUDY_DATA, else the default one. The
-// spool is the folder spool/ beside the socket's folder.
+// args are [--installed] [--data DIR] [--socket PATH] EVENT. Command takes the
+// socket from UNDERSTUDY_SOCKET; if that is not set, from --socket; otherwise the
+// socket is run/hook.sock in the data directory. It takes the data directory from
+// --data; if that is not given, from UNDERSTUDY_DATA; otherwise it uses the
+// default directory. The spool is the folder spool/ beside the socket's folder.
 //
-// Command does nothing in two cases. First, UNDERSTUDY_ONESHOT is set: a one-shot
-// that we forked off an agent's session is no agent. Second, it runs from
-// installed settings (--installed) inside an agent that we started
-// (UNDERSTUDY_LAUNCH is set): that agent has hooks of its own. There is one
-// exception: from the hooks that we give a one-shot ourselves, without
-// --installed, Command denies every tool. It answers such a PreToolUse without
-// asking the daemon.
+// Command does not report the event in two cases:
+//   - UNDERSTUDY_ONESHOT is set. A one-shot that we forked off an agent's session
+//     is not an agent. But if the event is PreToolUse and comes from the hook that
+//     we give a one-shot (without --installed), Command answers [DenyTool] without
+//     asking the daemon.
+//   - --installed is given and UNDERSTUDY_LAUNCH is set. The hook of the user's
+//     settings then runs inside an agent that we started, and that agent has hooks
+//     of its own.
 //
-// A payload over [MaxBody], or one that is no JSON, is replaced by
-// {"hook_event_name":…, "understudy_truncated": true} or
-// "understudy_malformed", with the ids found in it. The CLI ends a hook that
-// takes too long by SIGTERM; Command then spools the event, as for any missing
-// answer.
+// If the payload is larger than [MaxBody] or is not JSON, Command sends
+// {"hook_event_name":…, "understudy_truncated": true} (or
+// "understudy_malformed") instead, with the ids found in the payload. If a hook
+// takes too long, the CLI sends it SIGTERM. Command then spools the event, as it
+// does whenever no complete answer came.
 func Command(args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	at := time.Now()
-	// With SIGPIPE caught, a closed stdout or stderr is a failed write and does
-	// not kill the process.
+	// Catch SIGPIPE, so that a write to a closed stdout or stderr fails instead of
+	// killing the process.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -79,7 +84,8 @@ func Command(args []string, env func(string) string, stdin io.Reader, stdout, st
 	case env("UNDERSTUDY_ONESHOT") != "":
 		if o.event == PreToolUse && !o.installed {
 			_, _ = io.WriteString(stdout, DenyTool)
-			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain)) // on a closed pipe the CLI could fail the hook and use the tool
+			// Read all of stdin: if its pipe closed early, the CLI could treat the hook as failed and use the tool.
+			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain))
 		}
 	case o.installed && env("UNDERSTUDY_LAUNCH") != "":
 	default:
@@ -118,7 +124,7 @@ func (o options) run(at time.Time, env func(string) string, stdin io.Reader, std
 	answer, sendErr := Send(ctx, socket, e)
 	switch {
 	case sendErr == nil:
-		_, _ = stdout.Write(answer) // a failed write means that the CLI has gone
+		_, _ = stdout.Write(answer) // ignore the error: the CLI has ended
 		return nil
 	case errors.Is(sendErr, ErrRefused):
 		return sendErr
@@ -136,9 +142,10 @@ var ErrRefused = errors.New("refused")
 
 var errNoAnswer = errors.New("no answer in time")
 
-// AnswerTimeout is how long the daemon may take to answer event. The CLI waits
-// meanwhile: longest for events whose answer can change what it does, and
-// briefly at a session's end, where it gives its hooks little time.
+// AnswerTimeout returns how long the daemon may take to answer event, while the
+// CLI waits. It is longest for events whose answer can change the CLI's
+// behaviour. It is short for SessionEnd, because the CLI gives hooks little time
+// at a session's end.
 func AnswerTimeout(event string) time.Duration {
 	switch event {
 	case Stop, UserPromptSubmit, SessionStart, PermissionRequest:
@@ -151,18 +158,18 @@ func AnswerTimeout(event string) time.Duration {
 }
 
 // Send posts e to the daemon at socket and returns the daemon's answer, which may
-// be empty. It takes at most [AnswerTimeout], or until ctx ends; to connect takes
-// at most 100 ms.
+// be empty. It waits until [AnswerTimeout] is over or ctx ends, and at most 100 ms
+// for the connection.
 //
-// Without an error the answer is complete. [ErrRefused] means that the daemon
-// refused the event itself (4xx). Any other error means that no complete answer
-// came, and the caller spools e: nobody listened, the answer was cut off, 5xx, or
-// a 4xx that is not about the event: 401 and 404 (another daemon than ours, or an
-// older one), 408, 425 and 429 (not now).
+// If Send returns no error, the answer is complete. [ErrRefused] means that the
+// daemon refused the event itself (4xx). After any other error the caller spools
+// e, because no complete answer came. Such errors are: no process listens, the
+// answer was cut off, a 5xx status, or a 4xx status that is not about the event.
+// The latter are 401 and 404 (another daemon than ours, or an older one), and 408,
+// 425 and 429 (the daemon cannot take the event now).
 //
-// One exchange over a unix socket needs little of HTTP, so this package
-// implements that itself: a process that is linked with net/http takes half as
-// long again to start.
+// This package implements the few parts of HTTP that it needs, because a process
+// that is linked with net/http takes 1.5 times as long to start.
 func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err

@@ -18,22 +18,22 @@ type Envelope struct {
 	Tmux     string `json:"tmux,omitempty"`   // $TMUX: socket, server pid, session
 	Pane     string `json:"pane,omitempty"`   // $TMUX_PANE
 	AgentPID int    `json:"agent_pid,omitempty"`
-	// AgentStart and Boot distinguish the agent's process from a later one with the same id: AgentStart is
-	// when it started, in clock ticks since the boot Boot. Both are empty where the system does not say.
+	// AgentStart and Boot distinguish the agent's process from a later process with the same id. AgentStart is
+	// the start time of the agent's process, in clock ticks since the boot Boot. Outside Linux both are empty.
 	AgentStart uint64          `json:"agent_start,omitempty"`
 	Boot       string          `json:"boot,omitempty"`
 	At         time.Time       `json:"at"`   // when the hook started
 	Body       json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
 }
 
-// NewKey returns a key for a hook that started at the given time: 32
-// hexadecimal digits that sort by time; the second half is random. The key is
-// unique but not secret.
+// NewKey returns a key of 32 hexadecimal digits for a hook that started at the
+// given time. The first half is the time, so that keys sort by time. The second
+// half is random. The key is unique but not secret.
 func NewKey(at time.Time) string {
 	return fmt.Sprintf("%016x%016x", at.UnixNano(), rand.Uint64())
 }
 
-// check returns an error if a field of e is not fit for a file name and a header.
+// check returns an error if the event or the key of e must not be part of a file name and of a request.
 func (e Envelope) check() error {
 	name, ok := Canonical(e.Event)
 	if !ok || name != e.Event {
@@ -54,8 +54,9 @@ func validKey(key string) bool {
 	return 0 < len(key) && len(key) <= 64
 }
 
-// agent returns a tag that is the same for all hooks of one agent. It is a hash of the launch secret, else of the
-// process id, else of the session id. Two agents may have the same tag by chance; then one waits for the other's hooks.
+// agent returns a tag that is the same for all hooks of one agent. It is a hash of the launch secret; if that is empty,
+// of the process id; if that is empty as well, of the session id. Two agents may have the same tag by chance: the hooks
+// of one agent then wait for those of the other.
 func (e Envelope) agent() string {
 	sum := fnv.New64a()
 	switch {
@@ -67,7 +68,7 @@ func (e Envelope) agent() string {
 		var body struct {
 			SessionID string `json:"session_id"`
 		}
-		_ = json.Unmarshal(e.Body, &body) // without a session id there is a tag as well
+		_ = json.Unmarshal(e.Body, &body) // ignore the error: the tag is then the hash of an empty session id
 		_, _ = io.WriteString(sum, "session "+body.SessionID)
 	}
 	return fmt.Sprintf("%016x", sum.Sum64())

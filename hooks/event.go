@@ -44,14 +44,14 @@ const MaxBody = 1 << 20
 
 const maxEventName = 64
 
-// Known reports whether name, in its canonical form, is an event of the CLI
-// versions that we have seen.
+// Known reports whether name, which must be canonical, is an event of Claude Code
+// 2.1.329.
 func Known(name string) bool { return slices.Contains(names, name) }
 
 // Canonical returns Claude Code's spelling of an event: "session-start",
 // "sessionstart" and "SessionStart" all become SessionStart. It also accepts an
-// unknown but well-formed name of at most 64 bytes, because the CLI gains events
-// with each release; [Known] tells the two apart.
+// unknown but well-formed name of at most 64 bytes, because each release of the
+// CLI may add events. [Known] distinguishes known from unknown names.
 func Canonical(name string) (string, bool) {
 	if name == "" || len(name) > maxEventName {
 		return "", false
@@ -89,15 +89,15 @@ func camelCase(name string) bool {
 	return name != ""
 }
 
-// Payload holds the fields of all events side by side. A field that an event
-// does not carry is zero.
+// Payload has the fields of all events. A field that the event does not have is
+// zero.
 type Payload struct {
 	Event                string // canonical
 	SessionID            string
 	TranscriptPath       string
 	CWD                  string
-	PromptID             string // from a session's first prompt on
-	Prompt               string // UserPromptSubmit: as typed, or wrapped as pasted content
+	PromptID             string // empty before a session's first prompt
+	Prompt               string // UserPromptSubmit: the prompt as typed, or wrapped as pasted content
 	Source               string // SessionStart: startup, resume, clear, compact, fork
 	Model                string // SessionStart, but not after clear, resume, fork
 	SessionTitle         string
@@ -107,24 +107,25 @@ type Payload struct {
 	NotificationType     string
 	Message              string // Notification
 	ToolName             string
-	Error                string // StopFailure, PostToolUseFailure: what failed
+	Error                string // StopFailure, PostToolUseFailure: the error
 	ErrorDetails         string
 	Trigger              string // PreCompact, PostCompact: manual, auto
-	AgentID              string // of a subagent
+	AgentID              string // the id of a subagent
 	AgentType            string
-	StopHookActive       bool // this Stop follows one that a hook blocked
-	BackgroundTasks      int  // how many still run
+	StopHookActive       bool // a hook has blocked the previous Stop
+	BackgroundTasks      int  // how many background tasks are still running
 	ToolInput            json.RawMessage
 
-	// Truncated and Malformed mark a body that [Command] put in place of one
-	// that was too large or no JSON; it has only ids.
+	// Truncated and Malformed say that the CLI's payload was too large or not JSON.
+	// [Command] then sent a body that has only the ids.
 	Truncated, Malformed bool
 }
 
-// Parse reads the payload of event, in any spelling that [Canonical] accepts. It
-// ignores unknown fields and treats null as absent. Its error is a sentence for
-// the answer: the body is over [MaxBody], is no valid UTF-8 or no JSON object,
-// has a field of the wrong type, or belongs to another event.
+// Parse parses the payload of event, whose name may have any spelling that
+// [Canonical] accepts. It ignores unknown fields and fields that are null. It
+// returns an error, whose text may stand in the answer, if the body is larger than
+// [MaxBody], is not valid UTF-8 or not a JSON object, has a field of the wrong
+// type, or belongs to another event.
 func Parse(event string, body []byte) (Payload, error) {
 	name, ok := Canonical(event)
 	if !ok {
@@ -180,8 +181,9 @@ func parse(event string, body []byte) (Payload, error) {
 	return p, nil
 }
 
-// object splits body into its members. Names must match exactly, as they must
-// for the CLI; decoding into a struct would ignore their case.
+// object returns the members of the JSON object body. It does not decode into a
+// struct, because that would ignore the case of the members' names, and the CLI
+// does not.
 func object(body []byte) (map[string]json.RawMessage, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(body) > MaxBody:

@@ -18,8 +18,8 @@ const (
 	maxHead   = 64 << 10
 )
 
-// Tell posts a JSON body that is less urgent than a hook to a path of the daemon at socket, and waits for
-// an answer until ctx ends. It drops the answer's body.
+// Tell posts a JSON body to a path of the daemon at socket, and waits for the answer until ctx ends. It drops the
+// answer's body. It is for reports that are less urgent than a hook, and spools nothing.
 func Tell(ctx context.Context, socket, launch, path string, body []byte) error {
 	answer, err := exchange(ctx, socket, post(path, body, "X-Understudy-Launch", launch))
 	if err == nil {
@@ -45,7 +45,7 @@ func request(e Envelope) []byte {
 		"X-Hook-Key", e.Key, "X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
 }
 
-// post encodes a request. headers are names and values in turn; it leaves out those without a value.
+// post returns an encoded request. headers are names and values in turn; post leaves out a header whose value is empty.
 func post(path string, body []byte, headers ...string) []byte {
 	var b bytes.Buffer
 	b.Grow(len(body) + 1024)
@@ -61,9 +61,9 @@ func post(path string, body []byte, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// headerValue replaces control bytes, by which a strange environment could end
-// the header early. The values come from the environment and are short; the
-// server would only refuse a long one.
+// headerValue replaces control bytes, because a line end in a value would end the
+// header. The values come from the environment and are usually short. It cuts a
+// value after 8 KiB, because the server would refuse a longer header.
 func headerValue(s string) string {
 	clean := []byte(s[:min(len(s), 8<<10)])
 	for i, c := range clean {
@@ -82,8 +82,8 @@ func exchange(ctx context.Context, socket string, request []byte) (response, err
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	// A server may answer and close before it has read everything. Then its
-	// answer counts, not the failed write.
+	// Read the answer even if the write failed: a server may answer and close the
+	// connection before it has read the whole request.
 	_, writeErr := conn.Write(request)
 	answer, err := readResponse(bufio.NewReader(conn))
 	if err != nil {
@@ -97,7 +97,7 @@ type response struct {
 	body   []byte
 }
 
-// verdict returns the body of an answer that accepts the event, else an error that says why it does not.
+// verdict returns the body if the answer accepts the event (2xx). Otherwise it returns an error with the answer's reason.
 func (r response) verdict() ([]byte, error) {
 	switch {
 	case r.status >= 200 && r.status < 300:
@@ -119,15 +119,16 @@ func (r response) sentence() string {
 	return fmt.Sprintf("%.80q", r.body)
 }
 
-// readResponse reads one answer and insists on a marked end: a length or chunks.
-// The end of the connection is not enough, because a daemon that dies closes it too.
+// readResponse reads one answer. The answer must mark its own end, by a length or
+// by chunks. The end of the connection does not suffice, because the connection
+// also ends when the daemon dies.
 func readResponse(r *bufio.Reader) (response, error) {
 	for {
 		status, fields, err := readHead(r)
 		if err != nil {
 			return response{}, err
 		}
-		if status < 200 { // informational answers such as 100 Continue come before the real one
+		if status < 200 { // skip informational answers, such as 100 Continue
 			continue
 		}
 		body, err := readBody(r, status, fields)
@@ -240,8 +241,8 @@ func readChunks(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// noEOF replaces the end of a stream in the middle of an answer by an error
-// that cannot be mistaken for a regular end.
+// noEOF replaces io.EOF by io.ErrUnexpectedEOF, because callers would take io.EOF
+// for the regular end of the answer.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

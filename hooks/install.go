@@ -9,32 +9,34 @@ import (
 	"strings"
 )
 
-// Plan is a change of a settings file, to be shown and then [Apply]'d.
+// Plan is a change of a settings file. The caller shows it and passes it to [Apply].
 type Plan struct {
 	Path   string // set by [Plan.For]
 	Backup string // set by [Plan.For]; empty if there is nothing to back up
 
-	// Before and After are the whole file; nil is no file, which is not the
-	// same as an empty one.
+	// Before and After are the whole text of the file. nil stands for no file, and
+	// an empty slice for an empty file.
 	Before, After  []byte
 	Changed        bool
-	Added, Removed []string // events; an event in both is updated
+	Added, Removed []string // events; an event in both lists is updated
 }
 
-// InstallOptions is what to install.
+// InstallOptions says which hooks to install, and which command they run.
 type InstallOptions struct {
-	Bin     string   // our binary, absolute
-	DataDir string   // absolute, or empty: the command's default
+	Bin     string   // absolute path of our binary
+	DataDir string   // absolute path; "": the hook command uses its default
 	Events  []string // see [KnownEvents]
 }
 
-// marker is in each command that install wrote, and in nobody else's.
+// marker is part of each command that install writes, and of no other command.
 const marker = " hook --installed "
 
-// madeFlag tells what install had to make for a hook, besides the hook: the
-// event's list, the hooks object, the braces of an empty file, the file. Each
-// implies those before it. uninstall takes away what it names and what is empty
-// by then, so that it can tell our containers from empty ones that were there.
+// madeFlag is a flag of a hook's command. Its value, one of levels, says which
+// containers install had to make for the hook: the event's list, the hooks
+// object, the braces of an empty file, or the file. Each level includes the levels
+// before it. uninstall removes these containers if they are empty after it has
+// removed the hook. So it does not remove an empty container that was there before
+// install.
 const madeFlag = "--made"
 
 var levels = []string{"hook", "event", "hooks", "braces", "file"}
@@ -55,13 +57,13 @@ func (o InstallOptions) command(event string, made int) string {
 	return line + " " + event
 }
 
-// ours is a hook of ours in a settings text, and where it is.
+// ours is one of our hooks in a settings text, with its place there.
 type ours struct {
 	event               string
-	hooks, list, inner  int // where these containers open
-	eventNo, group, own int // which item it is in each
+	hooks, list, inner  int // the offsets at which the hooks object, the event's list and the group's list open
+	eventNo, group, own int // the index, in each of these three containers, of the item that is or contains the hook
 	command             string
-	timeout             any // a float64, if a person did not change it
+	timeout             any // a float64, unless a person changed it
 }
 
 func (h ours) made() int {
@@ -72,11 +74,12 @@ func (h ours) made() int {
 	return madeHook
 }
 
-// PlanInstall puts our hooks into the user's settings: nil for no file. Every
-// byte that is not ours stays; hooks of ours that are there already are
-// replaced where they differ, so that a second install changes nothing and one
-// from another place updates. Settings that are no JSON object, or whose hooks
-// have a shape that the CLI itself would refuse, are an error.
+// PlanInstall plans to put our hooks into the user's settings; nil stands for no
+// file. Every byte that is not ours stays. If settings contain exactly the hooks
+// that o describes, the plan changes nothing. Otherwise it replaces all our hooks,
+// such as those of an earlier install with another binary. PlanInstall returns an
+// error if settings are not a JSON object, or if their hooks have a shape that the
+// CLI would refuse.
 func PlanInstall(settings []byte, o InstallOptions) (Plan, error) {
 	p := Plan{Before: settings, After: settings}
 	if err := o.check(); err != nil {
@@ -99,8 +102,9 @@ func PlanInstall(settings []byte, o InstallOptions) (Plan, error) {
 	return p, nil
 }
 
-// PlanUninstall takes our hooks out again. A file that nobody else changed is
-// then what it was before PlanInstall, byte for byte, or no file.
+// PlanUninstall plans to remove our hooks. If nobody else has changed the file
+// since PlanInstall, the file is afterwards the same as before, byte for byte; a
+// file that install made is removed.
 func PlanUninstall(settings []byte) (Plan, error) {
 	p := Plan{Before: settings, After: settings}
 	present, err := find(settings)
@@ -114,14 +118,14 @@ func PlanUninstall(settings []byte) (Plan, error) {
 	return p, nil
 }
 
-// Report is what of ours is in a settings file.
+// Report says which of our hooks a settings file contains.
 type Report struct {
 	Events       []string // empty: not installed
-	Bin, DataDir string   // of the first of them
-	Mixed        bool     // not all run the same binary and data directory
+	Bin, DataDir string   // binary and data directory of the first hook
+	Mixed        bool     // not all hooks have the same binary and data directory
 }
 
-// Status looks for our hooks in the settings; nil for no file.
+// Status looks for our hooks in settings; nil stands for no file.
 func Status(settings []byte) (Report, error) {
 	present, err := find(settings)
 	if err != nil {
@@ -179,7 +183,7 @@ func (o InstallOptions) check() error {
 	return nil
 }
 
-// installed reports whether present is what installing would write, each once.
+// installed reports whether present are exactly the hooks that install would write.
 func (o InstallOptions) installed(present []ours) bool {
 	if len(present) != len(o.Events) || len(eventsOf(present)) != len(o.Events) {
 		return false
@@ -193,7 +197,7 @@ func (o InstallOptions) installed(present []ours) bool {
 	return true
 }
 
-// add puts the hooks into settings that hold none of ours.
+// add puts our hooks into settings that contain none of them.
 func (o InstallOptions) add(text []byte) ([]byte, error) {
 	made := madeHook
 	if blank(text) {
@@ -283,7 +287,7 @@ func locate(text []byte) []ours {
 	return found
 }
 
-// readOurs reads a hook's entry, if it is one that install wrote.
+// readOurs returns the command and the timeout of a hook's entry. ok is false if install did not write the entry.
 func readOurs(entry []byte) (command string, timeout any, ok bool) {
 	if entry[0] != '{' || !bytes.Contains(entry, []byte("--installed")) {
 		return "", nil, false
@@ -296,7 +300,7 @@ func readOurs(entry []byte) (command string, timeout any, ok bool) {
 	return h.Command, h.Timeout, ok
 }
 
-// strip takes our hooks out of settings that find has accepted.
+// strip removes our hooks from settings that find has accepted.
 func strip(text []byte) []byte {
 	for !blank(text) {
 		found := locate(text)
@@ -308,14 +312,14 @@ func strip(text []byte) []byte {
 	return text
 }
 
-// cut takes h out, and whatever around it is empty by then and was made for it.
+// cut removes the hook h. It then removes the containers around h that install made for h, as long as they are empty.
 func (h ours) cut(text []byte) []byte {
 	made := h.made()
 	text = remove(text, h.inner, h.own)
 	if len(items(text, h.inner)) > 0 {
 		return text
 	}
-	text = remove(text, h.list, h.group) // the group was ours alone
+	text = remove(text, h.list, h.group) // the group is empty now
 	if made < madeEvent || len(items(text, h.list)) > 0 {
 		return text
 	}
@@ -331,7 +335,7 @@ func (h ours) cut(text []byte) []byte {
 		return text
 	case made == madeFile:
 		return nil
-	default: // what the file held was space before the braces that we made
+	default: // keep the space before the braces that install made: the file contained only that
 		return slices.Clip(text[:root])
 	}
 }

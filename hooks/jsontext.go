@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// This file edits JSON text in place: it finds where things are and inserts or
-// cuts byte ranges, so that everything else stays as its owner wrote it.
-// It works on text that encoding/json has accepted (see checkObject), so it need
-// not look for errors.
+// This file edits JSON text: it finds the offsets of items and inserts or cuts
+// byte ranges, so that all other bytes stay as their owner wrote them. encoding/json
+// has accepted the text before (see checkObject), so these functions do not look
+// for errors.
 
 // item is a member of an object, or an element of an array, in a text.
 type item struct {
-	key        string // of a member
-	start, end int    // the whole item; a member's key included
-	value      int    // where the value begins; start, for an element
+	key        string // a member's key; "" for an element
+	start, end int    // the whole item, including a member's key
+	value      int    // where the value begins; for an element, the same as start
 }
 
-// items lists what is in the object or array that opens at open.
+// items lists the items of the object or array that opens at open.
 func items(text []byte, open int) []item {
 	var list []item
 	d := json.NewDecoder(bytes.NewReader(text[open:]))
@@ -41,7 +41,7 @@ func items(text []byte, open int) []item {
 	return list
 }
 
-// member finds a key, the last one of that name, as JSON parsers do.
+// member finds the member with a key. If several members have the key, it returns the last one, as JSON parsers do.
 func member(text []byte, open int, key string) (item, bool) {
 	for _, it := range slices.Backward(items(text, open)) {
 		if it.key == key {
@@ -53,7 +53,7 @@ func member(text []byte, open int, key string) (item, bool) {
 
 const spaces = " \t\r\n"
 
-// skip returns where text goes on after the bytes of set at i.
+// skip returns the offset of the first byte, from i on, that is not in set.
 func skip(text []byte, i int, set string) int {
 	return len(text) - len(bytes.TrimLeft(text[i:], set))
 }
@@ -66,7 +66,7 @@ type style struct {
 	indent  string // one level
 }
 
-// styleOf reads the layout off the first member of the root object.
+// styleOf returns the layout of the root object's first member.
 func styleOf(text []byte, root int) style {
 	s := style{newline: "\n", indent: "  "}
 	if n := bytes.IndexByte(text, '\n'); n > 0 && text[n-1] == '\r' {
@@ -101,7 +101,7 @@ func (s style) colon() string {
 	return ": "
 }
 
-// render lays v out as the value of an item at depth.
+// render returns v as JSON, laid out as the value of an item at depth.
 func (s style) render(v any, depth int) (string, error) {
 	if s.newline == "" {
 		text, err := marshal(v, "", "")
@@ -111,10 +111,12 @@ func (s style) render(v any, depth int) (string, error) {
 	return strings.ReplaceAll(string(text), "\n", s.newline), err
 }
 
-// insert puts what after the last item of the container that opens at open,
-// whose items are at depth. remove is its exact inverse, and needs for that:
-// where the container was empty, the space before the new item is ours; the
-// space after it is ours if there is space before it, else it was there.
+// insert puts what after the last item of the container that opens at open. The
+// container's items are at depth. remove is the exact inverse of insert. In an
+// empty container without space, such as {}, insert adds space before and after the
+// item, or none at all. In an empty container with space it adds no space, and puts
+// the item before the space that is there. So if there is space before the only
+// item, remove knows that all the space is ours.
 func insert(text []byte, open int, what string, s style, depth int) []byte {
 	list := items(text, open)
 	at := open + 1
@@ -143,7 +145,7 @@ func remove(text []byte, open, n int) []byte {
 	return slices.Concat(text[:from], text[to:])
 }
 
-// checkObject says, with the line, why text is no JSON object.
+// checkObject returns an error if text is not a JSON object. If text is not JSON, the error names the line.
 func checkObject(text []byte) error {
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)

@@ -1,7 +1,8 @@
 package hooks
 
-// LaunchFile tells `launch` what to run in an agent's pane. The daemon writes it with mode 0600 before it
-// makes the pane, so that neither the secret nor the argument list passes through tmux or shows in ps.
+// LaunchFile has the command line and the environment that `launch` uses to start the CLI in an agent's pane. The
+// daemon writes the file with mode 0600 before it makes the pane, so that neither the secret nor the command line passes
+// through tmux.
 type LaunchFile struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env"`

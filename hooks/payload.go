@@ -12,12 +12,12 @@ const (
 	truncatedField = "understudy_truncated"
 	malformedField = "understudy_malformed"
 
-	// maxDrain is how much of a too large payload Command reads and drops,
-	// so that the CLI does not meet a closed pipe.
+	// maxDrain is how many bytes of a payload that is too large Command reads and
+	// drops, so that the CLI does not write to a closed pipe.
 	maxDrain = 64 << 20
 )
 
-// payload returns the body to send for the contents of stdin.
+// payload reads stdin and returns the body to send. If ctx ends first, it returns a body without ids.
 func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage {
 	read := make(chan []byte, 1)
 	go func() {
@@ -30,7 +30,7 @@ func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage
 	var body []byte
 	select {
 	case body = <-read:
-	case <-ctx.Done(): // nobody closes stdin; the reading goroutine still owns what it has read
+	case <-ctx.Done(): // the CLI has not closed stdin; the goroutine is still reading, so its bytes cannot be used
 		return salvage(event, nil, malformedField)
 	}
 	if len(body) > MaxBody {
@@ -49,8 +49,8 @@ func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage
 	return body
 }
 
-// salvage returns a small body in place of one that cannot be sent, with the ids
-// that stand before the broken or cut part. The CLI writes ids first.
+// salvage returns a small body in place of one that cannot be sent. It contains
+// the ids that stand before the broken or missing part; the CLI writes ids first.
 func salvage(event string, body []byte, why string) json.RawMessage {
 	kept := map[string]any{"hook_event_name": event, why: true}
 	dec := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(body, []byte("\uFFFD"))))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// startOf returns when a process started, in clock ticks since boot, and the id of that boot. Both
-// come from Linux's /proc. Without it, or without the process, startOf returns zero and "".
+// startOf returns the start time of a process, in clock ticks since boot, and the id of that boot. It reads both from
+// Linux's /proc. If there is no /proc or no such process, it returns 0 and "".
 func startOf(pid int) (start uint64, boot string) {
 	if pid <= 0 {
 		return 0, ""

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// commandHook is one hook in the settings, with its fields in the order that the CLI documents.
+// commandHook is one hook in the settings. Its fields are in the order of the CLI's documentation.
 type commandHook struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
@@ -22,8 +22,9 @@ type hookGroup struct {
 	Hooks []commandHook `json:"hooks"`
 }
 
-// hookTimeout is after how many seconds the CLI ends the hook: later than our own
-// deadlines. SessionEnd needs it most, because the CLI's default there is 1.5 s.
+// hookTimeout returns after how many seconds the CLI ends the hook. It is longer
+// than AnswerTimeout. SessionEnd needs it most, because there the CLI's default is
+// only 1.5 s.
 func hookTimeout(event string) int {
 	if event == SessionEnd {
 		return 5
@@ -31,18 +32,19 @@ func hookTimeout(event string) int {
 	return 20
 }
 
-// LaunchOptions change what [LaunchSettings] writes.
+// LaunchOptions change the settings that [LaunchSettings] returns.
 type LaunchOptions struct {
 	// Exec makes the CLI start the hooks without a shell, which saves one process per hook; see [SupportsExecForm].
 	Exec bool
-	// StatusLine makes the CLI run `bin statusline` for its status line. That command tells the daemon how full the
-	// context window is, because no hook knows the window's size, and then runs the user's own status line.
+	// StatusLine makes the CLI run `bin statusline` for its status line. That command reports to the daemon how full the
+	// context window is, because no hook knows the window's size. It then runs the user's own status line.
 	StatusLine bool
 }
 
-// LaunchSettings returns the settings file (--settings) of an agent that we
-// start. It has a hook for each event that runs bin, an absolute path, and the
-// given permission rules, such as Edit(//data/personas/dev-con-1/handoffs/**).
+// LaunchSettings returns the text of the settings file (--settings) of an agent
+// that we start. For each event it contains a hook that runs bin, which must be an
+// absolute path. allow are permission rules, such as
+// Edit(//data/personas/dev-con-1/handoffs/**).
 func LaunchSettings(bin string, events []string, allow []string, with LaunchOptions) ([]byte, error) {
 	if err := checkPath("binary", bin); err != nil {
 		return nil, fmt.Errorf("launch settings: %w", err)
@@ -76,10 +78,12 @@ func LaunchSettings(bin string, events []string, allow []string, with LaunchOpti
 }
 
 // OneShotSettings returns the settings of a one-shot in a copy of an agent's
-// session: a hook that refuses each tool call, even if bin can't be run. No other
-// way refuses all tool calls and keeps the tools' definitions as the provider has
-// them cached (seen with 2.1.329, where a hook that is missing or exits 1 refuses
-// nothing). It sets disableAllHooks to false, because a user's true would disable this hook.
+// session. They contain a hook that refuses each tool call, even if bin cannot be
+// run: the hook then exits with 2, because a hook that is missing or exits with 1
+// refuses nothing (seen with 2.1.329). No other way refuses all tool calls without
+// changing the tools' definitions, which the provider has cached. The settings set
+// disableAllHooks to false, because a true in the user's settings would disable
+// this hook.
 func OneShotSettings(bin string) ([]byte, error) {
 	if err := checkPath("binary", bin); err != nil {
 		return nil, fmt.Errorf("one-shot settings: %w", err)
@@ -91,7 +95,7 @@ func OneShotSettings(bin string) ([]byte, error) {
 	}, "", "")
 }
 
-// marshal is json.MarshalIndent without HTML escapes. Without an indent it writes one line.
+// marshal is json.MarshalIndent without HTML escapes. If prefix and indent are empty, it returns one line.
 func marshal(v any, prefix, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -125,8 +129,9 @@ func shellWord(s string) string {
 
 var errOpenQuote = errors.New("a quote is not closed")
 
-// shellWords splits a line of plain and single-quoted words, as shellWord makes
-// them. It keeps everything else that a shell would interpret.
+// shellWords splits a line of words that shellWord has made: plain words, words in
+// single quotes, and characters after a backslash. It does not interpret anything
+// else that a shell would interpret.
 func shellWords(line string) (words []string, err error) {
 	var word strings.Builder
 	inWord := false

@@ -15,47 +15,48 @@ import (
 // SlashFile is the file from which Claude Code reads the command /handoff.
 type SlashFile struct {
 	Path   string
-	Text   []byte // nil: no file
-	Folder bool   // its folder exists
+	Text   []byte // nil if there is no file
+	Folder bool   // the file's folder exists
 }
 
-// SlashPlan is a change of that file. The caller shows it and passes it to [ApplySlash].
+// SlashPlan is a change of a SlashFile. The caller shows it and passes it to [ApplySlash].
 type SlashPlan struct {
 	Path          string
-	Before, After []byte // the whole file; nil is no file
+	Before, After []byte // the whole text; nil stands for no file
 	Changed       bool
-	Foreign       bool // somebody else wrote the file, and it stays as it is
+	Foreign       bool // install did not write the file, so the plan does not change it
 }
 
-// slashTemplate is the text of the command's file. While the daemon runs, a person's /handoff does not
-// reach it: our hook of the prompt answers first. The file is for the model, which runs the command as
-// a skill, and for a person whose hook got no answer.
+// slashTemplate is the text of the command's file. While the daemon runs, the CLI does not use the file for
+// a person's /handoff, because our UserPromptSubmit hook answers first. The file is for the model, which runs the
+// command as a skill, and for a person whose hook got no answer.
 //
-// The focus is passed to stdin through a quoted heredoc in a ```! block: no other form passes
-// everything that a person may type to the shell unchanged (measured on Claude Code 2.1.329; only three
-// backticks end the block, and the focus). If the focus contains the delimiter's line, the CLI refuses
-// the lines after it, because allowed-tools names only our command.
+// The file passes the focus to the command's stdin through a quoted heredoc in a ```! block. No other form passes
+// every text that a person may type to the shell unchanged (measured on Claude Code 2.1.329). Even in this form three
+// backticks end the block, and with it the focus. If the focus contains the heredoc's last line, the CLI refuses the
+// lines after that line, because allowed-tools names only our command.
 //
 //go:embed slash.md
 var slashTemplate string
 
-// slashMarker is a comment line in each command file that install wrote, and in no other file.
-// slashFolder is the next line if install had to make the folder.
+// slashMarker is a comment line in each command file that install wrote, and in no other file. If install
+// had to make the folder, slashFolder is the next line.
 const (
 	slashMarker = "# understudy hooks install wrote this file, and uninstall removes it: changes get lost."
 	slashFolder = "# It made the folder as well."
 )
 
-// maxSlash is larger than any file of ours, in bytes.
+// maxSlash is the size, in bytes, above which a command file cannot be ours.
 const maxSlash = 64 << 10
 
-// SlashPath returns the path of the command's file for a settings file: in commands/ beside it.
+// SlashPath returns the path of the command's file for a settings file. It is in the folder commands/ beside the
+// settings file.
 func SlashPath(settings string) string {
 	return filepath.Join(filepath.Dir(settings), "commands", "handoff.md")
 }
 
-// ReadSlash reads the command's file that belongs to a settings file. It reads a file that is not regular,
-// or too large to be ours, as an empty one.
+// ReadSlash reads the command's file that belongs to a settings file. If the file is not regular or is too large to be
+// ours, Text is empty but not nil.
 func ReadSlash(settings string) (SlashFile, error) {
 	f, err := readSlash(SlashPath(settings))
 	if err != nil {
@@ -97,8 +98,9 @@ func hasLine(text []byte, line string) bool {
 	return false
 }
 
-// PlanSlash plans the command /handoff for the file now. It replaces a file that install wrote, if its
-// text differs, and leaves any other file alone. It ignores the events in o.
+// PlanSlash plans to install the command /handoff, where now is its present file. If there is no file, the plan makes
+// one. If install wrote the file and its text differs, the plan replaces it. It does not change any other file.
+// PlanSlash ignores the events in o.
 func PlanSlash(now SlashFile, o InstallOptions) (SlashPlan, error) {
 	p := now.plan()
 	if p.Foreign {
@@ -112,8 +114,8 @@ func PlanSlash(now SlashFile, o InstallOptions) (SlashPlan, error) {
 	return p, nil
 }
 
-// PlanSlashRemoval plans to remove the command. ApplySlash also removes the folder if install made it
-// and it is empty.
+// PlanSlashRemoval plans to remove the command's file, if install wrote it. ApplySlash also removes the folder if
+// install made the folder and it is empty.
 func PlanSlashRemoval(now SlashFile) SlashPlan {
 	p := now.plan()
 	if now.Ours() {
@@ -152,8 +154,8 @@ func (o InstallOptions) slash(madeFolder bool) ([]byte, error) {
 	return []byte(fill.Replace(slashTemplate)), nil
 }
 
-// ApplySlash carries the plan out as [Apply] does, but without a backup: it replaces or removes only
-// what install wrote.
+// ApplySlash carries out the plan as [Apply] does. It makes no backup, because it replaces or removes only a file that
+// install wrote.
 func ApplySlash(p SlashPlan) error {
 	if !p.Changed {
 		return nil
@@ -181,7 +183,7 @@ func (p SlashPlan) apply() error {
 			return err
 		}
 		if now.madeFolder() {
-			// Rmdir fails, as it should, if the folder is not empty or is now a link.
+			// Ignore the error: Rmdir shall fail if the folder is not empty or is now a link.
 			_ = syscall.Rmdir(filepath.Dir(p.Path))
 		}
 		return nil

@@ -20,7 +20,7 @@ import (
 const (
 	maxSpoolFiles = 10_000
 	maxSpoolBytes = 256 << 20
-	maxSpoolFile  = MaxBody + 64<<10 // a body and its envelope
+	maxSpoolFile  = MaxBody + 64<<10 // room for a body and the other fields of its envelope
 	tempPrefix    = ".new-"
 	staleTemp     = time.Minute
 )
@@ -32,27 +32,28 @@ var ErrUnreadable = errors.New("spool can't be read")
 // each, named {unix nanoseconds, 20 digits}-{key}.{agent}.json. agent is the
 // tag of [Envelope.agent]. Files of an older version have no tag.
 type Spool struct {
-	// OnBad, if set, is called with a file that can't be read or is no envelope,
-	// and with its new place in bad/, before the file is moved there. If it
-	// returns an error, the file stays and the Drain ends. Set it before the
-	// first Drain.
+	// Drain calls OnBad, if it is set, for each file that cannot be read or is no
+	// envelope: before it moves the file to bad/, with the path that the file will
+	// have there. Drain also calls OnBad for a file that it cannot move or remove,
+	// with the file's present path. If OnBad returns an error, the file stays and
+	// the Drain ends. Set OnBad before the first Drain.
 	OnBad func(path string, why error) error
 	// Clock returns the time of day. Set it before the first Put.
 	Clock func() time.Time
 
 	dir                string
 	maxFiles, maxBytes int64
-	read               func(path string) (Envelope, error) // only tests change these two
+	read               func(path string) (Envelope, error) // only tests change read and remove
 	remove             func(path string) error
 
 	mu    sync.Mutex
-	turns map[string]chan struct{} // agents one of whose envelopes is being handed out; closed when that is done
-	stuck map[string]bool          // names of files that can't be moved or removed; true: its hook was applied
+	turns map[string]chan struct{} // by agent, while an envelope of the agent is being handed out; closed at its end
+	stuck map[string]bool          // by name, files that can't be moved or removed; true: the file's hook was applied
 }
 
-// OpenSpool returns the spool in dir without touching the disk. The first Put
-// makes the directory, but never its parent: a hook of a daemon that was removed
-// must not bring the daemon's data directory back.
+// OpenSpool returns the spool in dir. It does not access the disk. The first Put
+// makes the directory, but never its parent: after an operator has removed a
+// daemon's data directory, a hook must not make that directory again.
 func OpenSpool(dir string) *Spool {
 	return &Spool{
 		Clock: time.Now, dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, read: readEnvelope, remove: os.Remove,
@@ -60,8 +61,8 @@ func OpenSpool(dir string) *Spool {
 	}
 }
 
-// Put adds e. It fails if the spool already holds 10 000 files or 256 MiB. The
-// file appears whole or not at all.
+// Put adds e. It fails if the spool would have more than 10 000 files or 256 MiB.
+// The file appears with its whole content or not at all.
 func (s *Spool) Put(e Envelope) error {
 	text, err := encode(e)
 	if err != nil {
@@ -90,8 +91,8 @@ func fileName(e Envelope, place int64) string {
 	return fmt.Sprintf("%020d-%s.%s.json", max(0, place), e.Key, e.agent())
 }
 
-// place returns the number by which an envelope is sorted: its time in nanoseconds. If an earlier envelope of the same
-// agent has a time in the future, because the clock was set back since, place returns a number after that one.
+// place returns the number by which an envelope is sorted: its time in nanoseconds. If the clock was set back, an earlier
+// envelope of the same agent may have a time in the future. place then returns a number that is larger than that time.
 func (s *Spool) place(e Envelope, files []string) int64 {
 	place, now := e.At.UnixNano(), s.Clock().UnixNano()
 	for _, name := range files {
@@ -122,8 +123,8 @@ func encode(e Envelope) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// room lists the files, or fails if another file, of so many bytes, does not fit. It reads the sizes of the files
-// only if their number alone does not prove that there is room.
+// room lists the files. It fails if another file, of more bytes, does not fit into the spool. It reads the files' sizes
+// only if so many files of the largest size would not fit.
 func (s *Spool) room(more int64) ([]string, error) {
 	files, err := s.files()
 	if err != nil {
@@ -170,10 +171,11 @@ func spooled(name string) bool {
 	return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
 }
 
-// Empty reports whether there is nothing to drain. A spool that does not exist
-// is empty. It is cheap enough to be called on every hook.
+// Empty reports whether the spool has no files. A spool that does not exist is
+// empty. A call costs so little that the daemon can call Empty for every hook.
 func (s *Spool) Empty() (bool, error) {
-	dir, err := os.OpenFile(s.dir, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: Go need not prepare to wait for it, which would take longer than all the rest
+	// With O_NONBLOCK, Go does not prepare to wait for the directory, which would take longer than the rest of Empty.
+	dir, err := os.OpenFile(s.dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
@@ -181,7 +183,7 @@ func (s *Spool) Empty() (bool, error) {
 		return false, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	defer dir.Close()
-	// Read a few names at a time: one spooled file settles the question.
+	// Read only 64 names before each check, because one spooled file is enough to return false.
 	for {
 		list, err := dir.Readdirnames(64)
 		if slices.ContainsFunc(list, spooled) {

@@ -13,17 +13,19 @@ import (
 	"time"
 )
 
-// Drain hands the envelopes to fn, oldest first, and removes each one for which
-// fn has returned nil. It continues until none is left that can be handed out.
-// It stops at fn's first error or the end of ctx; envelopes that fn did not
-// accept stay in their place. n counts the accepted ones. Several concurrent
-// Drains hand out an agent's envelopes one at a time and in order.
+// Drain passes the envelopes to fn, the oldest first. An envelope is accepted if
+// fn returns nil; Drain then removes its file. It continues until the spool has no
+// more file that it can hand out. It stops at fn's first error and at the end of
+// ctx; the files of envelopes that fn did not accept stay. n counts the accepted
+// envelopes. If several Drains run at the same time, they hand out the envelopes
+// of one agent one after the other and in order.
 //
-// A file that can't be read or is no envelope is moved to bad/, so that it can't
-// block later ones. A file that can't be moved either stays where it is. Drain
-// skips it, and the next Drain tries again.
+// Drain moves a file that cannot be read or is no envelope to bad/, so that the
+// file does not block later files. If it cannot move the file, it skips the file,
+// and the next Drain tries again.
 //
-// After a crash an envelope may come twice; fn recognises it by its key.
+// After a crash fn may get an envelope a second time. It must recognise the
+// envelope by its key.
 func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) error) (n int, err error) {
 	s.sweep()
 	return s.drain(ctx, func(string) bool { return true }, fn)
@@ -75,7 +77,7 @@ func (s *Spool) drain(ctx context.Context, want func(name string) bool, fn func(
 	}
 }
 
-// turn waits until no other Drain hands out an envelope of the agent.
+// turn waits until no other Drain hands out an envelope of the agent. Until the caller calls end, other Drains wait.
 func (s *Spool) turn(ctx context.Context, agent string) (end func(), err error) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -111,7 +113,7 @@ func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Conte
 	e, err := s.read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, true, nil // another Drain has handed it out
+		return false, true, nil // another Drain has handed out the file
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
 		return false, false, fmt.Errorf("spool: %w", err) // the machine lacks resources; the file is not bad
 	case err != nil:
@@ -138,8 +140,8 @@ func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Conte
 	return false, false, nil
 }
 
-// isStuck returns what is known of a file that could not be moved or removed: applied says that its hook
-// was applied, told that OnBad was called.
+// isStuck looks up a file among those that could not be moved or removed. told says that OnBad was called for the file,
+// and applied that fn has accepted its hook.
 func (s *Spool) isStuck(name string) (applied, told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,12 +183,13 @@ func readEnvelope(path string) (Envelope, error) {
 	return e, nil
 }
 
-// setAside moves a file to bad/ and calls OnBad. A file that can't be moved stays; OnBad is called once for that.
+// setAside calls OnBad and moves a file to bad/. If the file cannot be moved, it stays, and setAside calls OnBad once
+// more; later Drains call OnBad no more for this file.
 func (s *Spool) setAside(name string, why error) (moved bool, err error) {
 	from, bad := filepath.Join(s.dir, name), filepath.Join(s.dir, "bad")
 	to := filepath.Join(bad, name)
 	_, told := s.isStuck(name)
-	if !told { // before the move, so that a daemon killed in between calls OnBad twice rather than never
+	if !told { // call OnBad before the move: if the daemon is killed between, OnBad is called twice and not never
 		if err := s.bad(to, why); err != nil {
 			return false, err
 		}
@@ -215,8 +218,9 @@ func (s *Spool) bad(path string, why error) error {
 	return s.OnBad(path, why)
 }
 
-// sweep removes what killed hook processes left. It ignores errors, because they
-// must not hold back events, and the next Drain tries again.
+// sweep removes temporary files older than staleTemp: their hook processes were
+// killed. It ignores errors, because they must not stop the Drain. The next Drain
+// tries again.
 func (s *Spool) sweep() {
 	left, _ := filepath.Glob(filepath.Join(escapeGlob(s.dir), tempPrefix+"*"))
 	for _, path := range left {

@@ -11,8 +11,8 @@ import (
 // introduced it, from its changelog. If a settings file names an event that the
 // CLI does not know, the CLI opens a blocking dialog at its start.
 //
-// PostToolUse is left out on purpose: it would run a process for every tool call,
-// only to report what the CLI's registry file reports as well.
+// The list does not contain PostToolUse: its hook would run a process for every
+// tool call, and would report only facts that the CLI's registry file also has.
 var since = []struct {
 	event   string
 	version [3]int
@@ -27,12 +27,12 @@ var since = []struct {
 	{StopFailure, [3]int{2, 1, 78}},
 }
 
-// core are the events to use when the version cannot be read.
+// core are the events to use if the version is unknown. All versions since 1.0.85 have them.
 var core = []string{SessionStart, UserPromptSubmit, Stop, SessionEnd, Notification}
 
-// KnownEvents returns the events to hook for a version of Claude Code, as
-// `claude --version` prints it ("2.1.329 (Claude Code)"). For a text that is no
-// version it returns a conservative core.
+// KnownEvents returns the events that get a hook in a version of Claude Code.
+// version is the output of `claude --version`, such as "2.1.329 (Claude Code)". If
+// it is not a version, KnownEvents returns only events that old versions have too.
 func KnownEvents(version string) []string {
 	v, ok := parseVersion(version)
 	if !ok {
@@ -64,19 +64,19 @@ func parseVersion(text string) (v [3]int, ok bool) {
 	return v, true
 }
 
-// SupportsExecForm reports whether that version can start a hook given as command
-// and args without a shell. An older version would drop the args.
+// SupportsExecForm reports whether a version of Claude Code can start a hook
+// without a shell, from command and args. An older version would ignore args.
 func SupportsExecForm(version string) bool {
 	v, ok := parseVersion(version)
 	return ok && slices.Compare(v[:], []int{2, 1, 139}) >= 0
 }
 
-// oldest is the first version of Claude Code whose hooks name their own process (CLAUDE_PID). An older
-// version starts but never registers. Measured with 2.1.200, 211, 212, 213, 214, 217, 223 and 250.
+// oldest is the first version of Claude Code that passes the id of its process to its hooks (CLAUDE_PID). An agent with
+// an older version starts but never registers. Measured with 2.1.200, 211, 212, 213, 214, 217, 223 and 250.
 var oldest = [3]int{2, 1, 213}
 
-// CheckVersion returns an error if a version of Claude Code, as the CLI prints it, is too old to register. It
-// accepts a text that is no version.
+// CheckVersion returns an error if a version of Claude Code, as the CLI prints it, is too old: its agents would never
+// register. If the text is not a version, CheckVersion returns nil.
 func CheckVersion(version string) error {
 	v, ok := parseVersion(version)
 	if !ok || slices.Compare(v[:], oldest[:]) >= 0 {
