@@ -27,7 +27,7 @@ type stopRequest struct {
 	Force bool `json:"force"`
 }
 
-// contextRequest is an agent's report about its context window, from its status line.
+// contextRequest is a report about an agent's context window. The command of the agent's status line sends it.
 type contextRequest struct {
 	SessionID string `json:"session_id"`
 	Tokens    int64  `json:"tokens"`
@@ -45,7 +45,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	return reply(c, http.StatusCreated, agent, err)
 }
 
-// active is the state filter for all agents that have not ended.
+// active is the value of the parameter state that selects all agents that have not ended.
 const active = "active"
 
 func (s *Server) listAgents(c echo.Context) error {
@@ -103,7 +103,7 @@ func (s *Server) stopAgent(c echo.Context) error {
 	})
 }
 
-// reportContext answers with {}, also if the domain ignores the report because it is about another session.
+// reportContext answers with {}, even if the domain ignores the report because it is about another session.
 func (s *Server) reportContext(c echo.Context) error {
 	id, err := pathID(c)
 	if err != nil {

@@ -22,7 +22,7 @@ const auditParams = "types type_prefix agent_id handoff_id pipeline_id host pers
 
 const (
 	maxSearch     = 200              // runes
-	exportTimeout = 30 * time.Second // within which the client must take a page of an export
+	exportTimeout = 30 * time.Second // how long the client may take to receive a page of an export
 )
 
 func (s *Server) listAudit(c echo.Context) error {
@@ -36,7 +36,7 @@ func (s *Server) listAudit(c echo.Context) error {
 	return replyList(c, events, err)
 }
 
-// audit returns the filter of the parameters.
+// audit returns the filter that the parameters describe.
 func (p *params) audit() daemon.AuditFilter {
 	f := daemon.AuditFilter{
 		Types: p.types(), TypePrefix: p.text("type_prefix"),
@@ -52,7 +52,7 @@ func (p *params) audit() daemon.AuditFilter {
 	return f
 }
 
-// types returns the requested types of events, nil for all.
+// types returns the requested types of events. nil stands for all types.
 func (p *params) types() []string {
 	text := p.text("types")
 	if text == "" {
@@ -67,7 +67,7 @@ func (p *params) types() []string {
 	return types
 }
 
-// time returns the time in a parameter, zero if the parameter is absent.
+// time returns the time in a parameter. If the parameter is absent, it returns the zero time.
 func (p *params) time(name string) time.Time {
 	if !p.values.Has(name) {
 		return time.Time{}
@@ -86,8 +86,8 @@ type exporter interface {
 	end() []byte
 }
 
-// exportAudit answers with all events that match the parameters. It reads and writes them page by page, the newest
-// first, so that events that are logged meanwhile make no difference.
+// exportAudit answers with all events that match the parameters. It reads and writes them page by page, and begins with
+// the newest, so that an export never contains events that are logged after its first page was read.
 func (s *Server) exportAudit(c echo.Context) error {
 	p := paramsOf(c)
 	filter := p.audit()
@@ -107,14 +107,14 @@ func (s *Server) exportAudit(c echo.Context) error {
 		format = "json"
 	}
 	filter.Limit = eventsPage
-	page, err := s.Daemon.Audit(ctx, filter) // before the head, because the daemon may refuse it
+	page, err := s.Daemon.Audit(ctx, filter) // before the head is written, because the daemon may refuse the search
 	if err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="understudy-audit-%s.%s"`, now.Format("20060102T150405Z"), format))
-	h.Set("Connection", "close") // the connection keeps the deadline of the last write, so it is not used again
+	h.Set("Connection", "close") // do not use the connection again, because it keeps the deadline of the last write
 	w := &exportWriter{w: c.Response(), control: http.NewResponseController(c.Response())}
 	w.write(out.head(filter, now))
 	for w.err == nil {
@@ -135,12 +135,12 @@ func (s *Server) exportAudit(c echo.Context) error {
 	}
 	if w.err != nil {
 		s.Log.Warn("export of the log cut off", "error", w.err)
-		panic(http.ErrAbortHandler) // only a cut connection tells the client that the export is not complete
+		panic(http.ErrAbortHandler) // cut the connection: nothing else shows the client that the export is not complete
 	}
 	return nil
 }
 
-// exportWriter writes pages, each with a deadline, until one fails.
+// exportWriter writes pages, each with a deadline. After a write has failed, it writes nothing more.
 type exportWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -69,9 +69,9 @@ func (m *markdownExport) end() []byte {
 	return fmt.Appendf(nil, "\n\n%s\n", words.Count(m.count, "event"))
 }
 
-// markdownText escapes a text, so that Markdown shows it unchanged and on one line, in a table as well: no markup, no
-// HTML, no link, no mention. It replaces the characters that have a meaning in HTML, so that even a renderer that
-// ignores the escapes finds no HTML.
+// markdownText escapes a text, so that Markdown shows it unchanged and on one line, even in a table. The result contains
+// no markup, HTML, link or mention. Characters with a meaning in HTML are not escaped but replaced, so that even a
+// renderer that ignores escapes finds no HTML.
 func markdownText(s string) string {
 	var b strings.Builder
 	s = words.Line(s)
@@ -88,7 +88,7 @@ func markdownText(s string) string {
 		case r == '"':
 			b.WriteString("&quot;")
 		case r == '@':
-			b.WriteString("@\u2060") // a word joiner: no address and no user name contains one
+			b.WriteString("@\u2060") // add a word joiner: no address and no user name contains that character
 		case strings.ContainsRune("\\`*_{}[]()#+!~$^=", r), r == '.' && !ends(s[i+1:]), r == ':' && !ends(s[i+1:]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -99,5 +99,5 @@ func markdownText(s string) string {
 	return b.String()
 }
 
-// ends reports whether a word ends before rest. A dot or a colon there is not part of an address.
+// ends reports whether a word ends before rest. A dot or a colon at the end of a word is not part of an address.
 func ends(rest string) bool { return rest == "" || rest[0] == ' ' }

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	answerTimeout = time.Minute // within which the head of an answer must arrive
+	answerTimeout = time.Minute // how long the head of an answer may take to arrive
 	maxAnswer     = 64 << 20    // bytes
 )
 
-// Client calls a daemon. If the daemon answers with an error, or there is no daemon, the error is a [*daemon.Error]
-// with code and sentence. A Client is safe for concurrent use.
+// Client calls a daemon. If the daemon answers with an error, or no daemon answers, the methods return a
+// [*daemon.Error] with a code and a sentence. A Client is safe for concurrent use.
 type Client struct {
 	base   string // URL without a slash at its end
 	token  string
-	launch string // secret of an agent's launch
+	launch string // the secret of an agent's launch; empty for other clients
 	http   *http.Client
 }
 
@@ -41,8 +41,8 @@ func NewClient(socketPath string) *Client {
 	})
 }
 
-// NewAgentClient returns a client for an agent at the daemon's hook socket. With the secret of its launch the agent may
-// use its own handoff and messages, see its peers and send messages to them.
+// NewAgentClient returns an agent's client of the daemon at its hook socket. The client sends the secret of the agent's
+// launch. With it the agent may use its own handoff and messages, see its peers and send messages to them.
 func NewAgentClient(socketPath, launchSecret string) *Client {
 	c := NewClient(socketPath)
 	c.launch = launchSecret
@@ -54,7 +54,8 @@ func NewTCPClient(url, token string) *Client {
 	return newClient(strings.TrimSuffix(url, "/"), token, (&net.Dialer{Timeout: dialTimeout}).DialContext)
 }
 
-// NewClientOver returns a client that sends its requests by the given transport, as if over a unix socket.
+// NewClientOver returns a client that sends its requests over the given transport. Like a client of a unix socket, it
+// sends no token.
 func NewClientOver(transport http.RoundTripper) *Client {
 	return &Client{base: "http://localhost", http: &http.Client{Transport: transport}}
 }
@@ -71,7 +72,7 @@ func newClient(base, token string, dial func(context.Context, string, string) (n
 // Close closes the connections that the client keeps for later calls.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// call sends in as JSON, if it is not nil, and decodes the answer.
+// call sends a request and decodes its answer. If in is not nil, call sends it as JSON.
 func call[T any](ctx context.Context, c *Client, method, path string, in any) (answer T, err error) {
 	body, err := c.fetch(ctx, method, path, in)
 	if err != nil {
@@ -83,7 +84,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, in any) (a
 	return answer, nil
 }
 
-// fetch returns the answer's body.
+// fetch sends a request and returns the answer's body. If in is not nil, fetch sends it as JSON.
 func (c *Client) fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
 	var body io.Reader
 	if in != nil {
@@ -127,7 +128,7 @@ func (c *Client) authorize(h http.Header) {
 	}
 }
 
-// callError returns the error of a call that got no answer.
+// callError returns the error for the caller if a request got no complete answer because of err.
 func callError(err error) error {
 	var timeout net.Error
 	switch {
@@ -163,8 +164,8 @@ func answerError(status int, answer []byte) error {
 
 // ListOptions filter a list. A zero value does not filter.
 type ListOptions struct {
-	State    string // of agents; "active" for those that have not ended
-	Status   string // of handoffs, or of pipelines
+	State    string // of agents; "active" selects all agents that have not ended
+	Status   string // of handoffs or pipelines
 	Persona  string
 	Template string // of pipelines
 	Before   int64  // only smaller ids
@@ -190,7 +191,7 @@ func (o ListOptions) query() string {
 	return "?" + q.Encode()
 }
 
-// givenID returns an id for a field of a body, nil for 0.
+// givenID returns a pointer to id for a field of a body, or nil if id is 0.
 func givenID(id int64) *int64 {
 	if id == 0 {
 		return nil

@@ -30,7 +30,7 @@ func (c *Client) AssignPersona(ctx context.Context, id int64, slug string) (daem
 	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), assignRequest{Persona: slug})
 }
 
-// ResumeAgent opens an ended agent's session again, as a new agent.
+// ResumeAgent starts a new agent that continues the session of an ended agent.
 func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
 }
@@ -46,7 +46,7 @@ func (c *Client) Screen(ctx context.Context, id int64, format string) (string, e
 	return string(b), err
 }
 
-// SendMessage sends a message to an agent. command is true if the text is meant as a command of the runtime.
+// SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
 func (c *Client) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
 	return call[daemon.Delivery](ctx, c, "POST", at("agents", id, "/messages"), messageRequest{Text: text, Command: command})
 }
@@ -56,7 +56,7 @@ func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemo
 	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
 }
 
-// Peers returns an agent and its peers, as far as the agent may see them. Only an agent's client may call it.
+// Peers returns an agent and the peers that it may see. Only an agent's client may call it.
 func (c *Client) Peers(ctx context.Context, agentID int64) (daemon.Peers, error) {
 	return call[daemon.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
 }
@@ -67,7 +67,7 @@ func (c *Client) SendToPeer(ctx context.Context, agentID int64, to, text string)
 	return call[PeerDelivery](ctx, c, "POST", at("agents", agentID, "/peers/messages"), peerMessageRequest{To: to, Text: text})
 }
 
-// RequestHandoff requests a handoff of an agent, and returns at once.
+// RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
 	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force}
 	return call[Initiated](ctx, c, "POST", at("agents", agentID, "/handoff"), body)
@@ -78,8 +78,8 @@ func (c *Client) LatestHandoff(ctx context.Context, agentID int64) (daemon.Hando
 	return call[daemon.Handoff](ctx, c, "GET", at("agents", agentID, "/handoff"), nil)
 }
 
-// CancelHandoff cancels a handoff of an agent, if its document is not recorded yet. With id 0 it cancels the newest,
-// otherwise only the one with that id.
+// CancelHandoff cancels a handoff of an agent, if its document is not recorded yet. If id is 0, it cancels the agent's
+// newest handoff; otherwise it cancels the handoff with that id.
 func (c *Client) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "DELETE", at("agents", agentID, "/handoff"), cancelRequest{givenID(id)})
 }
@@ -94,17 +94,17 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 	return call[daemon.Handoff](ctx, c, "GET", at("handoffs", id, ""), nil)
 }
 
-// RetryHandoff retries a handoff from the phase that failed. mode "" keeps its mode.
+// RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
 }
 
-// Line lists the handoffs of the line of a handoff's agent, the newest first.
+// Line lists the handoffs of a handoff's agent, of its predecessors and of its successors, the newest first.
 func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
 	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
 }
 
-// Attention lists what needs a person, the longest wait first.
+// Attention lists the agents, handoffs and pipelines that need a person. The one that waits longest comes first.
 func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
 }
@@ -124,13 +124,13 @@ func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
 }
 
-// CreatePersona makes a persona under the next number of its role and name.
+// CreatePersona makes a persona. Its slug gets the next free number for its role and name.
 func (c *Client) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
 	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}
 	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
 }
 
-// Personas lists the personas that are not archived, or the archived ones, by slug.
+// Personas lists personas in the order of their slugs: those that are archived if archived is true, otherwise the others.
 func (c *Client) Personas(ctx context.Context, archived bool) ([]Persona, error) {
 	path := "/api/personas"
 	if archived {
@@ -151,7 +151,7 @@ func (c *Client) ArchivePersona(ctx context.Context, slug string) (FullPersona, 
 
 // PersonaHandoffs lists a persona's handoffs, the newest first.
 func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions) ([]daemon.Handoff, error) {
-	o.Persona = "" // the address names it
+	o.Persona = "" // the address names the persona
 	return call[[]daemon.Handoff](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/handoffs"+o.query(), nil)
 }
 
@@ -176,12 +176,13 @@ func (c *Client) AbortPipeline(ctx context.Context, id int64) (daemon.Pipeline, 
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/abort"), struct{}{})
 }
 
-// ResumePipeline resumes a failed pipeline from its first step that is not done; with skip, from the step after that.
+// ResumePipeline resumes a failed pipeline from its first step that is not done. If skip is true, it resumes from the
+// step after that.
 func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/resume"), resumeRequest{Skip: skip})
 }
 
-// ApprovePipeline lets a pipeline that waits for approval go on. The step gets the comment, if there is one.
+// ApprovePipeline lets a pipeline continue that waits for approval. The step gets the comment, if there is one.
 func (c *Client) ApprovePipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.Comment})
 }
@@ -191,7 +192,7 @@ func (c *Client) RejectPipeline(ctx context.Context, id int64, in daemon.Decisio
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{givenID(in.StepID), in.Comment})
 }
 
-// Templates lists the templates by name, including those that cannot be used.
+// Templates lists the templates in the order of their names, including those that cannot be used.
 func (c *Client) Templates(ctx context.Context) ([]Template, error) {
 	return call[[]Template](ctx, c, "GET", "/api/templates", nil)
 }
@@ -206,7 +207,7 @@ func (c *Client) Ready(ctx context.Context) (Health, error) {
 	return call[Health](ctx, c, "GET", "/readyz", nil)
 }
 
-// DashboardLink makes a link that opens the dashboard once.
+// DashboardLink makes a link that opens the dashboard one time.
 func (c *Client) DashboardLink(ctx context.Context) (DashboardLink, error) {
 	return call[DashboardLink](ctx, c, "POST", "/api/dashboard/links", nil)
 }
@@ -216,7 +217,7 @@ func (c *Client) Logins(ctx context.Context) ([]Login, error) {
 	return call[[]Login](ctx, c, "GET", "/api/dashboard/logins", nil)
 }
 
-// RevokeLogins signs browsers out, all of them if no id is given, and returns the ended logins.
+// RevokeLogins ends the logins with these ids, or all logins if no id is given. It returns the ended logins.
 func (c *Client) RevokeLogins(ctx context.Context, ids ...string) (gone []Login, err error) {
 	if len(ids) == 0 {
 		return call[[]Login](ctx, c, "DELETE", "/api/dashboard/logins", nil)
@@ -236,7 +237,7 @@ func (c *Client) NotificationPreferences(ctx context.Context) (tell.Preferences,
 	return call[tell.Preferences](ctx, c, "GET", "/api/notifications/preferences", nil)
 }
 
-// SetNotificationPreferences changes the preferences. A nil field stays as it is.
+// SetNotificationPreferences changes the preferences. A field that is nil in in stays as it is.
 func (c *Client) SetNotificationPreferences(ctx context.Context, in daemon.PreferenceChange) (tell.Preferences, error) {
 	fields := map[string]bool{}
 	for name, value := range map[string]*bool{"errors": in.Errors, "waiting": in.Waiting, "completed": in.Completed, "desktop": in.Desktop} {
@@ -252,8 +253,8 @@ func (c *Client) TestNotification(ctx context.Context) (daemon.TestedNotificatio
 	return call[daemon.TestedNotification](ctx, c, "POST", "/api/notifications/test", struct{}{})
 }
 
-// Prune makes the daemon delete now what its settings do not keep, and returns how much that was. With dry the daemon only
-// counts it.
+// Prune makes the daemon delete now the rows that its settings do not keep, and returns how many it deleted. If dry is
+// true, the daemon only counts these rows.
 func (c *Client) Prune(ctx context.Context, dry bool) (daemon.PruneReport, error) {
 	return call[daemon.PruneReport](ctx, c, "POST", "/api/prune", map[string]bool{"dry_run": dry})
 }

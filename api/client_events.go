@@ -19,20 +19,21 @@ import (
 )
 
 const (
-	firstPause = 100 * time.Millisecond // before the client opens a broken feed again
+	firstPause = 100 * time.Millisecond // first pause before the client opens a broken feed again
 	maxPause   = 5 * time.Second
-	silence    = 45 * time.Second // three heartbeats: then the client takes the daemon for gone, though the connection stands
+	silence    = 45 * time.Second // after three missing heartbeats the client drops a connection that is still open
 	maxEvent   = 4 << 20          // bytes
 )
 
-// Follow calls fn with each event after an id, in order and once, until ctx ends or fn returns an error, which Follow
-// returns. A negative id means from now on. No types means all types.
+// Follow calls fn with each event whose id is larger than after, in order and one time each. If after is negative, it
+// begins with the next new event. If types is empty, fn gets events of all types. Follow ends when ctx ends or when fn
+// returns an error; it then returns that error.
 //
-// If the event log has not kept all of those events, fn first gets an event of type [daemon.FeedTruncated], whatever the
-// types.
+// If some of these events were deleted from the event log, fn first gets an event of type [daemon.FeedTruncated], even
+// if types does not contain that type.
 //
-// Follow returns an error at once if there is no daemon. If the feed breaks later, Follow opens it again, however long
-// that takes, and no event is lost.
+// If no daemon answers at first, Follow returns an error at once. If the feed breaks later, Follow tries to open it again
+// until it succeeds, and no event is lost.
 func (c *Client) Follow(ctx context.Context, after int64, types []string, fn func(event.Event) error) error {
 	f := &follower{client: c, last: after, types: types, fn: fn}
 	return f.follow(ctx)
@@ -48,15 +49,15 @@ func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []st
 type follower struct {
 	client   *Client
 	pipeline int64 // only events of this pipeline; 0 for all events
-	last     int64 // id of the newest event that fn got; negative if it is not known yet
+	last     int64 // id of the newest event that fn got; negative if no such id is known yet
 	types    []string
 	fn       func(event.Event) error
 	received int   // how many events and heartbeats have arrived
-	missing  int64 // fn was told that events before this id are missing
-	stopped  error // the error with which fn stopped
+	missing  int64 // fn got the report that events before this id are missing
+	stopped  error // the error that fn returned
 }
 
-// follow opens the feed again and again, until there is a reason to end.
+// follow opens the feed, and opens it again after each break, until ctx ends or there is an error that ends Follow.
 func (f *follower) follow(ctx context.Context) error {
 	pause := firstPause
 	for {
@@ -95,7 +96,7 @@ func (f *follower) address() string {
 	return f.client.base + "/api/events?" + q.Encode()
 }
 
-// once reads one connection to its end.
+// once opens one connection and reads it to its end.
 func (f *follower) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -129,15 +130,15 @@ func (f *follower) once(ctx context.Context) error {
 		f.stopped = f.take(id, data)
 		return f.stopped
 	})
-	if errors.Is(err, bufio.ErrTooLong) { // a new connection would send the same event
+	if errors.Is(err, bufio.ErrTooLong) { // do not try again: a new connection would send the same event
 		f.stopped = fmt.Errorf("feed: event after %d has over %d bytes: %w", f.last, maxEvent, err)
 	}
 	return err
 }
 
-// readStream calls fn with each block of a stream of server-sent events: the lines up to a blank line, comments
-// included. It drops a block that is cut off before its blank line, as the standard says. The library's own client passes
-// on half an event.
+// readStream calls fn with each block of a stream of server-sent events. A block is the lines up to a blank line; it may
+// consist of comments only. If the stream ends before a block's blank line, readStream drops the block, as the standard
+// demands. The library's own client would pass on half an event.
 func readStream(r io.Reader, fn func(id string, data []byte) error) error {
 	var id string
 	var data []byte
@@ -164,7 +165,7 @@ func readStream(r io.Reader, fn func(id string, data []byte) error) error {
 	return lines.Err()
 }
 
-// take handles an event. A block without data is a heartbeat, or gives the position of the feed.
+// take handles one block of the feed. A block without data is a heartbeat, or contains only the feed's position (its id).
 func (f *follower) take(id string, data []byte) error {
 	if id == "" && len(data) == 0 {
 		return nil
@@ -197,8 +198,8 @@ func (f *follower) take(id string, data []byte) error {
 	return nil
 }
 
-// truncated passes on once that events are missing. The daemon says so at the start of each connection until the client
-// has got an event.
+// truncated passes the report that events are missing to fn, but only one time. The daemon repeats the report at the
+// start of each connection until the client has got an event.
 func (f *follower) truncated(e event.Event) error {
 	var gap struct{ Oldest int64 }
 	if err := json.Unmarshal(e.Payload, &gap); err != nil {

@@ -30,8 +30,8 @@ func invalid(code daemon.Code, format string, args ...any) error {
 	return daemon.Errorf(daemon.KindInvalid, code, format, args...)
 }
 
-// decode reads the body, one JSON object, into a struct to which into points. It refuses a member that the struct does not
-// have. A member that is absent or null leaves its field unchanged. An empty body counts as {}.
+// decode reads the body, which must be one JSON object, into the struct to which into points. It refuses a member that the
+// struct does not have. If a member is absent or null, its field stays unchanged. An empty body counts as {}.
 func decode(c echo.Context, into any) error {
 	body, err := readBody(c)
 	if err != nil {
@@ -40,7 +40,7 @@ func decode(c echo.Context, into any) error {
 	return decodeObject(body, into)
 }
 
-// readBody returns the whole body, of at most 1 MiB and valid UTF-8.
+// readBody returns the whole body. It refuses a body that is larger than maxBody or is not valid UTF-8.
 func readBody(c echo.Context) ([]byte, error) {
 	body, err := readAll(c.Response(), c.Request())
 	if err == nil && !utf8.Valid(body) {
@@ -49,7 +49,7 @@ func readBody(c echo.Context) ([]byte, error) {
 	return body, err
 }
 
-// readAll returns the bytes of a body of at most 1 MiB.
+// readAll returns the whole body. It refuses a body that is larger than maxBody.
 func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
@@ -62,8 +62,8 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decodeObject decodes member by member. encoding/json would accept names in any letter case, and its errors are in terms
-// of Go.
+// decodeObject decodes a JSON object member by member. It does not use encoding/json for the whole object, because that
+// accepts names in any letter case, and its errors name Go types.
 func decodeObject(body []byte, into any) error {
 	members, err := object(body)
 	if err != nil {
@@ -89,7 +89,7 @@ func decodeObject(body []byte, into any) error {
 	return nil
 }
 
-// object splits one JSON object into its members.
+// object returns the members of the JSON object body.
 func object(body []byte) (map[string]json.RawMessage, error) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if len(body) == 0 {
@@ -107,7 +107,7 @@ func object(body []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// wanted returns the type of a field in words.
+// wanted returns words for the JSON type of a field, such as "a string".
 func wanted(field reflect.Value) string {
 	switch field.Kind() {
 	case reflect.String:
@@ -126,7 +126,7 @@ func wanted(field reflect.Value) string {
 // pathID returns the id in the address.
 func pathID(c echo.Context) (int64, error) { return parseID("Id", c.Param("id")) }
 
-// parseID parses an id. It accepts only the spelling of an id in JSON.
+// parseID parses an id. It accepts only the spelling that an id has in JSON, such as 7 but not 07.
 func parseID(name, s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != s {
@@ -135,7 +135,7 @@ func parseID(name, s string) (int64, error) {
 	return id, nil
 }
 
-// fieldID returns the id in a field of the body, 0 if it is absent.
+// fieldID returns the id in a field of the body, or 0 if the field is absent.
 func fieldID(name string, id *int64) (int64, error) {
 	switch {
 	case id == nil:
@@ -146,8 +146,8 @@ func fieldID(name string, id *int64) (int64, error) {
 	return *id, nil
 }
 
-// params are the parameters of a query. Each method checks one parameter. err is the error of the first wrong one; the
-// method of a wrong one returns the zero value.
+// params are the parameters of a query. Each method checks one parameter and returns its value. If the parameter is
+// wrong, the method returns the zero value, and sets err unless an earlier method has set it.
 type params struct {
 	values url.Values
 	err    error
@@ -155,7 +155,7 @@ type params struct {
 
 const paramsKey = "params"
 
-// withParams refuses a request with parameters that the route does not have, or with one twice.
+// withParams refuses a request with a parameter that the route does not have, or that occurs twice.
 func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 	known := strings.Fields(names)
 	return func(c echo.Context) error {
@@ -189,10 +189,10 @@ func (p *params) fail(err error) {
 	}
 }
 
-// text returns a parameter unchanged, "" if it is absent.
+// text returns a parameter unchanged, or "" if it is absent.
 func (p *params) text(name string) string { return p.values.Get(name) }
 
-// id returns the id in a parameter, 0 if it is absent.
+// id returns the id in a parameter, or 0 if it is absent.
 func (p *params) id(name string) int64 {
 	if !p.values.Has(name) {
 		return 0
@@ -217,7 +217,7 @@ func (p *params) limit() int {
 	return int(limit)
 }
 
-// oneOf returns a parameter that must be one of the words, "" if it is absent.
+// oneOf returns a parameter that must be one of the words, or "" if it is absent.
 func (p *params) oneOf(name string, words ...string) string {
 	value := p.text(name)
 	if p.values.Has(name) && !slices.Contains(words, value) {

@@ -15,13 +15,14 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// errorBody is the shape of every error.
+// errorBody is the body of every answer with an error.
 type errorBody struct {
 	Error string      `json:"error"`
 	Code  daemon.Code `json:"code"`
 }
 
-// statuses maps the kinds of errors that a client sees to a status. An error of any other kind is a fault of ours: 500.
+// statuses maps the kinds of errors that a client may see to a status. An error of any other kind is a fault of ours and
+// gets the status 500.
 var statuses = map[daemon.Kind]int{
 	daemon.KindInvalid:       http.StatusBadRequest,
 	daemon.KindUnauthorized:  http.StatusUnauthorized,
@@ -41,8 +42,8 @@ var (
 	errTooLarge        = daemon.Errorf(daemon.KindTooLarge, codeBodyTooLarge, "The body is larger than 1 MiB")
 )
 
-// errorAnswer turns an error into a status and a body. fault is true if the error is a fault of ours that belongs in the
-// log.
+// errorAnswer returns the status and the body with which to answer an error. fault is true if the error is a fault of
+// ours, which must be logged.
 func errorAnswer(err error) (status int, body errorBody, fault bool) {
 	var (
 		told   *daemon.Error
@@ -69,11 +70,12 @@ func errorAnswer(err error) (status int, body errorBody, fault bool) {
 	return status, errorBody{told.Message, told.Code}, false
 }
 
-// handleError answers with an error. No other place logs errors of handlers.
+// handleError answers with the error of a handler, and logs it if it is a fault. No other function logs errors of
+// handlers.
 func (s *Server) handleError(err error, c echo.Context) {
 	r := c.Request()
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		err = errCutOff // the client has gone, which is not a fault of ours
+		err = errCutOff // the client has closed the connection, which is not a fault of ours
 	}
 	status, body, fault := errorAnswer(err)
 	if fault {
@@ -102,14 +104,14 @@ func (s *Server) writeError(w http.ResponseWriter, status int, body errorBody) {
 	}
 }
 
-// recovered turns a panic of a handler into an error, so that the log has it once, with its stack.
+// recovered turns a panic of a handler into an error, so that handleError logs it, one time and with its stack.
 func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			switch r := recover(); r {
 			case nil:
 			case http.ErrAbortHandler:
-				panic(r) // with this panic a handler cuts its connection
+				panic(r) // pass it on: a handler cuts its connection with this panic
 			default:
 				err = &panicError{value: r, stack: string(debug.Stack())}
 			}

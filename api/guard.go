@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Our own headers, in Go's canonical form, in which they are looked up.
+// Our own headers, in Go's canonical form, which a look-up in http.Header needs.
 const (
 	launchHeader     = "X-Understudy-Launch"
 	tmuxHeader       = "X-Tmux"
@@ -36,18 +36,18 @@ var (
 	errNotYours      = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "An agent may ask for its own handoff, messages and context only")
 )
 
-// guardTCP refuses requests before they are routed: requests that another site may make a browser on this machine send,
-// with a Host that is not ours (DNS rebinding) or from a page of that site (forged requests), and requests without the
-// token.
+// guardTCP refuses requests before they are routed. It refuses requests that another site may make a browser on this
+// machine send: those with a foreign Host (DNS rebinding), and those that a page of another site sends (forged requests).
+// It also refuses requests without the token, except those that openToAll or guardBrowser lets pass.
 func (s *Server) guardTCP(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Hashes have the same length, so that the time of the comparison shows nothing about the token's length.
+		// Compare hashes: they have the same length, so the time of the comparison shows nothing about the token's length.
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		switch {
 		case !s.ourHost(r.Host):
 			s.refuse(w, errForeignHost)
-		case openToAll(r): // the link to it may be on any page
+		case openToAll(r): // do not check the site: any page may contain the link
 			next.ServeHTTP(w, r)
 		case !sameSite(r):
 			s.refuse(w, errForeignOrigin)
@@ -59,13 +59,13 @@ func (s *Server) guardTCP(next http.Handler) http.Handler {
 	})
 }
 
-// openToAll reports whether a request needs no token: the login has a secret of its own, and the files that pages load
-// are not secret.
+// openToAll reports whether a request needs no token. The address of the login has a secret of its own, and the files that
+// pages load are not secret.
 func openToAll(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/ui/static/"))
 }
 
-// writePage answers with a page that contains no data, before the request is routed.
+// writePage answers with a page, before the request is routed. The page must contain no data of the daemon.
 func (s *Server) writePage(w http.ResponseWriter, status int, page []byte) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", dashboard.Policy)
@@ -74,7 +74,7 @@ func (s *Server) writePage(w http.ResponseWriter, status int, page []byte) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	s.meter.answered(noRoute, noRoute, status)
 	w.WriteHeader(status)
-	_, _ = w.Write(page) // fails only if the client has gone
+	_, _ = w.Write(page) // ignore the error: the client has closed the connection
 }
 
 func (s *Server) refuse(w http.ResponseWriter, err error) {
@@ -83,7 +83,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 	s.writeError(w, status, body)
 }
 
-// ourHost reports whether a Host header names us. It ignores the port, which may be forwarded.
+// ourHost reports whether a Host header names us. It ignores the port, because the client may call a forwarded port.
 func (s *Server) ourHost(header string) bool {
 	name := header
 	if host, _, err := net.SplitHostPort(header); err == nil {
@@ -113,7 +113,7 @@ func sameSite(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
 }
 
-// ownAgent lets a request pass if it has the secret of the launch of the agent in its address.
+// ownAgent lets a request pass if the secret in its header is that of the launch of the agent in its address.
 func (s *Server) ownAgent(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		secret := c.Request().Header.Get(launchHeader)

@@ -12,20 +12,20 @@ import (
 type handoffRequest struct {
 	Reason string      `json:"reason"`
 	Focus  string      `json:"focus"`
-	Mode   daemon.Mode `json:"mode"` // empty means agent
+	Mode   daemon.Mode `json:"mode"` // empty means the mode "agent"
 	Force  bool        `json:"force"`
 }
 
 type cancelRequest struct {
-	HandoffID *int64 `json:"handoff_id,omitempty"` // absent means the agent's newest
+	HandoffID *int64 `json:"handoff_id,omitempty"` // absent means the agent's newest handoff
 }
 
 type retryRequest struct {
 	Mode daemon.Mode `json:"mode"` // empty keeps the mode of the handoff
 }
 
-// Initiated is the answer to a request for a handoff. The handoff's row is committed by then, and nothing else has
-// happened.
+// Initiated is the answer to a request for a handoff. When the daemon sends it, the daemon has committed the handoff's
+// row, and has not begun the handoff.
 type Initiated struct {
 	Status    string       `json:"status"` // always "initiated"
 	HandoffID int64        `json:"handoff_id"`
@@ -111,7 +111,8 @@ func (s *Server) showContext(c echo.Context) error {
 	return replyMarkdown(c, s.Daemon.ContextFile)
 }
 
-// replyHandoffs answers with the handoffs that match the parameters, those of one persona unless persona is "".
+// replyHandoffs answers with the handoffs that match the parameters. If persona is not "", it answers with the handoffs of
+// that persona only.
 func (s *Server) replyHandoffs(c echo.Context, persona string) error {
 	p := paramsOf(c)
 	filter := daemon.HandoffFilter{

@@ -14,12 +14,13 @@ type Health struct {
 	Version string `json:"version"`
 }
 
-// showHealth answers without looking at the database or tmux.
+// showHealth answers that the daemon runs. It checks neither the database nor tmux.
 func (s *Server) showHealth(c echo.Context) error {
 	return reply(c, http.StatusOK, Health{"ok", s.Version}, nil)
 }
 
-// showReady answers with an error unless the database takes writes and tmux answers.
+// showReady answers that the daemon is ready if the database takes writes and tmux answers. Otherwise it answers with an
+// error.
 func (s *Server) showReady(c echo.Context) error {
 	err := s.Daemon.Ready(c.Request().Context())
 	if status, _, fault := errorAnswer(err); err != nil && (fault || status != http.StatusServiceUnavailable) {

@@ -15,8 +15,8 @@ import (
 
 var hookKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
-// takeHook takes a hook with the runtime's own JSON as its body, and answers with the text that the hook must print, which
-// may be empty.
+// takeHook takes a hook, whose body is the runtime's own JSON. It answers with the text that the hook command must print.
+// That text may be empty.
 func (s *Server) takeHook(c echo.Context) error {
 	env, err := envelope(c)
 	if err != nil {
@@ -69,7 +69,7 @@ func envelope(c echo.Context) (hooks.Envelope, error) {
 	if err != nil {
 		return env, err
 	}
-	// Only the form is checked here. The runtime decides which members the object has.
+	// Check only that the body is a JSON object: the runtime decides which members the object has.
 	members, err := object(body)
 	if err != nil {
 		return env, err

@@ -17,7 +17,7 @@ const PublicFlag = "--listen-public"
 
 const dialTimeout = 2 * time.Second
 
-// ErrServed says that another process answers at a socket.
+// ErrServed says that another process serves a socket.
 var ErrServed = errors.New("already served by another process")
 
 // maxSocketPath is the longest path of a unix socket, in bytes.
@@ -28,8 +28,9 @@ func maxSocketPath() int {
 	return 107
 }
 
-// ListenUnix listens on a unix socket that only its owner can reach. It removes the socket of a killed daemon, which nobody
-// serves. It returns [ErrServed] if somebody serves a socket at the path, and another error for any other file there.
+// ListenUnix listens on a unix socket that only its owner can reach. If there is a socket at the path that no process
+// serves, such as that of a killed daemon, ListenUnix removes it. If a process serves that socket, the error is
+// [ErrServed]. If there is any other file, ListenUnix returns another error.
 func ListenUnix(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath() {
 		return nil, fmt.Errorf("socket %s: its path has %d bytes and the system takes %d: choose a shorter data directory", path, len(path), maxSocketPath())
@@ -47,14 +48,14 @@ func ListenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// private keeps other users from a socket from its first moment on: Linux gives the file the mode of the socket. On other
-// systems the folder must keep them out for a moment. A umask would do it too, but it holds for the whole process, and so
-// for files that other goroutines make at the same time.
+// private keeps other users from a socket from its first moment. It sets the mode before the socket is bound, because
+// Linux gives the socket's file that mode. On other systems the folder must keep other users out for a moment. private
+// does not set a umask: that holds for the whole process, so also for files that other goroutines make at the same time.
 func private(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 }
 
-// clearSocket removes a socket that nobody serves.
+// clearSocket removes the socket at a path if no process serves it.
 func clearSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func clearSocket(path string) error {
 	if err == nil {
 		return errors.Join(ErrServed, conn.Close())
 	}
-	if !errors.Is(err, syscall.ECONNREFUSED) { // we may not connect, or the server is too busy to answer
+	if !errors.Is(err, syscall.ECONNREFUSED) { // leave the socket: we may not connect, or its server is too busy
 		return fmt.Errorf("cannot tell whether it is served: %w", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -79,8 +80,8 @@ func clearSocket(path string) error {
 	return nil
 }
 
-// ListenTCP listens on addr, host:port. It refuses an address beyond loopback unless allowPublic is set, because clients of
-// this API type into shells, and send the token unencrypted.
+// ListenTCP listens on addr, host:port. If allowPublic is false, it refuses an address that is not loopback, because
+// clients of this API type into shells, and send the token unencrypted.
 func ListenTCP(ctx context.Context, addr string, allowPublic bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -88,7 +89,7 @@ func ListenTCP(ctx context.Context, addr string, allowPublic bool) (net.Listener
 	}
 	ip := net.IPv6unspecified
 	if host != "" {
-		// The name is resolved once, so that the server listens on the address that was checked.
+		// Resolve the name only here, so that the server listens on the same address that is checked.
 		ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
 		if err != nil {
 			return nil, fmt.Errorf("listen address %s: %w", addr, err)

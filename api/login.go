@@ -19,14 +19,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// A browser cannot send the token when it opens a page, and should not have it. Instead it opens a link that works once and
-// signs the browser in. The browser gets a cookie, and a key that it keeps where no script can read it.
+// How a browser signs in to the dashboard.
 //
-// The cookie names the login. With it the browser gets only the frame of a page, without data. A browser sends its cookies
-// to every port of this machine, so the cookie alone must be worth nothing.
+// A browser cannot send the token when it opens a page, and should not have the token. Instead it opens a link, which works
+// one time and signs the browser in. The browser gets a cookie, and a key that it keeps where no script can read it.
 //
-// The key never leaves the browser again. Each request of a page has a proof that the browser makes with the key. Before
-// that the daemon proves itself to the page with the same key. See proof.go.
+// The cookie names the login. For the cookie alone the daemon answers only with the frame of a page, without data, because
+// the browser sends its cookies to every port of this machine, so also to other programs.
+//
+// The browser never sends the key. Each request of a page has a proof that the browser makes with the key. Before the first
+// request the daemon proves to the page, with the same key, that it is the daemon. See proof.go.
 
 const linkLife = time.Hour
 
@@ -36,7 +38,7 @@ var (
 	errPrefetch = daemon.Errorf(daemon.KindUnavailable, codePrefetch, "The link is opened by a click, not ahead of one")
 )
 
-// DashboardLink is a link that opens the dashboard in a browser, once.
+// DashboardLink is a link that opens the dashboard in a browser, one time.
 type DashboardLink struct {
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -65,7 +67,7 @@ func (l *links) add(now time.Time) (key string, expires time.Time) {
 	return key, expires
 }
 
-// take reports whether a key is valid, and makes it invalid.
+// take reports whether a key is valid. It then makes the key invalid, so that a link works one time.
 func (l *links) take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +77,7 @@ func (l *links) take(key string, now time.Time) bool {
 	return known && now.Before(expires)
 }
 
-// DashboardLink makes a link to the dashboard, at the address where the server listens for TCP.
+// DashboardLink makes a link to the dashboard, with the address on which the server listens for TCP.
 func (s *Server) DashboardLink() (DashboardLink, error) {
 	if s.Address == nil {
 		return DashboardLink{}, errNoAddress
@@ -99,11 +101,12 @@ func (s *Server) createDashboardLink(c echo.Context) error {
 	return reply(c, http.StatusCreated, link, err)
 }
 
-// login takes the key of a link and signs the browser in. It answers with a page that opens the dashboard by itself. After
-// a redirect the browser would not send the strict cookie, because the navigation began at another site.
+// login takes the key of a link and signs the browser in. It answers with a page that then opens the dashboard. It does
+// not redirect: the navigation may have begun at another site, and the browser would then not send the strict cookie.
 func (s *Server) login(c echo.Context) error {
 	r := c.Request()
-	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") { // otherwise the link would be used up before anybody clicks on it
+	// Refuse a prefetch: it would use up the link before a person clicks on it.
+	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") {
 		return errPrefetch
 	}
 	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
@@ -126,8 +129,8 @@ func (s *Server) login(c echo.Context) error {
 	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut())
 }
 
-// cookieName returns the name of the cookie, with the port that the browser calls. Browsers do not separate cookies by port,
-// so the cookie of another daemon would replace ours.
+// cookieName returns the name of the cookie, which contains the port that the browser calls. Browsers do not separate
+// cookies by port, so without the port in its name the cookie of another daemon would replace ours.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return "understudy_" + port
@@ -135,8 +138,8 @@ func cookieName(r *http.Request) string {
 	return "understudy"
 }
 
-// newCookie returns a cookie that names a login. It may last longer than the login, because the daemon knows when the login
-// ends.
+// newCookie returns a cookie that names a login. The cookie may last longer than the login, because the daemon itself
+// checks whether the login has ended.
 func (s *Server) newCookie(r *http.Request, id string) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName(r), Value: id + "." + s.cookieSignature(id), Path: "/", MaxAge: int(loginLife.Seconds()),
@@ -148,19 +151,20 @@ func (s *Server) cookieSignature(id string) string {
 	return base64.RawURLEncoding.EncodeToString(s.mac("cookie of " + id))
 }
 
-// mac derives a secret for one purpose from the token. The token cannot be derived from it.
+// mac derives a secret for one purpose from the token. The token cannot be derived from that secret.
 func (s *Server) mac(purpose string) []byte {
 	mac := hmac.New(sha256.New, []byte(s.Token))
 	mac.Write([]byte("dashboard " + purpose))
 	return mac.Sum(nil)
 }
 
-// signedIn returns the login that a request's cookie names, nil if there is no valid one.
+// signedIn returns the login that a request's cookie names, or nil if no cookie names a valid login.
 func (s *Server) signedIn(r *http.Request, now time.Time) *login {
 	if s.Token == "" {
 		return nil
 	}
-	for _, cookie := range r.CookiesNamed(cookieName(r)) { // there may be several: a server on another port can set a cookie with our name
+	// Try all cookies with our name: a server on another port can set one, too.
+	for _, cookie := range r.CookiesNamed(cookieName(r)) {
 		id, signature, _ := strings.Cut(cookie.Value, ".")
 		if !hmac.Equal([]byte(signature), []byte(s.cookieSignature(id))) {
 			continue
@@ -198,7 +202,7 @@ func (s *Server) revokeLogins(c echo.Context) error {
 	return s.revoke(c, s.logins.list(now), now)
 }
 
-// revoke answers with the ended logins.
+// revoke ends the logins in gone and answers with them.
 func (s *Server) revoke(c echo.Context, gone []Login, now time.Time) error {
 	var ids []string
 	for _, one := range gone {

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	loginIdle = 24 * time.Hour      // a login ends if nobody uses it for so long
-	loginLife = 30 * 24 * time.Hour // a login ends then in any case
-	// loginSaved is by how much a login's used_at may be too old in the file.
+	loginIdle = 24 * time.Hour      // a login ends if it is not used for this time
+	loginLife = 30 * 24 * time.Hour // a login ends after this time even if it is used
+	// loginSaved limits how often use writes the file. A login's used_at in the file may be too old by this time.
 	loginSaved = 10 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type Login struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
 	UsedAt    time.Time `json:"used_at"`
-	ExpiresAt time.Time `json:"expires_at"` // a use before moves it
+	ExpiresAt time.Time `json:"expires_at"` // each use before this time makes it later
 	Browser   string    `json:"browser"`    // a name for people
 }
 
@@ -45,10 +45,10 @@ type login struct {
 	end context.CancelFunc
 }
 
-// logins are the browsers that are signed in. A file keeps them, without their keys, so that they survive a restart of the
-// daemon even while the database is away. logins is safe for concurrent use.
+// logins are the browsers that are signed in. It keeps them in a file, without their keys, so that they stay signed in
+// after a restart of the daemon, even while the database does not answer. logins is safe for concurrent use.
 type logins struct {
-	path string // path of the file; if it is empty, the logins are only in memory
+	path string // path of the file; "": the logins are only in memory
 
 	// writing is held while the file is written. A call that only reads the logins does not take it.
 	writing sync.Mutex
@@ -58,7 +58,8 @@ type logins struct {
 	saved time.Time // when the file was last written
 }
 
-// openLogins reads the file, which need not exist. With an error it returns empty logins.
+// openLogins reads the file. If the file does not exist, there are no logins. If it returns an error, it also returns
+// logins without entries, which can be used.
 func openLogins(path string, now time.Time) (*logins, error) {
 	l := &logins{path: path, byID: map[string]*login{}, saved: now}
 	if path == "" {
@@ -96,7 +97,7 @@ func (l *logins) add(userAgent string, now time.Time) (id string, err error) {
 	return id, l.save(now)
 }
 
-// use returns the login with that id if it has not ended, and notes the use.
+// use returns the login with that id if it has not ended, and stores the time of this use.
 func (l *logins) use(id string, now time.Time) (used *login, err error) {
 	l.mu.Lock()
 	used = l.byID[id]
@@ -110,7 +111,7 @@ func (l *logins) use(id string, now time.Time) (used *login, err error) {
 	}
 	save := now.Sub(l.saved) > loginSaved
 	if save {
-		l.saved = now // set before the file is written, so that other calls do not write it too
+		l.saved = now // set it before the file is written, so that other calls do not write the file as well
 	}
 	l.mu.Unlock()
 	if save {
@@ -119,7 +120,7 @@ func (l *logins) use(id string, now time.Time) (used *login, err error) {
 	return used, err
 }
 
-// known returns the login with that id if it has not ended.
+// known returns the login with that id if it has not ended. It does not count as a use.
 func (l *logins) known(id string, now time.Time) *login {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +149,8 @@ func (l *logins) list(now time.Time) []Login {
 	return out
 }
 
-// revoke ends logins, and the requests that the daemon is answering to them. If it returns an error, the logins may be valid
-// again after a restart of the daemon.
+// revoke ends logins, and the answers that the daemon is sending to their browsers. If it returns an error, it could not
+// write the file, so the logins may be valid again after a restart of the daemon.
 func (l *logins) revoke(now time.Time, ids ...string) error {
 	l.mu.Lock()
 	for _, id := range ids {
@@ -191,12 +192,13 @@ func (l *logins) save(now time.Time) error {
 	return nil
 }
 
-// browserMarks matches the names of browsers in a User-Agent header. A newer browser also names the older ones.
+// browserMarks matches the names of browsers in a User-Agent header. The header of one browser may also name other
+// browsers, with which it is compatible.
 var browserMarks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(Edg|OPR|Firefox|Chrome|Chromium|Version)/(\d+)`)
 })
 
-// browserName returns the name for people of the browser that sends a User-Agent header.
+// browserName returns a name for people of the browser that sends this User-Agent header.
 func browserName(header string) string {
 	found := map[string]string{}
 	for _, m := range browserMarks().FindAllStringSubmatch(header, -1) {

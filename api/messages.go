@@ -14,8 +14,8 @@ type messageRequest struct {
 // sendMessage takes a message from the operator.
 func (s *Server) sendMessage(c echo.Context) error { return s.takeMessage(c, true) }
 
-// sendOwnMessage takes a message from an agent to itself. It refuses a command, because with one the agent could do what it
-// may not: run a shell command, or change its mode or permissions.
+// sendOwnMessage takes a message from an agent to itself. It refuses a command, because with a command the agent could run
+// a shell command or change its own mode or permissions, which it may not do.
 func (s *Server) sendOwnMessage(c echo.Context) error { return s.takeMessage(c, false) }
 
 // takeMessage passes the text on unchanged. The domain decides whether it may be typed.

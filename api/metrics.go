@@ -14,9 +14,9 @@ import (
 
 // meter holds the metrics of a server, in a registry of its own.
 //
-// Gauges are read when Prometheus asks. Counters start at 0 with the process. Things that are in the event log are counted
-// from there (see [meter.follow]), other things where they happen. The values of labels are only our own words, never the
-// text of an agent or an address that a client made up.
+// It reads the gauges when Prometheus asks. Counters start at 0 when the process starts. What the event log contains is
+// counted from its events (see [meter.follow]); everything else is counted where it happens. The values of labels are only
+// our own words, never the text of an agent or an address that a client made up.
 type meter struct {
 	registry *prometheus.Registry
 	last     int64 // id of the newest counted event; only follow uses it
@@ -37,7 +37,7 @@ type meter struct {
 // agentStates are the states of agents that have not ended.
 var agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting}
 
-// Upper limits in seconds.
+// The upper limits of the histograms' buckets, in seconds.
 var (
 	phaseBuckets    = []float64{.005, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
 	handoffBuckets  = []float64{.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600}
@@ -75,8 +75,8 @@ func newMeter(s *Server) *meter {
 	return m
 }
 
-// begin creates the series that are known in advance, with the value 0. A rate needs two points, and an alert must see the
-// first failure.
+// begin creates the series that are known in advance, with the value 0. Without that 0, an alert would miss the first
+// failure, because a rate needs two points.
 func (m *meter) begin() {
 	for _, status := range []daemon.Status{daemon.StatusCompleted, daemon.StatusFailed, daemon.StatusCancelled} {
 		m.handoffsEnded.WithLabelValues(string(status))
@@ -106,13 +106,13 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "understudy_" + name, Help: help + sinceStart + ".", Buckets: buckets}, labels)
 }
 
-// showMetrics answers in the text format of Prometheus. It leaves out what it cannot read.
+// showMetrics answers in the text format of Prometheus. It leaves out the metrics that it cannot read.
 func (s *Server) showMetrics(c echo.Context) error {
 	promhttp.HandlerFor(s.meter.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(c.Response(), c.Request())
 	return nil
 }
 
-// noRoute is the label of requests without a route, and of those that were refused before they were routed.
+// noRoute is the label of requests without a route, and of requests that were refused before they were routed.
 const noRoute = "none"
 
 // measured counts and times the answers of each route.
@@ -125,7 +125,7 @@ func (s *Server) measured(routes []route) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			began := time.Now()
 			if err := next(c); err != nil {
-				c.Error(err) // answers now, so that the status is known here
+				c.Error(err) // answer now, so that the status is known here
 			}
 			method, path := c.Request().Method, c.Path()
 			if !known[method+" "+path] {

@@ -17,7 +17,7 @@ const (
 	logRetry   = 500 * time.Millisecond // pause after a failed read of the log
 )
 
-// eventLog is the event log: its stored events and its new ones.
+// eventLog is the event log: its stored events and its new events.
 type eventLog interface {
 	// Subscribe returns a channel of new events and a function that ends the subscription. The channel is closed if its reader
 	// falls behind.
@@ -26,8 +26,8 @@ type eventLog interface {
 	Events(ctx context.Context, f event.Filter) ([]event.Event, error)
 }
 
-// follow counts the events of one host, each once, until ctx ends. If it falls behind, or the database is away, it goes on
-// later after the event that it counted last.
+// follow counts each event of one host one time, until ctx ends. If it falls behind, or the database does not answer, it
+// continues later after the event that it counted last.
 func (m *meter) follow(ctx context.Context, log eventLog, host string) {
 	for ctx.Err() == nil {
 		live, stop := log.Subscribe()
@@ -42,7 +42,7 @@ func (m *meter) follow(ctx context.Context, log eventLog, host string) {
 	}
 }
 
-// catchUp counts the stored events after the last counted one.
+// catchUp counts the stored events after m.last. It returns false if it could not read them all.
 func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
 	for {
 		events, err := log.Events(ctx, event.Filter{After: m.last, Limit: eventsPage})
@@ -58,7 +58,7 @@ func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
 	}
 }
 
-// take counts new events until the channel is closed.
+// take counts new events until the channel is closed or ctx ends.
 func (m *meter) take(ctx context.Context, live <-chan *feed.Published, host string) {
 	for {
 		select {
@@ -73,7 +73,7 @@ func (m *meter) take(ctx context.Context, live <-chan *feed.Published, host stri
 	}
 }
 
-// channels are the ways in which a notification can reach the operator.
+// channels are the values of the label channel: the ways in which a notification can reach the operator.
 var channels = []string{"desktop", "log", otherChannel}
 
 const otherChannel = "other"
@@ -97,7 +97,7 @@ func (m *meter) event(e event.Event, host string) {
 		Mode       daemon.Mode `json:"mode"`
 		Channel    string      `json:"channel"`
 	}
-	_ = json.Unmarshal(e.Payload, &about) // a payload of another version may not fit; its times are not counted then
+	_ = json.Unmarshal(e.Payload, &about) // ignore the error: the times in the payload of another version are not counted
 	_, end, _ := strings.Cut(string(e.Type), "_")
 	switch e.Type {
 	case event.AgentEnded:
@@ -119,7 +119,7 @@ func (m *meter) event(e event.Event, host string) {
 	if !e.Type.About("handoff") {
 		return
 	}
-	left := daemon.Phase(about.From + about.Phase) // the payload has only one of the two
+	left := daemon.Phase(about.From + about.Phase) // the payload has only one of these two fields
 	if slices.Contains(daemon.OpenPhases(), left) {
 		observe(m.phases.WithLabelValues(string(left)), about.PhaseMS)
 	}

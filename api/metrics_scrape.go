@@ -12,11 +12,12 @@ import (
 // DatabaseStats are the figures of the pool of database connections.
 type DatabaseStats struct {
 	Idle, Acquired, Constructing, Max int
-	Waits                             int64 // how often a caller had to wait, because no connection was idle
+	Waits                             int64 // how often a caller had to wait because no connection was idle
 	Waited                            time.Duration
 }
 
-// scrape reads the gauges, and the counters that others keep, each time Prometheus asks. That costs a ping and one query.
+// scrape reads the gauges, and the counters that the meter does not keep, each time Prometheus asks. Each time it sends the
+// database a ping and one query.
 type scrape struct {
 	server *Server
 
@@ -62,7 +63,7 @@ func (s *scrape) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// reading is one scrape.
+// reading is one answer to Prometheus.
 type reading struct {
 	*scrape
 	to chan<- prometheus.Metric
@@ -76,7 +77,7 @@ func (r reading) counter(d *prometheus.Desc, v float64, labels ...string) {
 	r.to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 }
 
-// Collect sends all metrics. If the database does not answer, it sends those that need no database.
+// Collect sends all metrics. If the database does not answer, it sends only the metrics that need no database.
 func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(s.server.streams, s.server.scrapeTimeout)
 	defer cancel()
@@ -86,7 +87,7 @@ func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	r.gauge(s.up, r.database(ctx))
 }
 
-// database returns 1 if the database answers, 0 if not.
+// database sends the metrics of the database. It returns 1 if the database answers, and 0 if it does not.
 func (r reading) database(ctx context.Context) float64 {
 	if r.server.Database != nil {
 		began := time.Now()
@@ -135,7 +136,7 @@ func (r reading) pool(s DatabaseStats) {
 	r.counter(r.waited, s.Waited.Seconds())
 }
 
-// daemon reads the figures that the daemon counts.
+// daemon sends the figures that the daemon counts.
 func (r reading) daemon() {
 	decided := r.server.Daemon.DeliveryCounts()
 	for _, kind := range []daemon.DeliveryKind{

@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// preferencesRequest changes the notification preferences. An absent field stays as it is. The fields are those of the
-// answer, so a client may send an answer back with one field changed.
+// preferencesRequest changes the notification preferences. If a field is absent, its preference stays as it is. The request
+// has the same fields as the answer, so a client may change one field of an answer and send it back.
 type preferencesRequest struct {
 	Errors    *bool  `json:"errors"`
 	Waiting   *bool  `json:"waiting"`

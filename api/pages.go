@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// dashboardRoutes returns the routes of the pages and of the files that they load.
+// dashboardRoutes returns the routes of the pages, and of the files that the pages load.
 func (s *Server) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
@@ -40,7 +40,7 @@ func (s *Server) dashboardRoutes() []route {
 	}
 }
 
-// byID draws the page of the id in the address.
+// byID returns a function that draws the page for the id in the address.
 func byID(draw func(context.Context, int64) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
 	return func(c echo.Context) (*dashboard.Page, error) {
 		id, err := pathID(c)
@@ -62,7 +62,7 @@ func (s *Server) pipelinesPage(c echo.Context) (*dashboard.Page, error) {
 	return s.pages.Pipelines(c.Request().Context(), status, before)
 }
 
-// logPage reads the filter of the log's form. The form also sends empty fields.
+// logPage draws the page of the log, with the filter of the page's form. The form also sends its empty fields.
 func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 	p := paramsOf(c)
 	f := dashboard.LogFilter{
@@ -87,7 +87,7 @@ func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 	return s.pages.Log(c.Request().Context(), f, want)
 }
 
-// settingsPage shows the settings and the browsers that are signed in, including the one that asks.
+// settingsPage draws the page with the settings and the browsers that are signed in, including the browser that asks.
 func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
 	var browsers []dashboard.Browser
 	mine := requestLogin(c.Request())
@@ -101,7 +101,8 @@ func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
 
 const maxHours = 24 * 365 * 100 // fits into a time.Duration
 
-// page answers with a page. For an error it answers with a page that shows it, if a browser will show the answer.
+// page answers with a page. If there is an error and a browser will show the answer, it answers with a page that shows the
+// error.
 func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.HandlerFunc {
 	return zip(func(c echo.Context) error {
 		page, err := draw(c)
@@ -130,8 +131,8 @@ func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.Han
 
 var zip = middleware.Gzip()
 
-// showStatic answers with a file that pages load. A browser asks each time whether the file has changed, so that the pages
-// of a new daemon never run with old scripts.
+// showStatic answers with a file that pages load. It makes the browser ask each time whether the file has changed, so that
+// the pages of a new daemon never run with old scripts.
 func (s *Server) showStatic(c echo.Context) error {
 	f, ok := s.static[c.Param("name")]
 	if !ok {
@@ -141,7 +142,7 @@ func (s *Server) showStatic(c echo.Context) error {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Etag", f.Version)
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("Content-Security-Policy", dashboard.Policy) // a worker gets its policy with its script
+	h.Set("Content-Security-Policy", dashboard.Policy) // for worker.js: a worker gets its policy with its script
 	if c.Request().Header.Get("If-None-Match") == f.Version {
 		return c.NoContent(http.StatusNotModified)
 	}

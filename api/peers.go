@@ -13,7 +13,7 @@ type peerMessageRequest struct {
 	Text string `json:"text"`
 }
 
-// PeerDelivery is the answer to an agent that sends a message to another.
+// PeerDelivery is the answer to an agent that sends a message to another agent.
 type PeerDelivery struct {
 	ID        int64                `json:"id"`
 	ToAgentID int64                `json:"to_agent_id"`

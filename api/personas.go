@@ -20,7 +20,7 @@ type Persona struct {
 	Model       *string `json:"model"`   // null for the runtime's default model
 	Handoffs    int     `json:"handoffs"`
 	Archived    bool    `json:"archived"`
-	Problem     *string `json:"problem"` // a sentence that says why the persona cannot be used; null if it can
+	Problem     *string `json:"problem"` // a sentence that says why the persona cannot be used; null if it can be used
 }
 
 // FullPersona is a persona with the text of its files.
@@ -28,7 +28,7 @@ type FullPersona struct {
 	Persona
 	Dir        string     `json:"dir"`
 	Skill      string     `json:"skill"`      // the text of skill.md below the front matter
-	SkillFile  string     `json:"skill_file"` // the whole of skill.md
+	SkillFile  string     `json:"skill_file"` // the whole text of skill.md
 	Experience string     `json:"experience"`
 	ModifiedAt *time.Time `json:"modified_at"` // time of skill.md; null if there is no such file
 }

@@ -52,7 +52,7 @@ func (s *Server) listPipelines(c echo.Context) error {
 	pipelines, err := s.Daemon.Pipelines(c.Request().Context(), filter)
 	for i := range pipelines {
 		for j := range pipelines[i].Steps {
-			pipelines[i].Steps[j].Input = "" // most of it repeats the output of the step before
+			pipelines[i].Steps[j].Input = "" // leave it out: most of it repeats the output of the previous step
 		}
 	}
 	return replyList(c, pipelines, err)
@@ -87,7 +87,7 @@ func (s *Server) rejectPipeline(c echo.Context) error {
 	return replyDecision(c, s.Daemon.RejectPipeline)
 }
 
-// replyDecision answers with the pipeline in the address after give has applied the decision.
+// replyDecision passes the decision in the body to give, and answers with the pipeline that give returns.
 func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Decision) (daemon.Pipeline, error)) error {
 	var in decisionRequest
 	if err := decode(c, &in); err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Pages and the daemon prove to each other who they are with the key of the browser's login. That key is sent only once, when
-// the browser signs in. Another program that takes the daemon's port while the daemon is away gets a cookie that opens an
-// empty frame, and no proof that a later daemon accepts. The proofs:
+// Pages and the daemon prove their identity to each other with the key of the browser's login. The daemon sends that key
+// only one time, when the browser signs in. Another program may take the daemon's port while the daemon does not run. It
+// then gets a cookie, which opens only an empty frame, but it gets no proof that a later daemon accepts. The proofs:
 //
-//	the daemon's   server ⏎ challenge ⏎ nonce            before a page sends anything
-//	a request's    request ⏎ nonce ⏎ method ⏎ path and query ⏎ SHA-256 of the body
-//	a page's       answer ⏎ the request's proof ⏎ SHA-256 of the page
+//	of the daemon    server ⏎ challenge ⏎ nonce            before a page sends anything else
+//	of a request     request ⏎ nonce ⏎ method ⏎ path and query ⏎ SHA-256 of the body
+//	of a page        answer ⏎ the request's proof ⏎ SHA-256 of the page
 //
-// Each proof is the HMAC-SHA256 of these lines. The nonce changes with each run of the daemon.
+// Each proof is the HMAC-SHA256 of these lines. Each run of the daemon has a new nonce.
 
 const (
 	proofHeader  = "X-Understudy-Page"   // the proof of a request
@@ -43,7 +43,7 @@ type Hello struct {
 	Proof string `json:"proof"`
 }
 
-// hello proves to a page that this is the daemon to which its browser has signed in.
+// hello proves to a page that this is the daemon at which the page's browser has signed in.
 func (s *Server) hello(c echo.Context) error {
 	p := paramsOf(c)
 	challenge := p.text("challenge")
@@ -60,10 +60,10 @@ func (s *Server) hello(c echo.Context) error {
 	return reply(c, http.StatusOK, Hello{s.nonce, s.prove(l, "server", challenge, s.nonce)}, nil)
 }
 
-// loginKey returns the key of a login. It is derived from the token, so a new token makes it invalid.
+// loginKey returns the key of a login. The key is derived from the token, so a new token makes the key invalid.
 func (s *Server) loginKey(id string) []byte { return s.mac("key of " + id) }
 
-// prove signs lines with the key of a login.
+// prove returns the proof of lines: their HMAC with the key of a login.
 func (s *Server) prove(l *login, lines ...string) string {
 	mac := hmac.New(sha256.New, s.loginKey(l.ID))
 	for i, line := range lines {
@@ -80,7 +80,8 @@ func hashed(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// guardBrowser lets a request of the dashboard's own pages pass. A browser that opens a page gets the frame of the page.
+// guardBrowser passes a request to next if one of the dashboard's own pages has sent it. If a browser opens a page,
+// guardBrowser answers with the frame of the page.
 func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	l, opens := s.signedIn(r, now), isPage(r) && wantsPage(r)
@@ -107,12 +108,12 @@ func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.
 	}
 	ctx, stop := context.WithCancel(context.WithValue(r.Context(), loginOf{}, l))
 	defer stop()
-	defer context.AfterFunc(l.ctx, stop)() // a browser that is signed out gets no more of the answer
+	defer context.AfterFunc(l.ctx, stop)() // cut the answer if the browser is signed out meanwhile
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// proved returns nil if a page of the login has made the request for this run of the daemon. It reads the body and puts it
-// back.
+// proved returns nil if the request's proof is right, so that a page of the login has made it for this run of the daemon.
+// It reads the body and puts it back into the request.
 func (s *Server) proved(w http.ResponseWriter, r *http.Request, l *login) error {
 	body, err := readAll(w, r)
 	if err != nil {
@@ -129,13 +130,13 @@ func (s *Server) proved(w http.ResponseWriter, r *http.Request, l *login) error 
 // loginOf is the key of the login in the context of a page's request.
 type loginOf struct{}
 
-// requestLogin returns the login of the page that made a request, nil if another program made it.
+// requestLogin returns the login of the page that made a request, or nil if no page of the dashboard made it.
 func requestLogin(r *http.Request) *login {
 	l, _ := r.Context().Value(loginOf{}).(*login)
 	return l
 }
 
-// proveAnswer adds a proof that a page comes from the daemon, if one of our pages has requested it.
+// proveAnswer adds the proof that page comes from the daemon, if one of the dashboard's pages has requested it.
 func (s *Server) proveAnswer(c echo.Context, page []byte) {
 	if l := requestLogin(c.Request()); l != nil {
 		c.Response().Header().Set(answerHeader, s.prove(l, "answer", c.Request().Header.Get(proofHeader), hashed(page)))

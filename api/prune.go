@@ -8,9 +8,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// pruneRequest asks the daemon to delete now what its settings do not keep.
+// pruneRequest asks the daemon to delete now the rows that its settings do not keep.
 type pruneRequest struct {
-	DryRun bool `json:"dry_run"` // only count
+	DryRun bool `json:"dry_run"` // only count the rows
 }
 
 func (s *Server) prune(c echo.Context) error {

@@ -19,11 +19,11 @@ var openAPI []byte
 type route struct {
 	method  string
 	path    string
-	params  string // the names of the parameters that its query may have
+	params  string // the names of the parameters that the query may have
 	handler echo.HandlerFunc
 }
 
-// routes returns the routes of the main socket, and of TCP behind its guard.
+// routes returns the routes of the main socket. TCP has the same routes, behind guardTCP.
 func (s *Server) routes() []route {
 	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.dashboardRoutes(), []route{
 		{"POST", "/api/agents", "", s.createAgent},
@@ -85,8 +85,8 @@ func (s *Server) pipelineRoutes(base string) []route {
 	}
 }
 
-// hookRoutes returns the routes of the hook socket. Only this socket takes the reports of an agent's status line and the
-// messages of agents to each other.
+// hookRoutes returns the routes of the hook socket. Only this socket has the routes for the reports of an agent's status
+// line and for messages between agents.
 func (s *Server) hookRoutes() []route {
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
@@ -104,7 +104,7 @@ func (s *Server) hookRoutes() []route {
 func (s *Server) router(routes []route) *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.handleError
-	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes anybody's X-Forwarded-For
+	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes the X-Forwarded-For of any client
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
 	e.Use(s.measured(routes), s.recovered, hardened, readsApart)
 	for _, r := range routes {
@@ -113,7 +113,8 @@ func (s *Server) router(routes []route) *echo.Echo {
 	return e
 }
 
-// hardened keeps browsers from guessing the type of an answer, running scripts in it, framing it or caching it.
+// hardened sets headers that forbid browsers to guess the type of an answer, to run scripts in it, and to frame or cache
+// it.
 func hardened(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -124,8 +125,8 @@ func hardened(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// readsApart makes GET requests use connections to the database of their own, so that they never hold up hooks and the
-// daemon's work.
+// readsApart makes GET requests use database connections of their own, so that hooks and the daemon's work never wait for
+// them.
 func readsApart(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if r := c.Request(); r.Method == http.MethodGet {
@@ -135,7 +136,7 @@ func readsApart(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// replyOne answers with the result of get for the id in the address.
+// replyOne calls get with the id in the address, and answers with the result.
 func replyOne[T any](c echo.Context, status int, get func(context.Context, int64) (T, error)) error {
 	id, err := pathID(c)
 	if err != nil {
@@ -145,7 +146,7 @@ func replyOne[T any](c echo.Context, status int, get func(context.Context, int64
 	return reply(c, status, v, err)
 }
 
-// reply answers with v as JSON, or returns err.
+// reply answers with v as JSON. If err is not nil, it returns err and answers nothing.
 func reply[T any](c echo.Context, status int, v T, err error) error {
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ type senderKey struct{}
 // noProcess is the pid for a sender that has ended.
 const noProcess = -1
 
-// withSender stores the process that made a connection over a unix socket. It looks at once, because later another process
-// might have the same pid.
+// withSender stores in a connection's context the process that made the connection, if it is over a unix socket. It looks
+// up the process when the connection begins, because later another process might have the same pid.
 func withSender(ctx context.Context, conn net.Conn) context.Context {
 	if conn.LocalAddr().Network() != "unix" {
 		return ctx
@@ -27,7 +27,7 @@ func withSender(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, senderKey{}, &peer)
 }
 
-// sender returns the process that sent a request over a unix socket, nil for a request over TCP.
+// sender returns the process that sent a request over a unix socket. For a request over TCP it returns nil.
 func sender(r *http.Request) *tmux.Peer {
 	peer, _ := r.Context().Value(senderKey{}).(*tmux.Peer)
 	return peer

@@ -22,13 +22,13 @@ type Config struct {
 	Daemon    *daemon.Daemon
 	Personas  *personas.Store
 	Templates *personas.Templates
-	Token     string   // the token that TCP clients must send; if it is empty, no TCP client gets in
-	Hosts     []string // names and addresses by which TCP clients may call us; if empty, those of loopback
+	Token     string   // the token that TCP clients must send; if it is empty, the server refuses all TCP clients
+	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
 	Log       *slog.Logger
 	Version   string
 	Address   net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
-	// Database returns an error if the database does not answer, and always the figures of its pool of connections. If it
-	// is nil, the metrics have neither.
+	// Database returns the figures of the pool of database connections, and an error if the database does not answer. It
+	// returns the figures even then. If Database is nil, the metrics have neither.
 	Database func(ctx context.Context) (DatabaseStats, error)
 	// Logins is the path of the file with the browsers that are signed in to the dashboard. If it is empty, the browsers
 	// are signed out when the server ends.
@@ -37,7 +37,7 @@ type Config struct {
 	LinkUsed func(key string)
 }
 
-// Listeners are the three ways in.
+// Listeners are the three listeners of a server.
 type Listeners struct {
 	Main net.Listener // the unix socket for everything
 	Hook net.Listener // the unix socket for agents
@@ -48,7 +48,7 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second // for a whole request
 	idleTimeout       = 2 * time.Minute  // between two requests of a connection
-	shutdownTimeout   = 5 * time.Second  // for open requests when the daemon stops
+	shutdownTimeout   = 5 * time.Second  // how long open requests may continue when the daemon stops
 	maxHeader         = 32 << 10         // bytes
 )
 
@@ -64,7 +64,7 @@ type Server struct {
 	meter       *meter
 	links       links   // unused links to the dashboard
 	logins      *logins // browsers that are signed in to the dashboard
-	nonce       string  // part of each proof; new with each run of the daemon
+	nonce       string  // part of each proof; each run of the daemon has a new one
 	pages       *dashboard.Pages
 	static      map[string]dashboard.File
 
@@ -76,7 +76,7 @@ type Server struct {
 	scrapeTimeout time.Duration
 }
 
-// New makes a server. It serves nothing before Serve is called.
+// New makes a server, which serves nothing before [Server.Serve] is called.
 func New(cfg Config) *Server {
 	if len(cfg.Hosts) == 0 {
 		cfg.Hosts = []string{"localhost", "127.0.0.1", "::1"}
@@ -110,9 +110,9 @@ func (s *Server) Handlers() (everything, hooks http.Handler) {
 	return s.router(s.routes()), s.router(s.hookRoutes())
 }
 
-// Serve answers on the listeners until ctx ends or one of them fails. It closes the listeners. When it returns, all requests
-// have been answered or, after five seconds, cut off, and all streams have ended. It returns nil if ctx has ended. A server
-// serves once.
+// Serve answers on the listeners until ctx ends or a listener fails, and closes the listeners. Before it returns, it ends
+// all streams and waits up to shutdownTimeout for open requests; after that it cuts them off. If ctx has ended, it returns
+// nil. Serve may be called one time only.
 func (s *Server) Serve(ctx context.Context, ls Listeners) error {
 	everything, hooks := s.Handlers()
 	servers := map[net.Listener]*http.Server{
@@ -166,7 +166,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		ReadTimeout:       s.readTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// No WriteTimeout: it would cut the feed. The feed has a deadline for each write instead.
+		// Set no WriteTimeout, because it would cut the feed. The feed has a deadline for each write instead.
 		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		ConnContext: withSender,
 	}
@@ -179,6 +179,6 @@ func (s *Server) shutdown(server *http.Server) {
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		s.Log.Warn("requests cut off", "error", err)
-		_ = server.Close() // the remaining requests are cut, with or without an error
+		_ = server.Close() // ignore the error: the remaining requests are cut even then
 	}
 }

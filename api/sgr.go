@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// screenHTML turns a captured pane (text with SGR sequences and the shifts of line drawing) into HTML: escaped text in spans.
-// Attributes and the 256 colours become classes: bold, f12 for a foreground, g12 for a background. Reversed colours are
-// exchanged already. Other colours become data-f and data-g, because a style attribute would need a policy that allows all
-// styles. screenHTML drops everything else: control bytes, links and titles. A style goes on after the end of a line, as in
-// tmux.
+// screenHTML turns a captured pane (text with SGR sequences and the shifts of line drawing) into HTML: escaped text in
+// spans. Attributes and the 256 colours become classes, such as bold, f12 for a foreground and g12 for a background. For
+// reversed text it exchanges the two colours. Other colours become data-f and data-g, because a style attribute would need
+// a policy that allows all styles. screenHTML drops everything else: control bytes, links and titles. A style continues
+// after the end of a line, as in tmux.
 func screenHTML(screen string) string {
 	c := converter{in: screen}
 	c.out.Grow(len(screen) + len(screen)/2)
@@ -41,7 +41,8 @@ const (
 
 var attributeNames = []string{"bold", "dim", "italic", "underline", "blink", "reverse", "hidden", "strike", "overline"}
 
-// colour is 0 for the terminal's default, else an index of the palette or an RGB value, each with its mark.
+// colour is 0 for the terminal's default colour. Otherwise it is an index of the palette with the mark inPalette, or an RGB
+// value with the mark isRGB.
 type colour uint32
 
 const (
@@ -86,7 +87,7 @@ func (c *converter) next() {
 	}
 }
 
-// span makes sure that the next text has style s.
+// span closes and opens spans so that the next text has style s.
 func (c *converter) span(s style) {
 	if s == c.written {
 		return
@@ -101,7 +102,7 @@ func (c *converter) span(s style) {
 }
 
 func (s style) markup() string {
-	if s.attributes&reverse != 0 { // the class reverses the terminal's default colours
+	if s.attributes&reverse != 0 { // the class reverse exchanges the terminal's default colours
 		s.fore, s.back = s.back, s.fore
 	}
 	var classes []string
@@ -128,7 +129,7 @@ func (s style) markup() string {
 	return ` class="` + strings.Join(classes, " ") + `"` + data
 }
 
-// escape converts the sequence behind an ESC. It drops a sequence that does not end before its line ends.
+// escape converts the sequence after an ESC. If the sequence does not end before the end of its line, escape drops it.
 func (c *converter) escape() {
 	if c.in == "" {
 		return
@@ -176,8 +177,8 @@ func (c *converter) escape() {
 	}
 }
 
-// sgr applies the parameters of one SGR sequence. Semicolons separate the attributes, colons the parameters of one
-// attribute. It skips an unknown attribute.
+// sgr applies the parameters of one SGR sequence. Semicolons separate attributes, and colons separate the parameters of one
+// attribute. It skips unknown attributes.
 func (c *converter) sgr(text string) {
 	parameters := strings.Split(text, ";")
 	for len(parameters) > 0 {
@@ -249,8 +250,8 @@ func (s *style) apply(code int, sub []string) {
 	}
 }
 
-// extended reads the parameters behind 38, 48 or 58: 5 and a number, or 2 and red, green and blue. In the form with colons a
-// colour space may come before red. used is how many parameters it read.
+// extended reads the colour after 38, 48 or 58. The colour is 5 and an index, or 2 and red, green and blue. If colons
+// separate these parameters, a colour space may stand before red. used is how many parameters extended has read.
 func extended(p []string, colons bool) (value colour, used int, ok bool) {
 	if len(p) == 0 {
 		return 0, 0, false
@@ -276,7 +277,7 @@ func extended(p []string, colons bool) (value colour, used int, ok bool) {
 	return 0, 1, false
 }
 
-// number parses a parameter. It returns 0 for an empty one and -1 for one that is not a number.
+// number parses a parameter. It returns 0 if the parameter is empty, and -1 if it is not a number.
 func number(s string) int {
 	if s == "" {
 		return 0

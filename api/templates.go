@@ -14,7 +14,7 @@ type Template struct {
 	Description string         `json:"description"`
 	Steps       []TemplateStep `json:"steps"`
 	File        string         `json:"file"`
-	Problem     *string        `json:"problem"` // a sentence that says why the present file cannot be used; null if it can
+	Problem     *string        `json:"problem"` // a sentence that says why the present file cannot be used, or null
 }
 
 // TemplateStep is one step of a template.

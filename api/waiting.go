@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ServeWaiting answers in place of Serve, until ctx ends, while the daemon cannot begin. It answers /healthz, and refuses
-// everything else with the reason for the wait. It leaves the listeners open, so that no other program can take the address
-// meanwhile.
+// ServeWaiting answers in place of Serve while the daemon cannot begin, until ctx ends. It answers on the main socket and
+// over TCP, but not on the hook socket. It answers /healthz, and refuses all other requests with the reason for the wait,
+// which why returns. It leaves the listeners open, so that no other program can take an address before Serve begins.
 func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() error) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Path == "/healthz" {
@@ -21,7 +21,7 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 		}
 		err := why()
 		if err == nil {
-			err = errCutOff // the daemon begins right now
+			err = errCutOff // there is no reason any more: the daemon is beginning
 		}
 		status, body, _ := errorAnswer(err)
 		s.writeError(w, status, body)
@@ -33,7 +33,7 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 	var serving sync.WaitGroup
 	for l, handler := range handlers {
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: s.readTimeout, MaxHeaderBytes: maxHeader}
-		serving.Go(func() { _ = server.Serve(lent{l}) }) // ends with the shutdown, at the latest with the process
+		serving.Go(func() { _ = server.Serve(lent{l}) }) // ends when the server shuts down, at the latest with the process
 		serving.Go(func() {
 			<-ctx.Done()
 			s.shutdown(server)
@@ -48,7 +48,7 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 // lent is a listener that stays open when a server closes it.
 type lent struct{ net.Listener }
 
-// Close makes Accept return.
+// Close makes Accept return an error, and leaves the listener open.
 func (l lent) Close() error {
 	setDeadline(l.Listener, time.Unix(1, 0))
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	ownHandoffs   = 20 // handoffs on an agent's page: outgoing ones, and as many incoming ones
+	ownHandoffs   = 20 // handoffs on an agent's page in which it is the outgoing agent, and as many in which it is the successor
 	ownDeliveries = 10 // deliveries on an agent's page
 	ownEvents     = 20 // events on an agent's page
 )
@@ -18,7 +18,7 @@ const (
 // agent is the data of one agent's page.
 type agent struct {
 	card
-	Arriving   *daemon.Handoff // the open handoff in which it is the successor; nil: there is none
+	Arriving   *daemon.Handoff // the open handoff in which this agent is the successor, or nil
 	Line       []generation
 	own        []daemon.Handoff // the handoffs in which it is the outgoing agent or the successor
 	Handoffs   []handoffRow     // own, as rows
@@ -26,7 +26,7 @@ type agent struct {
 	Events     []event.Event
 }
 
-// Resumable says whether a new agent can open its session again.
+// Resumable says whether a new agent can continue this agent's session.
 func (a *agent) Resumable() bool {
 	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
 }
@@ -69,7 +69,7 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	return page, nil
 }
 
-// needs adds agents to an overview and returns what of it needs a person.
+// needs adds agents to an overview, and returns the agents, handoffs and pipelines of the overview that need a person.
 func (p *Pages) needs(o *daemon.Overview, agents ...daemon.Agent) []daemon.Attention {
 	o.Auto = p.Daemon.Settings.Handoff.Auto.Enabled
 	for _, a := range agents {

@@ -31,7 +31,7 @@ type Page struct {
 	// Watch says which events of the feed change the page: "all", or words such as agent:7,
 	// handoff:3 and pipeline:2.
 	Watch string
-	Here  string // the entry of the navigation that the page belongs to
+	Here  string // the entry of the navigation to which the page belongs
 
 	Version string
 	Needs   int // how many agents, handoffs and pipelines need a person; shown in the title
@@ -46,21 +46,21 @@ type Page struct {
 type Choices struct {
 	Personas  []string
 	Templates []string
-	Cwd       string // the directory of pipelines that name none
+	Cwd       string // the directory of a pipeline for which the operator names none
 }
 
 //go:embed html/*.html
 var files embed.FS
 
-// templates are parsed at the first request for a page: this program can also run as a hook, and an agent waits for
-// its hook at every turn.
+// templates are parsed at the first request for a page, not when the program starts: the program can also run as a hook,
+// and an agent waits for its hook at every turn.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
 })
 
 // Write writes the whole page.
 func (p *Page) Write(w io.Writer) error {
-	var b bytes.Buffer // so that an error writes nothing rather than half a page
+	var b bytes.Buffer // so that an error leaves nothing written, not half a page
 	if err := templates().ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("page %s: %w", p.name, err)
 	}
@@ -71,7 +71,7 @@ func (p *Page) Write(w io.Writer) error {
 // Content draws the part of the page between its header and its end.
 func (p *Page) Content() (template.HTML, error) {
 	if p.name == "" {
-		return "", nil // the page is the frame alone
+		return "", nil // the page is only the frame
 	}
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, p.name, p)

@@ -5,6 +5,7 @@
 // differ, so that focus, scroll position and typed text stay. Buttons and forms name the API call that they make in
 // data attributes.
 //
-// Texts of agents are hostile. They get into a page in three ways only: as text by html/template, by [markdown], or
-// by the converter of screens. The policy of the pages ([Policy]) allows no script, style or image that is not ours.
+// A text of an agent may be an attack. It gets into a page in three ways only: as text through html/template, through
+// [markdown], or through the converter of screens (api/sgr.go). The policy of the pages ([Policy]) allows no script, style
+// or image that is not ours.
 package dashboard

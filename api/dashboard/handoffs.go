@@ -20,11 +20,11 @@ type handoffs struct {
 	Persona  string
 	Statuses []daemon.Status
 	Personas []string
-	Before   int64 // the next page has the ids below this one; 0: there is no next page
+	Before   int64 // the next page has the ids below Before; 0: there is no next page
 	Later    bool  // the page does not begin with the newest handoff
 }
 
-// handoffRow is a handoff at a glance.
+// handoffRow is a handoff in a list.
 type handoffRow struct {
 	*daemon.Handoff
 	Now time.Time
@@ -75,11 +75,12 @@ type handoff struct {
 type stage struct {
 	Phase daemon.Phase
 	State string        // done, now, failed, cancelled, skipped or ahead
-	At    *time.Time    // when the phase last began
-	Took  time.Duration // the sum of its past visits; for the current phase without the time since At
+	At    *time.Time    // when the phase began the last time
+	Took  time.Duration // how long the handoff was in the phase; for the current phase without the time since At
 }
 
-// OtherMode is the mode that a retry can change to; "": the document is recorded, so the mode is fixed.
+// OtherMode returns the mode to which a retry can change the handoff. If the document is recorded, the mode is fixed and
+// OtherMode returns "".
 func (h *handoff) OtherMode() daemon.Mode {
 	switch {
 	case h.RecordedAt != nil:
@@ -124,7 +125,7 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 	return page, nil
 }
 
-// stages are the phases of the handoff's mode, and the phases that it went through in the other mode.
+// stages returns the phases of the handoff's mode, and the phases in which the handoff was in the other mode.
 func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 	began := map[daemon.Phase]*time.Time{daemon.Requested: &h.CreatedAt}
 	for i := range moves {
@@ -156,7 +157,7 @@ func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 	return out
 }
 
-// paper is a document or a context file.
+// paper is the data of the page of a document or a context file.
 type paper struct {
 	daemon.Handoff
 	Kind  string // document or context

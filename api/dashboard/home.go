@@ -30,24 +30,24 @@ type group struct {
 	Cards []card
 }
 
-// card is an agent at a glance.
+// card is an agent in a list.
 type card struct {
 	daemon.Agent
-	Handoff *daemon.Handoff   // its newest handoff, if that is open or failed
-	Need    *daemon.Attention // nil: it needs no person
-	Hosts   bool              // agents of several hosts are shown: the card names the host
-	Here    bool              // the agent is on this daemon's host, which can retry its handoff
+	Handoff *daemon.Handoff   // the agent's newest handoff, if that handoff is open or failed
+	Need    *daemon.Attention // why the agent needs a person; nil: it needs none
+	Hosts   bool              // the page shows agents of several hosts, so the card names the host
+	Here    bool              // the agent is on this daemon's host, so this daemon can retry its handoff
 	Now     time.Time
 }
 
-// run is a pipeline at a glance.
+// run is a pipeline in a list.
 type run struct {
 	daemon.Pipeline
-	Need *daemon.Attention // nil: it needs no person
+	Need *daemon.Attention // why the pipeline needs a person; nil: it needs none
 	Now  time.Time
 }
 
-// Step is the pipeline's running step, or the one that begins next; nil: all steps are done.
+// Step returns the pipeline's running step, or the step that begins next. If all steps are done, it returns nil.
 func (r *run) Step() *daemon.Step {
 	if i := r.Front(); i < len(r.Steps) {
 		return &r.Steps[i]
@@ -55,7 +55,8 @@ func (r *run) Step() *daemon.Step {
 	return nil
 }
 
-// Before is the step before [run.Step]: a person who approves judges its output. nil: there is no such step.
+// Before returns the step before [run.Step], or nil if there is none. A person who approves judges the output of that
+// step.
 func (r *run) Before() *daemon.Step {
 	if i := r.Front(); i > 0 && i <= len(r.Steps) {
 		return &r.Steps[i-1]
@@ -116,7 +117,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
-// waits is 1 for a pipeline that waits for approval.
+// waits returns 1 for a pipeline that waits for approval, and 0 for all others.
 func waits(r *run) int {
 	if r.Status == daemon.PipelineWaiting {
 		return 1

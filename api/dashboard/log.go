@@ -36,7 +36,7 @@ type LogFilter struct {
 	Since   string
 }
 
-// query is the filter with the parameter names of the page's own address.
+// query returns the filter as the parameters of the page's own address.
 func (f LogFilter) query() url.Values {
 	out := url.Values{}
 	for name, value := range map[string]string{
@@ -49,7 +49,7 @@ func (f LogFilter) query() url.Values {
 	return out
 }
 
-// Log draws a page of the event log. want is filter in the domain's terms.
+// Log draws a page of the event log. want is the same filter as filter, in the domain's terms.
 func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilter) (*Page, error) {
 	out := &log{
 		Filter: filter, Query: exportQuery(want),
@@ -74,7 +74,7 @@ func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilt
 	return page, nil
 }
 
-// exportQuery is the query with which the API exports the events that the page shows.
+// exportQuery returns the query with which the API exports the events that the page shows.
 func exportQuery(want daemon.AuditFilter) template.URL {
 	query := url.Values{}
 	for name, id := range map[string]int64{"agent_id": want.AgentID, "handoff_id": want.HandoffID, "pipeline_id": want.PipelineID} {

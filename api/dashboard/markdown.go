@@ -27,9 +27,10 @@ const (
 	maxLinked   = 4 << 20 // bytes of all addresses: a short text can refer to one long address many times
 )
 
-// markdown draws a text that an agent wrote. The HTML that it returns loads nothing and runs nothing. It has no id,
-// name or class that a page could take for its own, and every link in it names its address. HTML in the text is shown
-// as it was written. A text that is too large, or would take too long, is shown as plain text.
+// markdown draws a text that an agent wrote. The returned HTML loads nothing and runs nothing. It has no id, name or class
+// that the page's scripts or styles could mistake for the page's own, and it shows the address of every link. If the text
+// contains HTML, the page shows that HTML as text. If the text is too large or would take too long to parse, markdown
+// returns it as plain text.
 func markdown(source string) template.HTML {
 	source = strings.ToValidUTF8(source, "\uFFFD")
 	var b bytes.Buffer
@@ -92,7 +93,7 @@ var layout = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// drawing draws the nodes for which goldmark's own HTML does not do.
+// drawing draws the nodes for which goldmark's own HTML is not suitable.
 type drawing struct{}
 
 // RegisterFuncs implements [renderer.NodeRenderer].
@@ -116,7 +117,7 @@ func (drawing) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// code leaves out the language of a code block: goldmark would make it a class that the writer chooses.
+// code draws a code block without its language. goldmark would make the language a class, which the writer could choose.
 func (drawing) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -153,7 +154,8 @@ func (drawing) autoLink(w util.BufWriter, source []byte, n ast.Node, entering bo
 	return ast.WalkContinue, nil
 }
 
-// image draws a link to the image. A page that loaded the image would tell its server that somebody reads the page.
+// image draws a link to the image. If the page loaded the image, the image's server would notice that somebody reads the
+// page.
 func (drawing) image(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -186,11 +188,11 @@ func writeLink(w util.BufWriter, address, text []byte) {
 	fmt.Fprint(w, end)
 }
 
-// leads matches the addresses that a link may have. Browsers may read any other address as something else.
+// leads matches the addresses that a link may have. Browsers may give any other address another meaning.
 var leads = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:https?://|mailto:)[!-~]+$`) })
 
-// anchor returns the tags before and after the text of a link. The reader sees an address that [leads] does not
-// match, and cannot follow it.
+// anchor returns the tags before and after the text of a link. If [leads] does not match the address, the reader sees the
+// address but cannot follow it.
 func anchor(address []byte) (open, end string) {
 	shown := string(util.URLEscape(address[:min(len(address), maxAddress)], true))
 	escaped := template.HTMLEscapeString(shown)

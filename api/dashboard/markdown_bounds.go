@@ -24,7 +24,7 @@ const (
 // marks are the characters that may begin an inline element. For each the parser looks for the end of the element.
 const marks = "*_~[]!<`"
 
-// effort counts what of a document was parsed so far.
+// effort counts the work for the paragraphs of a document that were parsed so far.
 type effort struct{ marks, cells int }
 
 var effortKey = parser.NewContextKey()
@@ -39,7 +39,7 @@ func (e *effort) read(marks int) bool {
 	return marks <= maxMarks && e.marks <= maxEffort
 }
 
-// newMarkdownParser makes a parser that takes HTML for text.
+// newMarkdownParser makes a parser that treats HTML as text.
 func newMarkdownParser() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(
@@ -60,14 +60,14 @@ func newMarkdownParser() parser.Parser {
 			util.Prioritized(parser.NewEmphasisParser(), 500),
 		),
 		parser.WithParagraphTransformers(
-			util.Prioritized(bound(takesTable), 50), // before the transformers that take references and tables out of a paragraph
+			util.Prioritized(bound(takesTable), 50), // before the transformers that remove references and tables from a paragraph
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
 			util.Prioritized(bound(takesText), 300),
 		),
 	)
 }
 
-// shallow opens a block unless that is nested too deep.
+// shallow opens a block unless the block is nested too deep.
 type shallow struct{ parser.BlockParser }
 
 // Open implements [parser.BlockParser].
@@ -77,7 +77,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 		depth++
 	}
 	line, at := reader.Position()
-	node, state := s.BlockParser.Open(parent, reader, pc) // also for a block that is too deep: the parser keeps notes in pc
+	node, state := s.BlockParser.Open(parent, reader, pc) // call it even if the block is too deep: the parser keeps state in pc
 	if depth > maxDepth {
 		reader.SetPosition(line, at)
 		return nil, parser.NoChildren
@@ -96,7 +96,7 @@ func (s simple) Open(parent ast.Node, reader text.Reader, pc parser.Context) (as
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// bound reports whether a paragraph is within the bounds. Its Transform makes a code block of one that is not.
+// bound reports whether a paragraph is within the bounds. If a paragraph is not, Transform turns it into a code block.
 type bound func(e *effort, lines *text.Segments, source []byte) bool
 
 // Transform implements [parser.ParagraphTransformer].

@@ -14,7 +14,7 @@ type pipelines struct {
 	Runs      []run
 	Status    string
 	Statuses  []daemon.PipelineStatus
-	Before    int64 // the next page has the ids below this one; 0: there is no next page
+	Before    int64 // the next page has the ids below Before; 0: there is no next page
 	Templates []personas.Template
 }
 
@@ -24,17 +24,17 @@ type pipeline struct {
 	Agents map[int64]*daemon.Agent // the agents that worked on its steps, by id
 }
 
-// At says whether s is the pipeline's running step, or the one that begins next.
+// At says whether s is the pipeline's running step, or the step that begins next.
 func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }
 
-// Failed says whether the pipeline failed: then it can be resumed.
+// Failed says whether the pipeline has failed, so that it can be resumed.
 func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
 
 // Waits says whether the pipeline waits for approval.
 func (p *pipeline) Waits() bool { return p.Status == daemon.PipelineWaiting }
 
-// Pipelines draws the list of pipelines. A status other than "" selects those in that status, a before other than 0
-// those with smaller ids.
+// Pipelines draws the list of pipelines. If status is not "", it lists only pipelines in that status. If before is not 0,
+// it lists only pipelines with smaller ids.
 func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Page, error) {
 	out := &pipelines{Status: status, Templates: p.Templates.List(), Statuses: []daemon.PipelineStatus{
 		daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelinePending, daemon.PipelineFailed, daemon.PipelineDone,

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// settings is the data of the settings page: what the operator sets on the page, and what config.yaml sets.
+// settings is the data of the settings page: the settings that the operator changes on the page, and those of config.yaml.
 type settings struct {
 	Browsers []Browser
 	Notify   tell.Preferences
@@ -22,7 +22,7 @@ type settings struct {
 // Browser is a browser that is signed in to the dashboard.
 type Browser struct {
 	Login       string // the id of its login
-	Name        string // as people call it: Firefox 140
+	Name        string // its name for people, such as Firefox 140
 	Since, Used time.Time
 	This        bool // this browser asks for the page
 }

@@ -28,8 +28,8 @@ var types = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Files returns the files that pages load, by name. It makes them at the first call: compressing them takes longer
-// than everything else at the start of a server. Callers must not change the map.
+// Files returns the files that pages load, by name. It makes them at the first call, because compressing them would take
+// longer than everything else at the start of a server. Callers must not change the map.
 var Files = sync.OnceValue(zipAll)
 
 func zipAll() map[string]File {

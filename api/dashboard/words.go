@@ -34,8 +34,7 @@ var functions = template.FuncMap{
 	"inc":      func(n int) int { return n + 1 },
 }
 
-// dict makes a map of names and values, each value after its name, so that a template can be called with several
-// values.
+// dict makes a map of pairs: names and values in turn. With it a template can be called with several values.
 func dict(pairs ...any) map[string]any {
 	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -37,14 +37,14 @@ function finish({ done, then }, answer, from) {
   if (then) location.assign(fill(then, values));
 }
 
-// busy disables an element while its call is under way. morph.js does not change that.
+// busy disables an element while its call is under way, or enables it again. morph.js leaves a busy element disabled.
 function busy(element, is) {
   element.disabled = is;
   element.toggleAttribute('data-busy', is);
 }
 
 async function press(button) {
-  const says = { ...button.dataset }; // a copy: the page may change the button before the answer comes
+  const says = { ...button.dataset }; // copy it: the page may change the button before the answer comes
   if (says.confirm && !(await ask(says.confirm, button.classList.contains('danger')))) return;
   busy(button, true);
   try {
@@ -75,10 +75,10 @@ async function save(link) {
 
 const named = (answer) => /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')?.[1];
 
-let answered = null; // resolves the promise of the question that the dialog shows
+let answered = null; // the function that resolves the promise of the question that the dialog shows
 
-// settle resolves that promise once the dialog is closed. The close event comes late: the dialog may already show
-// another question then.
+// settle resolves that promise when the dialog is closed. The close event comes late, so the dialog may already show
+// another question: then settle does nothing.
 function settle() {
   const dialog = document.getElementById('confirm');
   if (dialog.open) return;

@@ -7,7 +7,7 @@ import { morph } from './morph.js';
 import { watchScreen } from './screen.js';
 import { ask, forget } from './session.js';
 
-// However many events come, the page spends at most a third of its time with looks: fetching and drawing itself.
+// A look is one fetching and drawing of the page. Even if many events come, looks take at most a third of the time.
 const [leastPause, mostPause] = [30, 1000]; // ms between the beginnings of two looks
 const light = document.getElementById('light');
 
@@ -16,16 +16,17 @@ const light = document.getElementById('light');
 const ages = document.body.dataset.ages.split(',').map((unit) => unit.split(' '));
 
 let looking = false; // a look is under way
-let again = false; // an event came after the look began: look again
+let again = false; // look again: an event came after the look began
 let lookedAt = 0; // when the last look began
 let took = 0; // duration of the last look, ms
-let feed = 'connecting'; // the state that the feed last reported
-let page = ''; // why the last look failed: away, stranger or signed-out; empty: it succeeded
-let seenAt = null; // when the look began whose result is on screen
+let feed = 'connecting'; // the state that the feed reported last
+let page = ''; // why the last look failed: away, stranger or signed-out; empty if it succeeded
+let seenAt = null; // when the look whose result is on screen began
 
 const rest = (ms) => ms > 0 && new Promise((done) => setTimeout(done, ms));
 
-// look fetches and draws the page again, soon. At most one look is under way, and none while the tab is hidden.
+// look fetches and draws the page again after a short pause. At most one look runs at the same time, and none begins while
+// the tab is hidden.
 async function look() {
   again = true;
   if (looking) return;
@@ -46,7 +47,7 @@ async function look() {
   looking = false;
 }
 
-// draw fetches the page and puts it on screen. It returns the reason if that failed, else ''.
+// draw fetches the page and puts it on screen. It returns '', or the reason if that failed.
 async function draw() {
   const began = new Date();
   try {
