@@ -29,7 +29,7 @@ const (
 // begins with the next new event. If types is empty, fn gets events of all types. Follow ends when ctx ends or when fn
 // returns an error; it then returns that error.
 //
-// If some of these events were deleted from the event log, fn first gets an event of type [daemon.FeedTruncated], even
+// If some of these events were deleted from the event log, fn first gets an event of type [event.FeedTruncated], even
 // if types does not contain that type.
 //
 // If no daemon answers at first, Follow returns an error at once. If the feed breaks later, Follow tries to open it again

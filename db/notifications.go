@@ -15,7 +15,7 @@ import (
 
 const selectPreferences = `SELECT waiting, completed, updated_at FROM notification_preferences WHERE host = $1`
 
-// NotificationPreferences returns a host's preferences, or [daemon.DefaultPreferences] if none were set.
+// NotificationPreferences returns a host's preferences, or [tell.DefaultPreferences] if none were set.
 func (db *DB) NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error) {
 	p, err := one[tell.Preferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storetext.Text(host))
 	if errors.Is(err, daemon.ErrNotFound) {

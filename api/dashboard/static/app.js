@@ -83,7 +83,7 @@ function needs() {
   return new Map([...cards].map((card) => [card.id, `${card.querySelector('h3').textContent}, ${card.querySelector('.why')?.textContent ?? ''}`]));
 }
 
-// tell shows the state of page and feed at the top, and since when the page may be out of date.
+// tell shows the state of page or feed at the top of the page. If the state is not live, it marks the page as stale.
 function tell() {
   const state = page || feed;
   if (light.dataset.state === state) return;
@@ -113,7 +113,7 @@ function follow() {
       feed = message.state;
       if (feed !== 'live') forget();
       tell();
-      if (feed === 'live') look(); // events may have been missed
+      if (feed === 'live') look(); // the page may have missed events
     }
     if (message.event && concerns(message.event)) look();
   };

@@ -5,7 +5,7 @@
 
 import { ask, forget } from './session.js';
 
-const silence = 40_000; // ms without a byte, after which the connection is given up; the daemon sends a comment every 15 s
+const silence = 40_000; // ms without a byte after which follow drops the connection; the daemon sends a comment every 15 s
 
 export async function follow(tell) {
   let last = null;
@@ -34,7 +34,7 @@ export async function follow(tell) {
     }
     clearTimeout(timer);
     cut.abort();
-    forget(); // another program may listen at the daemon's address by now
+    forget(); // another program may now listen at the daemon's address
     tell({ state });
     if (state === 'signed-out') wait = 5000;
     await new Promise((done) => setTimeout(done, wait));

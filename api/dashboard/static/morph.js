@@ -1,6 +1,6 @@
 // morph changes the element old until it equals the element fresh. It changes only the parts that differ, so that
-// focus, selection, scroll position, open details and typed text stay. Elements with an id are matched by it and moved
-// to their new place. Other elements are matched by their place.
+// focus, selection, scroll position, open details and typed text stay. It matches elements with an id by their id, and
+// moves them to their new place. It matches other elements by their place.
 
 export function morph(old, fresh) {
   const work = {
@@ -62,8 +62,8 @@ function children(old, fresh, work) {
   for (const [have, want] of pairs) one(have, want, work); // last, since elements that are on the page may move into them
 }
 
-// alike says whether have can be changed into want. A button does not become one with another action: a person who has
-// the focus on it, or is about to press it, means the old action.
+// alike says whether have can be changed into want. A button must not become a button with another action: a person who
+// has the focus on it, or is about to press it, means the old action.
 function alike(have, want) {
   if (have.nodeName !== want.nodeName) return false;
   return have.nodeName !== 'BUTTON' || ['call', 'open', 'id'].every((name) => have.dataset[name] === want.dataset[name]);

@@ -1,6 +1,6 @@
-// Page and daemon prove themselves to each other with the key of this browser's login; api/proof.go defines the lines
-// that they sign. No script can read the key, and it never leaves the browser. A program that takes the daemon's
-// address while the daemon is away gets nothing that the daemon would accept.
+// Page and daemon prove their identity to each other with the key of this browser's login; api/proof.go defines the lines
+// that they sign. No script can read the key, and the key never leaves the browser. If another program takes the daemon's
+// address while the daemon does not run, it gets nothing that the daemon would accept later.
 
 const header = 'X-Understudy-Page';
 const text = new TextEncoder();
@@ -30,7 +30,7 @@ const inStore = (mode, act) => new Promise((done, fail) => {
     const request = act(open.result.transaction('keys', mode).objectStore('keys'));
     request.onsuccess = () => done(request.result);
     request.onerror = () => fail(request.error);
-    open.result.close(); // takes effect once the request is done
+    open.result.close(); // takes effect when the request has ended
   };
 });
 
@@ -102,7 +102,7 @@ export async function ask(path, { method = 'GET', headers = {}, body = '', signa
     } catch (trouble) {
       forget();
       if (last || trouble.state !== 'stranger' && trouble.state !== 'signed-out') throw trouble;
-      continue; // with the key that the browser has now
+      continue; // try again, with the key that the browser has now
     }
     forget();
   }
