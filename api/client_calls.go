@@ -124,7 +124,7 @@ func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
 }
 
-// CreatePersona makes a persona. Its slug gets the next free number for its role and name.
+// CreatePersona makes a persona. It gets the next number for its role and name.
 func (c *Client) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
 	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}
 	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
