@@ -41,7 +41,7 @@ func (s *Store) TryWrite(ctx context.Context, host string) error {
 	return nil
 }
 
-// NotificationPreferences returns a host's preferences, or [daemon.DefaultPreferences] if none were set.
+// NotificationPreferences returns a host's preferences, or [tell.DefaultPreferences] if none were set.
 func (s *Store) NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error) {
 	leave, err := s.enter(ctx, "preferences of host %.64q", host)
 	if err != nil {
