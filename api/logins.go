@@ -192,8 +192,8 @@ func (l *logins) save(now time.Time) error {
 	return nil
 }
 
-// browserMarks matches the names of browsers in a User-Agent header. The header of one browser may also name other
-// browsers, with which it is compatible.
+// browserMarks matches the names and versions of browsers in a User-Agent header. One header may have several names, because
+// some browsers also name others: Edge and Opera name Chrome. browserName tries the names in a fixed order.
 var browserMarks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(Edg|OPR|Firefox|Chrome|Chromium|Version)/(\d+)`)
 })

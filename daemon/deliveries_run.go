@@ -127,7 +127,8 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, erro
 	return d.contextIntact(&h), nil
 }
 
-// setNote commits the reason why nothing is typed to an agent, as the agent's note, for people to see.
+// setNote stores, as the agent's note, why the daemon does not type to it; people see the note. If the note is why already,
+// setNote writes nothing, and the lane looks again after the time again.
 func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
 	if why == a.Note {
 		return false, again, nil
@@ -335,8 +336,9 @@ func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (boo
 	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
-// confirmInstruction notes on the handoff that the agent took the instruction. It returns this write for the transaction of
-// the verdict, because a Stop may come right after that transaction, and must count.
+// confirmInstruction returns the write that marks the handoff's instruction as taken by the agent; nil: there is none to
+// mark. The caller commits the write in the transaction of the delivery's verdict. A Stop may come right after that
+// transaction, and it counts as the end of the instruction's turn only if the handoff is marked by then.
 func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, error) {
 	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.has(Submitted) {
 		return nil, nil

@@ -104,7 +104,8 @@ func (h *hookStep) answerLost() {
 // noPane begins the note of an agent that named a pane which could not be verified.
 const noPane = "it has no pane: "
 
-// register makes a new agent for the session that sent the hook, if a person started that session and the hook was believed.
+// register makes an agent for the session that sent the hook. It does so only if a person started the session, the hook is a
+// SessionStart or a UserPromptSubmit, and nothing speaks against its process (notBinding). Otherwise it notes the reason.
 func (h *hookStep) register() {
 	switch {
 	case h.in.LaunchHash != nil:

@@ -27,7 +27,7 @@ type PreferenceChange struct {
 type PreferenceStore interface {
 	// NotificationPreferences returns a host's preferences, and the defaults of package tell if none were set.
 	NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error)
-	// ChangeNotificationPreferences calls change with a host's preferences, which change may modify. In one transaction
+	// ChangeNotificationPreferences passes a host's preferences to the function change, which may modify them. In one transaction
 	// it stores the preferences and the event that change returns (nil: no event). If two calls come at once, the second
 	// sees the result of the first. The store sets UpdatedAt.
 	ChangeNotificationPreferences(ctx context.Context, host string, change func(*tell.Preferences) *event.Event) (tell.Preferences, error)
@@ -111,7 +111,8 @@ func (d *Daemon) newTeller() *tell.Teller {
 // rowsToTell is the teller's view of the store.
 type rowsToTell struct{ Store }
 
-// MarkAlerted marks events as told. It returns no error if another teller has marked them first.
+// MarkAlerted marks events, and stores the event told, which says that the operator was told; nil: the operator need not be
+// told. If another daemon marked one of the events first, MarkAlerted writes nothing, and that is no error.
 func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	if err := r.Store.MarkAlerted(ctx, ids, told); !errors.Is(err, ErrMoved) {
 		return err

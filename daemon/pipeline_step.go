@@ -73,9 +73,9 @@ func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
-// previousGone waits until the agents of the first n steps have ended, and asks each to stop that was not asked before.
-// nil: all have ended. It does not wait for an agent that could not be ended, because the operator was told about that
-// agent.
+// previousGone looks for the first agent of the first n steps that still runs; nil: there is none to wait for. If nobody has
+// asked that agent to stop, the outcome asks it; else the outcome waits a second. An agent that could not be stopped is not
+// waited for, because the operator was told about it.
 func (r *pipelineRun) previousGone(n int) *runOutcome {
 	for i := range r.p.Steps[:n] {
 		for _, id := range r.p.Steps[i].AgentIDs {

@@ -56,7 +56,8 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 	}
 }
 
-// refuseHandedOver refuses the retry of a handoff if another handoff has handed the agent over.
+// refuseHandedOver returns a conflict error if another handoff of the same agent is closed and has recorded its document, so that it stands
+// for the agent's work; else nil.
 func (d *Daemon) refuseHandedOver(ctx context.Context, h *Handoff) error {
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: h.AgentID, Limit: 500})
 	if err != nil {

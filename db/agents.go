@@ -91,9 +91,9 @@ const listOpenAgents = `
 	WHERE a.host = $1 AND d.state <> 'done'
 	ORDER BY id`
 
-// OpenAgents returns, in order, the ids of the host's agents for which a lane has work. A lane has work for an agent
-// that has not ended and is starting or was asked to stop. It also has work for each agent that has an open handoff
-// or an open delivery, even if the agent has ended.
+// OpenAgents returns, in order, the ids of the host's agents for which a lane has work. An agent with an open handoff or an
+// open delivery is one of them, even if it has ended. So is an agent that has not ended and is starting, or was asked to
+// stop.
 func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open agents", listOpenAgents, host)
 }

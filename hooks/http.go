@@ -119,9 +119,8 @@ func (r response) sentence() string {
 	return fmt.Sprintf("%.80q", r.body)
 }
 
-// readResponse reads one answer. The answer must mark its own end, by a length or
-// by chunks. The end of the connection does not suffice, because the connection
-// also ends when the daemon dies.
+// readResponse reads one answer, which must have a Content-Length or be chunked, except for the status 204 and 304. The
+// close of the connection does not mark the end, because a daemon that dies closes it too.
 func readResponse(r *bufio.Reader) (response, error) {
 	for {
 		status, fields, err := readHead(r)

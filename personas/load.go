@@ -142,7 +142,7 @@ func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
 }
 
-// readDir lists a folder below root, sorted by name. It refuses a link in the folder's place.
+// readDir lists a folder below root, sorted by name. It fails if name is a symbolic link or a file.
 func readDir(root *os.Root, name string) ([]fs.DirEntry, error) {
 	if name != "." {
 		info, err := root.Lstat(name)

@@ -57,8 +57,8 @@ type forkLine struct {
 }
 
 // ForkAnswer reads the output of the command that Fork returned. It returns the texts of the model's
-// messages, in order. Each text is all text blocks of one message, joined by newlines; the result line has
-// only the last block. A message without text is left out, so the list may be empty. ForkAnswer fails if
+// messages, in order. It joins the text blocks of one message by newlines. It does not take the result line's
+// text, because that line has only the last block. A message without text is left out, so the list may be empty. ForkAnswer fails if
 // the runtime reports an error, or if the output ends before its result line.
 func (claude) ForkAnswer(stdout []byte) ([]string, error) {
 	var texts []string

@@ -32,8 +32,8 @@ var kept = map[string]arity{
 // dropped are the flags that parseOptions skips together with their values. Some belong to one session
 // (its id, its name, our files). The others would keep us from supervising the next session. For example,
 // --bare and --safe-mode switch off hooks, so the session never registers; with --ax-screen-reader, the
-// screen looks different. parseOptions also drops a flag that is in neither table, and takes the arguments
-// behind that flag for a prompt.
+// screen looks different. parseOptions also drops a flag that is neither in kept nor in dropped. It
+// does not know how many values such a flag has, so it reads the next argument as a prompt and drops that, too.
 var dropped = map[string]arity{
 	"--append-system-prompt": one, "--append-system-prompt-file": one, "--ax-screen-reader": none,
 	"--background": none, "--bare": none, "--bg": none, "--cloud": optional, "--continue": none,

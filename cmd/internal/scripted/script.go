@@ -23,8 +23,8 @@ type Script struct {
 	// with status 1.
 	Welcome func(ctx context.Context, a *Agent) bool
 
-	// Recall adds a prompt of the session that the agent resumes to the memory. If it returns false, the agent itself
-	// also adds the prompt.
+	// Recall is called for each prompt in the transcript of a session that the agent resumes. It may add the prompt to the
+	// memory. If it returns false, the agent adds the prompt to the memory in its usual way.
 	Recall func(m *actor.Memory, prompt string) bool
 
 	// Begin is called at the beginning of a turn, before UserPromptSubmit is sent. It is called again each time when a

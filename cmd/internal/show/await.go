@@ -18,8 +18,9 @@ import (
 // the start of the feed.
 const glance = 250 * time.Millisecond
 
-// Await calls look at each event until look reports that it is done, or fails. If the daemon goes away, Await waits for
-// the next daemon, which goes on with the work. If idle is not nil, Await calls it ten times a second.
+// Await calls the function look at once, after each event, and every glance, until look reports that it is done. An error of
+// look ends Await, unless the daemon went away after look had succeeded once: then Await waits for the next daemon, which
+// goes on with the work. Await calls idle, if it is not nil, ten times a second.
 func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	wake := make(chan struct{}, 1)
