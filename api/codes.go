@@ -25,7 +25,7 @@ const (
 	codeNotReady         daemon.Code = "not_ready"
 	codeNotYourAgent     daemon.Code = "not_your_agent"
 	codeOperatorOnly     daemon.Code = "operator_only"
-	codePersonaNotFound  daemon.Code = "persona_not_found"
+	CodePersonaNotFound  daemon.Code = "persona_not_found"
 	codePrefetch         daemon.Code = "prefetch"
 	codeProofRequired    daemon.Code = "proof_required"
 	codeTokenRequired    daemon.Code = "token_required"

@@ -37,7 +37,7 @@ var statuses = map[daemon.Kind]int{
 var (
 	errInternal        = daemon.Errorf(daemon.KindInternal, codeInternal, "Internal error; the daemon's log has the details")
 	errNoRoute         = daemon.Errorf(daemon.KindNotFound, codeNotFound, "There is nothing at this address")
-	errPersonaNotFound = daemon.Errorf(daemon.KindNotFound, codePersonaNotFound, "Persona not found")
+	errPersonaNotFound = daemon.Errorf(daemon.KindNotFound, CodePersonaNotFound, "Persona not found")
 	errCutOff          = daemon.Errorf(daemon.KindUnavailable, codeCutOff, "The request was cut off; try again")
 	errTooLarge        = daemon.Errorf(daemon.KindTooLarge, codeBodyTooLarge, "The body is larger than 1 MiB")
 )

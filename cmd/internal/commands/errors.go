@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -20,7 +21,7 @@ var hints = map[daemon.Code]string{
 	daemon.CodeHandoffNotFound:   "`understudy handoff list` shows those that there are",
 	daemon.CodeHandoffInProgress: "`understudy handoff list` shows how it stands",
 	daemon.CodePipelineNotFound:  "`understudy pipeline list` shows those that there are",
-	"persona_not_found":          "`understudy persona list` shows those that there are",
+	api.CodePersonaNotFound:      "`understudy persona list` shows those that there are",
 }
 
 // hint returns how to mend an error, for the end of the error's sentence. It returns "" if there is no hint for the

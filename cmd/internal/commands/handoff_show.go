@@ -28,11 +28,9 @@ func (a *app) handoffList() *cobra.Command {
 	})
 	c.Flags().StringVar(&o.Persona, "persona", "", "only handoffs of this `persona`")
 	c.Flags().StringVar(&o.Status, "status", "", "only handoffs with this `status`: pending, in_progress, completed, failed or cancelled")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only handoffs before this `id`")
+	pageFlags(c, &o, "handoffs", anyArgs(a.completeHandoffs(nil)))
 	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
 	cli.CompleteFlag(c, "status", cli.OneOf(handoffStatuses...))
-	cli.CompleteFlag(c, "before", anyArgs(a.completeHandoffs(nil)))
 	return c
 }
 

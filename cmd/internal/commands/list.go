@@ -1,6 +1,11 @@
 package commands
 
-import "github.com/understudyd/understudy/api"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+)
 
 // printList prints the list that get returns, as JSON or as a table. If a table would be empty, it prints the sentence
 // none instead.
@@ -26,4 +31,12 @@ func printList[T any](a *app, get func(*api.Client) ([]T, error), none string, c
 		rows[i] = row(item)
 	}
 	return u.Table(columns, rows)
+}
+
+// pageFlags gives a command that lists rows, the newest first, the flags of a page. rows names them, and ids completes the id
+// before which the page begins.
+func pageFlags(c *cobra.Command, o *api.ListOptions, rows string, ids cobra.CompletionFunc) {
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only "+rows+" before this `id`")
+	cli.CompleteFlag(c, "before", ids)
 }

@@ -128,11 +128,9 @@ func (a *app) pipelineList() *cobra.Command {
 	})
 	c.Flags().StringVar(&o.Status, "status", "", "only pipelines with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
 	c.Flags().StringVar(&o.Template, "template", "", "only pipelines of this `template`")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only pipelines before this `id`")
+	pageFlags(c, &o, "pipelines", anyArgs(a.completePipelines(nil)))
 	cli.CompleteFlag(c, "template", anyArgs(a.completeTemplates))
 	cli.CompleteFlag(c, "status", cli.OneOf(runStatuses...))
-	cli.CompleteFlag(c, "before", anyArgs(a.completePipelines(nil)))
 	return c
 }
 
