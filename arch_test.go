@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	// Words are for all layers, and so know none of them.
 	"daemon/words": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
-	"daemon/runtimes":   {},
+	"daemon/runtimes":   {"hooks"},
 	"daemon/lane":       {},
 	"daemon/presence":   {},
 	"daemon/event":      {"daemon/words"},
@@ -70,7 +70,8 @@ var rooms = map[string][]string{
 	"proc":      {"child"},
 	"git":       {"child", "proc", "term"},
 	"desktop":   {"proc", "term"},
-	"serve":     {"build", "desktop", "git", "proc"},
+	"opencode":  {},
+	"serve":     {"build", "desktop", "git", "opencode", "proc"},
 	"show":      {"proc", "term"},
 	"cli":       {"proc", "term"},
 	"doctor":    {"build", "child", "cli", "desktop", "proc", "serve", "show", "term"},
@@ -249,8 +250,11 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest, or one below such a folder.
-func forTests(dir string) bool { return strings.Contains(dir+"/", "test/") }
+// forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest, realcli, or one below such a
+// folder.
+func forTests(dir string) bool {
+	return strings.Contains(dir+"/", "test/") || path.Base(dir) == "realcli"
+}
 
 // simulated reports whether a folder holds what only simulations use.
 func simulated(dir string) bool { return dir == "daemon/sim" || strings.HasPrefix(dir, "daemon/sim/") }

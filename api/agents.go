@@ -27,6 +27,11 @@ type stopRequest struct {
 	Force bool `json:"force"`
 }
 
+type limitRequest struct {
+	Do      daemon.LimitAction `json:"do"`
+	Runtime string             `json:"runtime,omitempty"`
+}
+
 // contextRequest is a report about an agent's context window. The command of the agent's status line sends it.
 type contextRequest struct {
 	SessionID string `json:"session_id"`
@@ -50,7 +55,7 @@ const active = "active"
 
 func (s *Server) listAgents(c echo.Context) error {
 	p := paramsOf(c)
-	state := p.oneOf("state", active, string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Ended))
+	state := p.oneOf("state", active, string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Limited), string(daemon.Ended))
 	filter := daemon.AgentFilter{Persona: p.text("persona"), Before: p.id("before"), Limit: p.limit()}
 	if p.err != nil {
 		return p.err
@@ -100,6 +105,16 @@ func (s *Server) stopAgent(c echo.Context) error {
 			return daemon.Agent{}, err
 		}
 		return s.Daemon.StopAgent(ctx, id, in.Force)
+	})
+}
+
+func (s *Server) decideLimit(c echo.Context) error {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Agent, error) {
+		var in limitRequest
+		if err := decode(c, &in); err != nil {
+			return daemon.Agent{}, err
+		}
+		return s.Daemon.DecideLimit(ctx, id, daemon.LimitDecision{Do: in.Do, Runtime: in.Runtime})
 	})
 }
 

@@ -60,6 +60,45 @@ func TestContextReport(t *testing.T) {
 	h.mainDoor().do("POST", path, `{"session_id": "s-1", "tokens": 1, "limit": 5}`).wants(t, "on the main socket", 404, "not_found")
 }
 
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	until := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	a := h.launched("mine", "s-1", func(a *daemon.Agent) {
+		a.State, a.LimitedUntil = daemon.Limited, &until
+		a.Limit = &daemon.Limit{Kind: daemon.LimitUsage, Since: until.Add(-time.Hour), Until: &until, Do: daemon.LimitAsk, By: daemon.LimitByPolicy}
+	})
+	path := at("agents", a.ID, "/limit")
+	got := must(h.client.DecideLimit(ctx, a.ID, daemon.LimitDecision{Do: daemon.LimitWait}))(t)
+	if got.Limit == nil || got.Limit.Do != daemon.LimitWait || got.Limit.By != daemon.LimitByOperator || !got.LimitedUntil.Equal(until) {
+		t.Errorf("decided: %+v", got.Limit)
+	}
+	before := must(h.store.LastEventID(ctx))(t)
+	if again := must(h.client.DecideLimit(ctx, a.ID, daemon.LimitDecision{Do: daemon.LimitWait}))(t); again.Limit.Do != daemon.LimitWait {
+		t.Errorf("decided again: %+v", again.Limit)
+	}
+	if after := must(h.store.LastEventID(ctx))(t); after != before {
+		t.Error("the same decision was logged twice")
+	}
+	for body, code := range map[string]string{
+		`{}`: "bad_decision", `{"do": "ask"}`: "bad_decision", `{"do": ""}`: "bad_decision",
+		`{"do": "wait", "runtime": "codex"}`: "bad_decision", `{"do": 1}`: "invalid_field", `{"what": 1}`: "unknown_field",
+	} {
+		h.mainDoor().do("POST", path, body).wants(t, body, 400, code)
+	}
+	h.mainDoor().do("POST", path, `{"do": "hand_over"}`).wants(t, "without a persona", 400, "agent_no_persona")
+	h.hookDoor().with(launchHeader, "mine").do("POST", path, `{"do": "wait"}`).wants(t, "by the agent itself", 404, "not_found")
+	idle := h.launched("idle", "s-2", nil)
+	h.mainDoor().do("POST", at("agents", idle.ID, "/limit"), `{"do": "wait"}`).wants(t, "not limited", 409, "agent_not_limited")
+	full := h.launched("full", "s-3", func(a *daemon.Agent) {
+		a.State, a.Limit = daemon.Limited, &daemon.Limit{Kind: daemon.LimitContext, Since: until, Do: daemon.LimitAsk}
+	})
+	h.mainDoor().do("POST", at("agents", full.ID, "/limit"), `{"do": "wait"}`).wants(t, "a full window", 409, "nothing_to_wait_for")
+	if list := must(h.client.Agents(ctx, ListOptions{State: "limited"}))(t); len(list) != 2 {
+		t.Errorf("limited agents: %d, want 2", len(list))
+	}
+}
+
 func TestAgentClient(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 
 	"github.com/understudyd/understudy/daemon"
@@ -67,9 +68,28 @@ func (c *Client) SendToPeer(ctx context.Context, agentID int64, to, text string)
 	return call[PeerDelivery](ctx, c, "POST", at("agents", agentID, "/peers/messages"), peerMessageRequest{To: to, Text: text})
 }
 
+// DecideLimit decides what is done about the limit that an agent has hit.
+func (c *Client) DecideLimit(ctx context.Context, agentID int64, in daemon.LimitDecision) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), limitRequest{Do: in.Do, Runtime: in.Runtime})
+}
+
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
-	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force}
+	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep}
+	switch len(in.Heirs) {
+	case 0:
+	case 1:
+		heir := in.Heirs[0]
+		body.ToPersona, body.Runtime, body.Model, body.PermissionMode = heir.Persona, heir.Runtime, heir.Model, heir.PermissionMode
+	default:
+		for _, heir := range in.Heirs {
+			raw, err := json.Marshal(heir)
+			if err != nil {
+				return Initiated{}, err
+			}
+			body.To = append(body.To, raw)
+		}
+	}
 	return call[Initiated](ctx, c, "POST", at("agents", agentID, "/handoff"), body)
 }
 
@@ -107,6 +127,11 @@ func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, e
 // Attention lists the agents, handoffs and pipelines that need a person. The one that waits longest comes first.
 func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
+}
+
+// Runtimes lists the runtimes that the daemon knows, and whether it can start their agents.
+func (c *Client) Runtimes(ctx context.Context) ([]daemon.RuntimeInfo, error) {
+	return call[[]daemon.RuntimeInfo](ctx, c, "GET", "/api/runtimes", nil)
 }
 
 // Transitions returns the transitions of a handoff, in order.

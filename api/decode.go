@@ -116,6 +116,8 @@ func wanted(field reflect.Value) string {
 		return "true or false"
 	case reflect.Int64:
 		return "an integer"
+	case reflect.Slice:
+		return "a list"
 	case reflect.Pointer:
 		return wanted(reflect.Zero(field.Type().Elem()))
 	default:

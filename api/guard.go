@@ -17,6 +17,7 @@ import (
 // Our own headers, in Go's canonical form, which a look-up in http.Header needs.
 const (
 	launchHeader     = "X-Understudy-Launch"
+	runtimeHeader    = "X-Understudy-Runtime"
 	tmuxHeader       = "X-Tmux"
 	paneHeader       = "X-Tmux-Pane"
 	agentPIDHeader   = "X-Agent-Pid"

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -14,6 +15,45 @@ type handoffRequest struct {
 	Focus  string      `json:"focus"`
 	Mode   daemon.Mode `json:"mode"` // empty means the mode "agent"
 	Force  bool        `json:"force"`
+
+	// To whom. Without To, the first four fields describe the only heir; beside To, they hold for each heir that does not
+	// say otherwise.
+	ToPersona      string            `json:"to_persona,omitempty"`
+	Runtime        string            `json:"runtime,omitempty"`
+	Model          string            `json:"model,omitempty"`
+	PermissionMode string            `json:"permission_mode,omitempty"`
+	To             []json.RawMessage `json:"to,omitempty"`
+	Keep           bool              `json:"keep,omitempty"` // the agent lives on beside its heirs
+}
+
+// heirRequest is one of the heirs in a request.
+type heirRequest struct {
+	Persona        string `json:"persona"`
+	Runtime        string `json:"runtime"`
+	Model          string `json:"model"`
+	PermissionMode string `json:"permission_mode"`
+}
+
+// heirs returns the heirs of a request; nil: it names none.
+func (in *handoffRequest) heirs() ([]daemon.Heir, error) {
+	common := daemon.Heir{Persona: in.ToPersona, Runtime: in.Runtime, Model: in.Model, PermissionMode: in.PermissionMode}
+	switch {
+	case len(in.To) == 0 && common == daemon.Heir{}:
+		return nil, nil
+	case len(in.To) == 0:
+		return []daemon.Heir{common}, nil
+	case in.ToPersona != "":
+		return nil, invalid(daemon.CodeBadHeirs, "Field \"to_persona\" names the only heir: leave it out beside \"to\"")
+	}
+	heirs := make([]daemon.Heir, len(in.To))
+	for i, raw := range in.To {
+		heir := heirRequest(common)
+		if err := decodeObject(raw, &heir); err != nil {
+			return nil, err
+		}
+		heirs[i] = daemon.Heir(heir)
+	}
+	return heirs, nil
 }
 
 type cancelRequest struct {
@@ -34,7 +74,12 @@ type Initiated struct {
 	FilePath  string       `json:"file_path"`
 }
 
-func (s *Server) requestHandoff(c echo.Context) error {
+func (s *Server) requestHandoff(c echo.Context) error { return s.handOver(c, false) }
+
+// requestOwnHandoff requests the handoff of the agent that sends the request.
+func (s *Server) requestOwnHandoff(c echo.Context) error { return s.handOver(c, true) }
+
+func (s *Server) handOver(c echo.Context, self bool) error {
 	id, err := pathID(c)
 	if err != nil {
 		return err
@@ -43,8 +88,12 @@ func (s *Server) requestHandoff(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
+	heirs, err := in.heirs()
+	if err != nil {
+		return err
+	}
 	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, daemon.HandoffRequest{
-		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force,
+		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, Self: self,
 	})
 	return reply(c, http.StatusOK, Initiated{"initiated", h.ID, h.Ref, h.Phase, h.FilePath}, err)
 }

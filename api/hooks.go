@@ -32,7 +32,7 @@ func (s *Server) takeHook(c echo.Context) error {
 func envelope(c echo.Context) (hooks.Envelope, error) {
 	header := c.Request().Header
 	env := hooks.Envelope{
-		Key: header.Get(hookKeyHeader), Launch: header.Get(launchHeader),
+		Key: header.Get(hookKeyHeader), Launch: header.Get(launchHeader), Runtime: header.Get(runtimeHeader),
 		Tmux: header.Get(tmuxHeader), Pane: header.Get(paneHeader), At: time.Now().UTC(),
 	}
 	event, ok := hooks.Canonical(c.Param("event"))
@@ -42,6 +42,9 @@ func envelope(c echo.Context) (hooks.Envelope, error) {
 	env.Event = event
 	if !hookKey().MatchString(env.Key) {
 		return env, invalid(codeInvalidHeader, "Header %s must be a unique key of 1 to 64 letters, digits, - and _", hookKeyHeader)
+	}
+	if env.Runtime != "" && !hookKey().MatchString(env.Runtime) {
+		return env, invalid(codeInvalidHeader, "Header %s must be the name of a runtime", runtimeHeader)
 	}
 	if pid := header.Get(agentPIDHeader); pid != "" {
 		n, err := strconv.ParseInt(pid, 10, 32)

@@ -71,6 +71,8 @@ func requiredBody(r route) string {
 		return `{"persona": "developer-con-1"}`
 	case "POST /api/agents/:id/messages":
 		return `{"text": "hello"}`
+	case "POST /api/agents/:id/limit":
+		return `{"do": "wait"}`
 	}
 	return ""
 }

@@ -35,7 +35,10 @@ type meter struct {
 }
 
 // agentStates are the states of agents that have not ended.
-var agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting}
+var agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Limited}
+
+// handoffModes are the modes of handoffs.
+var handoffModes = []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate, daemon.ModeTranscript}
 
 // The upper limits of the histograms' buckets, in seconds.
 var (
@@ -84,7 +87,7 @@ func (m *meter) begin() {
 	for _, phase := range daemon.OpenPhases() {
 		m.phases.WithLabelValues(string(phase))
 	}
-	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
+	for _, mode := range handoffModes {
 		m.handoffs.WithLabelValues(string(mode))
 	}
 	for _, status := range []daemon.PipelineStatus{daemon.PipelineDone, daemon.PipelineFailed} {

@@ -123,7 +123,7 @@ func (m *meter) event(e event.Event, host string) {
 	if slices.Contains(daemon.OpenPhases(), left) {
 		observe(m.phases.WithLabelValues(string(left)), about.PhaseMS)
 	}
-	if about.Mode == daemon.ModeAgent || about.Mode == daemon.ModeGenerate {
+	if slices.Contains(handoffModes, about.Mode) {
 		observe(m.handoffs.WithLabelValues(string(about.Mode)), about.TotalMS)
 	}
 }

@@ -18,9 +18,9 @@ import (
 
 // answered are the types of the answers, by the names of their schemas.
 var answered = map[string]any{
-	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Delivery": daemon.Delivery{},
+	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
-	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Transition": daemon.Transition{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
@@ -30,7 +30,7 @@ var answered = map[string]any{
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "AssignPersona": assignRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "Limit": limitRequest{},
 	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{},
 	"Hook":                    json.RawMessage{}, // the runtime's own
@@ -142,7 +142,7 @@ func TestDescriptionHasEveryHeader(t *testing.T) {
 			headers = append(headers, p.Value.Name)
 		}
 	}
-	want := []string{launchHeader, tmuxHeader, paneHeader, agentPIDHeader, agentStartHeader, bootIDHeader, hookKeyHeader, hookAtHeader, "Last-Event-ID"}
+	want := []string{launchHeader, runtimeHeader, tmuxHeader, paneHeader, agentPIDHeader, agentStartHeader, bootIDHeader, hookKeyHeader, hookAtHeader, "Last-Event-ID"}
 	slices.Sort(headers)
 	slices.Sort(want)
 	if !slices.Equal(headers, want) {

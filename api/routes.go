@@ -32,6 +32,7 @@ func (s *Server) routes() []route {
 		{"PATCH", "/api/agents/:id", "", s.assignPersona},
 		{"POST", "/api/agents/:id/resume", "", s.resumeAgent},
 		{"POST", "/api/agents/:id/stop", "", s.stopAgent},
+		{"POST", "/api/agents/:id/limit", "", s.decideLimit},
 		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
@@ -49,6 +50,8 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
 		{"GET", "/api/attention", "", s.listAttention},
+
+		{"GET", "/api/runtimes", "", s.listRuntimes},
 
 		{"POST", "/api/personas", "", s.createPersona},
 		{"GET", "/api/personas", "archived", s.listPersonas},
@@ -90,7 +93,7 @@ func (s *Server) pipelineRoutes(base string) []route {
 func (s *Server) hookRoutes() []route {
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
-		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(s.requestHandoff)},
+		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(s.requestOwnHandoff)},
 		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(s.latestHandoff)},
 		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(s.cancelHandoff)},
 		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendOwnMessage)},

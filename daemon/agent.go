@@ -23,6 +23,9 @@ const (
 	// Waiting: a dialog in its pane waits for a person, or a signal has stopped its process. The next hook of its turn ends
 	// this state. If no hook comes, a new state in the runtime's registry ends it.
 	Waiting AgentState = "waiting"
+	// Limited: its runtime has ended the last turn because of a limit, no turn runs and no dialog is open. [Limit] says more.
+	// The next turn ends this state.
+	Limited AgentState = "limited"
 	// Ended: its process is gone. This state is final.
 	Ended AgentState = "ended"
 )
@@ -64,8 +67,10 @@ type Agent struct {
 	WaitsFor        string      `json:"waits_for"`    // the question to a person while State is Waiting: one line
 	LastMessage     string      `json:"last_message"` // the beginning of its last answer; "" while it is in trouble
 	Trouble         *Trouble    `json:"trouble" db:"in_trouble"`
-	Pane            *string     `json:"pane"`        // tmux's pane id, %N
-	PaneSocket      string      `json:"tmux_socket"` // the socket of the tmux server that holds the pane
+	Limit           *Limit      `json:"limit" db:"in_limit"` // what limit it has hit, and what is done about it; nil: none
+	LimitedUntil    *time.Time  `json:"limited_until"`       // while State is Limited: when the limit ends; nil: not known
+	Pane            *string     `json:"pane"`                // tmux's pane id, %N
+	PaneSocket      string      `json:"tmux_socket"`         // the socket of the tmux server that holds the pane
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
 	Cwd             string      `json:"cwd"`
@@ -76,6 +81,8 @@ type Agent struct {
 	SkillInjectedAt *time.Time  `json:"skill_injected_at"`
 	CreatedAt       time.Time   `json:"created_at"`
 	RegisteredAt    *time.Time  `json:"registered_at"`
+	Model           string      `json:"model"`           // that it was launched with by somebody's choice; "": as its persona and its runtime say
+	PermissionMode  string      `json:"permission_mode"` // the same
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndReason       *string     `json:"end_reason"`
@@ -119,6 +126,8 @@ type Agent struct {
 	TurnError     string `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
 	StopInterrupt bool   `json:"-"`              // the stop ladder begins by interrupting the running turn
 	StopYields    bool   `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
+	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
+	LimitTriedAt *time.Time `json:"-"`
 }
 
 // Tier says how full an agent's context window is, by the limits in the settings handoff.auto.
@@ -139,7 +148,7 @@ type ContextUse struct {
 	Limit   *int64   `json:"limit"`
 	Percent *float64 `json:"percent"`
 	Tier    Tier     `json:"tier"`
-	Source  string   `json:"source"` // where Tokens was read: "statusline" or "transcript"
+	Source  string   `json:"source"` // where Tokens was read: "statusline", "transcript" or "hook"
 }
 
 // be changes the agent's state, and reports whether the agent was in another state before.
@@ -150,6 +159,9 @@ func (a *Agent) be(s AgentState, now time.Time) bool {
 	a.State, a.StateAt = s, now
 	if s != Waiting {
 		a.WaitsFor = ""
+	}
+	if s == Working {
+		a.tryLimit(now)
 	}
 	return true
 }

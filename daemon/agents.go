@@ -14,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -72,8 +73,11 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		}
 		a.Persona, a.Name = &p.Slug, p.Slug
 		a.Runtime = cmp.Or(in.Runtime, p.Runtime)
+		if err := d.checkFallback(&p); err != nil {
+			return nil, err
+		}
 	}
-	a.Runtime = cmp.Or(a.Runtime, runtimes.Claude().Name())
+	a.Runtime = cmp.Or(a.Runtime, runtimes.Claude().Name)
 	if err := d.checkRuntime(a.Runtime); err != nil {
 		return nil, err
 	}
@@ -138,7 +142,7 @@ func (d *Daemon) checkRuntime(name string) error {
 	if !ok {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured: set runtimes.%s.command in config.yaml", name, name)
 	}
-	if _, err := runtimes.For(name); err != nil {
+	if _, err := d.runtime(name); err != nil {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known", name)
 	}
 	if err := d.Lookup(command); err != nil {
@@ -241,24 +245,30 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if !a.HasPane() {
 			return nil
 		}
-		ref := "skill_" + plainName(slug, 48) + "_" + randomHex(d.Random, 4)
-		last, err := d.lastHandoffs(ctx, a.Host, slug)
+		dl, err := d.newSkill(ctx, a, slug, dir)
 		if err != nil {
 			return err
 		}
-		text, err := skillPrompt{
-			Ref: ref, Persona: slug, Skill: filepath.Join(dir.Persona(slug), "skill.md"), Experience: experiencePath(dir, slug), Last: last,
-		}.text()
-		if err != nil {
-			return err
-		}
-		did, err := d.Store.NextID(ctx, DeliveryIDs)
-		if err != nil {
-			return err
-		}
-		c.NewDeliveries = []*Delivery{{ID: did, AgentID: id, Kind: KindSkill, Text: text, Nonce: ref, State: DeliveryQueued, CreatedAt: d.now()}}
+		c.NewDeliveries = []*Delivery{dl}
 		return nil
 	})
+}
+
+// newSkill makes the delivery that points an agent to the skill of a persona. dir is the data directory of the agent's host.
+func (d *Daemon) newSkill(ctx context.Context, a *Agent, slug string, dir data.Dir) (*Delivery, error) {
+	ref := "skill_" + plainName(slug, 48) + "_" + randomHex(d.Random, 4)
+	last, err := d.lastHandoffs(ctx, a.Host, slug)
+	if err != nil {
+		return nil, err
+	}
+	text, err := skillPrompt{
+		Ref: ref, Persona: slug, Skill: filepath.Join(dir.Persona(slug), "skill.md"), Experience: experiencePath(dir, slug), Last: last,
+	}.text()
+	if err != nil {
+		return nil, err
+	}
+	id, err := d.Store.NextID(ctx, DeliveryIDs)
+	return &Delivery{ID: id, AgentID: a.ID, Kind: KindSkill, Text: text, Nonce: ref, State: DeliveryQueued, CreatedAt: d.now()}, err
 }
 
 // StopAgent commits a request to stop an agent. The agent's lane then climbs the stop ladder. With force the ladder begins
@@ -326,12 +336,12 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	} else if ok {
 		return Errorf(KindConflict, CodeHandoffInProgress, "Agent's handoff %d is in progress: wait for it, or cancel it", h.ID)
 	}
-	return d.noHeir(ctx, old, nil)
+	return d.noHeir(ctx, old)
 }
 
 // noHeir refuses if an active agent is the successor of the ended agent old, or has opened old's session again: two agents
-// must not do the same work. The agent with the id but does not count, because it is the handoff's own successor.
-func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
+// must not do the same work. The agents with the ids but do not count, because they are the handoff's own successors.
+func (d *Daemon) noHeir(ctx context.Context, old *Agent, but ...int64) error {
 	active, err := d.allAgents(ctx, AgentFilter{Active: true})
 	if err != nil {
 		return err
@@ -339,7 +349,7 @@ func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 	for _, a := range active {
 		follows := a.PreviousAgentID != nil && *a.PreviousAgentID == old.ID
 		same := a.SessionID != nil && old.SessionID != nil && *a.SessionID == *old.SessionID
-		if a.ID != old.ID && (but == nil || a.ID != *but) && (follows || same) {
+		if a.ID != old.ID && !slices.Contains(but, a.ID) && (follows || same) {
 			return Errorf(KindConflict, CodeAgentResumed, "Agent %d goes on with its work already: stop it first with `understudy agent stop %[1]d`, or leave the work to it", a.ID)
 		}
 	}

@@ -113,6 +113,9 @@ func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 
 func (s *assembly) run(ctx context.Context) error {
 	s.out = extract(&s.h, &s.agent, s.doc, s.d.now())
+	if by := s.h.writerWarning(&s.agent, s.doc.Bytes); by != "" {
+		s.warn("%s", by)
+	}
 	if s.out.structured == nil {
 		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}
@@ -165,7 +168,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		s.warn("No transcript of agent %d is known: no messages are passed on.", s.agent.ID)
 		return nil
 	}
-	got, err := transcript.Read(ctx, *s.agent.TranscriptPath, transcript.Want{
+	got, err := transcript.Read(ctx, s.d.runtimeOf(&s.agent), *s.agent.TranscriptPath, transcript.Want{
 		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Until: s.h.Ref,
 	})
 	if err != nil && ctx.Err() == nil {
@@ -211,7 +214,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	s.out.warnings = append(s.out.warnings, w.Check(claims)...)
 }
 
-// validate warns about each requirement of the successor's role that the handoff does not meet.
+// validate warns about each requirement of the successors' roles that the handoff does not meet.
 func (s *assembly) validate(line []Record) {
 	if !s.settings.ValidateContext {
 		return
@@ -220,15 +223,16 @@ func (s *assembly) validate(line []Record) {
 	if err != nil {
 		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", words.TrimDot(err.Error()))
 	}
-	role := roleOf(s.h.Persona)
 	s.out.validated = true
-	for _, name := range req.Of(role) {
-		if s.meetsRequirement(req, name, line) {
-			continue
+	for _, role := range rolesOf(s.h.Targets()) {
+		for _, name := range req.Of(role) {
+			if s.meetsRequirement(req, name, line) {
+				continue
+			}
+			s.out.validated = false
+			s.warn("The role %s requires %s, and the handoff has none: there is no heading %q with text under it in the document.",
+				role, name, data.HeadingTitle(name))
 		}
-		s.out.validated = false
-		s.warn("The role %s requires %s, and the handoff has none: there is no heading %q with text under it in the document.",
-			role, name, data.HeadingTitle(name))
 	}
 }
 
@@ -249,6 +253,16 @@ func roleOf(slug string) string {
 		return slug
 	}
 	return s.Role
+}
+
+// rolesOf returns the roles of personas, each once.
+func rolesOf(slugs []string) (roles []string) {
+	for _, slug := range slugs {
+		if role := roleOf(slug); !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
 }
 
 // countProgress counts the generations in a row without progress.
@@ -320,15 +334,19 @@ func (s *assembly) conversation(line []Record) []data.Message {
 	return all
 }
 
-// furtherHeadings returns the headings that a document should have in addition to the four standard ones, because the role
-// of the persona requires them.
-func (d *Daemon) furtherHeadings(persona string) (titles []string) {
+// furtherHeadings returns the headings that the document of a handoff should have in addition to the four standard ones,
+// because the roles of its successors require them.
+func (d *Daemon) furtherHeadings(h *Handoff) (titles []string) {
 	if !d.Settings.Handoff.ValidateContext {
 		return nil
 	}
 	req, _ := data.ReadRequirements(d.Data.Requirements()) // after an error req holds the shipped ones; validate warns about it
-	for _, name := range req.Of(roleOf(persona)) {
-		titles = append(titles, data.HeadingTitle(name))
+	for _, role := range rolesOf(h.Targets()) {
+		for _, name := range req.Of(role) {
+			if title := data.HeadingTitle(name); !slices.Contains(titles, title) {
+				titles = append(titles, title)
+			}
+		}
 	}
 	return titles
 }

@@ -29,7 +29,7 @@ func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 	t.Helper()
 	set := DefaultHandoff
 	d := New(Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
-	a := &Agent{ID: 7, Name: "con", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
+	a := &Agent{ID: 7, Name: "con", Runtime: "claude", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
 	h := &Handoff{ID: 3, Ref: "handoff_con_con_1_00c0ffee", Persona: "writer-con-1", SourceAgent: "con", TargetAgent: "con", FilePath: "/d/h.md"}
 	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
 }

@@ -17,6 +17,7 @@ const (
 	NeedsRetry    AttentionKind = "failed"   // a handoff or a pipeline failed
 	NeedsDecision AttentionKind = "decision" // the agent of a handoff was given work after it wrote its document
 	NeedsCare     AttentionKind = "trouble"  // an agent's turns fail
+	NeedsChoice   AttentionKind = "limited"  // an agent has hit a limit, and a person decides what is done about it
 	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started; Brief says which
 	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and automatic handoffs are off
 	NeedsHeir     AttentionKind = "died"     // an agent died, and no other agent goes on with its work
@@ -103,9 +104,9 @@ func (o *Overview) unread() (ids []int64) {
 		if h.Phase != Failed || o.At.Sub(h.endedAt()) >= recent {
 			continue
 		}
-		for _, id := range []*int64{&h.AgentID, h.SuccessorID} {
-			if id != nil && !known[*id] {
-				ids = append(ids, *id)
+		for _, id := range append(h.SuccessorIDs(), h.AgentID) {
+			if !known[id] {
+				ids = append(ids, id)
 			}
 		}
 	}
@@ -117,6 +118,13 @@ func (o *Overview) Attention() []Attention {
 	with, orphans := o.concerns()
 	var out []Attention
 	told := map[int64]bool{} // ended agents for which the Attention about their handoff is enough
+	for _, h := range with {
+		if h.HeirsFirst() && h.Phase == Failed {
+			for _, id := range h.SuccessorIDs() {
+				told[id] = true
+			}
+		}
+	}
 	for _, h := range orphans {
 		n := h.failedAttention()
 		n.About, n.ID, n.Handoff = AboutHandoff, h.ID, h
@@ -126,8 +134,8 @@ func (o *Overview) Attention() []Attention {
 			}
 		}
 		told[h.AgentID] = true
-		if h.SuccessorID != nil {
-			told[*h.SuccessorID] = true
+		for _, id := range h.SuccessorIDs() {
+			told[id] = true
 		}
 		out = append(out, n)
 	}
@@ -197,6 +205,9 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 	slices.SortFunc(newest, func(a, b *Handoff) int { return cmp.Compare(b.ID, a.ID) })
 	with = map[int64]*Handoff{}
 	for _, h := range newest {
+		if h.HeirsFirst() && (h.Open() || h.Phase == Failed) && h.concernsOneOf(active, with) {
+			continue
+		}
 		heir := h.AgentID
 		for range len(next) { // no line is longer than next, so the walk ends even if the rows form a circle
 			if next[heir] == 0 {
@@ -204,7 +215,7 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 			}
 			heir = next[heir]
 		}
-		mine := heir == h.AgentID || h.SuccessorID != nil && heir == *h.SuccessorID
+		mine := heir == h.AgentID || slices.Contains(h.SuccessorIDs(), heir)
 		switch {
 		case !h.Open() && h.Phase != Failed, !mine, heir != h.AgentID && last[heir] != nil:
 		case active[heir] && with[heir] == nil:
@@ -217,6 +228,20 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 		}
 	}
 	return with, orphans
+}
+
+// concernsOneOf notes a handoff with several heirs, or one that keeps its agent, as that of the first of its agents that is
+// active: of the outgoing agent or, if that has ended, of an heir. It reports whether one is active.
+func (h *Handoff) concernsOneOf(active map[int64]bool, with map[int64]*Handoff) bool {
+	for _, id := range append([]int64{h.AgentID}, h.SuccessorIDs()...) {
+		if active[id] {
+			if with[id] == nil {
+				with[id] = h
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // liesStill reports whether a person must see to the work of a failed handoff. a is the last agent of the handoff's line,
@@ -237,6 +262,9 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 		look = fmt.Sprintf("`understudy agent attach %d`", a.ID)
 	}
 	trouble := a.InTrouble()
+	if a.State == Limited && a.Limit != nil && a.Limit.Do != LimitAsk {
+		trouble = nil // something is done about it
+	}
 	switch {
 	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
 		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+look)
@@ -246,6 +274,8 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 		return h.failedAttention()
 	case a.StopStage == StopFailed:
 		return attention(NeedsLook, *a.StopStageAt, "", "it could not be ended", fmt.Sprintf("end it yourself: see `ps -fp %d`", a.PID))
+	case trouble != nil && a.State == Limited && a.Limit != nil:
+		return attention(NeedsChoice, a.Limit.Since, "it ", a.Limit.What(), a.LimitWords())
 	case trouble != nil:
 		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), a.TroubleHint())
 	case h != nil && h.awaitsDecision():

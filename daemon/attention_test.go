@@ -164,3 +164,30 @@ func TestAttentionReturnsForAgentsInACircle(t *testing.T) {
 		t.Errorf("got %s", said(got))
 	}
 }
+
+// TestAttentionToSeveralHeirs: a handoff whose heirs failed needs a person at its outgoing agent while that is active, else
+// at an heir that is, else by itself.
+func TestAttentionToSeveralHeirs(t *testing.T) {
+	t.Parallel()
+	heir := func(a *Agent) { a.PreviousAgentID = new(int64(1)) }
+	gone := func(a *Agent) { heir(a); over(time.Minute, "process_gone")(a) }
+	shared := failed(time.Minute, func(h *Handoff) {
+		recorded := noon
+		h.RecordedAt, h.SuccessorID = &recorded, new(int64(2))
+		h.Heirs = []HandoffHeir{{AgentID: new(int64(2))}, {AgentID: new(int64(3))}}
+	})
+	says := " failed for 1m0s: its handoff failed: There is no document; ask for it"
+	for name, tt := range map[string]struct {
+		agents, ended []Agent
+		want          string
+	}{
+		"all are there":  {[]Agent{seen(1, nil), seen(2, heir), seen(3, heir)}, nil, "agent 1" + says},
+		"an heir left":   {[]Agent{seen(3, heir)}, []Agent{seen(2, gone), seen(1, over(time.Hour, "exit"))}, "agent 3" + says},
+		"nobody is left": {nil, []Agent{seen(2, gone), seen(3, gone), seen(1, over(time.Hour, "exit"))}, "handoff 9" + says},
+	} {
+		o := Overview{At: noon, Agents: tt.agents, Ended: tt.ended, Handoffs: []Handoff{shared}}
+		if got := said(o.Attention()); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ type ContextReport struct {
 // Where the numbers of a [ContextUse] come from.
 const (
 	fromStatusLine = "statusline"
+	fromHook       = "hook"
 	fromTranscript = "transcript"
 )
 
@@ -87,19 +88,8 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 			limit = was.Limit // the transcript does not say the size; the status line said it
 		}
 	}
-	use := ContextUse{Tokens: tokens, Limit: limit, Source: source}
-	if limit != nil && *limit > 0 {
-		percent := math.Round(1000*float64(tokens)/float64(*limit)) / 10
-		use.Percent, use.Tier = &percent, d.tier(percent)
-		if a.ContextStart == nil || percent < *a.ContextStart {
-			a.ContextStart = &percent
-		}
-	}
-	a.Context = &use
-	c := Change{Agents: []*Agent{a}}
-	if use.Tier != was.Tier {
-		c.Events = append(c.Events, d.tierEvent(a, was.Tier))
-	}
+	c := Change{Agents: []*Agent{a}, Events: d.useContext(a, ContextUse{Tokens: tokens, Limit: limit, Source: source})}
+	use := a.Context
 	var unknown []*event.Event
 	if use.Percent == nil {
 		unknown = d.unknownContext(a, "the size of its context window is not known")
@@ -110,6 +100,35 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 		d.memories.change(a.ID, func(m *agentMemory) { m.unknownTold = false })
 	}
 	return err
+}
+
+// useContext notes how full an agent's window is. If that changes the tier, it returns the event.
+func (d *Daemon) useContext(a *Agent, use ContextUse) []*event.Event {
+	var was Tier
+	if a.Context != nil {
+		was = a.Context.Tier
+	}
+	if use.Limit != nil && *use.Limit > 0 {
+		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
+		use.Percent, use.Tier = &percent, d.tier(percent)
+		if a.ContextStart == nil || percent < *a.ContextStart {
+			a.ContextStart = &percent
+		}
+	}
+	a.Context = &use
+	if use.Tier == was {
+		return nil
+	}
+	return []*event.Event{d.tierEvent(a, was)}
+}
+
+// contextReported notes the use of the context window that a hook tells.
+func (h *hookStep) contextReported() {
+	use := h.p.Context
+	if use.Tokens < 0 || use.Limit <= 0 {
+		return
+	}
+	h.out.Change.Events = append(h.out.Change.Events, h.d.useContext(h.tx.Agent, ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: fromHook})...)
 }
 
 // unknownContext returns the alert that an agent is not handed over automatically, with the reason why. For each agent it
@@ -165,16 +184,16 @@ type measurement struct {
 	read     bool
 }
 
-// measure reads an agent's use of its context from its transcript, once after each turn, unless a status line reports it.
+// measure reads an agent's use of its context from its transcript, once after each turn, unless a status line or hooks report it.
 func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
+	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source != fromTranscript {
 		return false, 0, nil
 	}
 	due, wait := d.measureDue(a)
 	if !due {
 		return false, wait, nil
 	}
-	used, ok, err := transcript.Use(*a.TranscriptPath)
+	used, window, ok, err := transcript.Use(d.runtimeOf(a), *a.TranscriptPath)
 	if err != nil || !ok {
 		events := d.unknownContext(a, "its transcript does not say how full its context is")
 		if len(events) == 0 {
@@ -182,8 +201,12 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 		}
 		return false, 0, d.commit(ctx, &Change{Events: events})
 	}
+	var limit *int64
+	if window > 0 {
+		limit = &window
+	}
 	before := a.Rev
-	if err := d.setContext(ctx, a, used, nil, fromTranscript); err != nil {
+	if err := d.setContext(ctx, a, used, limit, fromTranscript); err != nil {
 		d.memories.change(a.ID, func(m *agentMemory) { m.measured = measurement{} })
 		return false, 0, fmt.Errorf("agent %d: context: %w", a.ID, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/feed"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/presence"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
@@ -61,10 +62,12 @@ type Terminal interface {
 type Settings struct {
 	Handoff  HandoffSettings
 	Pipeline PipelineSettings
+	Limits   LimitSettings
 	Notify   NotifySettings
 	Log      LogSettings
 	History  HistorySettings
-	Runtimes map[string][]string // the command of each runtime, as a list of arguments
+	Runtimes map[string][]string          // the command of each runtime, as a list of arguments
+	Generic  map[string]*runtimes.Runtime // the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them
 }
 
 // HandoffSettings are the deadlines and limits of a handoff.
@@ -82,6 +85,7 @@ type HandoffSettings struct {
 	ValidateContext    bool          // check the requirements of the successor's role
 	LogTiming          bool          // log how long the parts of the assembly took
 	AssemblyTimeout    time.Duration // the whole assembly of the context
+	Targets            []string      // the personas to which an agent may hand itself over, beside its own; "*": all
 	Auto               AutoSettings
 }
 
@@ -145,6 +149,10 @@ type Config struct {
 	// OneShot runs a command to its end. When ctx ends, OneShot at once ends the command and all processes that the command
 	// has started, and returns the error of ctx. When the daemon dies, the command must end as well.
 	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
+	// Control returns the server that a runtime runs for an agent; nil: there are no such runtimes.
+	Control func(Link) (Control, error)
+	// FreePort returns a port of loopback on which nothing listens; nil: the system's.
+	FreePort func() (int, error)
 	// Worktree asks git about a directory. It returns worktree.ErrNone for a directory outside a repository.
 	Worktree func(ctx context.Context, q worktree.Query) (worktree.Tree, error)
 	Trees    worktree.Trees // makes and removes the work trees of pipelines with a branch
@@ -207,6 +215,9 @@ func New(cfg Config) *Daemon {
 		cfg.OneShot = func(context.Context, OneShot) (OneShotResult, error) {
 			return OneShotResult{}, errors.New("no way to run a one-shot")
 		}
+	}
+	if cfg.FreePort == nil {
+		cfg.FreePort = freePort
 	}
 	if cfg.Servers == nil {
 		cfg.Servers = func() []int { return nil }

@@ -1,6 +1,10 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
 
 // DeliveryKind says what a delivery is for.
 type DeliveryKind string
@@ -13,6 +17,7 @@ const (
 	KindSkill       DeliveryKind = "skill"       // a persona's skill, for an agent that a person started
 	KindPrompt      DeliveryKind = "prompt"      // tells the successor what it takes over
 	KindExit        DeliveryKind = "exit"        // the runtime's exit command
+	KindGoOn        DeliveryKind = "go_on"       // has an agent go on after a limit
 )
 
 // DeliveryState says how far a delivery has come.
@@ -57,6 +62,8 @@ type Delivery struct {
 	HookKey string `json:"-"` // key of the Stop that was answered with the text
 	// AfterHook is the id of the agent's newest hook before the text was typed or given as an answer; 0: not known.
 	AfterHook int64 `json:"-"`
+	// Way is how the text is given to the agent. It is set with TypedAt; before, and for the answer to a Stop, it is "".
+	Way runtimes.Way `json:"-"`
 }
 
 // Open reports whether the delivery has no verdict yet.

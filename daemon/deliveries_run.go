@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -38,11 +39,22 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 		dl.decide(NotSubmitted, "the agent has no pane", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
-	switch dl.State {
-	case DeliveryQueued:
+	if dl.Kind == KindGoOn && dl.State == DeliveryQueued && !a.wantsGoOn(dl) {
+		dl.decide(NotSubmitted, evidenceWentOn, d.now())
+		return d.saveDelivery(ctx, a, dl, true)
+	}
+	sent := dl.Way != "" && dl.Way != runtimes.ByTyping
+	switch {
+	case dl.State == DeliveryQueued && d.firstWay(a, dl) != runtimes.ByTyping && d.firstWay(a, dl) != runtimes.ByEcho:
+		return d.beginSending(ctx, a, dl, d.firstWay(a, dl))
+	case dl.State == DeliveryQueued:
 		return d.beginTyping(ctx, a, dl)
-	case DeliveryTyping:
+	case dl.State == DeliveryTyping && sent:
+		return d.resumeSending(ctx, a, dl)
+	case dl.State == DeliveryTyping:
 		return d.resumeTyping(ctx, a, dl)
+	case dl.State == DeliveryTyped && sent:
+		return d.confirmSent(ctx, a, dl)
 	default:
 		return d.confirmDelivery(ctx, a, dl)
 	}
@@ -67,38 +79,27 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 // beginTyping commits the intention to type a queued text and types it, as soon as the agent is idle and its composer is
 // ready.
 func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	if a.State != Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
+	if !a.AtRest() || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
 	}
 	screen, why, again := d.composer(ctx, a)
+	if way := d.wayAroundDraft(a, dl, why); way != "" {
+		return d.beginSending(ctx, a, dl, way)
+	}
+	if screen != nil && d.firstWay(a, dl) == runtimes.ByEcho {
+		d.isReady(a.ID)
+		return d.beginEcho(ctx, a, dl, screen)
+	}
 	if screen == nil {
+		if s := d.unrecognised(ctx, a); s != nil && why == noteNotReady {
+			return d.beginEcho(ctx, a, dl, s)
+		}
 		again, why = d.notReady(a.ID, again, why)
 		return d.setNote(ctx, a, why, again)
 	}
 	d.isReady(a.ID)
-	now := d.now()
-	if dl.Kind == KindPrompt {
-		if same, err := d.contextUnchanged(ctx, dl); err != nil {
-			return false, 0, err
-		} else if !same {
-			dl.decide(NotSubmitted, evidenceChanged, now)
-			return d.saveDelivery(ctx, a, dl, false)
-		}
-	}
-	if taken, err := d.takenAfterAll(ctx, a, dl); err != nil {
-		return false, 0, err
-	} else if taken {
-		dl.decide(Submitted, "taken from the command line after all", now)
-		return d.saveDelivery(ctx, a, dl, false)
-	}
-	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence = DeliveryTyping, &now, a.LastHook, 1, ""
-	c := Change{Deliveries: []*Delivery{dl}}
-	if a.Note != "" || a.startedWith(dl) { // if a hook writes the agent's row first, this commit gets ErrMoved
-		a.Note = ""
-		c.Agents = []*Agent{a}
-	}
-	if err := d.commit(ctx, &c); err != nil {
-		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	if err := d.commitIntention(ctx, a, dl, runtimes.ByTyping); err != nil || !dl.Open() {
+		return err == nil, 0, err
 	}
 	if time.Since(screen.at) > lookFresh { // look again: the screen may have changed during the commit
 		if screen, why, _ = d.composer(ctx, a); screen == nil {
@@ -108,36 +109,43 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 	return d.typeText(ctx, a, dl, screen)
 }
 
+// commitIntention commits that a queued text is about to be given to its agent. If the text must not be given any more, it
+// commits the verdict instead.
+func (d *Daemon) commitIntention(ctx context.Context, a *Agent, dl *Delivery, way runtimes.Way) error {
+	now := d.now()
+	if dl.Kind == KindPrompt {
+		if same, err := d.contextUnchanged(ctx, dl); err != nil {
+			return err
+		} else if !same {
+			dl.decide(NotSubmitted, evidenceChanged, now)
+			_, _, err := d.saveDelivery(ctx, a, dl, false)
+			return err
+		}
+	}
+	if taken, err := d.takenAfterAll(ctx, a, dl); err != nil {
+		return err
+	} else if taken {
+		dl.decide(Submitted, "taken from the command line after all", now)
+		_, _, err := d.saveDelivery(ctx, a, dl, false)
+		return err
+	}
+	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence, dl.Way = DeliveryTyping, &now, a.LastHook, 1, "", way
+	c := Change{Deliveries: []*Delivery{dl}}
+	if a.Note != "" || a.startedWith(dl) || dl.Kind == KindGoOn { // if a hook writes the agent's row first, this commit gets ErrMoved
+		a.Note = ""
+		c.Agents = []*Agent{a}
+	}
+	if err := d.commit(ctx, &c); err != nil {
+		return fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	return nil
+}
+
 // requeue sets a delivery back to DeliveryQueued. Its text was not typed, because the pane had changed.
 func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
-	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryQueued, nil, 0, why
+	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence, dl.Way = DeliveryQueued, nil, 0, why, ""
 	_, _, err := d.saveDelivery(ctx, a, dl, true)
 	return false, 100 * time.Millisecond, err
-}
-
-// evidenceChanged is the evidence of an injection prompt that was not typed because the context file had changed.
-const evidenceChanged = "the context file was changed before it was delivered"
-
-// contextUnchanged reports whether the context file that an injection prompt points to still has its recorded content.
-func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, error) {
-	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
-	if err != nil {
-		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
-	}
-	return d.contextIntact(&h), nil
-}
-
-// setNote stores, as the agent's note, why the daemon does not type to it; people see the note. If the note is why already,
-// setNote writes nothing, and the lane looks again after the time again.
-func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
-	if why == a.Note {
-		return false, again, nil
-	}
-	a.Note = why
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
-		return false, 0, fmt.Errorf("agent %d: note: %w", a.ID, err)
-	}
-	return true, 0, nil
 }
 
 // resumeTyping continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have typed. It types
@@ -164,16 +172,13 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	if err != nil {
 		return false, 0, err
 	}
-	if dl.Kind == KindInstruction {
-		if wanted, err := d.instructionWanted(ctx, dl); err != nil {
-			return false, 0, err
-		} else if !wanted {
-			// Do not type: the handoff was cancelled after the intention was committed. An earlier daemon may have typed the text.
-			return d.decideByTranscript(ctx, a, dl, "the handoff ended while it was typed")
-		}
+	if why, err := d.unwanted(ctx, a, dl); err != nil {
+		return false, 0, err
+	} else if why != "" {
+		return d.decideByTranscript(ctx, a, dl, why)
 	}
 	opt := tmux.PasteOptions{Once: d.onceToken(dl), If: screen.sight()}
-	stash, err := screen.CanType()
+	stash, err := screen.CanType(d.runtimeOf(a).Can.StashKey != "")
 	if err != nil {
 		return false, time.Second, nil
 	}

@@ -6,6 +6,31 @@ import (
 	"time"
 )
 
+// evidenceWentOn is the evidence of a prompt after a limit that was not given because the agent goes on already.
+const evidenceWentOn = "the agent goes on without it"
+
+// evidenceChanged is the evidence of an injection prompt that was not typed because the context file had changed.
+const evidenceChanged = "the context file was changed before it was delivered"
+
+// unwanted says why a text must not be given to its agent although the intention to do so is committed; "": it must be given.
+// A handoff may have been cancelled since then, and an agent may have gone on by itself after its limit. An earlier daemon
+// may have given the text.
+func (d *Daemon) unwanted(ctx context.Context, a *Agent, dl *Delivery) (why string, err error) {
+	switch dl.Kind {
+	case KindInstruction:
+		wanted, err := d.instructionWanted(ctx, dl)
+		if err != nil || wanted {
+			return "", err
+		}
+		return "the handoff ended while it was typed", nil
+	case KindGoOn:
+		if !a.wantsGoOn(dl) {
+			return evidenceWentOn, nil
+		}
+	}
+	return "", nil
+}
+
 // instructionWanted reports whether the handoff still waits for its instruction, and dl is that instruction.
 func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
@@ -38,4 +63,26 @@ func (d *Daemon) busyAgain(ctx context.Context, a *Agent, s *screen) bool {
 	}
 	now, err := d.Store.Agent(ctx, a.ID)
 	return err != nil || now.LastPrompt > a.LastPrompt
+}
+
+// contextUnchanged reports whether the context file that an injection prompt points to still has its recorded content.
+func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, error) {
+	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
+	}
+	return d.contextIntact(&h), nil
+}
+
+// setNote stores, as the agent's note, why the daemon does not type to it; people see the note. If the note is why already,
+// setNote writes nothing, and the lane looks again after the time again.
+func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
+	if why == a.Note {
+		return false, again, nil
+	}
+	a.Note = why
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
+		return false, 0, fmt.Errorf("agent %d: note: %w", a.ID, err)
+	}
+	return true, 0, nil
 }

@@ -25,26 +25,36 @@ type handoffRun struct {
 // advance does the next step of an agent's open handoff. If it has written a row, it returns moved as true, and the lane
 // looks again at once. Otherwise again says how long the lane may wait until it looks again.
 func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool, again time.Duration, err error) {
-	s, ok := stepAt(h.Phase)
-	if !ok {
-		return false, 0, nil
-	}
 	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings.Handoff}
-	out := s.do(r)
-	late := s.limit != nil && !out.extended && d.timeLeft(h.PhaseAt, s.limit(r.settings)) <= 0
-	if out.err != nil && (!late || retryable(out.err)) {
-		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, out.err)
-	}
-	if out.next == "" && out.fail == nil && late {
-		out = r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.settings), r.paneShows())
-	}
+	out := r.decide()
 	switch {
+	case out.err != nil:
+		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, out.err)
 	case out.fail != nil:
 		return true, 0, r.commitFailure(out)
 	case out.next != "":
 		return true, 0, r.move(out)
 	}
 	return r.stay(out)
+}
+
+// decide calls the step of the handoff's phase. If the phase has lasted too long and the step waits on, decide turns its
+// outcome into the failure of the phase.
+func (r *handoffRun) decide() outcome {
+	s, ok := stepAt(r.h.Phase)
+	if !ok {
+		return outcome{}
+	}
+	out := s.do(r)
+	if s.limit == nil || out.extended || out.next != "" || out.fail != nil || retryable(out.err) {
+		return out
+	}
+	left := r.d.timeLeft(r.h.PhaseAt, s.limit(r.settings))
+	if left <= 0 {
+		return r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.settings), r.paneShows())
+	}
+	out.again = shorterWait(out.again, left)
+	return out
 }
 
 // openHandoff returns the open handoff of an outgoing agent, if there is one.
@@ -118,9 +128,6 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	if out.note == noteNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
 		out.note = h.Note // keep the old note: a composer is often not ready for a moment
 	}
-	if s, ok := stepAt(h.Phase); ok && s.limit != nil && !out.extended {
-		again = shorterWait(again, max(r.d.timeLeft(h.PhaseAt, s.limit(r.settings)), time.Millisecond))
-	}
 	if out.note == h.Note && !out.wrote && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
 		return false, again, nil
 	}
@@ -172,12 +179,13 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 	if !h.Open() {
 		h.Metrics.TotalMS = elapsed(h.CreatedAt, now).Milliseconds()
 	}
+	h.repeatHeir(now)
 	return spent
 }
 
 // stayFor is the outcome of a step that waits for something that does not wake the lane. The lane looks again after t.
 func stayFor(t time.Duration, note string) outcome {
-	return outcome{again: t, note: note, alert: note == noteDialog || note == noteWorkedOn}
+	return outcome{again: t, note: note, alert: note == noteDialog || note == noteWorkedOn || note == noteWorkedBeside}
 }
 
 // moveTo is the outcome of a step that leads to phase p. The rows in with are committed together with the move.
@@ -254,9 +262,13 @@ func init() {
 			next:   []way[Phase]{{to: Recorded}, {Instructing, onNoDocument}, {Generating, onNoDocument}},
 			cancel: true, retry: verifyAgain, do: (*handoffRun).verify},
 		{at: Recorded, who: theDaemon, acts: true, does: "the record is committed; nothing has been shut down before",
-			next: []way[Phase]{{to: ShuttingDown}}, retry: exitAgain, do: (*handoffRun).recorded},
+			next:  []way[Phase]{{ShuttingDown, onOneSuccessor}, {BriefingHeirs, onHeirsFirst}},
+			retry: []way[Phase]{{to: Recorded}}, do: (*handoffRun).recorded},
+		{at: BriefingHeirs, who: theSuccessor, does: "every heir is briefed; each goes from spawning to briefing by itself, on its own row, with the limits of these phases, and one that fails holds up no other",
+			next: []way[Phase]{{ShuttingDown, onEndNow}, {Completed, onKeep}}, retry: []way[Phase]{{to: BriefingHeirs}},
+			limitName: "those of each heir's phases", do: (*handoffRun).briefHeirs},
 		{at: ShuttingDown, who: outgoingAgent, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, has no text without a verdict, and was given no work after the instruction",
-			next: []way[Phase]{{to: Spawning}, {Verifying, onWorkedOn}}, retry: exitAgain,
+			next: []way[Phase]{{Spawning, onOneSuccessor}, {Completed, onBriefed}, {Verifying, onWorkedOn}}, retry: exitAgain,
 			limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
 		{at: Spawning, who: theDaemon, does: "the successor's pane is alive; its row was committed in the move that led here",
 			next: []way[Phase]{{to: AwaitingRegistration}}, retry: bySuccessor(AwaitingRegistration), limitName: "30 s",
@@ -308,6 +320,11 @@ func hasSuccessor(p Phase) bool {
 const (
 	inModeAgent      = "mode agent"
 	inModeGenerate   = "mode generate"
+	onOneSuccessor   = "one successor"
+	onHeirsFirst     = "several heirs, or the agent is kept"
+	onEndNow         = "all are briefed"
+	onKeep           = "all are briefed, and the agent is kept"
+	onBriefed        = "the heirs are briefed; or a retry lets the agent live, which was given work"
 	onNoDocument     = "retry without an acceptable document"
 	onWorkedOn       = "retry where the agent was given work that the document may not mention"
 	onSuccessorGone  = "the successor is gone"

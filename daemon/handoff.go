@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -29,8 +30,13 @@ const (
 	// Recorded: the database has the document and the context. From here on the outgoing agent can be ended, and nobody
 	// can cancel. The lane moves on at once.
 	Recorded Phase = "recorded"
-	// ShuttingDown: the outgoing agent is asked to exit once it is idle. The end of its process moves the handoff on; that
-	// move commits the row of the successor. If the agent is given work instead, a retry leads back to verifying.
+	// BriefingHeirs stands before shutting_down if there are several heirs, or if the outgoing agent is kept. Each heir is
+	// started and briefed, on a row of its own. When all are briefed, the handoff moves on; or it is completed, if the
+	// outgoing agent is kept.
+	BriefingHeirs Phase = "briefing_heirs"
+	// ShuttingDown: the outgoing agent is asked to exit once it is idle. The end of its process moves the handoff on. That
+	// move commits the row of the successor; or it completes the handoff, if the heirs are briefed already. If the agent is
+	// given work instead, a retry leads back to verifying; or it lets the agent live, if the heirs are briefed already.
 	ShuttingDown Phase = "shutting_down"
 	// Spawning: the successor's own lane makes its pane. The pane's commit moves the handoff on.
 	Spawning Phase = "spawning"
@@ -79,6 +85,20 @@ type Mode string
 const (
 	ModeAgent    Mode = "agent"    // the outgoing agent writes it, in its pane
 	ModeGenerate Mode = "generate" // a forked one-shot of the agent's session writes it; nothing is typed into the pane
+	// ModeTranscript: a one-shot of the successor's runtime writes it from the conversation's transcript. If that fails, the
+	// daemon writes it from what it knows. This mode needs nothing from the agent, nor from its runtime.
+	ModeTranscript Mode = "transcript"
+)
+
+// Writer says who wrote the document of a handoff.
+type Writer string
+
+// The writers of documents.
+const (
+	WrittenByAgent    Writer = "agent"    // the outgoing agent
+	WrittenByFork     Writer = "fork"     // a fork of its session
+	WrittenByFallback Writer = "fallback" // a one-shot of the successor's runtime, from the conversation's transcript
+	WrittenByDaemon   Writer = "daemon"   // the daemon, from what it knows; nobody has judged it
 )
 
 // ReasonContext is the reason of a handoff that the daemon requests for an agent whose context is nearly full.
@@ -90,7 +110,7 @@ type Handoff struct {
 	Ref              string      `json:"ref"`
 	AgentID          int64       `json:"agent_id"`
 	Persona          string      `json:"persona"`
-	SuccessorID      *int64      `json:"successor_id"`
+	SuccessorID      *int64      `json:"successor_id"` // the agent of the first heir
 	Reason           string      `json:"reason"`
 	Focus            string      `json:"focus"`
 	Mode             Mode        `json:"mode"`
@@ -107,6 +127,7 @@ type Handoff struct {
 	ContextUse       *ContextUse `json:"context_use"` // of the outgoing agent, at the record
 	SourceAgent      string      `json:"source_agent"`
 	TargetAgent      string      `json:"target_agent"`
+	WrittenBy        Writer      `json:"written_by"` // who wrote the document; "": it is not recorded yet, or an older version recorded it
 	Degraded         bool        `json:"degraded"`
 	ContextChecksum  *string     `json:"context_checksum"`
 	ContextValidated bool        `json:"context_validated"`
@@ -116,6 +137,9 @@ type Handoff struct {
 	CreatedAt        time.Time   `json:"created_at"`
 	StartedAt        *time.Time  `json:"started_at"`
 	CompletedAt      *time.Time  `json:"completed_at"`
+
+	Keep  bool          `json:"keep"`             // the outgoing agent lives on
+	Heirs []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; empty: one successor as the outgoing agent
 
 	Host       string     `json:"-"`
 	Seq        int64      `json:"-"` // grows by one with each write; Seq and Phase guard each move
@@ -180,7 +204,7 @@ func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil 
 // was written.
 func (h *Handoff) awaitsDecision() bool {
 	s, _ := stepAt(h.Phase)
-	return h.Note == noteWorkedOn && target(s.next, onWorkedOn) != ""
+	return (h.Note == noteWorkedOn || h.Note == noteWorkedBeside) && target(s.next, onWorkedOn) != ""
 }
 
 // cancellable reports whether the handoff can be cancelled.
@@ -191,11 +215,22 @@ func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.Conte
 
 // completedWords says that the handoff is completed.
 func (h *Handoff) completedWords() string {
-	var successor int64
-	if h.SuccessorID != nil {
-		successor = *h.SuccessorID
+	if !h.HeirsFirst() {
+		var successor int64
+		if h.SuccessorID != nil {
+			successor = *h.SuccessorID
+		}
+		return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, successor, h.AgentID, h.Persona)
 	}
-	return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, successor, h.AgentID, h.Persona)
+	heirs := make([]string, 0, len(h.Heirs))
+	for i := range h.Heirs {
+		heirs = append(heirs, h.Heirs[i].Words())
+	}
+	stays := ""
+	if h.Keep {
+		stays = ", which stays"
+	}
+	return fmt.Sprintf("Handoff %d is done: %s got what agent %d (%s) did%s: `understudy handoff show %[1]d`.", h.ID, strings.Join(heirs, ", "), h.AgentID, h.Persona, stays)
 }
 
 // Transition is one move of a handoff, as stored.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
@@ -17,11 +18,11 @@ import (
 // request makes the folder of the document. In mode agent it also queues the instruction. One commit holds the instruction
 // and the move to instructing, so a crash leaves both or neither.
 func (r *handoffRun) request() outcome {
-	if r.h.Mode == ModeGenerate {
+	if r.h.Mode != ModeAgent {
 		if out := r.makeFolder(); out != nil {
 			return *out
 		}
-		return moveTo(Generating, "the session will be forked", Change{})
+		return moveTo(Generating, "the agent itself is not asked", Change{})
 	}
 	c, out := r.queueInstruction()
 	if out != nil {
@@ -38,7 +39,7 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	}
 	in := instruction{
 		Ref: r.h.Ref, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus),
-		Headings: r.d.furtherHeadings(r.h.Persona), Request: requestPath(r.h.FilePath),
+		Headings: r.d.furtherHeadings(r.h), Request: requestPath(r.h.FilePath),
 	}
 	text, request, err := in.text()
 	if err != nil {
@@ -149,7 +150,8 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	case err != nil:
 		got = r.basicContext(doc, err)
 	}
-	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil
+	h.WrittenBy = h.writer(doc.Bytes)
+	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil || h.WrittenBy == WrittenByDaemon
 	if h.Warnings == nil {
 		h.Warnings = []string{}
 	}
@@ -172,7 +174,10 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h.Metrics.ContextSizeBytes = int64(len(got.context))
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
 	h.Metrics.MemoryRefsTransferred = got.rendered.References
-	c := Change{Agents: []*Agent{r.agent}, DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
+	c := Change{Agents: []*Agent{r.agent}, NewRecord: &got.record}
+	if !h.Keep {
+		c.DropQueued, c.DropEvidence = h.AgentID, "the agent's handoff was recorded"
+	}
 	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
 	}
@@ -184,6 +189,9 @@ func (r *handoffRun) record(doc data.Document) outcome {
 
 // recorded does nothing but move on. Its phase says that the record is committed and that nothing has been ended yet.
 func (r *handoffRun) recorded() outcome {
+	if r.h.HeirsFirst() {
+		return moveTo(BriefingHeirs, "the record is kept", Change{})
+	}
 	return moveTo(ShuttingDown, "the record is kept", Change{})
 }
 
@@ -192,6 +200,8 @@ func (r *handoffRun) recorded() outcome {
 func (r *handoffRun) shutDown() outcome {
 	a := r.agent
 	switch {
+	case !a.Active() && r.h.HeirsFirst():
+		return r.handedOut()
 	case !a.Active():
 		if over, err := r.stepOver(); err != nil {
 			return outcome{err: err}
@@ -217,25 +227,37 @@ func (r *handoffRun) shutDown() outcome {
 	}
 	if given, err := r.d.givenWork(r.ctx, r.h, a); err != nil || given {
 		out := stayFor(time.Second, noteWorkedOn)
+		if r.h.HeirsFirst() {
+			out = stayFor(time.Second, noteWorkedBeside)
+		}
 		out.err = err
 		return out
 	}
-	screen, why, again := r.d.composer(r.ctx, a)
-	if screen == nil {
-		again, why = r.d.notReady(a.ID, again, why)
-		if why == noteDialog {
-			return stayFor(again, why)
+	if r.d.runtimeOf(a).Can.Exit != runtimes.ByServer { // a draft is not in the way of a server
+		screen, why, again := r.d.composer(r.ctx, a)
+		if screen == nil {
+			again, why = r.d.notReady(a.ID, again, why)
+			if why == noteDialog {
+				return stayFor(again, why)
+			}
+			return r.stayLong(again, why)
 		}
-		return r.stayLong(again, why)
+		r.d.isReady(a.ID)
 	}
-	r.d.isReady(a.ID)
 	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }
 
 // toSpawning commits the successor's row, with the name that its tmux session will have, before the pane is made.
 func (r *handoffRun) toSpawning(cause string) outcome {
-	next, err := r.d.newSuccessor(r.ctx, r.agent, r.now)
+	var heir *HandoffHeir
+	if len(r.h.Heirs) > 0 {
+		heir = &r.h.Heirs[0]
+	}
+	next, err := r.d.newHeir(r.ctx, r.agent, heir, r.now)
+	if failure := r.notStartable(err); failure != nil {
+		return outcome{fail: failure}
+	}
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -244,9 +266,7 @@ func (r *handoffRun) toSpawning(cause string) outcome {
 	if r.agent.StepID != nil {
 		c.write(r.agent)
 	}
-	c.Events = []*event.Event{r.d.event(event.AgentCreated, &next.ID, &r.h.ID, map[string]any{
-		"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name,
-	})}
+	c.Events = []*event.Event{r.created(next)}
 	return moveTo(Spawning, cause, c)
 }
 
@@ -352,14 +372,6 @@ func (r *handoffRun) makeFolder() *outcome {
 		return &out
 	}
 	return nil
-}
-
-// noTurnRuns reports whether the runtime's registry has said for a while that the agent is idle.
-func (r *handoffRun) noTurnRuns() bool { return r.d.quietFor(r.agent.ID, settle) }
-
-// contextChanged is the failure if the context file is not the recorded one: the successor must not start from it.
-func (r *handoffRun) contextChanged() outcome {
-	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
 }
 
 // successor reads the successor's row. It returns an outcome if it cannot.

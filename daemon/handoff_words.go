@@ -3,6 +3,8 @@ package daemon
 import (
 	"fmt"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // busyNote says what the instruction waits for.
@@ -67,7 +69,7 @@ func (r *handoffRun) endCause(in Phase) string {
 
 // failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the phase.
 func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
-	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
+	if r.h.Mode != ModeAgent && beforeRecord(r.h.Phase) {
 		return r.notGenerated(code, format, args...)
 	}
 	msg := fmt.Sprintf(format, args...)
@@ -92,7 +94,7 @@ func (r *handoffRun) waitingWords(out outcome) string {
 	switch out.note {
 	case noteDialog:
 		words += fmt.Sprintf(": `understudy agent attach %d`", r.agent.ID)
-	case noteWorkedOn:
+	case noteWorkedOn, noteWorkedBeside:
 		words += fmt.Sprintf(": `understudy handoff retry %d` or `understudy agent stop %d`", r.h.ID, r.agent.ID)
 	}
 	return words + "."
@@ -100,11 +102,26 @@ func (r *handoffRun) waitingWords(out outcome) string {
 
 // What a handoff waits for, where its phase does not say.
 const (
-	noteBusy       = "the agent is in a turn; it gets the instruction when that ends"
-	noteDialog     = "a dialog is open in the agent's pane; answer it there"
-	noteNotReady   = "the agent's composer is not ready"
-	noteBackground = "the agent still has background tasks"
-	noteTurn       = "the agent is in a turn"
-	noteText       = "a text was typed to the agent, and it is not known yet whether the agent has taken it"
-	noteWorkedOn   = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
+	noteBusy         = "the agent is in a turn; it gets the instruction when that ends"
+	noteDialog       = "a dialog is open in the agent's pane; answer it there"
+	noteNotReady     = "the agent's composer is not ready"
+	noteBackground   = "the agent still has background tasks"
+	noteTurn         = "the agent is in a turn"
+	noteText         = "a text was typed to the agent, and it is not known yet whether the agent has taken it"
+	noteWorkedBeside = "the agent was given work that its heirs do not know of; `understudy handoff retry` lets it live on beside them, `understudy agent stop` ends it"
+	noteWorkedOn     = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
 )
+
+// noTurnRuns reports whether the runtime's registry has said for a while that the agent is idle. For a runtime that has
+// none, the reports of its server say so.
+func (r *handoffRun) noTurnRuns() bool {
+	if r.d.runtimeOf(r.agent).Can.Registers == runtimes.RegistersByServer {
+		return r.agent.State == Idle && r.d.timeSpent(r.agent.StateAt) >= settle
+	}
+	return r.d.quietFor(r.agent.ID, settle)
+}
+
+// contextChanged is the failure if the context file is not the recorded one: the successor must not start from it.
+func (r *handoffRun) contextChanged() outcome {
+	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
+}

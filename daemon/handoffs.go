@@ -24,8 +24,12 @@ type HandoffRequest struct {
 	Focus  string // what the document should focus on; may be empty
 	Mode   Mode   // ModeAgent (the default) or ModeGenerate
 	Force  bool   // hand over even if the conversation is empty
+	Heirs  []Heir // empty: one successor, which is as the outgoing agent
+	Keep   bool   // the outgoing agent lives on, beside its heirs
+	Self   bool   // the outgoing agent itself asks: only for what the setting handoff.targets allows
 
-	auto bool // the daemon itself requests the handoff, which it does once for each agent
+	auto  bool // the daemon itself requests the handoff, which it does once for each agent
+	limit bool // the daemon itself requests the handoff that was decided about a limit
 }
 
 // maxFocus is the longest focus, in characters.
@@ -65,6 +69,8 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		return nil, errAgentNoPane
 	case a.StepID != nil && a.StopAskedAt != nil:
 		return nil, errAgentStopping
+	case in.limit && !a.awaitsLimitHandoff():
+		return nil, Errorf(KindConflict, CodeAgentNotLimited, "Agent is not limited any more")
 	}
 	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})
 	if err != nil {
@@ -72,7 +78,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	}
 	taken := map[string]bool{}
 	for _, h := range earlier {
-		if h.Open() || h.RecordedAt != nil {
+		if h.Open() || h.RecordedAt != nil && h.claims() {
 			return nil, errHandoffOpen
 		}
 		taken[h.FilePath] = true
@@ -82,10 +88,14 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err != nil {
 		return nil, err
 	}
-	if len(arriving) > 0 {
+	if len(arriving) > 0 && arriving[0].awaits(agentID) {
 		return nil, errHandoffOpen
 	}
 	if err := d.checkPersona(a.Host, *a.Persona); err != nil {
+		return nil, err
+	}
+	heirs, err := d.heirsOf(&a, &in)
+	if err != nil {
 		return nil, err
 	}
 	if !in.Force && d.conversationIsEmpty(&a) {
@@ -95,15 +105,19 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err != nil {
 		return nil, err
 	}
-	h, err := d.newHandoff(ctx, dir, &a, in, taken)
+	h, err := d.newHandoff(ctx, dir, &a, in, heirs, taken)
 	if err != nil {
 		return nil, err
 	}
 	c := Change{NewHandoff: h, Events: []*event.Event{d.event(event.HandoffStarted, &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
+		"targets": h.Targets(), "keep": h.Keep,
 	}).For(a.PipelineID, a.StepID)}}
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
+	}
+	if in.limit {
+		a.noteLimitHandoff(h.ID, in.Heirs[0].Runtime)
 	}
 	c.write(&a) // write the agent's row as well: if its step ends at the same time, one of the two commits gets ErrMoved
 	if err := d.commit(ctx, &c); err != nil {
@@ -126,12 +140,12 @@ func (in *HandoffRequest) check() error {
 	if _, i := controlIn(in.Focus, "\n\t"); i >= 0 {
 		return Errorf(KindInvalid, CodeBadFocus, "focus must not contain control characters")
 	}
-	return nil
+	return in.checkHeirs()
 }
 
 func checkMode(mode Mode) error {
-	if mode != ModeAgent && mode != ModeGenerate {
-		return Errorf(KindInvalid, CodeBadMode, "mode must be agent or generate")
+	if mode != ModeAgent && mode != ModeGenerate && mode != ModeTranscript {
+		return Errorf(KindInvalid, CodeBadMode, "mode must be agent, generate or transcript")
 	}
 	return nil
 }
@@ -142,7 +156,7 @@ func (d *Daemon) conversationIsEmpty(a *Agent) bool {
 	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
 		return false
 	}
-	n, err := transcript.Count(*a.TranscriptPath, 2)
+	n, err := transcript.Count(d.runtimeOf(a), *a.TranscriptPath, 2)
 	if errors.Is(err, fs.ErrNotExist) {
 		// The runtime makes the file at the first prompt, so ask the hooks.
 		return a.LastPrompt == 0 && a.LastStop == 0
@@ -187,7 +201,7 @@ func (d *Daemon) requireThisHost(host string) error {
 
 // newHandoff makes the row. The name of the document contains the time of the request, in seconds. If that name is taken,
 // newHandoff uses the next second, so that nobody mistakes one handoff's document for another's.
-func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in HandoffRequest, taken map[string]bool) (*Handoff, error) {
+func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in HandoffRequest, heirs []HandoffHeir, taken map[string]bool) (*Handoff, error) {
 	id, err := d.Store.NextID(ctx, HandoffIDs)
 	if err != nil {
 		return nil, err
@@ -201,9 +215,11 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 			break
 		}
 	}
+	target := heirNames(a, heirs)
 	return &Handoff{
-		ID: id, Ref: newRef(d.Random, a.Name, a.Name, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
-		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: a.Name,
+		ID: id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
+		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
+		Keep: in.Keep, Heirs: heirs,
 		Warnings: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -62,6 +63,25 @@ const maxSession = 200
 // applyHook records a hook whose sender was checked, and wakes the lanes of the agents that it concerns. It returns what
 // the hook's command prints. replayed: the hook comes from the spool.
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (json.RawMessage, error) {
+	rt := runtimes.Claude()
+	if env.Runtime != "" {
+		known, err := d.runtime(env.Runtime)
+		if err != nil {
+			return nil, d.refuse(env.Event, err)
+		}
+		rt = known
+	}
+	if rt.Report != nil {
+		said, err := rt.Report(env.Event, env.Body)
+		if err != nil {
+			d.counts.hook(env.Event, HookRefused)
+			return nil, d.refuse(env.Event, err)
+		}
+		if said.Event == "" {
+			return nil, nil // the runtime told something that the daemon does not act on
+		}
+		env.Event, env.Body = said.Event, said.Body
+	}
 	p, err := hooks.Parse(env.Event, env.Body)
 	if err == nil && len(p.SessionID) > maxSession {
 		err = fmt.Errorf("session_id has %d bytes, more than the %d that are taken", len(p.SessionID), maxSession)
@@ -89,9 +109,21 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 			return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 		}
 	}
+	output, err := d.take(ctx, step)
+	if err == nil && len(output) > 0 && rt.Answer != nil {
+		output = rt.Answer(output)
+	}
+	return output, err
+}
+
+// take records a hook and wakes the lanes of the agents that it concerns. It returns what the hook's command prints, in
+// Claude Code's form.
+func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, error) {
+	p := step.p
+	step.resets = d.resetOf(p, step.in.At)
 	decided, res, err := d.recordHook(ctx, step)
 	if err != nil {
-		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
+		return nil, fmt.Errorf("hook %s %s: %w", p.Event, step.in.Key, err)
 	}
 	d.counts.recorded(p.Event, res, &decided.out.Change)
 	if !res.Applied {
@@ -273,6 +305,13 @@ func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Pee
 	return c, nil
 }
 
+// mayBind reports whether no hook has told the process of a launched agent yet: its session has not begun, or the daemon has
+// only seen it on the screen.
+func (h *hookStep) mayBind() bool {
+	a := h.tx.Agent
+	return a.Managed && (a.RegisteredAt == nil || a.SessionID == nil)
+}
+
 // foreign says why a hook does not come from this agent; "": it does. All that an agent starts inherits its environment and
 // with it the launch secret, a "claude -p" for one; only the launch's own process speaks for the agent. A sender with the
 // secret is believed about its process, unless the hook gives the agent its process. A person's agent has no secret, so
@@ -289,7 +328,7 @@ func (h *hookStep) foreign() string {
 		return ""
 	case h.in.PID == 0:
 		return "it does not say which process it comes from"
-	case a.PID == 0, a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.d.Processes.Within(h.proc, a.PID):
+	case a.PID == 0, h.mayBind() && h.proc.PID != 0 && h.d.Processes.Within(h.proc, a.PID):
 		return h.notBinding // the launched command may start the runtime as its child
 	}
 	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)

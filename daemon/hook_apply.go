@@ -3,9 +3,9 @@ package daemon
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -26,8 +26,10 @@ type hookStep struct {
 	noPane  string          // why the pane that the hook names is wrong; "": it is not wrong
 	around  int64           // id of the active agent inside whose process the hook's process runs; 0: none
 	command bool            // the hook is a person's /handoff
+	own     bool            // no process sent it: the daemon has read it, maybe long after it happened
 	files   map[string]bool // by path, whether the file had content at a look before the transaction
 	unseen  string          // a path that decide asked for and that is not in files; "": none
+	resets  *time.Time      // when the limit ends that the hook reports; nil: it does not say that
 
 	out         HookDecision
 	disbelieved string // why the hook was not believed, for the operator; "": the hook was believed
@@ -47,7 +49,11 @@ func (h *hookStep) decide() HookDecision {
 		h.out.Reason = why
 		return h.out
 	}
-	if h.d.isTwin(h.tx.Agent.ID, &h.in) {
+	if h.overtaken() {
+		h.out.Reason = "a later turn has begun"
+		return h.out
+	}
+	if !h.own && h.d.isTwin(h.tx.Agent.ID, &h.in) {
 		h.out.Reason = "another run of its command has told the same"
 		return h.out
 	}
@@ -67,6 +73,12 @@ func (h *hookStep) decide() HookDecision {
 	}
 	h.apply()
 	return h.out
+}
+
+// overtaken reports whether the daemon has read about the end of a turn after a later turn has begun.
+func (h *hookStep) overtaken() bool {
+	turn := h.tx.Agent.TurnPromptID
+	return h.own && h.p.PromptID != "" && turn != "" && turn != "?" && h.p.PromptID != turn && h.p.Event != hooks.UserPromptSubmit
 }
 
 // afterEnd applies a hook that came after its agent's end was committed.
@@ -93,58 +105,12 @@ func (h *hookStep) answerLost() {
 			dl.Evidence = "the answer to the stop hook did not arrive"
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
-				h.setState(Idle)
+				h.setState(a.rest())
 				a.loseInstruction()
 				h.out.Change.Agents = []*Agent{a}
 			}
 		}
 	}
-}
-
-// noPane begins the note of an agent that named a pane which could not be verified.
-const noPane = "it has no pane: "
-
-// register makes an agent for the session that sent the hook. It does so only if a person started the session, the hook is a
-// SessionStart or a UserPromptSubmit, and nothing speaks against its process (notBinding). Otherwise it notes the reason.
-func (h *hookStep) register() {
-	switch {
-	case h.in.LaunchHash != nil:
-		h.out.Reason = "no agent has its launch secret"
-		return
-	case h.proc.PID == 0:
-		h.out.Reason = "it comes from no known agent, and its process is gone or unnamed"
-		return
-	case h.around != 0:
-		h.out.Reason = fmt.Sprintf("it runs inside agent %d", h.around)
-		return
-	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
-		h.out.Reason = "it comes from no known agent"
-		return
-	case h.notBinding != "":
-		h.out.Reason, h.disbelieved = h.notBinding, h.notBinding
-		return
-	}
-	now := h.d.now()
-	a := &Agent{
-		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: "claude", Host: h.in.Host,
-		State: Idle, StateAt: now, Cwd: h.p.CWD, Generation: 1, CreatedAt: now, RegisteredAt: &now,
-		PID: h.proc.PID, PIDStart: h.proc.Start, LastHook: h.tx.HookID,
-		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID),
-	}
-	if h.pane != nil {
-		a.setPane(h.pane)
-	} else if h.noPane != "" {
-		a.Note = noPane + words.FirstLine(h.noPane, 300)
-	}
-	a.setSession(h.p)
-	if h.p.Event == "UserPromptSubmit" && !h.command {
-		a.State = Working
-		a.beginTurn(turnID(h.p), false)
-		a.takeWork(h.tx.HookID, h.in.At)
-	}
-	h.out.Applied = true
-	h.out.Change.NewAgent = a
-	h.event(event.AgentRegistered, map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
 }
 
 // apply applies the hook's event to an active agent. It takes the transcript's path from any hook, because the SessionStart
@@ -155,6 +121,7 @@ func (h *hookStep) apply() {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path
 	}
+	defer h.contextReported() // after the event, which may begin a new window
 	switch h.p.Event {
 	case "SessionStart":
 		h.sessionStart()
@@ -171,7 +138,15 @@ func (h *hookStep) apply() {
 		case "permission_prompt", "agent_needs_input":
 			h.beginWaiting()
 		case "idle_prompt":
-			h.setState(Idle)
+			h.setState(a.rest())
+		case "quota_auto_resume_fired":
+			h.resuming()
+		}
+	case hooks.Interrupt:
+		h.setState(Idle)
+	case hooks.DialogClosed:
+		if a.State == Waiting {
+			h.setState(Working)
 		}
 	case "PreCompact":
 		h.compacting()
@@ -186,12 +161,14 @@ func (h *hookStep) apply() {
 // the same session after its context was compacted.
 func (h *hookStep) sessionStart() {
 	a := h.tx.Agent
-	changed := a.SessionID != nil && *a.SessionID != h.p.SessionID
+	binds := h.mayBind()
+	changed := a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
 	a.setSession(h.p)
 	if changed || h.p.Source == "compact" {
 		a.Context, a.ContextStart = nil, nil // the window is new, and the last measurement is about the old one
 	}
 	if changed {
+		a.endLimit() // the new session has no task that could go on after the limit
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
 	now := h.d.now()
@@ -199,18 +176,18 @@ func (h *hookStep) sessionStart() {
 		a.noteAnswered(now)
 	}
 	if h.p.Source != "compact" {
-		h.setState(Idle)
+		h.setState(a.rest())
+	}
+	if binds && h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {
+		a.PID, a.PIDStart = h.proc.PID, h.proc.Start
 	}
 	first := a.RegisteredAt == nil
 	if first {
 		a.RegisteredAt, a.Note = &now, ""
-		if h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {
-			a.PID, a.PIDStart = h.proc.PID, h.proc.Start
-		}
 		h.event(event.AgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
 	}
 	// The daemon launched the runtime with the skill in its system prompt, so that the session has it from its start.
-	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil {
+	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil && h.d.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt {
 		a.SkillInjectedAt = &now
 		h.event(event.AgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
@@ -227,7 +204,7 @@ func (h *hookStep) promptSubmitted() {
 			continue
 		}
 		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
-		ours = dl.Kind != KindMessage && dl.Kind != KindCommand
+		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
 		break
 	}
 	if h.command {
@@ -270,6 +247,7 @@ func (h *hookStep) stopped() {
 	if e := h.d.endTrouble(a, "turn"); e != nil {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
+	a.endLimit()
 	if said := words.Clip(words.Line(h.p.LastAssistantMessage), maxLastMessage); said != "" {
 		a.LastMessage = said
 	}
@@ -305,8 +283,9 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
-	if h.p.BackgroundTasks > 0 && !h.hasContent(hf.FilePath) {
-		return false // a background task may still write the document; the handoff goes on when the document is there
+	maybe := h.p.BackgroundTasks > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	if maybe && !h.hasContent(hf.FilePath) {
+		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
 	}
 	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
 	if !hf.PromptQueue {
@@ -340,8 +319,14 @@ func (h *hookStep) promptUnreported() bool {
 // type the instruction at a busy agent: the runtime would queue the text behind the running turn, and the daemon would take
 // the Stop of that turn for the end of the instruction's turn.
 func (h *hookStep) answerWithInstruction(hf *Handoff) {
+	if h.own { // nobody would get the answer; the agent is idle now, and so is given the instruction as a text
+		return
+	}
 	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
 		return
+	}
+	if h.own || !h.d.runtimeOf(h.tx.Agent).Can.HoldsTurn {
+		return // nobody reads the answer: the agent's lane gives it the instruction now that it is idle
 	}
 	for _, dl := range h.tx.Deliveries {
 		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
@@ -384,14 +369,3 @@ func carries(prompt string, dl *Delivery) bool {
 // turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
 // because "" stands for no turn.
 func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
-
-// sessionName returns the name of an agent that registers by itself. It does not use a title that would be refused as the
-// name of a new agent, because the agent's successor gets the same name.
-func sessionName(p hooks.Payload) string {
-	for _, name := range []string{p.SessionTitle, filepath.Base(p.CWD)} {
-		if name = strings.TrimSpace(name); name != "" && checkLine("name", name, maxName) == nil {
-			return name
-		}
-	}
-	return "agent"
-}

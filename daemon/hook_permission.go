@@ -13,7 +13,7 @@ func (h *hookStep) permission() {
 	var in struct {
 		FilePath string `json:"file_path"`
 	}
-	if json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(in.FilePath), in.FilePath) {
+	if !h.own && json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(in.FilePath), in.FilePath) {
 		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
 		return
 	}

@@ -2,14 +2,15 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +25,6 @@ import (
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// launchEvents are the events of the hooks that the daemon acts on.
-var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest", "PreCompact"}
 
 // launch makes the pane of a managed agent, or finds the pane that an earlier daemon made. It can run again after a
 // crash at any point: the name of the tmux session and the mark of the pane identify the pane.
@@ -172,7 +170,10 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	}
 	secret := randomHex(d.Random, 32)
 	a.LaunchHash = launchHash(secret)
-	a.SessionID = &launch.SessionID
+	a.SessionID = nil
+	if launch.SessionID != "" {
+		a.SessionID = &launch.SessionID
+	}
 	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
 		"UNDERSTUDY_LAUNCH="+secret,
@@ -180,10 +181,14 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 		"UNDERSTUDY_PERSONA="+a.PersonaSlug(),
 		"UNDERSTUDY_PREVIOUS_AGENT_ID="+optionalID(a.PreviousAgentID),
 	)}
+	file.Env = append(file.Env, launch.Env...)
 	if err := os.MkdirAll(d.Data.Launch(a.ID), 0o700); err != nil {
 		return err
 	}
 	for _, f := range launch.Files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return err
+		}
 		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
 			return err
 		}
@@ -221,7 +226,7 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 
 // launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
 func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
-	rt, err := runtimes.For(a.Runtime)
+	rt, err := d.runtime(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}
@@ -235,76 +240,88 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	}
 	spec := runtimes.Spec{
 		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
-		Command: command, Options: a.Options, Dir: d.Data.Launch(a.ID),
+		Command: command, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
 	}
 	pipeline, step, err := d.stepOf(ctx, a)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}
-	var allow []string
 	if a.Persona != nil {
-		if allow, err = d.planPersona(ctx, a, &spec, step); err != nil {
+		if err := d.planPersona(ctx, a, &spec, step); err != nil {
 			return runtimes.Launch{}, err
 		}
 	}
 	if step != nil {
-		rule, err := d.planStep(a, &spec, pipeline, step)
-		if err != nil {
+		if err := d.planStep(a, &spec, pipeline, step); err != nil {
 			return runtimes.Launch{}, err
 		}
-		allow = append(allow, rule...)
 	}
-	// Leave out the events that the installed version does not know: for such an event the runtime would open a dialog at
-	// its start.
-	version := d.Version(ctx, command)
-	if err := hooks.CheckVersion(version); err != nil {
-		return runtimes.Launch{}, err
+	if rt.Can.Registers == runtimes.RegistersByServer {
+		if spec.Server.Port, err = d.FreePort(); err != nil {
+			return runtimes.Launch{}, fmt.Errorf("port of the agent's server: %w", err)
+		}
+		spec.Server.Password = randomHex(d.Random, 32)
 	}
-	known := hooks.KnownEvents(version)
-	events := slices.DeleteFunc(slices.Clone(launchEvents), func(e string) bool { return !slices.Contains(known, e) })
-	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, hooks.LaunchOptions{Exec: hooks.SupportsExecForm(version), StatusLine: true})
-	if err != nil {
-		return runtimes.Launch{}, err
+	spec.Version = d.Version(ctx, command)
+	if rt.CheckVersion != nil {
+		if err := rt.CheckVersion(spec.Version); err != nil {
+			return runtimes.Launch{}, err
+		}
 	}
-	return rt.Launch(spec)
+	launch, err := rt.Launch(spec)
+	if err == nil && spec.Server.Port != 0 {
+		var b []byte
+		b, err = json.Marshal(spec.Server)
+		launch.Files = append(launch.Files, runtimes.File{Path: filepath.Join(spec.Dir, serverFile), Content: b})
+	}
+	return launch, err
 }
 
-// planPersona adds the persona's skill and model to spec. allow lists the permission rules for what the agent may do
-// without asking. The agent of a step gets the skill and the model that its pipeline keeps, even if the persona has
+// freePort returns a port of loopback on which nothing listens.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// planPersona adds the persona's skill and model to spec, and what the agent may do without asking. The agent of a step gets the skill and the model that its pipeline keeps, even if the persona has
 // changed since.
-func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec, step *Step) (allow []string, err error) {
+func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec, step *Step) error {
 	p, err := d.Personas.Get(*a.Persona)
 	switch {
 	case step != nil && (err != nil || p.Archived): // the persona has no folder to write to
-		spec.SkillText, spec.Model = skillText(personas.Persona{Slug: *a.Persona, Skill: step.Skill}, nil), step.Model
-		return nil, nil
+		spec.SkillText, spec.Model = skillText(personas.Persona{Slug: *a.Persona, Skill: step.Skill}, nil), cmp.Or(spec.Model, step.Model)
+		return nil
 	case step != nil:
-		p.Skill, p.Model = step.Skill, step.Model
+		p.Skill, p.Model, p.Runtime = step.Skill, step.Model, step.Runtime
 	case err != nil:
-		return nil, fmt.Errorf("persona %s: %w", *a.Persona, err)
+		return fmt.Errorf("persona %s: %w", *a.Persona, err)
 	case p.Problem != "":
-		return nil, fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
+		return fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
 	}
 	last, err := d.lastHandoffs(ctx, d.Host, p.Slug)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	spec.SkillText = skillText(p, last)
-	if len(a.Options) == 0 {
+	if spec.Model == "" && len(a.Options) == 0 && modelFits(&p, a.Runtime) {
 		spec.Model = p.Model
 	}
 	handoffs := d.Data.Handoffs(p.Slug)
 	if err := os.MkdirAll(handoffs, 0o700); err != nil {
-		return nil, err
+		return err
 	}
-	allow = []string{
-		"Edit(/" + handoffs + "/**)", "Read(/" + handoffs + "/**)",
-		"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
+	spec.MayEdit = []string{handoffs + "/", experiencePath(d.Data, p.Slug)}
+	inherited, err := d.inheritedFiles(ctx, a)
+	if err != nil {
+		return err
 	}
-	if ownSlash(d.configDir(a), a.Cwd) {
-		allow = append(allow, "Skill(handoff)") // an agent may request its own handoff
-	}
-	return allow, nil
+	spec.MayRead = append(spec.MayRead, inherited...)
+	spec.MayHandOver = ownSlash(d.configDir(a), a.Cwd)
+	return nil
 }
 
 // skillText is the text that a persona's agent starts with.
@@ -336,20 +353,6 @@ func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string,
 	return paths, nil
 }
 
-// newSuccessor makes the row of a's successor.
-func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
-	id, err := d.Store.NextID(ctx, AgentIDs)
-	if err != nil {
-		return nil, err
-	}
-	return &Agent{
-		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
-		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
-		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows,
-	}, nil
-}
-
 // tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is
 // special to tmux.
 func tmuxSession(name string, id int64) string {
@@ -361,10 +364,12 @@ func (a *Agent) setPane(p *tmux.PaneInfo) {
 	a.Pane, a.PaneSocket, a.PaneServerPID, a.PaneServerStart = &pane, p.Socket, p.ServerPID, p.ServerStart
 }
 
-// setSession notes the runtime's session, which may change while the agent lives.
+// setSession notes the runtime's session, which may change while the agent lives. A report that names no session leaves it
+// as it is.
 func (a *Agent) setSession(p hooks.Payload) {
-	session := p.SessionID
-	a.SessionID = &session
+	if session := p.SessionID; session != "" {
+		a.SessionID = &session
+	}
 	if p.TranscriptPath != "" {
 		path := p.TranscriptPath
 		a.TranscriptPath = &path

@@ -68,14 +68,21 @@ func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 	return line
 }
 
-// LineEnd returns the id of the last successor in a line's handoffs, which are sorted the newest first. 0: no handoff has
-// a successor, or the last successor has a handoff of its own among them.
-func LineEnd(handoffs []Handoff) int64 {
-	i := slices.IndexFunc(handoffs, func(h Handoff) bool { return h.SuccessorID != nil })
-	if i < 0 || slices.ContainsFunc(handoffs, func(h Handoff) bool { return h.AgentID == *handoffs[i].SuccessorID }) {
-		return 0
+// LineEnds returns the ids of the agents at the ends of a line, in order. The line's handoffs are sorted the newest first. An
+// end is the last successor, or an heir of a handoff with heirs, that has no handoff of its own among them.
+func LineEnds(handoffs []Handoff) (ids []int64) {
+	if i := slices.IndexFunc(handoffs, func(h Handoff) bool { return h.SuccessorID != nil }); i >= 0 {
+		ids = append(ids, *handoffs[i].SuccessorID)
 	}
-	return *handoffs[i].SuccessorID
+	for i := range handoffs {
+		if len(handoffs[i].Heirs) > 0 {
+			ids = append(ids, handoffs[i].SuccessorIDs()...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id int64) bool {
+		return slices.ContainsFunc(handoffs, func(h Handoff) bool { return h.AgentID == id })
+	})
 }
 
 // Lines groups agents and their handoffs by line. An agent whose predecessor is not among the agents begins a line. The line
@@ -139,21 +146,49 @@ func (d *Daemon) Generations(ctx context.Context, a *Agent, most int) ([]Generat
 		}
 	}
 	agents, here := []Agent{*a}, map[int64]bool{a.ID: true}
-	for _, next := range []func(*Agent) *int64{
-		func(a *Agent) *int64 { return a.PreviousAgentID }, func(a *Agent) *int64 { return a.SuccessorID },
+	for _, next := range []func(*Agent) []int64{
+		func(a *Agent) []int64 { return idList(a.PreviousAgentID) },
+		func(a *Agent) []int64 { return heirsIn(handoffs, a) },
 	} {
-		at, walked := *a, 0
-		for id := next(&at); id != nil && walked < most && !here[*id]; id = next(&at) {
-			var ok bool
-			if at, ok = known[*id]; !ok {
-				if at, err = d.Agent(ctx, *id); err != nil {
-					return nil, err
+		walk := []Agent{*a}
+		for walked := 0; len(walk) > 0 && walked < most; {
+			at := walk[0]
+			walk = walk[1:]
+			for _, id := range next(&at) {
+				if here[id] || walked == most {
+					continue
 				}
+				other, ok := known[id]
+				if !ok {
+					if other, err = d.Agent(ctx, id); err != nil {
+						return nil, err
+					}
+				}
+				agents, walk, here[id] = append(agents, other), append(walk, other), true
+				walked++
 			}
-			agents, here[at.ID] = append(agents, at), true
-			walked++
 		}
 	}
 	handoffs = slices.DeleteFunc(handoffs, func(h Handoff) bool { return !here[h.AgentID] })
 	return Generations(agents, handoffs, 0), nil
+}
+
+// idList returns a list with an id, or an empty one.
+func idList(id *int64) (ids []int64) {
+	if id != nil {
+		ids = append(ids, *id)
+	}
+	return ids
+}
+
+// heirsIn returns the ids of an agent's newest successor, and of its heirs in the given handoffs.
+func heirsIn(handoffs []Handoff, a *Agent) []int64 {
+	ids := idList(a.SuccessorID)
+	for i := range handoffs {
+		if h := &handoffs[i]; h.AgentID == a.ID && len(h.Heirs) > 0 {
+			ids = append(ids, h.SuccessorIDs()...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

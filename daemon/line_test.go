@@ -11,18 +11,20 @@ func TestGenerationsHaveEachAgentOnceWithItsHandoff(t *testing.T) {
 		{ID: 6, AgentID: 2, Generation: 2}, {ID: 5, AgentID: 1, Generation: 1}, {ID: 4, AgentID: 1, Generation: 1, RecordedAt: &noon, SuccessorID: new(int64(2))},
 		{ID: 3, AgentID: 1, Generation: 1},
 	}
+	shared := Handoff{ID: 7, AgentID: 1, Generation: 1, SuccessorID: new(int64(4)), Heirs: []HandoffHeir{{AgentID: new(int64(4))}, {AgentID: new(int64(5))}, {}}}
 	for _, tt := range []struct {
 		agents   []Agent
 		handoffs []Handoff
 		asked    int64
 		want     string
-		end      int64
+		ends     string
 	}{
-		{nil, handoffs, 0, "1:1:4 2:2:6 ", 0},
-		{nil, handoffs, 3, "1:1:3 2:2:6 ", 0},
-		{[]Agent{{ID: 3, Generation: 3}}, handoffs, 6, "1:1:4 2:2:6 3:3:0 ", 0},
-		{[]Agent{{ID: 2, Generation: 2}}, handoffs[1:], 0, "1:1:4 2:2:0 ", 2},
-		{nil, nil, 0, "", 0},
+		{nil, handoffs, 0, "1:1:4 2:2:6 ", "[]"},
+		{nil, handoffs, 3, "1:1:3 2:2:6 ", "[]"},
+		{[]Agent{{ID: 3, Generation: 3}}, handoffs, 6, "1:1:4 2:2:6 3:3:0 ", "[]"},
+		{[]Agent{{ID: 2, Generation: 2}}, handoffs[1:], 0, "1:1:4 2:2:0 ", "[2]"},
+		{[]Agent{{ID: 5, Generation: 2}}, append([]Handoff{{ID: 8, AgentID: 4, Generation: 2}}, shared), 0, "1:1:7 2:4:8 2:5:0 ", "[5]"},
+		{nil, nil, 0, "", "[]"},
 	} {
 		got := ""
 		for _, g := range Generations(tt.agents, tt.handoffs, tt.asked) {
@@ -32,8 +34,8 @@ func TestGenerationsHaveEachAgentOnceWithItsHandoff(t *testing.T) {
 			}
 			got += fmt.Sprintf("%d:%d:%d ", g.N, g.AgentID, id)
 		}
-		if end := LineEnd(tt.handoffs); got != tt.want || end != tt.end {
-			t.Errorf("asked for %d: %s, end %d, want %s, end %d", tt.asked, got, end, tt.want, tt.end)
+		if ends := fmt.Sprint(LineEnds(tt.handoffs)); got != tt.want || ends != tt.ends {
+			t.Errorf("asked for %d: %s, ends %s, want %s, ends %s", tt.asked, got, ends, tt.want, tt.ends)
 		}
 	}
 }

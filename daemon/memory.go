@@ -31,6 +31,13 @@ type agentMemory struct {
 	actedRung StopStage
 	// measured says whether the transcript was read after the last turn. After a restart the daemon reads it once more.
 	measured measurement
+	// followed is the process whose server a goroutine follows. The next [Daemon.Run] starts a new goroutine.
+	followed tmux.Process
+	// tail is how far the transcript was read for what no hook reports. After a restart the daemon reads its end again; what
+	// it reports counts once.
+	tail tail
+	// quiet is since when the screen shows the same, for a runtime that tells nothing. After a restart the daemon counts anew.
+	quiet quiet
 	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
 	// once more.
 	unknownTold bool
@@ -88,7 +95,7 @@ func (ms *memories) beginRun() {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	for id := range ms.agents {
-		ms.changeLocked(id, func(m *agentMemory) { m.watched, m.fork = tmux.Process{}, forkMemory{} })
+		ms.changeLocked(id, func(m *agentMemory) { m.watched, m.followed, m.fork = tmux.Process{}, tmux.Process{}, forkMemory{} })
 	}
 }
 

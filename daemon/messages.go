@@ -39,7 +39,7 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	}
 	if h, ok, err := d.openHandoff(ctx, id); err != nil {
 		return Delivery{}, err
-	} else if ok && h.RecordedAt != nil {
+	} else if ok && h.RecordedAt != nil && !h.Keep {
 		return Delivery{}, Errorf(KindConflict, CodeHandoffRecorded, "Agent's handoff is recorded: send the message to its successor")
 	}
 	dl, err := d.newMessage(ctx, id, text, command)

@@ -133,8 +133,11 @@ func (r rowsToTell) Over(ctx context.Context, e *event.Event) (bool, error) {
 		var a Agent
 		a, err = r.Agent(ctx, *e.AgentID)
 		waits = a.State == Waiting
-		if e.Type == event.AgentTrouble {
+		switch e.Type {
+		case event.AgentTrouble:
 			waits = a.Trouble != nil
+		case event.AgentLimitDecided:
+			waits = a.State == Limited
 		}
 	}
 	if errors.Is(err, ErrNotFound) {

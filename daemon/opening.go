@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -28,11 +29,12 @@ type glimpse struct {
 func (g glimpse) open() bool { return g.dialog != "" && g.looksWithout < 2 }
 
 // peekAtStarting looks at the panes of the agents that have not registered, because no hook reports a dialog before
-// the session. It does not wait for tmux, and begins no second look while one still runs.
+// the session, and at those that are looked at all the time. It does not wait for tmux, and begins no second look while one
+// still runs.
 func (d *Daemon) peekAtStarting(ctx context.Context, agents []Agent) {
 	var starting []Agent
 	for i := range agents {
-		if a := &agents[i]; a.RegisteredAt == nil && a.SpawnedAt != nil && a.HasPane() {
+		if a := &agents[i]; a.RegisteredAt == nil && a.SpawnedAt != nil && a.HasPane() || d.screenWatched(a) {
 			starting = append(starting, *a)
 		}
 	}
@@ -65,14 +67,31 @@ func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 		for i := range starting {
 			a := &starting[i]
 			text, ok := shown[*a.Pane]
-			rt, err := runtimes.For(a.Runtime)
-			if a.PaneSocket == socket && ok && err == nil && d.noteGlimpse(a, rt.ReadScreen(text).Dialog) {
+			if a.PaneSocket != socket || !ok {
+				continue
+			}
+			if a.RegisteredAt != nil {
+				if err := d.watchScreen(ctx, a, text); err != nil {
+					return err
+				}
+				continue
+			}
+			s := d.runtimeOf(a).ReadScreen(runtimes.View{Text: text})
+			if d.noteGlimpse(a, s.Dialog) {
 				d.Wake(a.ID)
+			}
+			if s.Composer && d.runtimeOf(a).Can.Registers == runtimes.RegistersByScreen {
+				if err := d.report(ctx, a, composerShown); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
+
+// composerShown registers an agent whose runtime calls no hook before its first prompt.
+var composerShown = runtimes.Report{Event: hooks.SessionStart, Body: []byte(`{"source":"startup"}`), Key: "composer shown"}
 
 // noteGlimpse notes what an agent's pane shows, and reports whether the row differs from it.
 func (d *Daemon) noteGlimpse(a *Agent, dialog string) bool {

@@ -21,6 +21,13 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
 		return out, false
 	}
+	if r.d.runtimeOf(a).Can.Registers == runtimes.RegistersByServer { // its command line has no prompt
+		text, err := r.typedPrompt(s, a)
+		if err != nil {
+			return runOutcome{err: err}, true
+		}
+		return r.queueStepPrompt(a, text, ""), true
+	}
 	if wait := r.d.timeLeft(*a.RegisteredAt, r.d.Settings.Handoff.AckTimeout); wait > 0 {
 		return runOutcome{again: wait, note: r.p.Note}, true
 	}
@@ -34,10 +41,10 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	}
 	// Queue nothing if the screen or the transcript shows that the prompt was taken: the user's own hooks may delay the
 	// report of it.
-	if screen.Holds(text) || hasPrompt(transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
+	if screen.Holds(text) || hasPrompt(r.d.runtimeOf(a), transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
-	return r.queueStepPrompt(a, text), true
+	return r.queueStepPrompt(a, text, promptNotTaken), true
 }
 
 // promptForgotten does what promptAgain does for an agent that forgot its prompt and got another prompt before the daemon
@@ -55,7 +62,7 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 	case a.StopAskedAt != nil || !a.HasPane():
 		return runOutcome{again: time.Second, note: r.p.Note}, true
 	}
-	return r.queueStepPrompt(a, text), true
+	return r.queueStepPrompt(a, text, promptNotTaken), true
 }
 
 // forgot returns the prompt of a step, in a form that can be typed, if the step's agent got other prompts but never this
@@ -84,22 +91,25 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if text, err = r.typedPrompt(s, a); err != nil {
 		return "", err
 	}
-	jsonl := transcriptTail(a)
-	if len(jsonl) == transcriptEnd || !runtimes.Prompted(jsonl) || hasPrompt(jsonl, first, text) {
+	jsonl, rt := transcriptTail(a), r.d.runtimeOf(a)
+	if len(jsonl) == transcriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
 		return "", nil
 	}
 	return text, nil
 }
 
-// queueStepPrompt queues a step's prompt to be typed to the step's agent.
-func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
+// promptNotTaken is the evidence of a step's prompt that is given once more.
+const promptNotTaken = "the runtime did not take the prompt of its command line"
+
+// queueStepPrompt queues a step's prompt for the step's agent. why is the delivery's evidence.
+func (r *pipelineRun) queueStepPrompt(a *Agent, text, why string) runOutcome {
 	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
 	if err != nil {
 		return runOutcome{err: err}
 	}
 	a.FirstPromptID = &id
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindMessage, Text: text, State: DeliveryQueued, CreatedAt: r.now,
-		Evidence: "the runtime did not take the prompt of its command line"}
+		Evidence: why}
 	e := r.d.event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{e}}}
 }
@@ -107,8 +117,8 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 // hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt. The prompt's time
 // does not matter, because the session began with that prompt, and somebody may have set the clock back while no daemon
 // ran.
-func hasPrompt(jsonl []byte, texts ...string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, time.Time{}) })
+func hasPrompt(rt *runtimes.Runtime, jsonl []byte, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return rt.TranscriptHasPrompt(jsonl, text, time.Time{}) })
 }
 
 // typedPrompt returns a step's prompt in a form that can be typed. If the prompt can't be typed, typedPrompt writes it to

@@ -28,11 +28,11 @@ func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error)
 
 // planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline, and the step's prompt
 // as the runtime's first prompt. A successor in the step gets no first prompt, because the handoff gives it its
-// instructions; its skill names a file with the step's prompt. allow are permission rules for the files that spec names.
-func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (allow []string, err error) {
+// instructions; its skill names a file with the step's prompt.
+func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) error {
 	where, err := placeInPipeline(p, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if spec.SkillText != "" {
 		spec.SkillText += "\n"
@@ -40,19 +40,20 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (
 	spec.SkillText += where
 	if a.PreviousAgentID == nil {
 		if spec.Prompt = runtimes.FirstPrompt(s.Input); len(spec.Prompt) <= runtimes.MaxArgument {
-			return nil, nil
+			return nil
 		}
 	}
 	path, words, err := d.taskFile(a, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if a.PreviousAgentID == nil {
 		spec.Prompt = words
 	} else {
 		spec.SkillText += "\nYou take over from another agent in the middle of the step. What it was asked to do stands in " + path + ".\n"
 	}
-	return []string{"Read(/" + path + ")"}, nil
+	spec.MayRead = append(spec.MayRead, path)
+	return nil
 }
 
 // taskFile writes a step's prompt to a file among the agent's launch files, and returns words that tell the agent to read it.

@@ -81,7 +81,7 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {
-		got, err := transcript.Read(r.ctx, *a.TranscriptPath, transcript.Want{Messages: 1})
+		got, err := transcript.Read(r.ctx, r.d.runtimeOf(a), *a.TranscriptPath, transcript.Want{Messages: 1})
 		if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
 			return got.Messages[n-1].Text, 0, nil
 		}

@@ -122,7 +122,7 @@ func (r *pipelineRun) cast(s *Step) *failure {
 func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	r.now = r.d.now() // read the clock anew: the new agent must not begin before the earlier agents end
 	a := &Agent{
-		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name()),
+		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}

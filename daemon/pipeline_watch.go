@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 const goneLate = time.Second
 
 // watchStep looks at the agent of a running step. It ends the step if the agent's turn is over, and fails it if the turn
-// can't end well any more.
+// can't end well any more. While the agent's limit is seen to, the step waits, however long that takes.
 func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	a, h, err := r.worker(s)
 	if err != nil {
@@ -31,6 +32,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 			return out
 		}
 		return r.takeOutput(s, a)
+	case !handing && r.d.seesToLimit(a):
+		return runOutcome{again: limitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.limitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
 	case left <= 0 && !handing && a.workDone():
 		return r.takeOutputLate(s, a)
 	case left <= 0 && a.asksBeforeSession():
@@ -63,6 +66,8 @@ func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
 	switch {
 	case a.asksBeforeSession():
 		return r.d.timeLeft(r.d.startDeadline(a))
+	case a.LimitTriedAt != nil && a.LimitTriedAt.After(*s.StartedAt):
+		return r.d.timeLeft(*a.LimitTriedAt, s.timeout(r.set))
 	case a.AnsweredAt != nil && a.AnsweredAt.After(*s.StartedAt):
 		return r.d.timeLeft(*a.AnsweredAt, s.timeout(r.set))
 	}

@@ -110,6 +110,9 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	limits, history := d.pruneLimits()
 	gone, err := d.pruneHistory(ctx, history)
 	out.Agents, out.Handoffs, out.Pipelines = gone.Agents, gone.Handoffs, gone.Pipelines
+	if err == nil {
+		err = d.pruneMirrors(ctx)
+	}
 	if err != nil {
 		return out, err
 	}

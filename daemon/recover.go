@@ -25,6 +25,9 @@ func (d *Daemon) takeUp(ctx context.Context) {
 	if err := d.wakePipelines(ctx); err != nil {
 		d.Log.Warn("pipelines not taken up yet; the sweep will", "error", err)
 	}
+	if err := d.wakeLimited(ctx); err != nil {
+		d.Log.Warn("agents that died while they waited for a reset were not looked for", "error", err)
+	}
 	d.removeDeadPanes(ctx)
 }
 
@@ -112,7 +115,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 {
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) {
 			d.Wake(a.ID)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -38,7 +39,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 			return h, err
 		}
 		if mode != "" && mode != h.Mode {
-			if h.RecordedAt != nil && !h.awaitsDecision() {
+			if h.RecordedAt != nil && (!h.awaitsDecision() || h.HeirsFirst()) {
 				return h, Errorf(KindConflict, CodeHandoffRecorded, "The document is recorded, so the mode can no longer change: retry without one")
 			}
 			h.Mode = mode
@@ -64,7 +65,7 @@ func (d *Daemon) refuseHandedOver(ctx context.Context, h *Handoff) error {
 		return err
 	}
 	for _, other := range list {
-		if other.ID != h.ID && !other.Open() && other.RecordedAt != nil {
+		if other.ID != h.ID && !other.Open() && other.RecordedAt != nil && other.claims() {
 			return Errorf(KindConflict, CodeHandoffSuperseded, "Agent %d was handed over by handoff %d", h.AgentID, other.ID)
 		}
 	}
@@ -79,6 +80,9 @@ func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("handoff %d: retry: %w", h.ID, err)
 	}
+	if h.Phase == Completed {
+		d.logHandoff(h, "handoff_completed", slog.LevelInfo, "")
+	}
 	return nil
 }
 
@@ -89,7 +93,10 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 		return nil, err
 	}
 	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, settings: d.Settings.Handoff}
-	if h.awaitsDecision() {
+	switch {
+	case h.awaitsDecision() && h.HeirsFirst():
+		return r.letLive()
+	case h.awaitsDecision():
 		return r.takeRecordBack()
 	}
 	failed := h.Error.Phase
@@ -97,13 +104,13 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 		if err := d.refuseHandedOver(ctx, h); err != nil {
 			return nil, err
 		}
-		if err := d.noHeir(ctx, &a, h.SuccessorID); err != nil {
+		if err := d.noHeir(ctx, &a, h.SuccessorIDs()...); err != nil {
 			return nil, err
 		}
 	}
 	to, c, err := r.resumeAt(failed)
-	if err == nil && !a.Active() {
-		c.write(&a) // with the agent's row: if somebody resumes its session at the same time, one of the two commits gets ErrMoved
+	if err == nil && (!a.Active() || a.StepID != nil) {
+		c.write(&a) // if its session is resumed, or its step ends, at the same time, one of the two commits gets ErrMoved
 	}
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
@@ -156,11 +163,16 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	case Spawning:
 		fresh := r.toSpawning("retry")
 		c, err = fresh.with, fresh.err
+		if fresh.fail != nil {
+			err = &Error{Kind: KindConflict, Code: fresh.fail.Code, Message: fresh.fail.Message}
+		}
 		if next != nil && r.agent.StepID != nil {
 			c.write(next) // next is the step's newest agent, whose row must be written: see stepOver
 		}
 	case Briefing:
 		c, err = r.briefAgain(next)
+	case BriefingHeirs:
+		c, err = r.heirsAgain()
 	}
 	return to, c, err
 }
@@ -229,7 +241,7 @@ func (r *handoffRun) rewriteContext() error {
 }
 
 // canAskAnew reports whether the agent, or a fork of its session, can be asked for the document once more.
-func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
+func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode != ModeAgent }
 
 // documentOutdated reports whether the agent was given work after the document was written. The successor would not learn
 // about that work. Any of three facts shows it:
@@ -250,7 +262,7 @@ func (r *handoffRun) askAnew(why string) outcome {
 		return outcome{err: err}
 	}
 	r.h.ContextChecksum = nil // forget the old record: the next document is another one
-	if r.h.Mode == ModeGenerate {
+	if r.h.Mode != ModeAgent {
 		r.h.Retrying, r.h.ForkedAt = false, nil
 		return moveTo(Generating, "retry: "+why, Change{})
 	}

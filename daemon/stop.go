@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -48,9 +47,9 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		switch {
 		case a.StopForce || !a.HasPane():
 			return d.climbTo(ctx, a, StopTerm)
-		case a.StopInterrupt && a.State != Idle:
+		case a.StopInterrupt && !a.AtRest():
 			return d.climbTo(ctx, a, StopBreak)
-		case a.State == Idle && d.timeOnRung(*a.StopAskedAt) < readyAfter:
+		case a.AtRest() && d.runtimeOf(a).Can.Exit != runtimes.ByServer && d.timeOnRung(*a.StopAskedAt) < readyAfter:
 			// Wait for the composer: the agent's Stop hook may not have returned yet, and the runtime would queue the
 			// exit command behind that hook.
 			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
@@ -67,6 +66,12 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		}
 		return false, breakSoon, d.actOnRung(ctx, a)
 	case StopAsked:
+		if d.runtimeOf(a).Can.Exit != runtimes.ByTyping {
+			if onRung >= exit {
+				return d.climbTo(ctx, a, StopTerm)
+			}
+			return false, exit - onRung, d.actOnRung(ctx, a)
+		}
 		switch {
 		case onRung >= exit && a.StopYields && a.State == Working:
 			// Withdraw the exit: a turn runs that no hook reported, because a person typed behind the exit command and
@@ -102,11 +107,17 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 	return false, 0, nil
 }
 
+// stopDrops is the evidence of a queued text whose agent was asked to stop.
+const stopDrops = "the agent was asked to stop"
+
 // climbTo commits the next rung.
 func (d *Daemon) climbTo(ctx context.Context, a *Agent, to StopStage) (bool, time.Duration, error) {
 	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := Change{Agents: []*Agent{a}}
+	if to == StopAsked {
+		c.DropQueued, c.DropEvidence = a.ID, stopDrops
+	}
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": to})
 	if to == StopFailed {
 		e = d.event(event.AgentStopFailed, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
@@ -121,14 +132,22 @@ func (d *Daemon) climbTo(ctx context.Context, a *Agent, to StopStage) (bool, tim
 	return true, 0, nil
 }
 
-// askToExit types the runtime's exit command, as a delivery. Nothing can be typed while a dialog is open or there is no
+// askToExit asks the runtime to exit. If the runtime takes that from its server or its inbox, the rung does it. Otherwise
+// askToExit types the exit command, as a delivery. Nothing can be typed while a dialog is open or there is no
 // composer. In that case askToExit withdraws the request if the agent's handoff made it; otherwise it climbs to StopTerm.
 func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	switch d.runtimeOf(a).Can.Exit {
+	case runtimes.ByTyping:
+	case "":
+		return d.climbTo(ctx, a, StopTerm)
+	default:
+		return d.climbTo(ctx, a, StopAsked)
+	}
 	screen, err := d.readScreen(ctx, a)
 	if err != nil && d.timeOnRung(*a.StopAskedAt) < killAfter {
 		return false, 0, err // tmux may answer at the next look
 	}
-	switch _, cannot := screen.CanType(); {
+	switch _, cannot := screen.CanType(d.runtimeOf(a).Can.StashKey != ""); {
 	case err == nil && cannot == nil && d.inFront(a):
 	case a.StopYields:
 		return true, 0, d.withdrawExit(ctx, a)
@@ -140,10 +159,10 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		return false, 0, err
 	}
 	now := d.now()
-	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: runtimes.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
+	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: d.runtimeOf(a).Can.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
 	a.StopStage, a.StopStageAt = StopAsked, &now
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": StopAsked})
-	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*event.Event{e}}
+	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: stopDrops, Events: []*event.Event{e}}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
 	}
@@ -187,6 +206,8 @@ func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	switch a.StopStage {
 	case StopBreak:
 		err = d.pressEscape(ctx, a)
+	case StopAsked:
+		err = d.sendExit(ctx, a)
 	case StopAnswer:
 		err = d.answerExit(ctx, a)
 	case StopTerm:
@@ -198,70 +219,6 @@ func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 		d.Log.Warn("stop ladder: rung without effect", "agent_id", a.ID, "stage", string(a.StopStage), "error", err)
 	}
 	return nil
-}
-
-// pressEscape interrupts the running turn, or dismisses the open dialog. It presses nothing if the registry says that
-// the agent is idle: an earlier daemon may have pressed Escape, and a second one would open another dialog.
-func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
-	if s := d.look(a); s.status == runtimes.StatusIdle {
-		return nil
-	}
-	term, err := d.terminalOf(a)
-	if err != nil || !d.inFront(a) {
-		return err
-	}
-	return term.Press(ctx, a.Ref(), tmux.Sight{}, tmux.Escape)
-}
-
-// turnInterrupted reports whether the registry and the screen say that no turn runs.
-func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
-	if d.look(a).busy() {
-		return false
-	}
-	screen, err := d.readScreen(ctx, a)
-	return err == nil && screen.Composer && !screen.Busy
-}
-
-// answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
-func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
-	s, err := d.readScreen(ctx, a)
-	if err != nil || s.Dialog != runtimes.DialogExitTasks || !d.inFront(a) {
-		return err
-	}
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return err
-	}
-	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
-}
-
-func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) error {
-	if a.PID == 0 {
-		return errors.New("its process is unknown")
-	}
-	if !a.Managed {
-		if why := d.protected(ctx, a.Process()); why != "" {
-			return errors.New(why)
-		}
-	}
-	return d.Processes.Signal(a.Process(), sig)
-}
-
-// killAgent ends an agent for good. It kills the pane of a managed agent, which is on the daemon's own server. In a
-// person's pane it kills only the agent's process, because the person's shell runs in that pane.
-func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
-	if !a.Managed || !a.HasPane() {
-		return d.signalAgent(ctx, a, syscall.SIGKILL)
-	}
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return err
-	}
-	err = term.Kill(ctx, a.Ref())
-	if a.PID != 0 && d.lives(a.Process()) {
-		err = errors.Join(err, d.signalAgent(ctx, a, syscall.SIGKILL))
-	}
-	return err
 }
 
 // running reports whether the agent's process lives. If the process is not known, it asks whether the pane is dead.
@@ -351,7 +308,7 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if err := d.removePane(ctx, a); err != nil {
 		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}
-	if err := os.RemoveAll(d.Data.Launch(a.ID)); err != nil {
+	if err := d.removeLaunchFiles(a); err != nil {
 		d.Log.Warn("launch files not removed", "agent_id", a.ID, "error", err)
 	}
 }

@@ -43,6 +43,9 @@ func (a *Agent) TroubleHint() string {
 	if a.Trouble == nil {
 		return ""
 	}
+	if hint := a.LimitWords(); hint != "" {
+		return hint
+	}
 	switch a.Trouble.Code {
 	case runtimes.UsageLimit:
 		return fmt.Sprintf("after the reset Claude Code may go on by itself: look with `understudy agent attach %d`, else `understudy agent send %[1]d \"Go on\"`", a.ID)
@@ -71,7 +74,7 @@ func (h *hookStep) stopFailed() {
 		now.Since = was.Since
 	}
 	a.failTurn(now)
-	h.setState(Idle)
+	h.hitLimit(code)
 	hf := h.tx.Handoff
 	handing := hf != nil && hf.awaitsStop()
 	if handing {
@@ -81,8 +84,8 @@ func (h *hookStep) stopFailed() {
 	if was == nil || was.Code != code {
 		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
 		// Notify again only if the trouble asks a person for something else. A handoff or a pipeline fails because of the
-		// trouble, and reports that itself.
-		if a.TroubleHint() != hint && !handing && a.PipelineID == nil {
+		// trouble, and reports that itself. The decision about a limit is a notice of its own.
+		if a.State != Limited && a.TroubleHint() != hint && !handing && a.PipelineID == nil {
 			e := h.out.Change.Events[len(h.out.Change.Events)-1]
 			e.Notice, e.Cause = event.NoticeWaiting, event.CauseTrouble+code
 		}
@@ -94,6 +97,9 @@ func (a *Agent) troubleWords() string {
 	text := ""
 	if a.Trouble.Message != "" {
 		text = " " + words.Quote(a.Trouble.Message)
+	}
+	if a.State == Limited {
+		return fmt.Sprintf("Agent %d (%s) %s%s.", a.ID, a.Name, a.Limit.What(), text)
 	}
 	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, words.Of(a.Trouble.Code), text, a.TroubleHint())
 }

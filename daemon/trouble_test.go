@@ -83,14 +83,13 @@ func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
 		t.Fatalf("agent %+v after a good turn", h.agent)
 	}
 	about := h.fails("rate_limit", "You've hit your 5-hour limit · \x1bresets\n7:08am (UTC)")
-	h.says(about, "agent_trouble!")
+	h.says(about, "agent_trouble") // the decision about the limit is a notice of its own
 	began := h.at
 	want := Trouble{Code: "usage_limit", Message: "You've hit your 5-hour limit · resets 7:08am (UTC)", Since: began}
-	if a := h.agent; a.Trouble == nil || *a.Trouble != want || a.State != Idle || a.LastMessage != "" || a.InTrouble() == nil {
+	if a := h.agent; a.Trouble == nil || *a.Trouble != want || a.State != Limited || a.LastMessage != "" || a.InTrouble() == nil {
 		t.Errorf("agent %+v in trouble %+v, want %+v and no answer", a, a.Trouble, want)
 	}
-	const told = "Agent 3 (con) is in trouble, usage limit ‹You've hit your 5-hour limit · resets 7:08am (UTC)›: " +
-		"after the reset Claude Code may go on by itself: look with `understudy agent attach 3`, else `understudy agent send 3 \"Go on\"`."
+	const told = "Agent 3 (con) has hit a usage limit ‹You've hit your 5-hour limit · resets 7:08am (UTC)›."
 	if _, message := tell.AlertText(about[0]); message != told || words.Log(message) == message {
 		t.Errorf("told %q, want %q, and the runtime's text marked as such", message, told)
 	}

@@ -74,6 +74,9 @@ func (h *hookStep) tellState() {
 // stateEvent makes the event of an agent's new state. If the agent waits, the event says for what, and is a notice
 // unless the agent works for a pipeline, which has a notice of its own.
 func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
+	if a.State == Limited {
+		payload["kind"], payload["until"] = a.Limit.Kind, a.LimitedUntil
+	}
 	e := d.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
 	if a.State != Waiting {
 		return e

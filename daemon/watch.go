@@ -58,8 +58,8 @@ func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
 // hook reports them.
 func (d *Daemon) look(a *Agent) sighting {
 	var s sighting
-	if dir := d.configDir(a); dir != "" && a.PID != 0 {
-		if b, err := d.Registry(runtimes.RegistryPath(dir, a.PID)); err == nil {
+	if dir, rt := d.configDir(a), d.runtimeOf(a); dir != "" && a.PID != 0 && rt.Registry != nil {
+		if b, err := d.Registry(rt.Registry(dir, a.PID)); err == nil {
 			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
 				s = sighting{status: reg.Status, since: time.Now(), known: true}
 			}
@@ -127,7 +127,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 		a.WaitsFor = waitsForFg
 		return changed
 	case a.WaitsFor == waitsForFg:
-		return a.be(Idle, d.now()) // if a turn runs, a later look at the registry makes it Working
+		return a.be(a.rest(), d.now()) // if a turn runs, a later look at the registry makes it Working
 	}
 	s := d.look(a)
 	if !s.known {
@@ -141,12 +141,12 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 			want = Waiting
 		}
 	case "busy":
-		if (a.State == Waiting || a.State == Idle) && steady {
+		if (a.State == Waiting || a.AtRest()) && steady {
 			want = Working
 		}
 	case "idle":
 		if (a.State == Working || a.State == Waiting) && steady {
-			want = Idle
+			want = a.rest()
 		}
 	}
 	return a.be(want, d.now())
@@ -156,6 +156,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 type screen struct {
 	runtimes.Screen
 	command string
+	text    string    // all of it
 	at      time.Time // when the look began
 }
 
@@ -181,7 +182,7 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 	if err != nil {
 		return nil, "the agent's screen cannot be read", time.Second
 	}
-	switch _, err := now.CanType(); {
+	switch _, err := now.CanType(d.runtimeOf(a).Can.StashKey != ""); {
 	case now.Dialog != "":
 		return nil, noteDialog, time.Second
 	case !now.Composer || now.Busy:
@@ -221,7 +222,7 @@ func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
 	if err != nil {
 		return &screen{}, err
 	}
-	rt, err := runtimes.For(a.Runtime)
+	rt, err := d.runtime(a.Runtime)
 	if err != nil {
 		return &screen{}, err
 	}
@@ -229,7 +230,7 @@ func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
 	if err != nil {
 		return &screen{}, fmt.Errorf("agent %d: screen: %w", a.ID, err)
 	}
-	return &screen{Screen: rt.ReadScreen(view.Screen), command: view.Command, at: at}, nil
+	return &screen{Screen: rt.ReadScreen(runtimes.View{Text: view.Screen, Title: view.Title}), command: view.Command, text: view.Screen, at: at}, nil
 }
 
 // capture returns the text that an agent's pane shows; with ansi, with its colours.
@@ -259,13 +260,11 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	if err != nil {
 		return ""
 	}
-	if rt, err := runtimes.For(a.Runtime); err == nil {
-		switch s := rt.ReadScreen(text); {
-		case s.Dialog != "":
-			return "; a dialog is open: " + words.Quote(s.Dialog)
-		case s.Composer:
-			return paneShows + "an open composer"
-		}
+	switch s := d.runtimeOf(a).ReadScreen(runtimes.View{Text: text}); {
+	case s.Dialog != "":
+		return "; a dialog is open: " + words.Quote(s.Dialog)
+	case s.Composer:
+		return paneShows + "an open composer"
 	}
 	if line := lastLine(text); line != "" {
 		return paneShows + words.Quote(line)
@@ -306,12 +305,12 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 // inTranscript reports whether the agent's transcript has the text of a delivery: its nonce or, if it has none, the text as a
 // whole prompt since the daemon typed it.
 func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
-	jsonl := transcriptTail(a)
+	jsonl, rt := transcriptTail(a), d.runtimeOf(a)
 	switch {
 	case dl.Nonce != "":
-		return runtimes.TranscriptContains(jsonl, dl.Nonce)
+		return rt.TranscriptContains(jsonl, dl.Nonce)
 	case dl.TypedAt != nil:
-		return runtimes.TranscriptHasPrompt(jsonl, dl.Text, d.earliestShown(*dl.TypedAt))
+		return rt.TranscriptHasPrompt(jsonl, dl.Text, d.earliestShown(*dl.TypedAt))
 	}
 	return false
 }

@@ -41,7 +41,7 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
 				d := New(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
-				a := &Agent{ID: 1, PID: 4711, State: tt.state, RegisteredAt: &now}
+				a := &Agent{ID: 1, Runtime: "claude", PID: 4711, State: tt.state, RegisteredAt: &now}
 				d.look(a)
 				time.Sleep(time.Minute) // in the bubble: the registry has said the same for long
 				d.outdate(a.ID)

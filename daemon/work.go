@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -94,15 +95,19 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //  1. Make the pane of an agent that has none. Such an agent has no process, screen or registry to look at.
 //  2. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
 //     the process.
-//  3. Correct the state by the registry and by the screen. The duties after this one decide by the state.
-//  4. Take an agent that was asked to stop one rung further. Duties 5 and 6 are not due for such an agent. The handoff comes
+//  3. Take what the transcript tells and no hook reports. It may end a turn.
+//  4. Correct the state by the registry and by the screen. The duties after this one decide by the state.
+//  5. Take an agent that was asked to stop one rung further. Duties 6 to 8 are not due for such an agent. The handoff comes
 //     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
 //     drops the queued ones.
-//  5. Measure the use of the context. That use decides whether duty 7 requests a handoff.
-//  6. Tell the operator about an agent that has not registered in time. An open dialog (3) gives it more time.
-//  7. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
-//  8. Type the next delivery. The agent's state is known (3), and neither its end nor its handoff has anything to do.
-//  9. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
+//  6. Notice the end of a turn by a quiet screen, and queue the skill of an agent whose runtime takes it as a prompt only.
+//  7. Measure the use of the context. That use decides whether duty 10 requests a handoff.
+//  8. Tell the operator about an agent that has not registered in time. An open dialog (4) gives it more time.
+//  9. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
+//  10. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
+//  11. Type the next delivery. The agent's state is known (4), and neither its end nor its handoff has anything to do.
+//  12. Open the session of an ended agent again that died while it waited for a reset.
+//  13. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -114,6 +119,7 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 		return false, 0, err
 	case a.Active():
 		d.watch(ctx, &a)
+		d.follow(ctx, &a)
 	}
 	for _, duty := range duties {
 		if !duty.when(&a) {
@@ -135,12 +141,17 @@ var duties = []struct {
 }{
 	{(*Agent).launching, (*Daemon).launch},
 	{(*Agent).started, (*Daemon).reapGone},
+	{(*Agent).started, (*Daemon).readTail},
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).stopping, (*Daemon).stopLadder},
+	{(*Agent).notStopping, (*Daemon).noticeQuiet},
+	{(*Agent).notStopping, (*Daemon).giveSkill},
 	{(*Agent).notStopping, (*Daemon).measure},
 	{(*Agent).notStopping, (*Daemon).tellOverdue},
+	{(*Agent).notStopping, (*Daemon).seeToLimit},
 	{always, (*Daemon).handOver},
 	{always, (*Daemon).deliverNext},
+	{(*Agent).ended, (*Daemon).resumeAfterReset},
 	{(*Agent).ended, (*Daemon).forgetEnded},
 }
 
@@ -209,17 +220,20 @@ func (d *Daemon) forgetEnded(_ context.Context, a *Agent) (bool, time.Duration, 
 }
 
 // nextDelivery returns the oldest open delivery. A successor whose handoff is open gets no text before its injection
-// prompt, except the exit command; nil: that prompt is not queued yet.
+// prompt, except its skill and the exit command; nil: that prompt is not queued yet.
 func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*Delivery, error) {
+	if i := slices.IndexFunc(open, func(dl Delivery) bool { return dl.Kind == KindSkill }); i > 0 && open[0].State == DeliveryQueued && a.Active() {
+		return &open[i], nil // the skill goes before a prompt that the agent was started with
+	}
 	if a.PreviousAgentID == nil || !a.Active() {
 		return &open[0], nil
 	}
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: a.ID, Open: true, Limit: 1})
-	if err != nil || len(list) == 0 {
+	if err != nil || len(list) == 0 || !list[0].awaits(a.ID) {
 		return &open[0], err
 	}
 	for i := range open {
-		if open[i].Kind == KindPrompt || open[i].Kind == KindExit {
+		if open[i].Kind == KindPrompt || open[i].Kind == KindExit || open[i].Kind == KindSkill {
 			return &open[i], nil
 		}
 	}

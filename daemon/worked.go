@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -27,7 +26,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 	// assembly of the record, which took DurationMS.
 	since, nonce := h.RecordedAt.Add(-time.Duration(h.Metrics.DurationMS+1)*time.Millisecond), ""
 	switch {
-	case h.Mode == ModeGenerate && h.ForkedAt != nil: // even if the agent itself was asked before the fork
+	case h.Mode != ModeAgent && h.ForkedAt != nil: // even if the agent itself was asked before the fork
 		since = *h.ForkedAt
 	case h.DeliveryID != nil:
 		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
@@ -51,7 +50,7 @@ func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	if after.Before(since) {
 		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
 	}
-	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
+	return d.runtimeOf(a).PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
 
 // awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, and has no verdict yet.
@@ -75,7 +74,7 @@ func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 		return false, err
 	}
 	// After /exit was typed, a busy agent was not given work: it may be working on its end.
-	if !given && (a.StopStage != StopNone || a.State == Idle) {
+	if !given && (a.StopStage != StopNone || a.AtRest()) {
 		return false, nil
 	}
 	return true, d.withdrawExit(ctx, a)
@@ -106,6 +105,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 // takeExitBack removes the exit command from the composer if nothing else stands there, because the next text would be
 // joined to it. It does so before the commit, because a later request types the command again.
 func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
+	d.takeBack(a, inboxExit)
 	typed := slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind == KindExit })
 	term, err := d.terminalOf(a)
 	if !typed || err != nil {
@@ -115,7 +115,7 @@ func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 	defer tick.Stop()
 	for until := time.Now().Add(shownWithin); ; { // the command may have been pasted a moment ago
 		s, err := d.readScreen(ctx, a)
-		if err == nil && s.Composer && strings.TrimSpace(s.Draft) == runtimes.ExitText && d.inFront(a) {
+		if err == nil && s.Composer && strings.TrimSpace(s.Draft) == d.runtimeOf(a).Can.ExitText && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
 				return
 			}

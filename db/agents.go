@@ -15,7 +15,9 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	last_hook, turn_prompt_id, end_hint, spawned_at, stop_asked_at, stop_force, stop_stage,
 	stop_stage_at, context_start, auto_asked_at, compact_hook, last_prompt_at, pipeline_id, step_id,
 	work_stop, handing_over, trouble, stop_interrupt, state_at, waits_for, last_message,
-	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause`
+	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause,
+	model, permission_mode,
+	in_limit, limited_until, limit_tried_at`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // NULL for an empty hash, because the unique index would refuse a second empty hash
@@ -29,7 +31,9 @@ func agentValues(a *daemon.Agent) []any {
 		a.LastHook, a.TurnPromptID, a.EndHint, a.SpawnedAt, a.StopAskedAt, a.StopForce, a.StopStage,
 		a.StopStageAt, a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt, a.PipelineID, a.StepID,
 		a.WorkStop, a.HandingOver, a.TurnError, a.StopInterrupt, a.StateAt, a.WaitsFor, a.LastMessage,
-		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause)
+		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause,
+		a.Model, a.PermissionMode,
+		a.Limit, a.LimitedUntil, a.LimitTriedAt)
 }
 
 // selectAgents reads whole agents and derives each one's successor.

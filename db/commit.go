@@ -80,6 +80,7 @@ func (w *write) rows() {
 	}
 	if h := w.NewHandoff; h != nil {
 		w.statusOf(h, insertHandoff, handoffValues(h)...)
+		w.heirs(h)
 	}
 	if w.Move != nil {
 		w.move(w.Move)
@@ -97,6 +98,7 @@ func (w *write) move(m *daemon.Move) {
 	next := *h
 	next.Seq++
 	w.statusOf(h, updateHandoff, append(handoffValues(&next), m.From, h.Seq)...)
+	w.heirs(h)
 	w.done = append(w.done, func() { h.Seq = next.Seq })
 	if m.From != h.Phase {
 		w.batch.Queue(insertTransition, storable(h.ID, next.Seq, m.From, h.Phase, m.Cause, h.PhaseAt)...)
@@ -178,8 +180,8 @@ func (w *write) wake() {
 			continue
 		}
 		touched[h.AgentID] = true
-		if h.SuccessorID != nil {
-			touched[*h.SuccessorID] = true
+		for _, id := range h.SuccessorIDs() {
+			touched[id] = true
 		}
 	}
 	for _, d := range slices.Concat(w.Deliveries, w.NewDeliveries) {

@@ -10,11 +10,11 @@ import (
 
 // deliveryColumns lists the columns in the order of [deliveryValues].
 const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
-	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook`
+	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook, way`
 
 func deliveryValues(d *daemon.Delivery) []any {
 	return storable(d.ID, d.AgentID, d.HandoffID, d.Kind, d.Text, d.Nonce, d.State, d.Verdict, d.Attempts,
-		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook)
+		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook, d.Way)
 }
 
 const selectDeliveries = `SELECT ` + deliveryColumns + ` FROM deliveries `

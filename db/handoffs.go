@@ -12,14 +12,14 @@ const handoffColumns = `id, ref, agent_id, persona, successor_id, reason, focus,
 	file_path, context_path, injection_prompt, structured, recorded_at, generation, context_use,
 	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, metrics,
 	error, created_at, started_at, completed_at, host, seq, phase_at, deadline, delivery_id, trouble,
-	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook`
+	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook, keep, written_by`
 
 func handoffValues(h *daemon.Handoff) []any {
 	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, string(h.Mode), h.Phase, h.Note,
 		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
 		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, h.Metrics,
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,
-		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook)
+		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Keep, h.WrittenBy)
 }
 
 // structured is [daemon.Structured] as the database stores it: without the fields that the document lacks. The API's
@@ -32,7 +32,7 @@ type structured struct {
 }
 
 // selectHandoffs reads whole handoffs, with the status that the database derives from the phase.
-const selectHandoffs = `SELECT ` + handoffColumns + `, status FROM handoffs `
+const selectHandoffs = `SELECT ` + handoffColumns + `, status, ` + handoffHeirs + ` FROM handoffs `
 
 var insertHandoff = `INSERT INTO handoffs (` + handoffColumns + `)
 	VALUES (` + placeholders(handoffColumns) + `) RETURNING status`
@@ -51,7 +51,7 @@ func (db *DB) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 
 const listHandoffs = selectHandoffs + `
 	WHERE ($1::bigint = 0 OR agent_id = $1)
-	  AND ($2::bigint = 0 OR successor_id = $2)
+	  AND ($2::bigint = 0 OR successor_id = $2 OR id = (SELECT handoff_id FROM handoff_heirs WHERE agent_id = $2))
 	  AND ($3 = '' OR persona = $3)
 	  AND ($4 = '' OR status = $4)
 	  AND ($5 = '' OR host = $5)

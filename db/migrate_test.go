@@ -134,7 +134,8 @@ func TestMigrateWithRows(t *testing.T) {
 	db, err = Open(t.Context(), Config{ConnString: url})
 	must(t, db, err)
 	defer db.Close()
-	h.Generation, h.ContextUse, h.ForkedAt = a.Generation, nil, nil
+	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
+	h.Keep, h.Heirs = false, []daemon.HandoffHeir{}
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
@@ -143,6 +144,8 @@ func TestMigrateWithRows(t *testing.T) {
 	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.TurnError, a.StopInterrupt, a.StopYields = nil, nil, 0, false, "", false, false
 	a.PaneColumns, a.PaneRows = 0, 0
 	a.Trouble, a.EndCause = nil, ""
+	a.Model, a.PermissionMode = "", ""
+	a.Limit, a.LimitedUntil, a.LimitTriedAt = nil, nil, nil
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)

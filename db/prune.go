@@ -115,9 +115,15 @@ const listOldAgents = `
 		AND NOT EXISTS (SELECT FROM deliveries d WHERE d.agent_id = agents.id AND d.state <> 'done')
 		AND NOT EXISTS (SELECT FROM handoffs h WHERE h.agent_id = agents.id AND h.phase NOT IN ('completed', 'failed', 'cancelled'))
 		AND NOT EXISTS (SELECT FROM handoffs h WHERE h.successor_id = agents.id AND h.phase NOT IN ('completed', 'failed', 'cancelled'))
+		AND NOT EXISTS (SELECT FROM handoff_heirs e JOIN handoffs h ON h.id = e.handoff_id
+			WHERE e.agent_id = agents.id AND h.phase NOT IN ('completed', 'failed', 'cancelled'))
 	ORDER BY ended_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`
 
-const listHandoffsOf = `SELECT id FROM handoffs WHERE agent_id = ANY($1) OR successor_id = ANY($1) ORDER BY id FOR UPDATE`
+// listHandoffsOf finds the handoffs from or to agents. Their heirs' rows are deleted with them.
+const listHandoffsOf = `
+	SELECT id FROM handoffs WHERE agent_id = ANY($1) OR successor_id = ANY($1)
+		OR id = ANY(ARRAY(SELECT handoff_id FROM handoff_heirs WHERE agent_id = ANY($1)))
+	ORDER BY id FOR UPDATE`
 
 // deleteHooks and deleteAgents take the ids of agents. deleteDeliveries takes the ids of agents, and those of the
 // handoffs from or to these agents. The others take the ids of these handoffs.

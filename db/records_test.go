@@ -62,6 +62,8 @@ func multiply(t testing.TB, db *DB) {
 			SELECT (jsonb_populate_record(handoffs, jsonb_build_object('id', id + n,
 				'agent_id', agent_id + n, 'ref', n, 'file_path', n))).*
 			FROM handoffs, generate_series(1, 5000) AS n) AS h;
+		INSERT INTO handoff_heirs SELECT id, n, '', '', '', '', NULL, '', NULL, NULL, '', NULL, NULL, NULL
+			FROM handoffs, generate_series(0, 1) AS n;
 		INSERT INTO records SELECT (jsonb_populate_record(records, jsonb_build_object(
 			'handoff_id', handoff_id + n, 'agent_id', agent_id + n))).*
 		FROM records, generate_series(1, 5000) AS n;
@@ -85,7 +87,7 @@ func TestLinesAreFoundByIndexes(t *testing.T) {
 	}{
 		"record":        {selectRecord, []any{int64(99)}, []string{"records_pkey", "decisions_position_key"}},
 		"line records":  {listLineRecords, []any{int64(99), 9, 50, int64(1 << 20)}, []string{"agents_pkey", "records_agent", "decisions_position_key"}},
-		"line handoffs": {listLineHandoffs, []any{int64(99), 9}, []string{"agents_pkey", "agents_previous", "handoffs_agent"}},
+		"line handoffs": {listLineHandoffs, []any{int64(99), 9}, []string{"agents_pkey", "agents_previous", "handoffs_agent", "handoff_heirs_pkey"}},
 	} {
 		args := append([]any{pgx.QueryExecModeSimpleProtocol}, tt.args...) // so that the plan is made for the values
 		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+tt.sql, args...)

@@ -15,7 +15,7 @@ import (
 var statements = map[string]string{
 	"insertAgent": insertAgent, "updateAgent": updateAgent, "selectAgent": selectAgent,
 	"selectAgentByLaunch": selectAgentByLaunch, "listAgents": listAgents, "listOpenAgents": listOpenAgents, "listActiveAgents": listActiveAgents, "listAgentsByID": listAgentsByID, "nextID": nextID,
-	"insertHandoff": insertHandoff, "updateHandoff": updateHandoff, "selectHandoff": selectHandoff,
+	"insertHandoff": insertHandoff, "writeHeir": writeHeir, "updateHandoff": updateHandoff, "selectHandoff": selectHandoff,
 	"listHandoffs": listHandoffs, "insertTransition": insertTransition, "listTransitions": listTransitions,
 	"insertRecord": insertRecord, "deleteRecord": deleteRecord, "insertDecision": insertDecision,
 	"selectRecord": selectRecord, "listLineRecords": listLineRecords, "listLineHandoffs": listLineHandoffs,

@@ -11,6 +11,7 @@ import (
 type options struct {
 	installed          bool
 	data, socket, made string
+	runtime            string // whose hook it is; "": Claude Code's
 	event              string
 }
 
@@ -31,6 +32,8 @@ func parseArgs(args []string) (options, error) {
 			to = &o.data
 		case name == "--socket":
 			to = &o.socket
+		case name == "--runtime":
+			to = &o.runtime
 		case name == madeFlag:
 			to = &o.made // only uninstall uses the value
 		case strings.HasPrefix(name, "-"):

@@ -15,11 +15,12 @@ import (
 )
 
 // Usage is the help of the command.
-const Usage = `usage: understudy hook [--data DIR] [--socket PATH] EVENT
+const Usage = `usage: understudy hook [--runtime NAME] [--data DIR] [--socket PATH] EVENT
 
 Hands the hook's JSON from stdin to the daemon and prints the daemon's answer.
-EVENT is SessionStart, session-start, Stop and so on. It always exits 0; when
-the daemon cannot be reached the event is kept in the data directory's spool/.
+EVENT is SessionStart, session-start, Stop and so on; with --runtime, an event
+of that runtime. It always exits 0; when the daemon cannot be reached the event
+is kept in the data directory's spool/.
 `
 
 // DenyTool is the answer to a one-shot that wants to use a tool. A one-shot could
@@ -43,7 +44,9 @@ func Main(args []string) (code int, mine bool) {
 // the daemon refused the event, or if the event could be neither delivered nor
 // spooled.
 //
-// args are [--installed] [--data DIR] [--socket PATH] EVENT. Command takes the
+// args are [--installed] [--runtime NAME] [--data DIR] [--socket PATH] EVENT.
+// --runtime names the runtime whose hook it is; without it, that is Claude Code.
+// Command takes the
 // socket from UNDERSTUDY_SOCKET; if that is not set, from --socket; otherwise the
 // socket is run/hook.sock in the data directory. It takes the data directory from
 // --data; if that is not given, from UNDERSTUDY_DATA; otherwise it uses the
@@ -111,14 +114,16 @@ func (o options) run(at time.Time, env func(string) string, stdin io.Reader, std
 	defer cancel()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	pid, err := strconv.Atoi(env("CLAUDE_PID"))
-	if err != nil || pid < 0 {
-		pid = 0
+	pid := 0
+	if o.runtime != "" {
+		pid = callerOf(os.Getppid())
+	} else if n, err := strconv.Atoi(env("CLAUDE_PID")); err == nil && n > 0 {
+		pid = n
 	}
 	start, boot := startOf(pid)
 	e := Envelope{
 		Key: NewKey(at), Event: o.event, At: at, AgentPID: pid, AgentStart: start, Boot: boot,
-		Launch: env("UNDERSTUDY_LAUNCH"), Tmux: env("TMUX"), Pane: env("TMUX_PANE"),
+		Launch: env("UNDERSTUDY_LAUNCH"), Runtime: o.runtime, Tmux: env("TMUX"), Pane: env("TMUX_PANE"),
 		Body: payload(ctx, o.event, stdin),
 	}
 	answer, sendErr := Send(ctx, socket, e)
@@ -148,7 +153,9 @@ var errNoAnswer = errors.New("no answer in time")
 // at a session's end.
 func AnswerTimeout(event string) time.Duration {
 	switch event {
-	case Stop, UserPromptSubmit, SessionStart, PermissionRequest:
+	case Stop, UserPromptSubmit, SessionStart, PermissionRequest,
+		"BeforeAgent", "AfterAgent", // Gemini's
+		"PromptTaken", "TurnEnded": // our extension's in oh-my-pi
 		return 10 * time.Second
 	case SessionEnd:
 		return time.Second

@@ -12,11 +12,14 @@ import (
 
 // Envelope is one hook on its way to the daemon.
 type Envelope struct {
-	Key      string `json:"key"`              // unique; see [NewKey]
-	Event    string `json:"event"`            // canonical
-	Launch   string `json:"launch,omitempty"` // the launch secret; empty for agents that we did not start
-	Tmux     string `json:"tmux,omitempty"`   // $TMUX: socket, server pid, session
-	Pane     string `json:"pane,omitempty"`   // $TMUX_PANE
+	Key    string `json:"key"`              // unique; see [NewKey]
+	Event  string `json:"event"`            // canonical
+	Launch string `json:"launch,omitempty"` // the launch secret; empty for agents that we did not start
+	// Runtime is the runtime whose hook it is, in whose words Event and Body are. Empty means Claude Code, whose words are
+	// the daemon's.
+	Runtime  string `json:"runtime,omitempty"`
+	Tmux     string `json:"tmux,omitempty"` // $TMUX: socket, server pid, session
+	Pane     string `json:"pane,omitempty"` // $TMUX_PANE
 	AgentPID int    `json:"agent_pid,omitempty"`
 	// AgentStart and Boot distinguish the agent's process from a later process with the same id. AgentStart is
 	// the start time of the agent's process, in clock ticks since the boot Boot. Outside Linux both are empty.
@@ -38,6 +41,9 @@ func (e Envelope) check() error {
 	name, ok := Canonical(e.Event)
 	if !ok || name != e.Event {
 		return fmt.Errorf("hook event %.80q is not canonical", e.Event)
+	}
+	if e.Runtime != "" && !validKey(e.Runtime) {
+		return fmt.Errorf("hook %s: runtime %.80q is not 1 to 64 letters, digits, - and _", e.Event, e.Runtime)
 	}
 	if !validKey(e.Key) {
 		return fmt.Errorf("hook %s: key %.80q is not 1 to 64 letters, digits, - and _", e.Event, e.Key)

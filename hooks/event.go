@@ -27,6 +27,12 @@ const (
 	SubagentStop      = "SubagentStop"
 )
 
+// The events that other runtimes report and Claude Code does not.
+const (
+	Interrupt    = "Interrupt"    // a person has interrupted the turn
+	DialogClosed = "DialogClosed" // the dialog that a PermissionRequest reported is gone, and the turn goes on
+)
+
 // names are the 33 events of Claude Code 2.1.329.
 var names = []string{
 	SessionStart, UserPromptSubmit, Stop, StopFailure, SessionEnd, Notification,
@@ -114,11 +120,21 @@ type Payload struct {
 	AgentType            string
 	StopHookActive       bool // a hook has blocked the previous Stop
 	BackgroundTasks      int  // how many background tasks are still running
-	ToolInput            json.RawMessage
+	// ResetsAt is when the limit ends that a StopFailure reports, in Unix seconds. Claude Code does not send it; 0: not given.
+	ResetsAt int64
+	// Context is the use of the context window at the event, from a runtime that tells it with its hooks.
+	Context   ContextUse
+	ToolInput json.RawMessage
 
 	// Truncated and Malformed say that the CLI's payload was too large or not JSON.
 	// [Command] then sent a body that has only the ids.
 	Truncated, Malformed bool
+}
+
+// ContextUse is how full a context window is, in tokens. The zero value says that it is not known.
+type ContextUse struct {
+	Tokens int64 `json:"tokens"`
+	Limit  int64 `json:"limit"` // the size of the window
 }
 
 // Parse parses the payload of event, whose name may have any spelling that
@@ -169,11 +185,15 @@ func parse(event string, body []byte) (Payload, error) {
 		field(fields, "stop_hook_active", &p.StopHookActive, "true or false"),
 		field(fields, truncatedField, &p.Truncated, "true or false"),
 		field(fields, malformedField, &p.Malformed, "true or false"),
+		field(fields, contextField, &p.Context, "numbers of tokens"),
 		field(fields, "background_tasks", &tasks, "a list"))
 	if err != nil {
 		return Payload{}, err
 	}
 	p.BackgroundTasks = len(tasks)
+	if json.Unmarshal(fields["resets_at"], &p.ResetsAt) != nil { // a runtime may mean something else by that name
+		p.ResetsAt = 0
+	}
 	p.ToolInput = fields["tool_input"]
 	if c, ok := Canonical(named); named != "" && (!ok || c != event) {
 		return Payload{}, fmt.Errorf("hook_event_name is %.80q, which is another event", named)

@@ -102,6 +102,7 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ name, event, body, wrong string }{
 		{"empty body", "Stop", "", ""},
 		{"null fields", "Stop", `{"session_id":null,"background_tasks":null,"stop_hook_active":null}`, ""},
+		{"a reset in another form", "StopFailure", `{"resets_at":"soon"}`, ""},
 		{"unknown fields", "Stop", `{"x":{"y":[1]},"SESSION_ID":5}`, ""},
 		{"other spelling", "session-end", `{"hook_event_name":"SessionEnd"}`, ""},
 		{"unknown event", "FutureEvent", `{"hook_event_name":"FutureEvent"}`, ""},

@@ -40,7 +40,7 @@ func request(e Envelope) []byte {
 		return strconv.FormatUint(n, 10)
 	}
 	return post("/hooks/"+e.Event, body,
-		"X-Understudy-Launch", e.Launch, "X-Tmux", e.Tmux, "X-Tmux-Pane", e.Pane, "X-Agent-Pid", number(uint64(max(0, e.AgentPID))),
+		"X-Understudy-Launch", e.Launch, "X-Understudy-Runtime", e.Runtime, "X-Tmux", e.Tmux, "X-Tmux-Pane", e.Pane, "X-Agent-Pid", number(uint64(max(0, e.AgentPID))),
 		"X-Agent-Start", number(e.AgentStart), "X-Boot-Id", e.Boot,
 		"X-Hook-Key", e.Key, "X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
 }

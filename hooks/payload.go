@@ -11,6 +11,7 @@ import (
 const (
 	truncatedField = "understudy_truncated"
 	malformedField = "understudy_malformed"
+	contextField   = "understudy_context" // set by [runtimes] that report the use of the context with their hooks
 
 	// maxDrain is how many bytes of a payload that is too large Command reads and
 	// drops, so that the CLI does not write to a closed pipe.
@@ -71,7 +72,7 @@ func salvage(event string, body []byte, why string) json.RawMessage {
 
 func keepID(kept map[string]any, name string, value any) {
 	switch name {
-	case "session_id", "transcript_path", "cwd", "prompt_id", "agent_id", "source", "reason":
+	case "session_id", "transcript_path", "cwd", "prompt_id", "turn_id", "agent_id", "source", "reason":
 		if s, ok := value.(string); ok && len(s) <= 4096 {
 			kept[name] = s
 		}

@@ -28,6 +28,8 @@ type Persona struct {
 	Description string
 	Runtime     string // "" for the default
 	Model       string // "" for the runtime's own default
+	OnLimit     string // what is done at a usage limit: wait, hand_over or ask; "" for what the settings say
+	Fallback    string // runtimes for successors at a limit, the best first, with commas between; "" for what the settings say
 	Skill       string // the text below the front matter
 	SkillFile   string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience  string // the whole text of experience.md
@@ -56,7 +58,7 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
-// of ---, with the keys name, description and optionally runtime and model. The skill follows.
+// of ---, with the keys name, description and optionally runtime, model, on_limit and fallback. The skill follows.
 // Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
 // and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {
@@ -135,13 +137,19 @@ func (p *Persona) readFrontMatter(front string) error {
 	for content := top.Content; len(content) >= 2; content = content[2:] {
 		key, value := content[0], content[1]
 		field := fields[key.Value]
-		if field == nil {
+		if field == nil && key.Value != "on_limit" && key.Value != "fallback" {
 			continue
 		}
 		if seen[key.Value] {
 			return parseError(key.Line, "%s is given twice", key.Value)
 		}
 		seen[key.Value] = true
+		if field == nil {
+			if err := p.readLimitKey(yamlfile.Value{Node: value, Of: key.Value}); err != nil {
+				return err
+			}
+			continue
+		}
 		text, err := yamlfile.Value{Node: value, Of: key.Value}.Text()
 		if err != nil {
 			return inSkill(err)

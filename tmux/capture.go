@@ -92,7 +92,7 @@ func captureCall(of serverID, show string, refs []Ref) (capture, int) {
 		cmd := []string{
 			// Test first whether the pane exists: otherwise the error for a pane that is gone would end the whole list.
 			"if-shell", "-F", "-t", ref.Pane, "#{==:#{pane_id}," + ref.Pane + "}",
-			"display-message -p -t " + ref.Pane + " '" + fence + " #{pane_id} " + printable("pane_current_command") + "' ; " + show + " -t " + ref.Pane,
+			"display-message -p -t " + ref.Pane + " '" + fence + " #{pane_id} " + printable("pane_current_command") + "\t" + printable("pane_title") + "' ; " + show + " -t " + ref.Pane,
 		}
 		if total += size(cmd) + 2; total > maxArgs && i > 0 {
 			return c, i
@@ -108,8 +108,9 @@ func (c capture) read(out string, refs []Ref, views map[Ref]View) {
 	found := map[string]View{}
 	for i, part := range strings.Split("\n"+out, "\n"+c.fence+" ") {
 		if head, screen, ok := strings.Cut(part, "\n"); ok && i > 0 {
-			pane, command, _ := strings.Cut(head, " ")
-			found[pane] = View{Screen: strings.TrimRight(screen, "\n"), Command: command}
+			pane, head, _ := strings.Cut(head, " ")
+			command, title, _ := strings.Cut(head, "\t")
+			found[pane] = View{Screen: strings.TrimRight(screen, "\n"), Command: command, Title: title}
 		}
 	}
 	for _, ref := range refs {

@@ -18,6 +18,7 @@ type Sight struct {
 type View struct {
 	Screen  string
 	Command string // as in [Sight]
+	Title   string // of the pane, as its program set it
 }
 
 // Look returns the screen and the program of a pane, or ErrGone. Calls that come while another Look runs
@@ -63,7 +64,7 @@ func pattern(text string) string {
 	var b strings.Builder
 	hole := false
 	for _, r := range text {
-		plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" -_/❯\u00a0", r)
+		plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" -_/❯›\u00a0", r)
 		switch {
 		case b.Len() > maxPattern:
 			return b.String() + ".*"

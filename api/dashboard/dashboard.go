@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +48,7 @@ type Page struct {
 type Choices struct {
 	Personas  []string
 	Templates []string
+	Runtimes  []string
 	Cwd       string // the directory of a pipeline for which the operator names none
 }
 
@@ -82,7 +85,7 @@ func (p *Page) Content() (template.HTML, error) {
 func (p *Pages) page(name, title, here, watch string, data any) *Page {
 	out := &Page{
 		name: name, Title: title, Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),
-		Choices: Choices{Cwd: p.Daemon.Settings.Pipeline.Cwd},
+		Choices: Choices{Cwd: p.Daemon.Settings.Pipeline.Cwd, Runtimes: slices.Sorted(maps.Keys(p.Daemon.Settings.Runtimes))},
 	}
 	for _, persona := range p.Personas.List() {
 		if !persona.Archived && persona.Problem == "" {

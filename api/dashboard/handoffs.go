@@ -108,12 +108,15 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	agents := []daemon.Agent{out.From}
-	if h.SuccessorID != nil {
-		to, err := p.Daemon.Agent(ctx, *h.SuccessorID)
+	for _, id := range h.SuccessorIDs() {
+		to, err := p.Daemon.Agent(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		out.To, agents = &to, append(agents, to)
+		if out.To == nil {
+			out.To = &to
+		}
+		agents = append(agents, to)
 		watch += " " + idWatch("agent", to.ID)
 	}
 	if out.Moves, err = p.Daemon.Transitions(ctx, id); err != nil {
@@ -131,7 +134,7 @@ func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 	for i := range moves {
 		began[moves[i].To] = &moves[i].At
 	}
-	all, due := daemon.OpenPhases(), phases(h.Mode)
+	all, due := daemon.OpenPhases(), phases(h)
 	at, state := h.Phase, "now"
 	if h.Error != nil && !h.Open() {
 		at, state = h.Error.Phase, string(h.Phase)

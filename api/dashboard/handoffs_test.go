@@ -36,6 +36,10 @@ func TestStages(t *testing.T) {
 		{"found the document", daemon.Handoff{Phase: daemon.Recorded}, at(daemon.Instructing, daemon.Failed, daemon.Verifying, daemon.Recorded), "ddsdnaaaaa"},
 		{"completed", daemon.Handoff{Phase: daemon.Completed, Mode: daemon.ModeGenerate}, at(daemon.Generating, daemon.Verifying, daemon.Recorded,
 			daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed), "ddddddddd"},
+		{"several heirs", daemon.Handoff{Phase: daemon.BriefingHeirs, Heirs: make([]daemon.HandoffHeir, 2)},
+			at(daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs), "dddddna"},
+		{"the agent is kept", daemon.Handoff{Phase: daemon.Completed, Keep: true},
+			at(daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs, daemon.Completed), "dddddd"},
 	} {
 		if row.handoff.Mode == "" {
 			row.handoff.Mode = daemon.ModeAgent
@@ -126,4 +130,48 @@ func TestDocumentPages(t *testing.T) {
 	if _, err := h.Document(t.Context(), open.ID); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
 		t.Errorf("a document that is not there: %v", err)
 	}
+}
+
+// TestHandoffPageShowsHeirs: the page says who each heir is, how far it has come and what it waits for, and it follows the
+// heirs' agents. The pages of the agents show the branch. Each page offers to whom an agent can be handed over.
+func TestHandoffPageShowsHeirs(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	a := h.agent(nil)
+	next := func(persona string) *daemon.Agent {
+		return h.agent(func(b *daemon.Agent) { b.PreviousAgentID, b.Generation, b.Persona = &a.ID, 2, &persona })
+	}
+	one, two := next("tester-kit-1"), next("reviewer-ada-1")
+	o := h.handoff(a, func(o *daemon.Handoff) {
+		o.Keep, o.SuccessorID = true, &one.ID
+		o.Heirs = []daemon.HandoffHeir{
+			{Heir: daemon.Heir{Persona: "tester-kit-1", Runtime: "claude", Model: "opus"}, AgentID: &one.ID, Phase: daemon.Completed},
+			{Heir: daemon.Heir{Persona: "reviewer-ada-1"}, AgentID: &two.ID, Phase: daemon.Briefing, Note: "its composer is not ready"},
+			{Heir: daemon.Heir{Persona: "dev-eve-1"}},
+		}
+	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs)
+	page, err := h.Handoff(t.Context(), o.ID)
+	doc, body := drawn(t, page, err)
+	wantText(t, doc, "heir-0", "tester-kit-1", fmt.Sprintf("agent %d, has its briefing", one.ID), "claude", "opus")
+	wantText(t, doc, "heir-1", "reviewer-ada-1", fmt.Sprintf("agent %d, briefing", two.ID), "its composer is not ready")
+	wantText(t, doc, "heir-2", "dev-eve-1", "not started")
+	wantText(t, doc, "main", "the agent lives on")
+	for _, b := range []*daemon.Agent{one, two} {
+		if watch := fmt.Sprintf("agent:%d", b.ID); !strings.Contains(page.Watch, watch) {
+			t.Errorf("the page does not follow %s: %s", watch, page.Watch)
+		}
+	}
+	for _, field := range []string{"to", "runtime", "model", "permission_mode", "keep"} {
+		if !strings.Contains(body, `name="`+field+`"`) {
+			t.Errorf("the form has no field %s", field)
+		}
+	}
+	page, err = h.Agent(t.Context(), a.ID)
+	doc, _ = drawn(t, page, err)
+	for _, b := range []*daemon.Agent{one, two} {
+		wantText(t, doc, fmt.Sprintf("generation-%d", b.ID), fmt.Sprintf("from agent %d", a.ID), "plays "+*b.Persona)
+	}
+	page, err = h.Handoffs(t.Context(), daemon.HandoffFilter{})
+	doc, _ = drawn(t, page, err)
+	wantText(t, doc, fmt.Sprintf("handoff-%d", o.ID), fmt.Sprintf("agent %d, agent %d", one.ID, two.ID))
 }

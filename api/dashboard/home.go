@@ -98,7 +98,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			groups[a.State] = append(groups[a.State], deal(a, handoffs[a.ID], nil))
 		}
 	}
-	for _, s := range []daemon.AgentState{daemon.Waiting, daemon.Working, daemon.Idle, daemon.Starting} {
+	for _, s := range []daemon.AgentState{daemon.Waiting, daemon.Working, daemon.Limited, daemon.Idle, daemon.Starting} {
 		if list := groups[s]; len(list) > 0 {
 			out.Groups = append(out.Groups, group{Title: string(s), Cards: list})
 		}

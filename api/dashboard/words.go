@@ -32,6 +32,7 @@ var functions = template.FuncMap{
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
 	"clip":     func(limit int, text string) string { return words.Clip(words.Page(text), limit) },
 	"inc":      func(n int) int { return n + 1 },
+	"stands":   heirStands,
 }
 
 // dict makes a map of pairs: names and values in turn. With it a template can be called with several values.
@@ -43,11 +44,31 @@ func dict(pairs ...any) map[string]any {
 	return out
 }
 
-// phases are the phases of a handoff in a mode, in order.
-func phases(mode daemon.Mode) []daemon.Phase {
+// heirStands says how far an heir has come.
+func heirStands(phase daemon.Phase) string {
+	switch phase {
+	case "":
+		return "not started"
+	case daemon.Completed:
+		return "has its briefing"
+	}
+	return words.Of(phase)
+}
+
+// phases are the phases of a handoff in its mode and with its heirs, in order.
+func phases(h *daemon.Handoff) []daemon.Phase {
 	others := []daemon.Phase{daemon.Generating}
-	if mode == daemon.ModeGenerate {
+	if h.Mode != daemon.ModeAgent {
 		others = []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument}
+	}
+	switch {
+	case !h.HeirsFirst():
+		others = append(others, daemon.BriefingHeirs)
+	case h.Keep:
+		others = append(others, daemon.ShuttingDown)
+		fallthrough
+	default:
+		others = append(others, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing)
 	}
 	return slices.DeleteFunc(daemon.OpenPhases(), func(p daemon.Phase) bool { return slices.Contains(others, p) })
 }
@@ -60,6 +81,7 @@ var phaseWords = map[daemon.Phase]string{
 	daemon.Generating:           "a copy of the agent's session writes the document",
 	daemon.Verifying:            "the daemon checks the document and assembles the context",
 	daemon.Recorded:             "the database keeps the document and the context; from here on the agent can be ended",
+	daemon.BriefingHeirs:        "the daemon starts the heirs and sends each the injection prompt",
 	daemon.ShuttingDown:         "the daemon asks the agent to exit and waits for its end",
 	daemon.Spawning:             "the daemon makes the successor's pane",
 	daemon.AwaitingRegistration: "the successor's session starts",

@@ -39,6 +39,7 @@ type Frame struct {
 	Beat          int
 	Dialog        *Dialog
 	Visible       bool // whether the composer is shown
+	Strange       bool // the composer is drawn as no version that we know draws it
 
 	blocks []Block
 }
@@ -168,7 +169,10 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 	if !s.Visible {
 		return lines, len(lines), 0
 	}
-	rule := Line{dimStyle, strings.Repeat("─", s.Width)}
+	rule, sign := Line{dimStyle, strings.Repeat("─", s.Width)}, composerSign
+	if s.Strange {
+		rule.Text, sign = strings.Repeat("=", s.Width), "» "
+	}
 	aside := ""
 	if s.Stashed {
 		aside = fmt.Sprintf("%*s", s.Width, "draft stashed")
@@ -178,7 +182,7 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 	rows = rows[max(len(rows)-max(s.Height/3, 3), 0):]
 	for i, text := range rows {
 		if i == 0 {
-			text = composerSign + text
+			text = sign + text
 		} else {
 			text = "  " + text
 		}

@@ -130,6 +130,11 @@ func (h Hooks) PermissionPrompt() Fields {
 	return Fields{"notification_type": "permission_prompt", "message": "Claude needs your permission"}
 }
 
+// QuotaResumed returns the fields of the notification that the agent goes on by itself after a usage limit.
+func (h Hooks) QuotaResumed() Fields {
+	return Fields{"notification_type": "quota_auto_resume_fired", "message": "Usage limit reset — Claude is continuing your task"}
+}
+
 // PreCompact returns the fields for the beginning of a compaction. Only a manual compaction has instructions.
 func (h Hooks) PreCompact(trigger, instructions string) Fields {
 	f := Fields{"trigger": trigger, "custom_instructions": nil}

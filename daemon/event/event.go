@@ -58,5 +58,6 @@ const TiedNoSession = "it never had a session"
 // The beginnings of an [Event.Cause].
 const (
 	CauseTrouble = "trouble "     // the code of the trouble follows
+	CauseLimit   = "limit "       // the kind of the limit and what is done about it follow
 	CauseServer  = "tmux server " // the server's process id, its start and its socket follow
 )

@@ -20,6 +20,8 @@ const (
 	AgentEnded           Type = "agent_ended"
 	AgentFailed          Type = "agent_failed"
 	AgentIdle            Type = "agent_idle"
+	AgentLimitDecided    Type = "agent_limit_decided"
+	AgentLimited         Type = "agent_limited"
 	AgentStarting        Type = "agent_starting"
 	AgentWaiting         Type = "agent_waiting"
 	AgentWorking         Type = "agent_working"
@@ -27,6 +29,7 @@ const (
 	AgentMessaged        Type = "agent_messaged"
 	AgentPersonaAssigned Type = "agent_persona_assigned"
 	AgentRegistered      Type = "agent_registered"
+	AgentScreenUnknown   Type = "agent_screen_unknown"
 	AgentSessionChanged  Type = "agent_session_changed"
 	AgentSkillInjected   Type = "agent_skill_injected"
 	AgentStarted         Type = "agent_started"
@@ -46,6 +49,8 @@ const (
 	HandoffExtractionFailed Type = "handoff_extraction_failed"
 	HandoffFailed           Type = "handoff_failed"
 	HandoffFallbackUsed     Type = "handoff_fallback_used"
+	HandoffHeirFailed       Type = "handoff_heir_failed"
+	HandoffHeirMoved        Type = "handoff_heir_moved"
 	HandoffRetried          Type = "handoff_retried"
 	HandoffStarted          Type = "handoff_started"
 	HandoffWaiting          Type = "handoff_waiting"
@@ -109,8 +114,8 @@ func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what
 var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
-		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentMessaged, AgentStopFailed,
-		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffWaiting,
+		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
+		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
 		PipelineWaitingForApproval, PipelineWarning, SpoolUnreadable, StepOutputEmpty,

@@ -25,6 +25,7 @@ var eventWords = map[Type]string{
 	AgentIdle:            "{agent} is idle",
 	AgentWorking:         "{agent} is at work",
 	AgentWaiting:         "{agent} waits for a person",
+	AgentLimited:         "{agent} is limited[ until {until}]",
 	AgentEnded:           "{agent} has ended[: {reason}]",
 	AgentFailed:          "{agent} has failed[: {code}]",
 	AgentPersonaAssigned: "{agent} plays {persona} from now on",
@@ -42,6 +43,7 @@ var eventWords = map[Type]string{
 	HandoffCancelled:        "{handoff} was cancelled[ in phase {phase}]",
 	HandoffRetried:          "{handoff} is tried again[ from phase {phase}]",
 	HandoffCreated:          "{handoff} has its record",
+	HandoffHeirMoved:        "{handoff} has its heir {persona} in phase {phase}[: {cause}]",
 	HandoffExtractionFailed: "{handoff} has a document whose fields could not be read",
 
 	DeliveryQueued:       "A text for {agent} waits to be typed[ ({kind})]",

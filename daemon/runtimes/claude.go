@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 const claudeName = "claude"
@@ -17,11 +19,22 @@ const ExitText = "/exit"
 
 // Claude returns the runtime of Claude Code. Its assumptions were measured on Claude Code 2.1.329; the
 // end-to-end tests repeat the measurements against the pinned version.
-func Claude() Runtime { return claude{} }
+func Claude() *Runtime { return claude }
 
-type claude struct{}
-
-func (claude) Name() string { return claudeName }
+var claude = &Runtime{
+	Name: claudeName, Title: "Claude Code", Command: []string{"claude"}, Modes: permissionModes,
+	Can: Can{
+		Tested: "2.1.329", Oldest: "2.1.213",
+		Skill: SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
+		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
+		EarlySession: true, HoldsTurn: true,
+		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
+		Usage: "its status line", Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`",
+	},
+	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen,
+	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,
+	line: readLine, clean: withoutMarks,
+}
 
 var (
 	uuid = sync.OnceValue(func() *regexp.Regexp {
@@ -33,14 +46,14 @@ var (
 	permissionModes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"}
 )
 
-// Launch builds
+// launchClaude builds
 //
 //	COMMAND --settings FILE --session-id UUID --name NAME --append-system-prompt-file FILE OPTIONS -- PROMPT
 //
 // and leaves out each flag whose field in the spec is empty. If Resume is set, --resume UUID replaces
-// --session-id UUID. Launch puts the settings and the skill text into files in Dir, because every user of
+// --session-id UUID. launchClaude puts the settings and the skill text into files in Dir, because every user of
 // the machine can see an argument list. Only the prompt is an argument, so the prompt should be short.
-func (claude) Launch(s Spec) (Launch, error) {
+func launchClaude(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
@@ -52,9 +65,13 @@ func (claude) Launch(s Spec) (Launch, error) {
 		return path
 	}
 
-	// Claude Code does not merge two --settings: the last one wins. So Launch passes only this one.
-	if len(s.SettingsJSON) > 0 {
-		add("--settings", file("settings.json", s.SettingsJSON))
+	settings, err := claudeSettings(s)
+	if err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+	}
+	// Claude Code does not merge two --settings: the last one wins. So this is the only one.
+	if len(settings) > 0 {
+		add("--settings", file("settings.json", settings))
 	}
 	if s.Resume != "" {
 		l.SessionID = s.Resume
@@ -84,6 +101,42 @@ func (claude) Launch(s Spec) (Launch, error) {
 		add("--", s.Prompt)
 	}
 	return l, nil
+}
+
+// claudeEvents are the events of the hooks that the daemon acts on.
+var claudeEvents = []string{
+	hooks.SessionStart, hooks.UserPromptSubmit, hooks.Stop, hooks.StopFailure, hooks.SessionEnd, hooks.Notification,
+	hooks.PermissionRequest, hooks.PreCompact,
+}
+
+// claudeSettings returns the settings file of a launch; nil: it needs none.
+func claudeSettings(s Spec) ([]byte, error) {
+	if len(s.SettingsJSON) > 0 || s.Binary == "" {
+		return s.SettingsJSON, nil
+	}
+	var allow []string
+	rule := func(path string, tools ...string) {
+		if strings.HasSuffix(path, "/") {
+			path += "**"
+		}
+		for _, tool := range tools {
+			allow = append(allow, tool+"(/"+path+")") // a rule for an absolute path has two slashes
+		}
+	}
+	for _, path := range s.MayEdit {
+		rule(path, "Edit", "Read")
+	}
+	if s.MayHandOver {
+		allow = append(allow, "Skill(handoff)")
+	}
+	for _, path := range s.MayRead {
+		rule(path, "Read")
+	}
+	// Leave out the events that the installed version does not know: for such an event the CLI would open a dialog at
+	// its start.
+	known := hooks.KnownEvents(s.Version)
+	events := slices.DeleteFunc(slices.Clone(claudeEvents), func(e string) bool { return !slices.Contains(known, e) })
+	return hooks.LaunchSettings(s.Binary, events, allow, hooks.LaunchOptions{Exec: hooks.SupportsExecForm(s.Version), StatusLine: true})
 }
 
 func launchMode(mode string) string {

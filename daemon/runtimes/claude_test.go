@@ -167,7 +167,7 @@ func TestStripEnv(t *testing.T) {
 
 func TestFor(t *testing.T) {
 	t.Parallel()
-	if r, err := For("claude"); err != nil || r.Name() != "claude" {
+	if r, err := For("claude"); err != nil || r.Name != "claude" {
 		t.Errorf("claude: %v, %v", r, err)
 	}
 	if _, err := For("nano"); err == nil || !strings.Contains(err.Error(), `"nano"`) {

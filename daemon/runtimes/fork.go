@@ -7,37 +7,65 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 // ForkSpec is one question to a copy of a session. The session itself does not change.
 type ForkSpec struct {
 	Command      []string // the program and its fixed arguments, as configured
-	SessionID    string   // the session to copy
-	SettingsJSON string   // settings for this question alone
+	SessionID    string   // the session to copy; "": a new session, which knows only the prompt
+	Transcript   string   // the path of the session's transcript; "": not known
+	Binary       string   // absolute path of our program that runs as the one-shot's hook; "": no hooks
+	SettingsJSON string   // settings for this question alone, in place of those that are made of Binary
+	Dir          string   // absolute path of a folder for Files
+	Skill        string   // the path of the file in which the launch gave the skill, [SkillFile]; "": there is none
 	Prompt       string
 }
 
-// Fork returns the argument list and the standard input of the question. It does not name the model, the
+// ForkCommand is the command that asks the question. It runs in the agent's directory and with its environment.
+type ForkCommand struct {
+	Argv  []string
+	Stdin []byte
+	Env   []string // NAME=value, in addition to the agent's
+	Files []File   // to be written before it
+}
+
+// forkClaude does not name the model, the
 // system prompt or the tools, because the session has recorded them. So the request begins with the same
 // prefix that the provider has cached (compared request by request on 2.1.329). Another model or fewer
 // tools would change that prefix; the permission mode dontAsk does not. With --no-session-persistence the
 // copy of the session leaves no file.
-func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
+//
+// It keeps the definitions of the tools for the same reason; the hook in the settings refuses each call of a tool. Without
+// DISABLE_AUTO_COMPACT, the fork of a session that is nearly full would compact first, and answer from the summary.
+func forkClaude(s ForkSpec) (ForkCommand, error) {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
-		return nil, nil, errors.New("no command: set runtimes.claude.command")
-	case !uuid().MatchString(s.SessionID):
-		return nil, nil, fmt.Errorf("session id %q is not a UUID", s.SessionID)
+		return ForkCommand{}, errors.New("no command: set runtimes.claude.command")
+	case s.SessionID != "" && !uuid().MatchString(s.SessionID):
+		return ForkCommand{}, fmt.Errorf("session id %q is not a UUID", s.SessionID)
 	}
-	argv = append(slices.Clone(s.Command), "-p", "--resume", s.SessionID, "--fork-session", "--no-session-persistence",
-		"--output-format", "stream-json", "--verbose", "--permission-mode", "dontAsk")
-	if s.SettingsJSON != "" {
-		argv = append(argv, "--settings", s.SettingsJSON)
+	argv := append(slices.Clone(s.Command), "-p")
+	if s.SessionID != "" {
+		argv = append(argv, "--resume", s.SessionID, "--fork-session")
 	}
-	return argv, []byte(s.Prompt), nil
+	argv = append(argv, "--no-session-persistence", "--output-format", "stream-json", "--verbose", "--permission-mode", "dontAsk")
+	settings := s.SettingsJSON
+	if settings == "" && s.Binary != "" {
+		text, err := hooks.OneShotSettings(s.Binary)
+		if err != nil {
+			return ForkCommand{}, err
+		}
+		settings = string(text)
+	}
+	if settings != "" {
+		argv = append(argv, "--settings", settings)
+	}
+	return ForkCommand{Argv: argv, Stdin: []byte(s.Prompt), Env: []string{"DISABLE_AUTO_COMPACT=1"}}, nil
 }
 
-// forkLine has the fields of one line of the answer's stream that ForkAnswer needs.
+// forkLine has the fields of one line of the answer's stream that readClaudeAnswer needs.
 type forkLine struct {
 	Type    string   `json:"type"`
 	Parent  *string  `json:"parent_tool_use_id"` // not nil in a sub-agent's message
@@ -56,11 +84,11 @@ type forkLine struct {
 	} `json:"message"`
 }
 
-// ForkAnswer reads the output of the command that Fork returned. It returns the texts of the model's
+// readClaudeAnswer returns the texts of the model's
 // messages, in order. It joins the text blocks of one message by newlines. It does not take the result line's
-// text, because that line has only the last block. A message without text is left out, so the list may be empty. ForkAnswer fails if
+// text, because that line has only the last block. A message without text is left out, so the list may be empty. It fails if
 // the runtime reports an error, or if the output ends before its result line.
-func (claude) ForkAnswer(stdout []byte) ([]string, error) {
+func readClaudeAnswer(stdout []byte) ([]string, error) {
 	var texts []string
 	message, ended := "", false
 	for raw := range bytes.Lines(stdout) {

@@ -10,16 +10,16 @@ const forkID = "0b1f8c7e-6a54-4d3e-9f21-1c2d3e4f5a6b"
 
 func TestFork(t *testing.T) {
 	t.Parallel()
-	argv, stdin, err := claude{}.Fork(ForkSpec{Command: []string{"claude", "--fixed"}, SessionID: forkID, SettingsJSON: `{"a":1}`, Prompt: "why?"})
+	cmd, err := Claude().Fork(ForkSpec{Command: []string{"claude", "--fixed"}, SessionID: forkID, SettingsJSON: `{"a":1}`, Prompt: "why?"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Fields("claude --fixed -p --resume " + forkID + ` --fork-session --no-session-persistence --output-format stream-json --verbose --permission-mode dontAsk --settings {"a":1}`)
-	if !slices.Equal(argv, want) || string(stdin) != "why?" {
-		t.Errorf("argv %q, stdin %q", argv, stdin)
+	if !slices.Equal(cmd.Argv, want) || string(cmd.Stdin) != "why?" {
+		t.Errorf("argv %q, stdin %q", cmd.Argv, cmd.Stdin)
 	}
 	for _, bad := range []ForkSpec{{SessionID: forkID}, {Command: []string{"claude"}, SessionID: "--help"}} {
-		if _, _, err := (claude{}).Fork(bad); err == nil {
+		if _, err := Claude().Fork(bad); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
@@ -51,7 +51,7 @@ func TestForkAnswer(t *testing.T) {
 		"nothing":              {"", "", "it ended without a result"},
 		"a line that is noise": {"warning: x\n" + start + say("m1", "Fine.") + ended, "Fine.", ""},
 	} {
-		texts, err := claude{}.ForkAnswer([]byte(c.in))
+		texts, err := readClaudeAnswer([]byte(c.in))
 		if text, got := strings.Join(texts, " | "), errText(err); text != c.text || got != c.err {
 			t.Errorf("%s: %q, %q; want %q, %q", what, text, got, c.text, c.err)
 		}

@@ -1,29 +1,62 @@
 // Package runtimes owns the differences between the CLI coding agents: how to launch an agent, how to
-// read its screen and its transcript, how it treats a typed text, and which files hold its state.
+// read its screen and its transcript, how it takes a text, what its hooks say in its own words, and which files hold its
+// state. A runtime is a [Runtime]: what it can do, as data ([Can]), and functions for how.
 //
 // Every function here is pure: it reads and writes no file, starts no process and asks no clock. The
 // daemon does these things, and passes the bytes to this package. Several goroutines may call all
 // functions at once. A crash leaves nothing behind.
 package runtimes
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Spec is one launch of an agent.
 type Spec struct {
 	AgentID      int64
 	Name         string   // shown in the pane's title and in the CLI's own list of sessions
-	SessionID    string   // a new UUID; ignored with Resume
+	SessionID    string   // a new UUID; ignored with Resume, and by a runtime that chooses the id itself
 	Cwd          string   // working directory of the process; not part of the argument list
 	Command      []string // the program and its fixed arguments, as configured
+	Version      string   // of the CLI, as it prints it; "": not known
 	Options      []string // flags kept from a predecessor, as InheritOptions returns them
 	Model        string   // overrides the model in Options; "" keeps the model in Options
 	Mode         string   // overrides the permission mode in Options; "" keeps the mode in Options
-	SkillText    string   // the persona's skill and experience, added to the system prompt
-	SettingsJSON []byte   // the CLI's settings for this launch: hooks and permissions
+	SkillText    string   // the persona's skill and experience
+	Binary       string   // absolute path of our program that runs as the agent's hook; "": no hooks
+	MayEdit      []string // absolute paths that the agent may read and change without asking; a folder ends with a slash
+	MayRead      []string // absolute paths of files that the agent may read without asking
+	MayHandOver  bool     // the agent may run the command /handoff without asking
+	SettingsJSON []byte   // the CLI's settings, in place of those that Launch makes of Binary and of the fields May…
 	Dir          string   // absolute path of this launch's own folder, for Launch.Files
 	Prompt       string   // first prompt; with "" the agent waits in its composer
 	Resume       string   // id of the session to open again; "" starts a new one
+	Server       Server   // for a runtime with [ByServer]: where its server is to listen
 }
+
+// Server is the HTTP server that a runtime runs for its agent. It listens on loopback.
+type Server struct {
+	Port     int    `json:"port"`
+	Password string `json:"password"`
+}
+
+// Inbox returns the folder from which our extension in a runtime with [ByInbox] reads what the daemon wants of it. launchDir
+// is [Spec.Dir].
+func Inbox(launchDir string) string { return filepath.Join(launchDir, "inbox") }
+
+// FirstInInbox is the name of the file in an inbox that holds the first prompt of a launch, without its ending. A delivery's
+// file has the number of the delivery, from 1 on.
+const FirstInInbox = "0"
+
+// Mirror returns the file in which the daemon keeps the conversation of a runtime that keeps none in a file.
+func Mirror(launchDir string) string { return filepath.Join(launchDir, "transcript.jsonl") }
+
+// SkillFile returns the file in which the launch of a runtime that reads the skill from a file puts it.
+func SkillFile(launchDir string) string { return filepath.Join(launchDir, "system-prompt.md") }
 
 // File is a file that must exist, with mode 0600, before the launch.
 type File struct {
@@ -34,8 +67,15 @@ type File struct {
 // Launch is the command that starts the agent, and the files to write before it.
 type Launch struct {
 	Argv      []string
+	Env       []string // NAME=value, in addition to the environment that every agent gets
 	Files     []File
-	SessionID string // id of the session that will register
+	SessionID string // id of the session that will register; "": the runtime chooses it
+}
+
+// View is what a pane shows: plain text, one line per row, wrapped lines not joined; and the title that its program set.
+type View struct {
+	Text  string
+	Title string // "": not known
 }
 
 // Screen is the state of a CLI as its captured screen shows it. The zero value means that the screen shows no
@@ -56,30 +96,103 @@ type Screen struct {
 	// Dialog names in one line the dialog that is open in place of the composer; "" if none is open. A text
 	// that is typed now would answer that dialog.
 	Dialog string
+	// Limit is true if the dialog says that a usage limit is reached. It is set only by a runtime that reports limits in
+	// no other way.
+	Limit bool
 	// Busy is true if the screen shows a running turn. If Busy is false, a turn may still be running: Claude
 	// Code shows no sign of a turn while an answer streams under a draft. The registry and the hooks know.
 	Busy bool
 }
 
-// Runtime is one kind of CLI.
-type Runtime interface {
-	// Name is the runtime's name in settings, in the API and in persona files.
-	Name() string
+// Runtime is one kind of CLI. A function that is nil stands for something that the runtime cannot do, or that needs no
+// doing; the comment says which.
+type Runtime struct {
+	Name    string   // in settings, in the API and in persona files
+	Title   string   // for people
+	Command []string // what starts it if config.yaml says nothing; nil: config.yaml must say
+	Can     Can
+	Modes   []string // the permission modes that [Spec.Mode] can name; nil: none
 	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it
 	// refuses.
-	Launch(Spec) (Launch, error)
-	// ReadScreen reads a screen as tmux captures it: plain text, one line per row, wrapped lines not
-	// joined.
-	ReadScreen(screen string) Screen
-	// Fork returns the command that asks a copy of a session a question. ForkAnswer reads the command's output.
-	Fork(ForkSpec) (argv []string, stdin []byte, err error)
-	ForkAnswer(stdout []byte) ([]string, error)
+	Launch func(Spec) (Launch, error)
+	// CheckVersion returns an error, for people, if the CLI of that version cannot be supervised. A text that is not a
+	// version is not refused. nil: every version may be tried.
+	CheckVersion func(version string) error
+	// ReadScreen reads a screen as tmux captures it.
+	ReadScreen func(View) Screen
+	// Report puts what a hook of the runtime says into the words of the daemon. nil: the runtime's hooks use these words.
+	Report func(event string, body []byte) (Report, error)
+	// Answer puts the daemon's answer to a hook, in Claude Code's form, into the form that the runtime takes. nil: it
+	// takes that form.
+	Answer func(answer []byte) []byte
+	// Tail reads a line of the transcript that tells what no hook reports; ok is false for all other lines. session is the
+	// agent's session. nil: hooks report everything.
+	Tail func(session string, line []byte) (report Report, ok bool)
+	// Fork returns the command that asks a copy of a session a question. ForkAnswer reads the command's output. nil: the
+	// runtime's server does it, or nothing can.
+	Fork       func(ForkSpec) (ForkCommand, error)
+	ForkAnswer func(stdout []byte) ([]string, error)
+	// Queue returns a command that gives a text to a session without its pane. nil: there is none.
+	Queue func(command []string, session, text string) []string
+	// Registry returns the path of the file in which a session's process keeps its state; see [ParseRegistry]. nil: there
+	// is none.
+	Registry func(configDir string, pid int) string
+
+	// line reads a line of the transcript, and clean removes what the CLI added to a user's text.
+	line  func([]byte) (transcriptLine, error)
+	clean func(text string) string
 }
 
-// For returns the runtime of that name.
-func For(name string) (Runtime, error) {
-	if name == claudeName {
-		return Claude(), nil
+// Report is something that happened to an agent, in the words of Claude Code's hooks, which are the daemon's. The zero
+// value reports nothing.
+type Report struct {
+	Event string
+	Body  []byte // as [github.com/understudyd/understudy/hooks.Parse] reads it
+	// Key is the same each time that the same thing is read from a transcript or a server again, and different for
+	// everything else of the agent. Reports of hooks have none.
+	Key string
+	At  time.Time // when it happened; the zero time: now
+}
+
+// all are the runtimes that we know, in the order in which people see them.
+var all = []*Runtime{claude, codex, opencode, omp}
+
+// All returns the runtimes that we know. The caller must not change them.
+func All() []*Runtime { return slices.Clone(all) }
+
+// For returns the runtime of that name. A name may have a hyphen and a word behind the name of a runtime, such as
+// claude-work: that is the same CLI with a command of its own, for example one with another account. With an error For
+// returns a runtime that can do nothing.
+func For(name string) (*Runtime, error) {
+	kind, account, _ := strings.Cut(name, "-")
+	for _, is := range []string{name, kind} {
+		for _, rt := range all {
+			if rt.Name == is && (is == name || account != "") {
+				return rt, nil
+			}
+		}
 	}
-	return nil, fmt.Errorf("unknown runtime %q: known is %s", name, claudeName)
+	return unknown(name), fmt.Errorf("unknown runtime %q: known are %s", name, strings.Join(Names(), ", "))
+}
+
+// unknown is the runtime of an agent whose runtime is no longer configured. Its agent is shown and can be ended; nothing is
+// typed into its pane, and nothing of it is read.
+func unknown(name string) *Runtime {
+	err := fmt.Errorf("the runtime %q is not known", name)
+	return &Runtime{
+		Name: name, Title: name,
+		Launch:     func(Spec) (Launch, error) { return Launch{}, err },
+		ReadScreen: func(View) Screen { return Screen{} },
+		line:       func([]byte) (transcriptLine, error) { return transcriptLine{}, err },
+		clean:      func(text string) string { return text },
+	}
+}
+
+// Names returns the names of all runtimes.
+func Names() []string {
+	names := make([]string, len(all))
+	for i, rt := range all {
+		names[i] = rt.Name
+	}
+	return names
 }

@@ -13,9 +13,6 @@ import (
 // Enter answers it with "Exit and stop tasks".
 const DialogExitTasks = "exit: background work is running"
 
-// StashKey is tmux's name of the key that stashes the composer's draft, or brings the stashed draft back.
-const StashKey = "C-s"
-
 // The composer is a box at the bottom of the screen. From top to bottom: a rule, which may carry the
 // session's name at its right end; the prompt sign with a no-break space (an earlier prompt in the
 // conversation has an ordinary space) and the draft; a rule without a name; the lines of a status line,
@@ -68,10 +65,10 @@ var dialogs = []struct{ text, name string }{
 	{"Bypass Permissions mode", "bypass permissions: accept the risk?"},
 }
 
-// ReadScreen reads Claude Code's screen from the bottom up, because only the CLI writes at the bottom. In the
+// readClaudeScreen reads the screen from the bottom up, because only the CLI writes at the bottom. In the
 // rows above, the agent may quote any text.
-func (claude) ReadScreen(screen string) Screen {
-	lines := screenLines(screen)
+func readClaudeScreen(v View) Screen {
+	lines := screenLines(v.Text)
 	top, bottom, ok := findBox(lines)
 	if !ok {
 		return Screen{Dialog: findDialog(lines)}
@@ -90,14 +87,18 @@ func (claude) ReadScreen(screen string) Screen {
 }
 
 // CanType returns an error, a sentence for the operator, if a text must not be pasted and submitted now.
-// If stash is true, press StashKey before pasting. The key stashes a person's draft, and the CLI brings that
-// draft back after the submission.
-func (s Screen) CanType() (stash bool, err error) {
+// If stash is true, press the runtime's StashKey before pasting. The key stashes a person's draft, and the CLI brings that
+// draft back after the submission. stashes says that the runtime has such a key.
+func (s Screen) CanType(stashes bool) (stash bool, err error) {
 	switch {
 	case s.Dialog != "":
 		return false, fmt.Errorf("the agent waits for an answer in its pane (%s)", s.Dialog)
 	case !s.Composer:
 		return false, errors.New("the agent shows no composer")
+	case !stashes && s.Draft != "":
+		return false, ErrDraft
+	case !stashes:
+		return false, nil
 	case s.Stashed && s.Draft != "":
 		return false, errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
 	}
@@ -105,6 +106,9 @@ func (s Screen) CanType() (stash bool, err error) {
 	// after this capture. But do not press it if a draft is stashed already: it would bring that draft back.
 	return !s.Stashed, nil
 }
+
+// ErrDraft says that a text would be joined to what a person has typed.
+var ErrDraft = errors.New("the composer holds a draft, which this runtime cannot put aside: submit or delete it")
 
 // heldEnd is the number of bytes that the end of a text must have, so that Holds accepts the end for the text.
 const heldEnd = 100

@@ -39,7 +39,7 @@ func TestReadScreen(t *testing.T) {
 			if !ok {
 				t.Fatal("not in want.json")
 			}
-			if got := withoutRow(Claude().ReadScreen(string(screen))); got != want {
+			if got := withoutRow(Claude().ReadScreen(View{Text: string(screen)})); got != want {
 				t.Errorf("got  %+v\nwant %+v\n%s", got, want, screen)
 			}
 		})
@@ -64,7 +64,7 @@ func TestReadScreenOfNothing(t *testing.T) {
 		"a box of somebody": bar + "\n❯ typed with an ordinary blank\n" + bar + "\n",
 		"short rules":       "────\n❯\u00a0x\n────",
 	} {
-		if got := Claude().ReadScreen(screen); got != (Screen{}) {
+		if got := Claude().ReadScreen(View{Text: screen}); got != (Screen{}) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -81,7 +81,7 @@ func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 		bar + "\n Do you want to proceed?\n ❯ 1. Yes\n\n Esc to cancel",
 		"esc to interrupt", "enter to return", "draft stashed\n", "! for shell mode",
 	} {
-		if got, want := withoutRow(Claude().ReadScreen("● "+text+composer)), (Screen{Composer: true}); got != want {
+		if got, want := withoutRow(Claude().ReadScreen(View{Text: "● " + text + composer})), (Screen{Composer: true}); got != want {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
@@ -95,8 +95,8 @@ func TestProposalsAreNoDrafts(t *testing.T) {
 	for _, text := range []string{
 		`Try "fix the tests"`, "Press up to edit queued messages", "Resend your message to try again", "Once fixed, resend your message", "Run /rewind to go back",
 	} {
-		s := Claude().ReadScreen("● No.\n" + strings.Repeat(" ", 67) + "draft stashed\n" + bar + "\n❯\u00a0" + text + "\n" + bar + "\n  ⏸ manual mode on\n")
-		if _, err := s.CanType(); err != nil || s.Draft != "" || !s.Stashed {
+		s := Claude().ReadScreen(View{Text: "● No.\n" + strings.Repeat(" ", 67) + "draft stashed\n" + bar + "\n❯\u00a0" + text + "\n" + bar + "\n  ⏸ manual mode on\n"})
+		if _, err := s.CanType(true); err != nil || s.Draft != "" || !s.Stashed {
 			t.Errorf("%q: %+v, %v", text, s, err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestCanType(t *testing.T) {
 		"dialog":             {Screen{Dialog: "model picker"}, false, "(model picker)"},
 		"nothing":            {Screen{}, false, "no composer"},
 	} {
-		stash, err := tt.screen.CanType()
+		stash, err := tt.screen.CanType(true)
 		if stash != tt.stash || (err == nil) != (tt.refuse == "") || (err != nil && !strings.Contains(err.Error(), tt.refuse)) {
 			t.Errorf("%s: %v, %v", name, stash, err)
 		}
@@ -147,7 +147,7 @@ func FuzzReadScreen(f *testing.F) {
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, screen string) {
-		s := Claude().ReadScreen(screen)
+		s := Claude().ReadScreen(View{Text: screen})
 		if s.Composer && s.Dialog != "" {
 			t.Errorf("a composer and the dialog %q", s.Dialog)
 		}
@@ -163,7 +163,7 @@ func TestHoldsTheEnd(t *testing.T) {
 	const end = "Agent Context (current work, what is intended but not done, next steps), ## Current Story, ## Code Patterns. Keep done and intended apart."
 	rule := strings.Repeat("─", 80)
 	screen := "● OK\n\n─── ↑ 5 more " + strings.Repeat("─", 49) + " developer-con-1 ─\n  " + end[:76] + "\n  " + end[76:] + "\n" + rule + "\n  ⏸ manual mode on\n"
-	got := claude{}.ReadScreen(screen)
+	got := readClaudeScreen(View{Text: screen})
 	if !got.Holds("[nonce] Write a document: ## Next "+end) || got.Holds("[nonce] Something else") || got.Holds(end+" And more") {
 		t.Errorf("draft %q", got.Draft)
 	}

@@ -20,6 +20,7 @@ type transcriptLine struct {
 	prompt     [][]byte // texts of an attachment, as JSON strings
 	subtype    string   // kind of a system line
 	postTokens int64    // tokens in the context after a compaction
+	compacted  bool     // the runtime compacted the context here, and the line is the summary
 	operation  string   // what was done to the queue of prompts
 	content    []byte   // the prompt that was queued or taken out, as JSON
 }
@@ -32,6 +33,7 @@ type message struct {
 	edited          []Edit
 	failed          []string // ids of tool calls that failed or were refused
 	used            int64    // tokens in the context
+	window          int64    // size of the context window; 0: the line does not tell
 }
 
 // editors are the tools that change a file. Only older versions of Claude Code have MultiEdit.
@@ -41,29 +43,29 @@ var editors = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
 // hook) contains the nonce. jsonl is the transcript or a part of it. Three kinds of text do not count: a
 // line that is cut off, the output of a tool (an agent may read the file with its own instruction), and a
 // prompt that is only queued.
-func TranscriptContains(jsonl []byte, nonce string) bool {
+func (rt *Runtime) TranscriptContains(jsonl []byte, nonce string) bool {
 	if nonce == "" {
 		return false
 	}
-	return anyUserText(jsonl, func(text string, _ time.Time) bool { return strings.Contains(text, nonce) })
+	return rt.anyUserText(jsonl, func(text string, _ time.Time) bool { return strings.Contains(text, nonce) })
 }
 
 // TranscriptHasPrompt reports whether a prompt equal to the text was submitted at the time since or later. It
 // ignores the composer's changes, as [MatchesPrompt] does. Use it for a text without a nonce: to find such a
 // text somewhere in the transcript proves nothing, because a short text may be part of many other prompts,
 // and may have been submitted before since.
-func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
+func (rt *Runtime) TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	want := unwrapped(text)
 	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
-	return anyUserText(jsonl, func(got string, at time.Time) bool {
+	return rt.anyUserText(jsonl, func(got string, at time.Time) bool {
 		return want != "" && !at.Before(since) && unwrapped(got) == want
 	})
 }
 
 // anyUserText reports whether wanted returns true for one of the user's texts.
-func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
+func (rt *Runtime) anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
 	for raw := range bytes.Lines(jsonl) {
-		line, err := readLine(raw)
+		line, err := rt.line(raw)
 		if err != nil || line.sidechain {
 			continue
 		}

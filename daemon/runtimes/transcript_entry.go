@@ -19,6 +19,7 @@ type Entry struct {
 	Edited    []Edit   // calls of the tools that change files
 	Failed    []string // ids of calls that failed or were refused; the line with the call came before
 	Used      int64    // tokens in the context, at this answer or after this compaction; 0 if the line has no number
+	Window    int64    // size of the context window in tokens; 0 if the line does not tell
 	Compacted bool     // the CLI compacted the context here, so an earlier Used no longer holds
 	Sidechain bool     // the line is a sub-agent's; never a message
 	Ours      bool     // this supervisor typed the text; never a message
@@ -35,20 +36,20 @@ type Edit struct {
 // of the API, or to say that no answer was asked for.
 const synthetic = "<synthetic>"
 
-// ParseEntry reads one line of a Claude Code transcript. These lines are not messages: tool calls and their
+// ParseEntry reads one line of a transcript. These lines are not messages: tool calls and their
 // results, thinking, CLI commands and their output, notifications, answers of hooks, errors of the API,
 // and texts that this supervisor typed. The summary that a compaction writes counts as a message of the
 // user, because for the model it replaces the whole earlier conversation.
 //
 // ParseEntry fails if the line is not one complete JSON object.
-func ParseEntry(line []byte) (Entry, error) {
-	l, err := readLine(line)
+func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
+	l, err := rt.line(line)
 	if err != nil {
 		return Entry{}, fmt.Errorf("line of a transcript: %w", err)
 	}
 	e := Entry{At: l.at, Sidechain: l.sidechain}
 	if l.kind == "assistant" && l.message.role == "assistant" {
-		e.MessageID, e.Used = l.message.id, l.message.used
+		e.MessageID, e.Used, e.Window = l.message.id, l.message.used, l.message.window
 		e.Edited = l.message.edited
 		if l.failed || l.message.model == synthetic {
 			return e, nil
@@ -64,8 +65,11 @@ func ParseEntry(line []byte) (Entry, error) {
 	if l.kind == "user" {
 		e.Failed = l.message.failed
 	}
+	if l.compacted {
+		e.Compacted, e.Used = true, l.postTokens
+	}
 	texts := l.userTexts()
-	if e.Text = joined(texts, withoutMarks); e.Text == "" || l.meta {
+	if e.Text = joined(texts, rt.clean); e.Text == "" || l.meta {
 		e.Text = joined(texts, strings.TrimSpace)
 		e.Ours = !l.meta && ours().MatchString(e.Text)
 		return e, nil

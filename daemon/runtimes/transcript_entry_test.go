@@ -37,12 +37,12 @@ type entryCase struct {
 func checkEntries(t *testing.T, cases map[string]entryCase) {
 	t.Helper()
 	for name, tt := range cases {
-		if got, err := ParseEntry([]byte(tt.line)); err != nil || !reflect.DeepEqual(got, tt.want) {
+		if got, err := Claude().ParseEntry([]byte(tt.line)); err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", name, got, err, tt.want)
 		}
 		line := strings.TrimSpace(tt.line)
 		for cut := range len(line) {
-			if _, err := ParseEntry([]byte(line[:cut])); err == nil {
+			if _, err := Claude().ParseEntry([]byte(line[:cut])); err == nil {
 				t.Errorf("%s: cut off after %d bytes, and no error", name, cut)
 			}
 		}
@@ -148,7 +148,7 @@ func TestParseEntryRefuses(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"", " ", "null", "7", `"type"`, "[]", "{}{}", `{} x`, "{", "}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`,
 		`{"a":1 "b":2}`, `{"a":nul}`, `{"a":"b}`, `{"a":[{"b":1 2}]}`, `{"message":{"role":"user"}`, "{\x00}", "{}\x00", "\x1f\x8b\x08", strings.Repeat("[", 1e5), `{"a":` + strings.Repeat("[", 1e5)} {
-		if e, err := ParseEntry([]byte(line)); err == nil {
+		if e, err := Claude().ParseEntry([]byte(line)); err == nil {
 			t.Errorf("%.40q: %+v", line, e)
 		}
 	}
@@ -163,7 +163,7 @@ func TestTranscript(t *testing.T) {
 	}
 	var got strings.Builder
 	for line := range strings.Lines(string(b)) {
-		e, err := ParseEntry([]byte(line))
+		e, err := Claude().ParseEntry([]byte(line))
 		if err != nil {
 			t.Errorf("%.80s: %v", line, err)
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 // Prompted reports whether a transcript has a prompt, from a person or from this supervisor.
-func Prompted(jsonl []byte) bool {
+func (rt *Runtime) Prompted(jsonl []byte) bool {
 	for raw := range bytes.Lines(jsonl) {
-		line, err := readLine(raw)
+		line, err := rt.line(raw)
 		if err == nil && !line.sidechain && !line.meta && !line.summary && len(line.userTexts()) > 0 {
 			return true
 		}
@@ -30,13 +30,13 @@ func Prompted(jsonl []byte) bool {
 // The line that takes a prompt out of the queue has the time of that moment, and comes before the line of the
 // prompt. PromptedAfter ignores changes of the queue before from, because a killed session leaves its queue
 // in the transcript.
-func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
+func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
 	var queue []string
 	told, given := false, false
 	after := func(at time.Time) bool { return told || at.After(since) && (until.IsZero() || !at.After(until)) }
 	for raw := range bytes.Lines(jsonl) {
-		line, err := readLine(raw)
+		line, err := rt.line(raw)
 		if err != nil || line.sidechain || line.summary {
 			continue
 		}
@@ -44,7 +44,7 @@ func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) boo
 			if !line.at.Before(from) {
 				var taken string
 				queue, taken = line.queued(queue)
-				given = given || after(line.at) && withoutMarks(taken) != ""
+				given = given || after(line.at) && rt.clean(taken) != ""
 			}
 			continue
 		}
@@ -53,11 +53,11 @@ func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) boo
 			told, given = true, false
 			continue
 		}
-		if after(line.at) && !line.meta && joined(texts, withoutMarks) != "" {
+		if after(line.at) && !line.meta && joined(texts, rt.clean) != "" {
 			given = true
 		}
 	}
-	return given || slices.ContainsFunc(queue, func(text string) bool { return withoutMarks(text) != "" })
+	return given || slices.ContainsFunc(queue, func(text string) bool { return rt.clean(text) != "" })
 }
 
 // queued returns the queue of prompts after this line. taken is the prompt that the line passes to the model.

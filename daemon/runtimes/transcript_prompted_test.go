@@ -55,7 +55,7 @@ func TestPromptedAfter(t *testing.T) {
 		"before the nonce, far back":    {[]string{user(4, "one more thing", "")}, false},
 		"a document of after the talk":  {[]string{user(-5, nonce+" understudy: write it", ""), user(-4, "here, please", "")}, false},
 	} {
-		got := PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, began.Add(5*time.Second), began.Add(time.Minute), began.Add(-time.Second))
+		got := Claude().PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, began.Add(5*time.Second), began.Add(time.Minute), began.Add(-time.Second))
 		if got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -75,7 +75,7 @@ func TestPrompted(t *testing.T) {
 		`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}`:                     false,
 		`{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}]}}`:                false,
 	} {
-		if got := Prompted([]byte(line + "\n")); got != want {
+		if got := Claude().Prompted([]byte(line + "\n")); got != want {
 			t.Errorf("%s: %v", line, got)
 		}
 	}

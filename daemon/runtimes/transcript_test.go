@@ -39,7 +39,7 @@ func TestTranscriptHasPrompt(t *testing.T) {
 		"no text":              {user(later, " "), " ", false},
 		"empty":                {"", "go on", false},
 	} {
-		if got := TranscriptHasPrompt([]byte(tt.jsonl), tt.text, since); got != tt.want {
+		if got := Claude().TranscriptHasPrompt([]byte(tt.jsonl), tt.text, since); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -71,11 +71,11 @@ func TestTranscriptContains(t *testing.T) {
 		"no JSON":            {"n-7f3a\nnull n-7f3a\n", false},
 		"empty":              {"", false},
 	} {
-		if got := TranscriptContains([]byte(tt.jsonl), nonce); got != tt.want {
+		if got := Claude().TranscriptContains([]byte(tt.jsonl), nonce); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if TranscriptContains([]byte(prompt), "") {
+	if Claude().TranscriptContains([]byte(prompt), "") {
 		t.Error("an empty nonce is in everything")
 	}
 }

@@ -15,14 +15,17 @@ const (
 	UnknownModel    = "model_not_found"
 	InvalidRequest  = "invalid_request"
 	OutputLimit     = "max_output_tokens"
-	OtherTrouble    = "runtime_error" // our own code: the runtime says unknown, or a word that we do not know
+	Overloaded      = "overloaded"
+	ServerError     = "server_error"
+	ContextFull     = "context_window_exceeded" // our own code: the window is full, and the runtime could not compact
+	OtherTrouble    = "runtime_error"           // our own code: the runtime says unknown, or a word that we do not know
 )
 
-// TroubleCodes returns all codes of trouble. Except for our own two they are the values of the field error
+// TroubleCodes returns all codes of trouble. Except for our own three they are the values of the field error
 // of Claude Code's StopFailure (seen with 2.1.329).
 func TroubleCodes() []string {
 	return []string{RateLimit, UsageLimit, Unauthenticated, Billing, UnknownModel, InvalidRequest, OutputLimit,
-		"overloaded", "server_error", OtherTrouble}
+		Overloaded, ServerError, ContextFull, OtherTrouble}
 }
 
 // ReadTrouble returns a code and a text for people for the trouble that a runtime reports instead of the end
@@ -37,6 +40,8 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 	switch {
 	case kind == RateLimit && isUsageLimit(text):
 		return UsageLimit, text
+	case kind == InvalidRequest && isFullWindow(text):
+		return ContextFull, text
 	case slices.Contains(TroubleCodes(), kind):
 		return kind, text
 	case text == "" && kind != "unknown":
@@ -52,6 +57,18 @@ func isUsageLimit(text string) bool {
 	text = strings.ToLower(text)
 	return !strings.HasPrefix(text, "api error") && strings.Contains(text, "limit") &&
 		(strings.Contains(text, "usage limit") || strings.Contains(text, "hit your") || strings.Contains(text, "reset"))
+}
+
+// isFullWindow reports whether the text of an invalid_request says that the conversation does not fit into the context
+// window. Claude Code compacts before that, so the text means that it could not.
+func isFullWindow(text string) bool {
+	return strings.Contains(strings.ToLower(text), "prompt is too long")
+}
+
+// APIFails reports whether a trouble's code says that the API does not answer for the moment. Such a turn may end well when
+// it is tried again.
+func APIFails(code string) bool {
+	return code == RateLimit || code == Overloaded || code == ServerError
 }
 
 // withoutBody replaces the JSON body of an error, which some texts quote, with the message in that body.

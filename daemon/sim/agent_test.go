@@ -60,6 +60,7 @@ type agent struct {
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
 	failing  bool                           // each turn ends with an error of the API
+	limits   []*limitHit                    // the usage limits that it has hit
 	undead   bool                           // no signal ends it
 	given    []string                       // the texts that were submitted to it or given in answer to a Stop
 	answers  []string                       // its messages at the end of turns

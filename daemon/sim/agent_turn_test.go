@@ -29,7 +29,7 @@ type mood struct {
 	forgets                          bool    // a dialog at its start makes it forget the prompt of its command line
 	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
-	compacts                         float64
+	compacts, limits                 float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -56,6 +56,9 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	}
 	if p.has("agents compact") {
 		m.compacts = compacts
+	}
+	if p.has("usage limits") {
+		m.limits = odds(0.4)
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -213,6 +216,7 @@ func (a *agent) turn(j job) {
 	a.stop = stop
 	defer func() { a.stop = nil }()
 	a.promptID = uuid(a.rng)
+	a.tries()
 	a.register("busy")
 	a.frame.Working = "Thinking"
 	a.frame.Print(actor.BlockUser, j.prompt)
@@ -229,6 +233,10 @@ func (a *agent) turn(j job) {
 		if !done {
 			a.record("user", "[Request interrupted by user]")
 			a.w.trace.note(a.owner.name, "turn ends: %v", context.Cause(ctx))
+			return
+		}
+		if l := a.limit(); l != nil {
+			a.hook(hooks.StopFailure, a.hooks().StopFailure("rate_limit", l.text))
 			return
 		}
 		if a.failing || a.odd("API error", a.mood.fails) {

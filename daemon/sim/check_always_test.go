@@ -20,10 +20,11 @@ type checks struct {
 	takes   map[string]int         // how often a model was given a delivery's text
 	entered map[int64]moment       // when each handoff entered its phase
 	typed   map[int64]moment       // when each delivery was typed, or given as an answer
+	briefed map[heirSlot]int64     // the agent that each heir was when it was briefed
 }
 
 func newChecks() checks {
-	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}}
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}}
 }
 
 // afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies
@@ -38,7 +39,8 @@ func (w *world) afterCommit(g *daemonRun) {
 	agents, handoffs := w.rows()
 	w.noteOwnSessions(agents)
 	w.checkPipelines(agents, handoffs)
-	open, successors, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
+	w.checkHeirs(agents, handoffs)
+	open, sessions := map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
 		h := &handoffs[i]
 		w.checkHandoff(h)
@@ -53,12 +55,6 @@ func (w *world) afterCommit(g *daemonRun) {
 		a := &agents[i]
 		if !a.Active() {
 			continue
-		}
-		if p := a.PreviousAgentID; p != nil {
-			if other := successors[*p]; other != 0 {
-				w.fail("agents %d and %d are both active successors of agent %d", other, a.ID, *p)
-			}
-			successors[*p] = a.ID
 		}
 		if s := a.SessionID; s != nil {
 			if other := sessions[*s]; other != 0 {
@@ -111,7 +107,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		}
 	}
 	switch h.Phase {
-	case daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
+	case daemon.BriefingHeirs, daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
 		if h.RecordedAt == nil {
 			w.fail("handoff %d is %s without a record", h.ID, h.Phase)
 		} else if _, err := w.lent.Record(context.Background(), h.ID); err != nil {
@@ -144,6 +140,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		return
 	}
 	w.checkStepPrompt(a, prompt)
+	w.checkGoOn(a, prompt)
 	ours := false
 	counted := map[string]int{}
 	for i := range list {
@@ -260,6 +257,8 @@ func (w *world) checkEnd(a *agent, how string) {
 	switch {
 	case i < 0 || handoffs[i].RecordedAt == nil:
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
+	case handoffs[i].HeirsFirst() && slices.ContainsFunc(handoffs[i].Heirs, func(heir daemon.HandoffHeir) bool { return heir.Phase != daemon.Completed }):
+		w.fail("agent %d is ended (%s) by handoff %d before all heirs are briefed", a.id, how, handoffs[i].ID)
 	case len(a.pending) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d although a prompt has not reached its model yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
 	case a.stop != nil && a.working != "":

@@ -25,7 +25,7 @@ func (w *world) finished() bool {
 	for i := range agents {
 		a := &agents[i]
 		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
-		if err != nil || len(open) > 0 || w.underway(a) {
+		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) {
 			return false
 		}
 	}
@@ -61,6 +61,9 @@ func (w *world) unfinished() {
 		for _, d := range open {
 			w.fail("delivery %d (%s) of agent %d is still %s %s after the last fault", d.ID, d.Kind, a.ID, d.State, patience)
 		}
+		if w.waitsForLimit(a) {
+			w.fail("nothing was done about the limit of agent %d (%+v) %s after the last fault", a.ID, *a.Limit, patience)
+		}
 		if w.underway(a) {
 			w.fail("agent %d is still starting or stopping (%q) %s after the last fault", a.ID, a.StopStage, patience)
 		}
@@ -86,10 +89,12 @@ func (w *world) ended() {
 	for i := range handoffs {
 		h := &handoffs[i]
 		w.checkLog(h, events)
+		w.checkHeirsGot(h, agents)
 		if h.Phase == daemon.Completed && w.process(*h.SuccessorID) != nil && w.takes[takeKey(*h.SuccessorID, h.Ref)] == 0 {
 			w.fail("handoff %d is completed, but agent %d never got its prompt", h.ID, *h.SuccessorID)
 		}
 	}
+	w.checkLimits(agents, handoffs, events)
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)
@@ -143,7 +148,7 @@ func (w *world) checkAgent(a *daemon.Agent, events []event.Event) {
 
 // phases are the phases to which a handoff can move.
 var phases = []daemon.Phase{
-	daemon.Instructing, daemon.Generating, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
+	daemon.Instructing, daemon.Generating, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs, daemon.ShuttingDown, daemon.Spawning,
 	daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled,
 }
 

@@ -57,7 +57,7 @@ func (w *world) checkIntention(g *daemonRun, lane string, d *daemon.Delivery, wa
 		return
 	}
 	a, ok := g.seen.agents[fmt.Sprint(lane, " ", d.AgentID)]
-	if !ok || a.State != daemon.Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
+	if !ok || !a.AtRest() || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		w.fail("delivery %d is about to be typed, but its lane read agent %d as %s, registered %v, asked to stop %v", d.ID, d.AgentID, a.State, a.RegisteredAt, a.StopAskedAt)
 	}
 }

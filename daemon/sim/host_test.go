@@ -122,7 +122,7 @@ func (h *host) start() error {
 		return err
 	}
 	g.d = daemon.New(daemon.Config{
-		Host: h.name, Settings: settings(), Store: &gated{g, h.w.store}, Data: h.dir, Personas: people, Templates: templates,
+		Host: h.name, Settings: h.w.settings(), Store: &gated{g, h.w.store}, Data: h.dir, Personas: people, Templates: templates,
 		Terminal:  func(string) (daemon.Terminal, error) { return &console{g, h.term}, nil },
 		Notifier:  notifier{g},
 		Clock:     h.now,

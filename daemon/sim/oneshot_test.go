@@ -4,17 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
+// told returns the session whose conversation a prompt of mode transcript tells.
+func (w *world) told(prompt string) string {
+	agents, handoffs := w.rows()
+	for i := range handoffs {
+		for k := range agents {
+			if a := &agents[k]; a.ID == handoffs[i].AgentID && a.SessionID != nil && strings.HasPrefix(prompt, "["+handoffs[i].Ref+"]") {
+				return *a.SessionID
+			}
+		}
+	}
+	return ""
+}
+
 // oneShot runs a fork of an agent's session, which answers with the handoff document. The fork knows what the session
 // knew when the fork began.
 func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	w := g.w
-	session := ""
+	session := w.told(string(job.Stdin))
 	if i := slices.Index(job.Argv, "--resume"); i >= 0 {
 		session = job.Argv[i+1]
 	}

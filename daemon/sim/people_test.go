@@ -160,7 +160,8 @@ func (p *person) handOver(id int64) int64 {
 	if w.rng.IntN(4) == 0 {
 		in.Mode = daemon.ModeGenerate
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s", id, in.Mode), func(ctx context.Context, d *daemon.Daemon) error {
+	p.choose(&in)
+	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, id, in)
 		return err
 	}) != nil && !p.hasHandoff(id) {

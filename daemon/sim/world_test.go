@@ -27,6 +27,7 @@ type world struct {
 	agents []*agent
 	self   *owner // owns the calls of people, service managers and accidents
 	rng    *rand.Rand
+	limits daemon.LimitSettings
 	busy   int // how many people have not finished their work
 	checks
 	pipelineChecks
@@ -59,6 +60,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	w.plan.until = tr.began.Add(between(w.rng, 40*time.Second, 3*time.Minute))
 	w.calm = w.plan.until
 	w.plan.away = map[*host]time.Time{}
+	w.limits = drawLimits(generator(seed, "limits"))
 	hosts := 1
 	if w.rng.IntN(5) == 0 {
 		hosts = 2

@@ -113,8 +113,8 @@ func (d *drawer) eventID() int64 {
 }
 
 var (
-	someAgentStates      = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Ended}
-	somePhases           = []daemon.Phase{daemon.Requested, daemon.Verifying, daemon.Recorded, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled}
+	someAgentStates      = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Limited, daemon.Ended}
+	somePhases           = []daemon.Phase{daemon.Requested, daemon.Verifying, daemon.Recorded, daemon.BriefingHeirs, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled}
 	someDeliveryStates   = []daemon.DeliveryState{daemon.DeliveryQueued, daemon.DeliveryQueued, daemon.DeliveryTyping, daemon.DeliveryTyped, daemon.DeliveryDone}
 	somePipelineStatuses = []daemon.PipelineStatus{daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed}
 	someStepStatuses     = []daemon.StepStatus{daemon.StepPending, daemon.StepPending, daemon.StepRunning, daemon.StepDone, daemon.StepFailed, daemon.StepSkipped}
@@ -148,6 +148,11 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	a.Context, a.Trouble = d.context(), nil
 	if d.half() {
 		a.Trouble = &daemon.Trouble{Code: one(d, "usage_limit", "overloaded"), Message: d.word(), Since: d.at()}
+	}
+	a.Limit, a.LimitedUntil = nil, nil
+	if d.half() {
+		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
+		a.LimitedUntil = a.Limit.Until
 	}
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
 	a.PreviousAgentID, a.PipelineID, a.StepID = nil, nil, nil
@@ -192,7 +197,7 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	h.AgentID, h.Persona, h.Host = d.agentID(), one(d, "developer", "reviewer"), one(d, hosts...)
 	h.Phase, h.RecordedAt, h.PhaseAt, h.CreatedAt = one(d, somePhases...), nil, d.at(), d.at()
 	switch h.Phase {
-	case daemon.Recorded, daemon.Briefing, daemon.Completed:
+	case daemon.Recorded, daemon.BriefingHeirs, daemon.Briefing, daemon.Completed:
 		h.RecordedAt = ptr(d.at())
 	case daemon.Failed:
 		h.RecordedAt = maybe(d, d.at())
@@ -200,7 +205,8 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	if !d.mostly() {
 		h.Phase = one(d, "done", somePhases[d.rand.IntN(len(somePhases))])
 	}
-	h.SuccessorID, h.DeliveryID = nil, nil
+	h.SuccessorID, h.DeliveryID, h.Keep = nil, nil, d.half()
+	d.heirs(h)
 	if d.half() {
 		h.SuccessorID = ptr(d.agentID())
 	}
@@ -209,8 +215,29 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	}
 	h.Structured, h.ContextUse, h.Warnings = d.structured(), d.context(), one(d, nil, []string{d.word()})
 	h.Metrics = daemon.Metrics{TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
-	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()}), maybe(d, d.at()), d.word()
+	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: one(d, daemon.Briefing, daemon.BriefingHeirs), Code: "c", Message: d.word()}), maybe(d, d.at()), d.word()
 	return h
+}
+
+// heirs draws the heirs of a handoff, as many as it has already.
+func (d *drawer) heirs(h *daemon.Handoff) {
+	n := len(h.Heirs)
+	if h.Seq == 0 && h.Heirs == nil {
+		n = d.rand.IntN(3)
+	}
+	h.Heirs = make([]daemon.HandoffHeir, n)
+	for i := range h.Heirs {
+		heir := &h.Heirs[i]
+		heir.Persona, heir.Model, heir.Note, heir.PhaseAt = d.word(), d.word(), d.word(), maybe(d, d.at())
+		heir.Phase = one(d, "", daemon.Spawning, daemon.Briefing, daemon.Completed, daemon.Failed)
+		heir.Error = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()})
+		if d.half() {
+			heir.AgentID = ptr(d.agentID())
+		}
+		if !d.mostly() {
+			heir.Phase = one(d, daemon.Recorded, heir.Phase)
+		}
+	}
 }
 
 func (d *drawer) record() *daemon.Record {

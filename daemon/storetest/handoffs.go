@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -19,6 +20,9 @@ func WholeHandoff(t testing.TB, st daemon.Store) *daemon.Handoff {
 	h.ID, h.AgentID, h.SuccessorID = nextOf(t, st, daemon.HandoffIDs), a.ID, &b.ID
 	h.DeliveryID = &NewDelivery(t, st, b.ID).ID
 	h.Phase, h.Status = daemon.Briefing, daemon.StatusInProgress
+	for i := range h.Heirs {
+		h.Heirs[i].AgentID, h.Heirs[i].Phase = &NewAgent(t, st, nil).ID, daemon.Briefing
+	}
 	return &h
 }
 
@@ -36,7 +40,7 @@ func handoffIsKeptWhole(t *testing.T, st daemon.Store) {
 	equal(t, "moved", result(st.Handoff(t.Context(), h.ID))(t), *next)
 
 	empty := NewHandoff(t, st, NewAgent(t, st, nil).ID)
-	empty.Warnings = []string{}
+	empty.Warnings, empty.Heirs = []string{}, []daemon.HandoffHeir{}
 	equal(t, "empty", result(st.Handoff(t.Context(), empty.ID))(t), *empty)
 
 	if _, err := st.Handoff(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
@@ -49,7 +53,7 @@ func statusFollowsThePhase(t *testing.T, st daemon.Store) {
 		daemon.Requested: daemon.StatusPending, daemon.Instructing: daemon.StatusInProgress,
 		daemon.AwaitingDocument: daemon.StatusInProgress, daemon.Generating: daemon.StatusInProgress,
 		daemon.Verifying: daemon.StatusInProgress,
-		daemon.Recorded:  daemon.StatusInProgress, daemon.ShuttingDown: daemon.StatusInProgress,
+		daemon.Recorded:  daemon.StatusInProgress, daemon.BriefingHeirs: daemon.StatusInProgress, daemon.ShuttingDown: daemon.StatusInProgress,
 		daemon.Spawning: daemon.StatusInProgress, daemon.AwaitingRegistration: daemon.StatusInProgress,
 		daemon.InjectingSkill: daemon.StatusInProgress, daemon.Briefing: daemon.StatusInProgress,
 		daemon.Completed: daemon.StatusCompleted, daemon.Failed: daemon.StatusFailed, daemon.Cancelled: daemon.StatusCancelled,
@@ -68,18 +72,28 @@ func oneHandoffPerAgent(t *testing.T, st daemon.Store) {
 		name     string
 		phase    daemon.Phase
 		recorded bool
+		keep     bool
+		failedIn daemon.Phase
 		want     error
 	}{
-		{"requested", daemon.Requested, false, daemon.ErrOpenHandoff},
-		{"recorded", daemon.Recorded, true, daemon.ErrOpenHandoff},
-		{"completed", daemon.Completed, true, daemon.ErrOpenHandoff},
-		{"failed after the record", daemon.Failed, true, daemon.ErrOpenHandoff},
-		{"failed before the record", daemon.Failed, false, nil},
-		{"cancelled", daemon.Cancelled, false, nil},
+		{"requested", daemon.Requested, false, false, "", daemon.ErrOpenHandoff},
+		{"recorded", daemon.Recorded, true, false, "", daemon.ErrOpenHandoff},
+		{"completed", daemon.Completed, true, false, "", daemon.ErrOpenHandoff},
+		{"failed after the record", daemon.Failed, true, false, "", daemon.ErrOpenHandoff},
+		{"failed before the record", daemon.Failed, false, false, "", nil},
+		{"cancelled", daemon.Cancelled, false, false, "", nil},
+		{"requested to keep the agent", daemon.Requested, false, true, "", daemon.ErrOpenHandoff},
+		{"completed, the agent kept", daemon.Completed, true, true, "", nil},
+		{"failed at the end, the agent kept", daemon.Failed, true, true, daemon.ShuttingDown, daemon.ErrOpenHandoff},
+		{"failed with its heirs", daemon.Failed, true, false, daemon.BriefingHeirs, nil},
 	} {
 		a := NewAgent(t, st, nil)
 		h := NewHandoff(t, st, a.ID)
 		c := Moved(h, tt.phase)
+		c.Move.Handoff.Keep = tt.keep
+		if tt.failedIn != "" {
+			c.Move.Handoff.Error = &daemon.Failure{Phase: tt.failedIn}
+		}
 		if tt.recorded {
 			c.Move.Handoff.RecordedAt = ptr(now())
 		}
@@ -198,6 +212,45 @@ func theOpenHandoffMeetsARetry(t *testing.T, st daemon.Store) {
 	}
 	Commit(t, st, Moved(newer, daemon.Cancelled))
 	Commit(t, st, retry)
+}
+
+// heirsHaveRows: the heirs of a handoff are written with it, found by their agents, and are nobody else's.
+func heirsHaveRows(t *testing.T, st daemon.Store) {
+	a, b, c := NewAgent(t, st, nil), NewAgent(t, st, nil), NewAgent(t, st, nil)
+	h := AHandoff(t, st, a.ID)
+	h.Keep, h.Heirs = true, []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: "one\x00"}}, {Heir: daemon.Heir{Persona: "two", Model: "m"}}}
+	Commit(t, st, &daemon.Change{NewHandoff: h})
+	move := Moved(h, h.Phase)
+	next := move.Move.Handoff
+	next.Heirs = slices.Clone(h.Heirs)
+	next.Heirs[0].AgentID, next.Heirs[0].Phase = &b.ID, daemon.Spawning
+	next.Heirs[1].AgentID, next.Heirs[1].Phase = &c.ID, daemon.Failed
+	next.Heirs[1].Error = &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: "m"}
+	Commit(t, st, move)
+	for _, heir := range []*daemon.Agent{b, c} {
+		found := result(st.Handoffs(t.Context(), daemon.HandoffFilter{SuccessorID: heir.ID}))(t)
+		if len(found) != 1 || found[0].ID != h.ID {
+			t.Fatalf("found by its heir: %v", idsOf(found))
+		}
+		next.Heirs[0].Persona = found[0].Heirs[0].Persona // without NUL
+		equal(t, "heirs", found[0].Heirs, next.Heirs)
+	}
+	other := AHandoff(t, st, NewAgent(t, st, nil).ID)
+	for name, heir := range map[string]daemon.HandoffHeir{
+		"handoff_heirs_agent":         {AgentID: &b.ID, Phase: daemon.Spawning},
+		"handoff_heirs_agent_id_fkey": {AgentID: ptr(int64(999)), Phase: daemon.Spawning},
+		"handoff_heirs_phase_known":   {Phase: daemon.Recorded},
+	} {
+		other.Heirs = []daemon.HandoffHeir{heir}
+		if err := st.Commit(t.Context(), &daemon.Change{NewHandoff: other}); !violates(err, name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	stale := Moved(h, h.Phase)
+	if err := st.Commit(t.Context(), stale); !errors.Is(err, daemon.ErrMoved) {
+		t.Errorf("heirs of an outdated row: %v", err)
+	}
+	equal(t, "heirs after that", result(st.Handoff(t.Context(), h.ID))(t).Heirs, next.Heirs)
 }
 
 // aDocumentIsOneHandoffs: if two requests choose the same file, the second gets ErrMoved and chooses again.

@@ -97,6 +97,7 @@ func pruneHistoryKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	NewAgent(t, st, func(a *daemon.Agent) { old(a); a.PreviousAgentID = &active.ID }) // its predecessor is active
 	open := NewHandoff(t, st, active.ID)
 	open.SuccessorID = &NewAgent(t, st, old).ID // has ended, but its handoff is open
+	open.Heirs = []daemon.HandoffHeir{{}, {AgentID: &NewAgent(t, st, old).ID}}
 	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: open, From: open.Phase}})
 	p := NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
 	end(t, st, NewWorker(t, st, p, 0)) // its pipeline is open

@@ -70,6 +70,7 @@ var tests = []struct {
 	{"TransitionsAreTheChangesOfPhase", alone(transitionsAreTheChangesOfPhase)},
 	{"ListOfHandoffs", alone(listOfHandoffs)},
 	{"TheOpenHandoffMeetsARetry", alone(theOpenHandoffMeetsARetry)},
+	{"HeirsHaveRows", alone(heirsHaveRows)},
 	{"ADocumentIsOneHandoffs", alone(aDocumentIsOneHandoffs)},
 	{"HookFindsItsAgent", alone(hookFindsItsAgent)},
 	{"HookLocksWhatIsOpen", alone(hookLocksWhatIsOpen)},

@@ -52,8 +52,8 @@ type Found struct {
 
 // Read reads the parts of a transcript that want names. It fails if the file cannot be read or ctx ends. For lines that
 // cannot be read, it only adds a warning.
-func Read(ctx context.Context, path string, want Want) (Found, error) {
-	t, err := open(path)
+func Read(ctx context.Context, rt *runtimes.Runtime, path string, want Want) (Found, error) {
+	t, err := open(rt, path)
 	if err != nil {
 		return Found{}, err
 	}
@@ -77,25 +77,26 @@ func Read(ctx context.Context, path string, want Want) (Found, error) {
 	return c.result(t.bad, t.lines.long), nil
 }
 
-// Use returns how many tokens are in the context, from the newest entry for which tellsUse is true. It reads the last 8 MB.
-// ok is false if there is no such entry, or if that entry says that the number is not known after a compaction.
-func Use(path string) (used int64, ok bool, err error) {
-	t, err := open(path)
+// Use returns how many tokens are in the context, from the newest entry for which tellsUse is true, and the size of the
+// window; 0: the entry does not say. It reads the last 8 MB. ok is false if there is no such entry, or if that entry says
+// that the number is not known after a compaction.
+func Use(rt *runtimes.Runtime, path string) (used, window int64, ok bool, err error) {
+	t, err := open(rt, path)
 	if err != nil {
-		return 0, false, err
+		return 0, 0, false, err
 	}
 	defer t.Close()
 	t.lines.floor = max(0, t.lines.off-lookBack)
 	for {
 		e, err := t.next(context.Background())
 		if errors.Is(err, io.EOF) {
-			return 0, false, nil
+			return 0, 0, false, nil
 		}
 		if err != nil {
-			return 0, false, fmt.Errorf("transcript %s: %w", path, err)
+			return 0, 0, false, fmt.Errorf("transcript %s: %w", path, err)
 		}
 		if tellsUse(e) {
-			return e.Used, e.Used > 0, nil
+			return e.Used, e.Window, e.Used > 0, nil
 		}
 	}
 }
@@ -106,8 +107,8 @@ func tellsUse(e runtimes.Entry) bool { return !e.Sidechain && (e.Used > 0 || e.C
 // Count counts the prompts and answers in the last 8 MB of a transcript, up to enough. The daemon uses it to find out
 // whether there is anything to hand over. So Count also counts two kinds that Read leaves out: prompts of the daemon, and
 // answers that have only tool calls.
-func Count(path string, enough int) (n int, err error) {
-	t, err := open(path)
+func Count(rt *runtimes.Runtime, path string, enough int) (n int, err error) {
+	t, err := open(rt, path)
 	if err != nil {
 		return 0, err
 	}
@@ -136,13 +137,14 @@ func Count(path string, enough int) (n int, err error) {
 // file is an open transcript, read from its end.
 type file struct {
 	*os.File
+	rt    *runtimes.Runtime
 	lines *backward
 	bad   int // lines that could not be read
 }
 
 // open opens a transcript. It refuses a file that is not regular. It never blocks: the path comes from a hook, and opening
 // a named pipe would otherwise wait for a writer for ever.
-func open(path string) (*file, error) {
+func open(rt *runtimes.Runtime, path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("transcript: %w", err)
@@ -155,7 +157,7 @@ func open(path string) (*file, error) {
 		f.Close()
 		return nil, fmt.Errorf("transcript %s: %w", path, err)
 	}
-	return &file{File: f, lines: &backward{r: f, off: fi.Size(), chunk: chunkSize, max: maxLine}}, nil
+	return &file{File: f, rt: rt, lines: &backward{r: f, off: fi.Size(), chunk: chunkSize, max: maxLine}}, nil
 }
 
 // next returns the entry before the entry that it returned last. It skips lines that cannot be read, and counts them in
@@ -166,7 +168,7 @@ func (t *file) next(ctx context.Context) (runtimes.Entry, error) {
 		if err != nil {
 			return runtimes.Entry{}, err
 		}
-		if e, err := runtimes.ParseEntry(line); err == nil {
+		if e, err := t.rt.ParseEntry(line); err == nil {
 			return e, nil
 		}
 		t.bad++

@@ -321,7 +321,7 @@ func (f *Fake) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
 	if err != nil {
 		return tmux.View{}, err
 	}
-	return tmux.View{Screen: p.show(0), Command: p.CurrentCommand}, nil
+	return tmux.View{Screen: p.show(0), Command: p.CurrentCommand, Title: p.Title}, nil
 }
 
 // List returns the panes in the order in which they were made.

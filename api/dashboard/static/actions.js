@@ -112,12 +112,15 @@ function open(button) {
 }
 
 // fields returns the fields of a form as an object. It leaves out empty fields and unticked boxes; a form with
-// data-all sends unticked boxes as false.
+// data-all sends unticked boxes as false. A field with data-list="persona" becomes the list [{persona: …}, …] of what is chosen.
 function fields(form) {
   const out = {};
   for (const field of form.elements) {
     if (!field.name) continue;
-    if (field.type === 'checkbox') {
+    if (field.dataset.list) {
+      const chosen = [...field.selectedOptions].map((option) => ({ [field.dataset.list]: option.value }));
+      if (chosen.length > 0) out[field.name] = chosen;
+    } else if (field.type === 'checkbox') {
       if (field.checked || form.dataset.all !== undefined) out[field.name] = field.checked;
     } else if ((field.type !== 'radio' || field.checked) && field.value !== '') {
       out[field.name] = field.value;

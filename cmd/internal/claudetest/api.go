@@ -8,16 +8,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 )
 
 // FakeAPI is a fake of the Messages API with the part that Claude Code uses: POST /v1/messages, answered as a stream of
-// server-sent events or in one piece. It listens on loopback.
+// server-sent events or in one piece. It listens on loopback. Other APIs can be added with Handle and Take.
 type FakeAPI struct {
 	URL string
 
+	mux      *http.ServeMux
 	mu       sync.Mutex
 	script   Script
 	requests []Request
@@ -33,10 +35,9 @@ func NewFakeAPI(t testing.TB, script Script) *FakeAPI {
 	if script == nil {
 		script = WritesDocument(Document)
 	}
-	api := &FakeAPI{script: script, changed: make(chan struct{}), release: make(chan struct{})}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/messages", api.messages)
-	srv := httptest.NewServer(mux)
+	api := &FakeAPI{mux: http.NewServeMux(), script: script, changed: make(chan struct{}), release: make(chan struct{})}
+	api.mux.HandleFunc("POST /v1/messages", api.messages)
+	srv := httptest.NewServer(api.mux)
 	api.URL = srv.URL
 	t.Cleanup(func() {
 		srv.CloseClientConnections() // ends held answers; Close would wait for them
@@ -89,6 +90,11 @@ func (api *FakeAPI) Await(t testing.TB, what string, match func(Request) bool) R
 	}
 }
 
+// Handle adds another API to the fake. Its handler asks Take for the answers.
+func (api *FakeAPI) Handle(pattern string, handler http.HandlerFunc) {
+	api.mux.HandleFunc(pattern, handler)
+}
+
 func (api *FakeAPI) messages(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -99,31 +105,57 @@ func (api *FakeAPI) messages(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "fake API: "+err.Error())
 		return
 	}
-	reply, id, release := api.take(req)
+	a := api.Take(req)
 	switch {
-	case reply.status() != http.StatusOK:
-		writeError(w, reply.Status, reply.Error)
+	case a.Failed():
+		if !a.Limit.IsZero() {
+			limitHeaders(w.Header(), a.Limit)
+		}
+		a.RetryHeader(w.Header())
+		writeError(w, a.Code(), a.Error)
 	case req.Stream:
-		s := &stream{w: w, id: id, model: req.Model, reply: reply}
-		s.run(r.Context(), release)
+		s := &stream{w: w, id: a.ID, model: req.Model, reply: a.Reply}
+		s.run(r.Context(), a.Released)
 	default:
-		writeJSON(w, http.StatusOK, message(id, req.Model, reply))
+		writeJSON(w, http.StatusOK, message(a.ID, req.Model, a.Reply))
 	}
 }
 
-// take records the request and asks the script. It calls the script without the lock, because the script may call
-// methods of the fake.
-func (api *FakeAPI) take(req Request) (reply Reply, id int, release <-chan struct{}) {
+// Answer is the script's reply to one request of the fake.
+type Answer struct {
+	Reply
+	ID       int             // numbers the requests, from 1
+	Released <-chan struct{} // closed by the next Release
+}
+
+// Take records a request and asks the script. It does not ask the script about a request with Aside.
+func (api *FakeAPI) Take(req Request) Answer {
 	api.mu.Lock()
 	script := api.script
 	api.calls++
-	id = api.calls
-	release = api.release
+	a := Answer{ID: api.calls, Released: api.release}
 	api.requests = append(api.requests, req)
 	close(api.changed)
 	api.changed = make(chan struct{})
 	api.mu.Unlock()
-	return script(req), id, release
+	if req.Aside == "" { // without the lock, because the script may call methods of the fake
+		a.Reply = script(req)
+	}
+	return a
+}
+
+// limitHeaders sets the headers by which the API tells a subscription's usage limit from a plain 429.
+func limitHeaders(h http.Header, until time.Time) {
+	const prefix = "anthropic-ratelimit-unified-"
+	reset := strconv.FormatInt(until.Unix(), 10)
+	for name, value := range map[string]string{
+		"status": "rejected", "reset": reset, "representative-claim": "five_hour",
+		"5h-status": "rejected", "5h-reset": reset, "5h-utilization": "1.0",
+		"overage-status": "rejected", "overage-disabled-reason": "org_level_disabled",
+	} {
+		h.Set(prefix+name, value)
+	}
+	h.Set("X-Should-Retry", "false")
 }
 
 // stream writes one answer as server-sent events.
@@ -136,11 +168,11 @@ type stream struct {
 
 func (s *stream) run(ctx context.Context, release <-chan struct{}) {
 	s.w.Header().Set("Content-Type", "text/event-stream")
-	start := message(s.id, s.model, Reply{InputTokens: s.reply.InputTokens})
+	start := message(s.id, s.model, Reply{InputTokens: s.reply.InputTokens, OutputTokens: s.reply.OutputTokens})
 	start["content"], start["stop_reason"] = []any{}, nil
 	s.send("message_start", map[string]any{"message": start})
 	index := 0
-	for i, text := range s.reply.texts() {
+	for i, text := range s.reply.Texts() {
 		hold := release
 		if i > 0 || !s.reply.Hold {
 			hold = nil
@@ -211,7 +243,7 @@ func (s *stream) send(event string, data map[string]any) {
 // message returns the whole answer as one JSON object.
 func message(id int, model string, r Reply) map[string]any {
 	content, stop := []any{}, "end_turn"
-	for _, text := range r.texts() {
+	for _, text := range r.Texts() {
 		content = append(content, map[string]any{"type": "text", "text": text})
 	}
 	if r.Tool != "" {
@@ -219,20 +251,17 @@ func message(id int, model string, r Reply) map[string]any {
 		content = append(content, map[string]any{
 			"type": "tool_use", "id": toolID(id), "name": r.Tool, "input": r.Input})
 	}
-	tokens := r.InputTokens
-	if tokens == 0 {
-		tokens = 1000
-	}
+	input, output := r.Tokens()
 	return map[string]any{
 		"id": fmt.Sprintf("msg_fake%08d", id), "type": "message", "role": "assistant", "model": model,
 		"content": content, "stop_reason": stop, "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 10,
+		"usage": map[string]any{"input_tokens": input, "output_tokens": output,
 			"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
 	}
 }
 
-// texts returns the text blocks of an answer, at least one unless it calls a tool.
-func (r Reply) texts() []string {
+// Texts returns the text blocks of an answer, at least one unless it calls a tool.
+func (r Reply) Texts() []string {
 	if r.Text == "" && r.Tool != "" {
 		return r.More
 	}
@@ -243,7 +272,10 @@ func toolID(id int) string { return fmt.Sprintf("toolu_fake%08d", id) }
 
 func writeError(w http.ResponseWriter, status int, text string) {
 	kind := "api_error"
-	if status < http.StatusInternalServerError {
+	switch {
+	case status == http.StatusTooManyRequests:
+		kind = "rate_limit_error"
+	case status < http.StatusInternalServerError:
 		kind = "invalid_request_error"
 	}
 	writeJSON(w, status, map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": text}})

@@ -283,7 +283,7 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !runtimes.TranscriptContains(transcript, "nonce-1") {
+	if !runtimes.Claude().TranscriptContains(transcript, "nonce-1") {
 		t.Error("the transcript has no user entry with the nonce")
 	}
 	shape := []byte(`"message":{"role":"user","content":"Stop hook feedback:\n[nonce-1] Write`)

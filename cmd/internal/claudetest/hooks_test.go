@@ -435,13 +435,13 @@ func (s *show) remind() {
 
 // print asks a copy of the session as the daemon does, except that the hooks are those of the other scenes.
 func (s *show) print() {
-	argv, stdin, err := runtimes.Claude().Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(s.t)}, SessionID: sessionID,
+	fork, err := runtimes.Claude().Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(s.t)}, SessionID: sessionID,
 		SettingsJSON: s.hooks.settings(s.t, nil), Prompt: "Write a handoff document."})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdin = append(s.home.Environ, hookVariable+"="+s.hooks.url), s.home.Workdir, bytes.NewReader(stdin)
+	cmd := exec.Command(fork.Argv[0], fork.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = append(s.home.Environ, hookVariable+"="+s.hooks.url), s.home.Workdir, bytes.NewReader(fork.Stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}

@@ -3,12 +3,15 @@ package claudetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Request is one POST /v1/messages.
+// Request is one POST /v1/messages, or a request to another API in the same words.
 type Request struct {
-	SessionID string          // header X-Claude-Code-Session-Id
+	SessionID string          // header X-Claude-Code-Session-Id, or what another CLI sends as its session's id; "" if it sends none
+	CLI       string          `json:"-"` // which CLI asks; "" is Claude Code
+	Aside     string          `json:"-"` // why the CLI asks besides the conversation, such as "title"; "" in the conversation
 	Model     string          `json:"model"`
 	Stream    bool            `json:"stream"`
 	System    Content         `json:"system"`
@@ -82,6 +85,21 @@ func (r Request) NewTexts() []string {
 		}
 	}
 	return userTexts(r.Messages[from:])
+}
+
+// notPrompts are beginnings of texts that CLIs add to a person's prompt.
+var notPrompts = []string{"<system-reminder>", "<environment_context>", "<user_instructions>", "<hook_context>", "<session_context>"}
+
+// Prompt returns the last text of NewTexts that no CLI has added by itself, "" if there is none.
+func (r Request) Prompt() string {
+	texts := r.NewTexts()
+	for i := len(texts) - 1; i >= 0; i-- {
+		text := strings.TrimSpace(texts[i])
+		if !slices.ContainsFunc(notPrompts, func(start string) bool { return strings.HasPrefix(text, start) }) {
+			return texts[i]
+		}
+	}
+	return ""
 }
 
 // Wrote reports whether the conversation has a Write call for the path.

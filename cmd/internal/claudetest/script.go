@@ -1,9 +1,13 @@
 package claudetest
 
 import (
+	"cmp"
+	"math"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Reply is the fake model's answer to one request: an error, or texts, or a tool call, or texts and then a tool call.
@@ -13,10 +17,13 @@ type Reply struct {
 	Tool  string         // name of the tool to call; "" calls none
 	Input map[string]any // its input
 
-	Status int    // an HTTP error instead of an answer, such as 400 or 529
-	Error  string // its message
+	Status int           // an HTTP error instead of an answer, such as 400 or 529
+	Error  string        // its message
+	Retry  time.Duration // its Retry-After; 0 sends none
+	Limit  time.Time     // refuses with a usage limit that ends then, as the provider says it; Error is its message
 
-	InputTokens int // usage to report; 0 stands for a small number
+	InputTokens  int // usage to report; 0 stands for a small number
+	OutputTokens int // usage to report; 0 stands for a small number
 	// Hold makes the fake stream the first half of Text and then wait for [FakeAPI.Release].
 	Hold bool
 }
@@ -123,9 +130,37 @@ func Headings(text string) (names []string) {
 	return names
 }
 
-func (r Reply) status() int {
-	if r.Status == 0 {
-		return http.StatusOK
+// Limited is a model that refuses everything with a usage limit that ends at until.
+func Limited(until time.Time) Script {
+	return func(Request) Reply { return Reply{Limit: until, Error: "You have hit your usage limit."} }
+}
+
+// Failed reports whether the reply is an error of the API.
+func (r Reply) Failed() bool { return r.Code() != http.StatusOK }
+
+// Code returns the HTTP status.
+func (r Reply) Code() int {
+	switch {
+	case r.Status != 0:
+		return r.Status
+	case !r.Limit.IsZero():
+		return http.StatusTooManyRequests
 	}
-	return r.Status
+	return http.StatusOK
+}
+
+// RetryHeader sets Retry-After, in seconds: to Retry, or to the time until the limit ends.
+func (r Reply) RetryHeader(h http.Header) {
+	wait := r.Retry
+	if wait == 0 && !r.Limit.IsZero() {
+		wait = max(time.Until(r.Limit), time.Second)
+	}
+	if wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	}
+}
+
+// Tokens returns the usage to report.
+func (r Reply) Tokens() (input, output int) {
+	return cmp.Or(r.InputTokens, 1000), cmp.Or(r.OutputTokens, 10)
 }

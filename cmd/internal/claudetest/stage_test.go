@@ -242,7 +242,7 @@ func (x *terminal) settled(want runtimes.Screen) string {
 		}
 		<-tick.C
 		screen = x.screen()
-		now := runtimes.Claude().ReadScreen(screen)
+		now := runtimes.Claude().ReadScreen(runtimes.View{Text: screen})
 		now.Row = "" // not compared: the row of an empty composer shows changing proposals
 		if now != got {
 			got, same = now, time.Now()

@@ -276,7 +276,7 @@ func (x *terminal) until(what string, ok func(runtimes.Screen, string) bool) {
 	x.t.Helper()
 	pollEvery(x.t, lookEvery, what, func() bool {
 		screen := x.screen()
-		return ok(runtimes.Claude().ReadScreen(screen), screen)
+		return ok(runtimes.Claude().ReadScreen(runtimes.View{Text: screen}), screen)
 	})
 }
 

@@ -37,7 +37,7 @@ func (a *app) agentList() *cobra.Command {
 		},
 	})
 	c.Flags().BoolVarP(&all, "all", "a", false, "list agents that have ended too")
-	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, ended, or active for all but the last")
+	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, limited, ended, or active for all but the last")
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
 	cli.CompleteFlag(c, "state", cli.OneOf(agentStates...))
@@ -129,7 +129,7 @@ func (a *app) showAgent(g daemon.Agent, work, prompt string) {
 		end = show.EndWords(g.EndReason)
 	}
 	a.UI(a.Stdout).Fields(
-		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
+		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
 		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),

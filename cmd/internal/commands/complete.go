@@ -206,8 +206,9 @@ var (
 		string(daemon.PipelineDone), string(daemon.PipelineFailed),
 	}
 	agentStates = []string{
-		string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Ended), "active",
+		string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Limited), string(daemon.Ended), "active",
 	}
 	handoffStatuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
-	handoffModes    = []string{string(daemon.ModeAgent + "\tit writes the document itself"), string(daemon.ModeGenerate + "\ta fork of its session does")}
+	handoffModes    = []string{string(daemon.ModeAgent + "\tit writes the document itself"), string(daemon.ModeGenerate + "\ta fork of its session does"),
+		string(daemon.ModeTranscript + "\ta new session does, from the transcript")}
 )

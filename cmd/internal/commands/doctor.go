@@ -82,8 +82,9 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	} else {
 		found = append(found, doctor.CheckPostgres())
 	}
-	return append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c), a.checkHooks(ctx), doctor.CheckHookProgram(),
-		doctor.CheckRuntime(ctx, s), doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
+	found = append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c), a.checkHooks(ctx), doctor.CheckHookProgram())
+	found = append(found, doctor.CheckRuntimes(ctx, s)...)
+	return append(found, doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
 }
 
 // settingsFile names the settings file, or says that there is none.

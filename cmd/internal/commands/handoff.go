@@ -14,6 +14,8 @@ import (
 
 func (a *app) handoffCommand() *cobra.Command {
 	var in daemon.HandoffRequest
+	var heir daemon.Heir
+	var to []string
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "handoff AGENT",
@@ -26,27 +28,54 @@ In mode agent the agent itself writes the document, in its pane. In mode generat
 session writes it, and nothing is typed into the pane; with --wait, Esc or Ctrl-C then cancels the
 handoff.
 
+With --to the successor plays another persona; --runtime, --model and --permission-mode say how it
+runs. With several --to, all of them get the same document, and the agent ends once all have their
+briefing. With --keep the agent lives on beside them.
+
 Inside an agent, the word self stands for that agent.`,
 		Example: `  understudy handoff 7 --wait
   understudy handoff developer-con-1 --reason "context nearly full" --focus "the failing migration"
   understudy handoff developer-con-1 --mode generate --focus - --wait < focus.txt
+  understudy handoff developer-con-1 --to reviewer-max-1 --wait
+  understudy handoff 7 --to reviewer-max-1 --to tester-eva-1 --keep
   understudy handoff self --mode generate
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
 		Args:              cli.ExactArgs("AGENT"),
 		ValidArgsFunction: a.completeHandingOver,
 		RunE: func(c *cobra.Command, args []string) error {
+			in.Heirs = heirsOf(to, heir)
 			return a.handOff(c.Context(), args[0], in, wait)
 		},
 	})
 	c.Flags().StringVar(&in.Reason, "reason", "", "`why` the work is handed over, in a few words (default manual)")
 	c.Flags().StringVar(&in.Focus, "focus", "", "`what` the document should dwell on; - reads it from stdin")
-	c.Flags().StringVar((*string)(&in.Mode), "mode", string(daemon.ModeAgent), "`who` writes the document: agent or generate")
+	c.Flags().StringVar((*string)(&in.Mode), "mode", string(daemon.ModeAgent), "`who` writes the document: agent, generate or transcript")
+	c.Flags().StringArrayVar(&to, "to", nil, "the `persona` that takes over; several times for several heirs (default the agent's own)")
+	c.Flags().StringVar(&heir.Runtime, "runtime", "", "the `runtime` of the heirs (default that of their persona, else the agent's)")
+	c.Flags().StringVar(&heir.Model, "model", "", "the `model` of the heirs (default that of their persona, else the agent's)")
+	c.Flags().StringVar(&heir.PermissionMode, "permission-mode", "", "the `mode` in which the heirs ask for permission, in the runtime's words (default the agent's)")
+	c.Flags().BoolVar(&in.Keep, "keep", false, "let the agent live on beside its heirs")
 	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
+	cli.CompleteFlag(c, "to", anyArgs(a.completePersonas))
+	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
 	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
 	return c
+}
+
+// heirsOf returns an heir for each persona, each with the other choices; nil, if nothing was chosen.
+func heirsOf(to []string, others daemon.Heir) (heirs []daemon.Heir) {
+	if len(to) == 0 && others != (daemon.Heir{}) {
+		to = []string{""}
+	}
+	for _, persona := range to {
+		heir := others
+		heir.Persona = persona
+		heirs = append(heirs, heir)
+	}
+	return heirs
 }
 
 func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest, wait bool) error {
@@ -84,8 +113,8 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 }
 
 func checkMode(mode daemon.Mode) error {
-	if mode != daemon.ModeAgent && mode != daemon.ModeGenerate {
-		return cli.Usagef("mode %q is not known: it must be agent or generate", mode)
+	if mode != daemon.ModeAgent && mode != daemon.ModeGenerate && mode != daemon.ModeTranscript {
+		return cli.Usagef("mode %q is not known: it must be agent, generate or transcript", mode)
 	}
 	return nil
 }
@@ -167,7 +196,7 @@ func (a *app) handoffRetry() *cobra.Command {
 			return a.retryHandoff(c.Context(), id, mode, wait)
 		},
 	})
-	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes the document if none is recorded yet: agent or generate (default as before)")
+	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	return c

@@ -38,12 +38,8 @@ func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
 	get := func(c *api.Client) ([]daemon.Handoff, error) { return c.Handoffs(ctx, o) }
 	columns := []string{"ID", "PERSONA", "GEN", "AGENT", "SUCCESSOR", "PHASE", "TIME", "CONTEXT", "WARN", "STARTED", "REASON"}
 	return printList(a, get, "no handoffs", columns, func(h daemon.Handoff) []string {
-		successor := "-"
-		if h.SuccessorID != nil {
-			successor = term.Number(h.SuccessorID)
-		}
 		return []string{
-			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), successor, words.Of(h.Phase), show.TookOrDash(&h),
+			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), cmp.Or(show.Successors(&h), "-"), words.Of(h.Phase), show.TookOrDash(&h),
 			cmp.Or(h.ContextUse.Words(), "-"), show.CountOrDash(len(h.Warnings)), words.Ago(h.CreatedAt), h.Reason,
 		}
 	})

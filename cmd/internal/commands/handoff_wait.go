@@ -34,7 +34,7 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 	p := show.NewWatcher(a.UI(out))
 	p.Printf("handoff %d\n", w.id)
 	watching := ctx
-	if w.mode == daemon.ModeGenerate {
+	if w.mode != daemon.ModeAgent {
 		var release func()
 		watching, release = a.cancellable(ctx, c, w)
 		defer release()
@@ -59,7 +59,7 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 // tellEnd prints how a handoff ended. A handoff that was cancelled in mode generate has its own sentence.
 func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 	switch {
-	case h.Phase == daemon.Cancelled && h.Mode == daemon.ModeGenerate:
+	case h.Phase == daemon.Cancelled && h.Mode != daemon.ModeAgent:
 		p.Printf("Handoff cancelled\n")
 		return cli.ErrSilent
 	case h.Phase == daemon.Failed && h.Error != nil && h.Error.Hint != "":
@@ -68,6 +68,10 @@ func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 	}
 	if err := p.Verdict(h); err != nil {
 		return err
+	}
+	if h.HeirsFirst() {
+		p.Printf("%s\n", a.WithData(fmt.Sprintf("look at them: `understudy handoff show %d`", h.ID)))
+		return nil
 	}
 	p.Printf("%s\n", a.WithData(fmt.Sprintf("look at it: `understudy agent attach %s`", term.Number(h.SuccessorID))))
 	p.Printf("New session started with handoff context\n")

@@ -187,7 +187,7 @@ func promptIn(path string) (string, error) {
 		return "", err
 	}
 	for line := range bytes.Lines(b) {
-		if e, err := runtimes.ParseEntry(line); err == nil && e.Role == "user" { // a half-written line does not parse
+		if e, err := runtimes.Claude().ParseEntry(line); err == nil && e.Role == "user" { // a half-written line does not parse
 			return e.Text, nil
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +21,10 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/localpg"
-	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -206,18 +208,31 @@ func CheckDaemon(ctx context.Context, c *api.Client) Finding {
 	return OK("daemon", "ready, version %s", health.Version)
 }
 
-// CheckRuntime runs the agents' CLI, and compares its version with the version that the hooks need.
-func CheckRuntime(ctx context.Context, s serve.Settings) Finding {
-	command := s.Runtimes["claude"].Command
-	if len(command) == 0 {
-		return Finding{Name: "claude", State: FindingWarning, Detail: "not configured", Fix: "set runtimes.claude.command in config.yaml"}
+// CheckRuntimes runs the agents' CLIs, and compares their versions with those that can be supervised. A CLI that is not
+// installed is worth a warning only if it is Claude Code, or if config.yaml names it.
+func CheckRuntimes(ctx context.Context, s serve.Settings) (found []Finding) {
+	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
+		rt, _ := runtimes.For(name)
+		command := s.Runtimes[name].Command
+		version, err := proc.AskVersion(ctx, command)
+		if err != nil && rt != runtimes.Claude() && slices.Equal(command, rt.Command) {
+			continue
+		}
+		if err != nil {
+			found = append(found, Finding{Name: name, State: FindingWarning, Detail: cli.Sentence(err), Fix: "install " + rt.Title + ", or set runtimes." + name + ".command in config.yaml"})
+			continue
+		}
+		if rt.CheckVersion != nil {
+			if err := rt.CheckVersion(version); err != nil {
+				found = append(found, Finding{Name: name, State: FindingWarning, Detail: cli.Sentence(err), Fix: "update " + rt.Title})
+				continue
+			}
+		}
+		if rt.Can.Tested != "" && !strings.Contains(version, rt.Can.Tested) {
+			found = append(found, OK(name, "%s; tested with %s", words.Terminal(version), rt.Can.Tested))
+			continue
+		}
+		found = append(found, OK(name, "%s", words.Terminal(version)))
 	}
-	version, err := proc.AskVersion(ctx, command)
-	if err != nil {
-		return Finding{Name: "claude", State: FindingWarning, Detail: cli.Sentence(err), Fix: "install Claude Code, or set runtimes.claude.command in config.yaml"}
-	}
-	if err := hooks.CheckVersion(version); err != nil {
-		return Finding{Name: "claude", State: FindingWarning, Detail: cli.Sentence(err), Fix: "claude update"}
-	}
-	return OK("claude", "%s", words.Terminal(version))
+	return found
 }

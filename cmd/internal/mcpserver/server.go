@@ -76,7 +76,7 @@ func (s *server) protocol(version string) *mcp.Server {
 	add(p, s, "list_personas", reads, "Lists the personas (roles) here, and the agents that play them now with id, name and state.", s.listPersonas)
 	add(p, s, "send_message", writes, "Sends a text to another agent. It becomes a prompt there, marked as yours, once that agent is idle. "+
 		"An answer comes to you as a prompt after your turn: do not wait for it, and do not answer only out of politeness.", s.sendMessage)
-	add(p, s, "request_handoff", writes, "Has your work go over to a fresh agent of your persona, as when your context is nearly full. "+
+	add(p, s, "request_handoff", writes, "Has your work go over to a fresh agent, as when your context is nearly full or another role comes next. "+
 		"You will be asked to write a document for it, and are shut down after that.", s.requestHandoff)
 	add(p, s, "handoff_status", reads, "Tells where your own handoff stands and what comes next.", s.handoffStatus)
 	return p

@@ -107,6 +107,11 @@ func (s *server) sendMessage(ctx context.Context, in message) (sent, error) {
 type request struct {
 	Reason string `json:"reason,omitempty" jsonschema:"why, in a few words on one line, for the operator"`
 	Focus  string `json:"focus,omitempty" jsonschema:"what the document should dwell on; absent: everything"`
+
+	To      []string `json:"to,omitempty" jsonschema:"the personas that take over, as slugs; absent: your own. The operator says which you may name"`
+	Runtime string   `json:"runtime,omitempty" jsonschema:"the CLI that they run on; absent: that of the persona, else yours"`
+	Model   string   `json:"model,omitempty" jsonschema:"their model; absent: that of the persona, else yours"`
+	Keep    bool     `json:"keep,omitempty" jsonschema:"you work on beside them; else you are shut down"`
 }
 
 // standing is the answer of request_handoff and handoff_status.
@@ -122,11 +127,24 @@ type standing struct {
 // defaultReason tells the operator that the agent itself has asked for the handoff.
 const defaultReason = "asked for by the agent"
 
+// handoff returns the request for the agent's own handoff.
+func (in *request) handoff() daemon.HandoffRequest {
+	out := daemon.HandoffRequest{Reason: in.Reason, Focus: in.Focus, Keep: in.Keep}
+	to := in.To
+	if len(to) == 0 && (in.Runtime != "" || in.Model != "") {
+		to = []string{""}
+	}
+	for _, persona := range to {
+		out.Heirs = append(out.Heirs, daemon.Heir{Persona: persona, Runtime: in.Runtime, Model: in.Model})
+	}
+	return out
+}
+
 func (s *server) requestHandoff(ctx context.Context, in request) (standing, error) {
 	if in.Reason == "" {
 		in.Reason = defaultReason
 	}
-	h, err := s.client.RequestHandoff(ctx, s.agent, daemon.HandoffRequest{Reason: in.Reason, Focus: in.Focus})
+	h, err := s.client.RequestHandoff(ctx, s.agent, in.handoff())
 	if err != nil {
 		return standing{}, err
 	}

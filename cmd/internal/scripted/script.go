@@ -115,6 +115,15 @@ func (a *Agent) Notify(prompt string) {
 	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, prompt, notification) }})
 }
 
+// resumed is the prompt with which Claude Code goes on by itself after a usage limit.
+const resumed = "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached; do not repeat work that is already complete."
+
+// ResumeAfterLimit begins a turn after a usage limit, as Claude Code does by itself.
+func (a *Agent) ResumeAfterLimit(ctx context.Context) {
+	a.hook(ctx, "Notification", "quota_auto_resume_fired", a.hooks().QuotaResumed())
+	a.Notify(resumed)
+}
+
 // SetContext makes each later answer report a context of n tokens, until the next compaction or /clear.
 func (a *Agent) SetContext(n int) { a.transcript.fix(n) }
 

@@ -12,14 +12,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/cmd/internal/desktop"
 	"github.com/understudyd/understudy/cmd/internal/git"
+	"github.com/understudyd/understudy/cmd/internal/opencode"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/personas"
@@ -112,20 +115,27 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	runtimes := proc.NewProbe(cfg.Environ)
+	clis := proc.NewProbe(cfg.Environ)
 	for name, r := range cfg.Settings.Runtimes {
-		if err := runtimes.Lookup(r.Command); err != nil {
+		if err := clis.Lookup(r.Command); err != nil && wanted(name, r) {
 			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
 		}
 	}
 	conf.Store, conf.Terminal, conf.Servers = base.db, terminals(dir), base.servers
-	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, runtimes.Version, runtimes.Lookup, proc.OneShot
+	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, clis.Version, clis.Lookup, proc.OneShot
+	conf.Control = opencode.New // OpenCode is the only runtime with a server
 	d := cfg.NewDaemon(conf)
 	up := &Serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
 	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
 		Address: up.Address, Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
 	up.Dashboard = server.DashboardLink
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
+}
+
+// wanted reports whether the operator expects agents of a runtime: those of Claude Code, and those that they configured.
+func wanted(name string, r RuntimeSettings) bool {
+	rt, err := runtimes.For(name)
+	return err != nil || rt == runtimes.Claude() || !slices.Equal(rt.Command, r.Command)
 }
 
 // beginServing takes the host's lock, resumes the work of earlier daemons, and runs the daemon.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/personas"
 )
 
 // Settings are the values of config.yaml. The environment overrides them, and flags override both.
@@ -21,13 +23,38 @@ type Settings struct {
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
+	Limits      limitSettings              `yaml:"limits"`
 	Notify      notifySettings             `yaml:"notify"`
 	Events      eventsSettings             `yaml:"events"`
 	History     historySettings            `yaml:"history"`
 }
 
+// RuntimeSettings say how a runtime's CLI is started. The other fields are for a CLI that understudy does not know: see
+// [runtimes.Generic].
 type RuntimeSettings struct {
-	Command []string `yaml:"command"`
+	Command []string      `yaml:"command"`
+	Ready   string        `yaml:"ready"`
+	Exit    string        `yaml:"exit"`
+	Quiet   time.Duration `yaml:"quiet_after"`
+}
+
+// generic returns the runtime of a CLI that understudy does not know; nil: it knows the CLI. If a setting is wrong, why says
+// so, and key names it.
+func (r *RuntimeSettings) generic(name string) (rt *runtimes.Runtime, key, why string) {
+	if _, err := runtimes.For(name); err == nil {
+		if r.Ready != "" || r.Exit != "" || r.Quiet != 0 {
+			return nil, "runtimes." + name, "takes no ready, exit and quiet_after: understudy knows this CLI"
+		}
+		return nil, "", ""
+	}
+	if r.Quiet != 0 && r.Quiet < time.Second {
+		return nil, "runtimes." + name + ".quiet_after", "must be at least 1s"
+	}
+	rt, err := runtimes.NewGeneric(name, runtimes.Generic{Command: r.Command, Ready: r.Ready, Exit: r.Exit, Quiet: r.Quiet})
+	if err != nil {
+		return nil, "runtimes." + name + ".ready", err.Error()
+	}
+	return rt, "", ""
 }
 
 type handoffSettings struct {
@@ -43,6 +70,7 @@ type handoffSettings struct {
 	ValidateContext     bool          `yaml:"validate_context"`
 	LogTiming           bool          `yaml:"log_timing"`
 	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
+	Targets             []string      `yaml:"targets"`
 	Auto                autoSettings  `yaml:"auto"`
 }
 
@@ -57,6 +85,14 @@ type pipelineSettings struct {
 	StepTimeout time.Duration `yaml:"step_timeout"`
 	MaxRunning  int           `yaml:"max_running"`
 	Cwd         string        `yaml:"cwd"`
+}
+
+// limitSettings say what is done at a limit of usage, for agents whose persona does not say it.
+type limitSettings struct {
+	OnLimit    string        `yaml:"on_limit"`
+	Fallback   []string      `yaml:"fallback"`
+	MaxWaits   int           `yaml:"max_waits"`
+	APITimeout time.Duration `yaml:"api_timeout"`
 }
 
 type notifySettings struct {
@@ -79,18 +115,32 @@ func DefaultSettings() Settings {
 	h := daemon.DefaultHandoff
 	return Settings{
 		Listen:   "127.0.0.1:7433",
-		Runtimes: map[string]RuntimeSettings{"claude": {Command: []string{"claude"}}},
+		Runtimes: defaultRuntimes(),
 		Handoff: handoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Auto: autoSettings(h.Auto),
+			Targets: h.Targets, Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
-		Notify:   notifySettings{Desktop: true},
-		Events:   eventsSettings(daemon.DefaultLog),
+		Limits: limitSettings{
+			OnLimit: string(daemon.DefaultLimits.OnLimit), MaxWaits: daemon.DefaultLimits.MaxWaits, APITimeout: daemon.DefaultLimits.APITimeout,
+		},
+		Notify: notifySettings{Desktop: true},
+		Events: eventsSettings(daemon.DefaultLog),
 	}
+}
+
+// defaultRuntimes returns the runtimes that we know, each with the usual name of its CLI.
+func defaultRuntimes() map[string]RuntimeSettings {
+	all := map[string]RuntimeSettings{}
+	for _, rt := range runtimes.All() {
+		if len(rt.Command) > 0 {
+			all[rt.Name] = RuntimeSettings{Command: rt.Command}
+		}
+	}
+	return all
 }
 
 // LoadSettings takes the defaults, overrides them with the file at path, and then with the environment. If the file is
@@ -148,6 +198,8 @@ func setField(f reflect.Value, text string) error {
 	switch f.Kind() {
 	case reflect.String:
 		f.SetString(text)
+	case reflect.Slice: // of texts, with commas between them
+		f.Set(reflect.ValueOf(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })))
 	case reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
@@ -177,6 +229,7 @@ func (s *Settings) check(path string) error {
 		{"handoff.document_timeout", h.DocumentTimeout}, {"handoff.busy_timeout", h.BusyTimeout}, {"handoff.ack_timeout", h.AckTimeout},
 		{"handoff.exit_timeout", h.ExitTimeout}, {"handoff.registration_timeout", h.RegistrationTimeout},
 		{"handoff.assembly_timeout", h.AssemblyTimeout}, {"pipeline.step_timeout", s.Pipeline.StepTimeout},
+		{"limits.api_timeout", s.Limits.APITimeout},
 	} {
 		if d.d <= 0 {
 			return bad(d.key, "must be a positive duration such as 5m")
@@ -188,6 +241,7 @@ func (s *Settings) check(path string) error {
 	}{
 		{"handoff.max_document_bytes", h.MaxDocumentBytes}, {"handoff.max_messages", int64(h.MaxMessages)},
 		{"handoff.max_context_bytes", h.MaxContextBytes}, {"pipeline.max_running", int64(s.Pipeline.MaxRunning)},
+		{"limits.max_waits", int64(s.Limits.MaxWaits)},
 	} {
 		if n.n <= 0 {
 			return bad(n.key, "must be a positive number")
@@ -205,9 +259,20 @@ func (s *Settings) check(path string) error {
 	if cwd := s.Pipeline.Cwd; cwd != "" && !filepath.IsAbs(cwd) {
 		return bad("pipeline.cwd", "must be an absolute path")
 	}
+	for _, target := range h.Targets {
+		if _, err := personas.ParseSlug(target); err != nil && target != "*" {
+			return bad("handoff.targets", fmt.Sprintf("%q is neither a persona such as reviewer-max-1 nor \"*\"", target))
+		}
+	}
+	if key, why := s.Limits.problem(s.Runtimes); key != "" {
+		return bad("limits."+key, why)
+	}
 	for name, r := range s.Runtimes {
 		if len(r.Command) == 0 || r.Command[0] == "" {
 			return bad("runtimes."+name+".command", "must be an argument list such as [claude]")
+		}
+		if _, key, why := r.generic(name); why != "" {
+			return bad(key, why)
 		}
 	}
 	if a := h.Auto; a.Warn < 1 || a.Warn > a.High || a.High > a.Trigger || a.Trigger > 100 {
@@ -225,16 +290,23 @@ func (s *Settings) domain() daemon.Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Auto: daemon.AutoSettings(h.Auto),
+			Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
+		Limits: daemon.LimitSettings{
+			OnLimit: daemon.LimitAction(s.Limits.OnLimit), Fallback: s.Limits.Fallback, MaxWaits: s.Limits.MaxWaits, APITimeout: s.Limits.APITimeout,
+		},
 		Log:      daemon.LogSettings(s.Events),
 		History:  daemon.HistorySettings(s.History),
 		Notify:   daemon.NotifySettings(s.Notify),
 		Runtimes: map[string][]string{},
+		Generic:  map[string]*runtimes.Runtime{},
 	}
 	for name, r := range s.Runtimes {
 		out.Runtimes[name] = r.Command
+		if rt, _, _ := r.generic(name); rt != nil { // check has seen what is wrong
+			out.Generic[name] = rt
+		}
 	}
 	return out
 }

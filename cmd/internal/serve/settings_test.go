@@ -68,7 +68,7 @@ func TestSettingsFile(t *testing.T) {
 func TestSettingsDomain(t *testing.T) {
 	t.Parallel()
 	s := DefaultSettings()
-	if got := s.domain().Handoff; got != daemon.DefaultHandoff {
+	if got := s.domain().Handoff; !reflect.DeepEqual(got, daemon.DefaultHandoff) {
 		t.Errorf("defaults %+v\nwant     %+v", got, daemon.DefaultHandoff)
 	}
 	text := `
@@ -85,6 +85,7 @@ handoff:
   validate_context: false
   log_timing: false
   assembly_timeout: 9s
+  targets: [reviewer-max-1, "*"]
   auto: {enabled: true, warn: 10, high: 11, trigger: 12}
 `
 	if err := decodeSettings([]byte(text), &s); err != nil {
@@ -93,19 +94,26 @@ handoff:
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
 		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
-		AssemblyTimeout: 9 * time.Second, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
+		AssemblyTimeout: 9 * time.Second, Targets: []string{"reviewer-max-1", "*"}, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
-	if got := s.domain().Handoff; got != want {
+	if got := s.domain().Handoff; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	unset := DefaultSettings()
 	if err := fromEnv(reflect.ValueOf(&unset).Elem(), "UNDERSTUDY", func(name string) string {
-		return map[string]string{"UNDERSTUDY_HANDOFF_AUTO_ENABLED": "true", "UNDERSTUDY_HANDOFF_AUTO_TRIGGER": "80"}[name]
+		return map[string]string{"UNDERSTUDY_HANDOFF_AUTO_ENABLED": "true", "UNDERSTUDY_HANDOFF_AUTO_TRIGGER": "80", "UNDERSTUDY_HANDOFF_TARGETS": "a-b-1, *"}[name]
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := unset.domain().Handoff.Auto; !got.Enabled || got.Trigger != 80 || got.Warn != 60 {
 		t.Errorf("by the environment: %+v", got)
+	}
+	if got := unset.domain().Handoff.Targets; !reflect.DeepEqual(got, []string{"a-b-1", "*"}) {
+		t.Errorf("targets by the environment: %q", got)
+	}
+	unset.Handoff.Targets = []string{"reviewer"}
+	if err := unset.check("config.yaml"); err == nil || !strings.Contains(err.Error(), "handoff.targets") {
+		t.Errorf("a target without a name: %v", err)
 	}
 }
 
@@ -127,5 +135,67 @@ func TestSettingsOfTheLog(t *testing.T) {
 	s, err := LoadSettings("", false, func(name string) string { return env[name] })
 	if got := s.domain().Log; err != nil || got.MaxAge != 48*time.Hour || got.MaxRows != 5000 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestSettingsOfAGenericRuntime: a CLI that nobody knows needs to say when it takes a prompt; a CLI that we know must not.
+func TestSettingsOfAGenericRuntime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for text, want := range map[string]string{
+		"runtimes: {aider: {command: [aider], ready: '^> ', exit: /exit, quiet_after: 5s}}": "",
+		"runtimes: {aider: {command: [aider]}}":                                             "runtimes.aider.ready",
+		"runtimes: {aider: {command: [aider], ready: '('}}":                                 "runtimes.aider.ready",
+		"runtimes: {aider: {command: [aider], ready: '>', quiet_after: 5ms}}":               "runtimes.aider.quiet_after",
+		"runtimes: {claude: {command: [claude], ready: '>'}}":                               "runtimes.claude",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := LoadSettings(path, true, cmdtest.NoEnv)
+		if want == "" {
+			if rt := s.domain().Generic["aider"]; err != nil || rt == nil || rt.Can.QuietAfter != 5*time.Second || rt.Can.ExitText != "/exit" {
+				t.Errorf("%s: %+v, %v", text, rt, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestSettingsOfLimits(t *testing.T) {
+	t.Parallel()
+	const work = "runtimes: {claude: {command: [claude]}, claude-work: {command: [claude]}}\n"
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for text, why := range map[string]string{
+		"limits: {on_limit: wait, max_waits: 1, api_timeout: 1m}":       "",
+		work + "limits: {on_limit: hand_over, fallback: [claude-work]}": "",
+		"limits: {on_limit: wiat}":                                      "limits.on_limit",
+		"limits: {on_limit: hand_over}":                                 "limits.fallback must name",
+		"limits: {fallback: [emacs]}":                                   "unknown runtime",
+		"limits: {fallback: [claude-work]}":                             "set runtimes.claude-work.command",
+		work + "limits: {fallback: [claude-work, claude-work]}":         "twice",
+		"limits: {max_waits: 0}":                                        "limits.max_waits",
+		"limits: {api_timeout: 0s}":                                     "limits.api_timeout",
+		"limits: {fallback: claude}":                                    "must be a list",
+		"limits: {on_limits: wait}":                                     "unknown key limits.on_limits",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadSettings(path, true, cmdtest.NoEnv); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, want %q", text, err, why)
+		}
+	}
+	env := map[string]string{"UNDERSTUDY_LIMITS_ON_LIMIT": "wait", "UNDERSTUDY_LIMITS_FALLBACK": "claude", "UNDERSTUDY_LIMITS_API_TIMEOUT": "3m"}
+	s, err := LoadSettings("", false, func(name string) string { return env[name] })
+	if got := s.domain().Limits; err != nil || got.OnLimit != daemon.LimitWait || got.APITimeout != 3*time.Minute || got.MaxWaits != 3 || len(got.Fallback) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	unset := DefaultSettings()
+	if got := unset.domain().Limits; got.OnLimit != daemon.LimitAsk || got.APITimeout != 10*time.Minute {
+		t.Errorf("defaults %+v", got)
 	}
 }

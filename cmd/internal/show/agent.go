@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
@@ -16,6 +17,13 @@ func EndWords(reason *string) string { return event.EndWords(cmp.Or(term.Text(re
 // StateCell returns an agent's state for a list, followed by why the agent needs a person. For example, an agent whose
 // turns fail is not only idle. An empty need means that it needs no person.
 func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
+	if g.State == daemon.Limited && g.LimitedUntil != nil {
+		until := "limited until " + clock(*g.LimitedUntil, time.Now())
+		if need == daemon.NeedsChoice {
+			until += ", asks"
+		}
+		return until
+	}
 	more := string(need)
 	if g.Trouble != nil {
 		more = g.Trouble.Code
@@ -24,6 +32,22 @@ func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 		return string(g.State)
 	}
 	return fmt.Sprintf("%s, %s", g.State, more)
+}
+
+// clock returns a time of day, with its date if it is not within a day.
+func clock(t, now time.Time) string {
+	if t.Sub(now).Abs() < 24*time.Hour {
+		return t.Local().Format("15:04")
+	}
+	return t.Local().Format("Jan 2 15:04")
+}
+
+// LimitInFull says what limit an agent has hit, and what is done about it. It returns "" if the agent is not limited.
+func LimitInFull(g *daemon.Agent) string {
+	if g.State != daemon.Limited || g.Limit == nil {
+		return ""
+	}
+	return g.Limit.What() + "; " + g.LimitWords()
 }
 
 // TroubleInFull says what trouble an agent has, since when, and what to do. It returns "" if the agent has no trouble.

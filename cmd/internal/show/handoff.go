@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
@@ -54,12 +55,22 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
 		structured, validated, degraded = term.YesOrNo(h.Structured != nil), term.YesOrNo(h.ContextValidated), term.YesOrNo(h.Degraded)
 	}
+	successor := term.Number(h.SuccessorID)
+	if len(h.Heirs) > 0 {
+		successor = "" // the heirs have fields of their own
+	}
 	pairs := []string{
 		"handoff", fmt.Sprint(h.ID), "phase", phase, "waits for", h.Note, "error", failure, "hint", hint,
-		"persona", h.Persona, "generation", fmt.Sprint(h.Generation), "agent", fmt.Sprint(h.AgentID), "successor", term.Number(h.SuccessorID),
-		"reason", h.Reason, "focus", h.Focus, "mode", string(h.Mode), "document", h.FilePath, "structured", structured,
+		"persona", h.Persona, "generation", fmt.Sprint(h.Generation), "agent", fmt.Sprint(h.AgentID), "successor", successor,
+		"reason", h.Reason, "focus", h.Focus, "mode", string(h.Mode), "written by", string(h.WrittenBy), "document", h.FilePath, "structured", structured,
 		"context file", term.Text(h.ContextPath), "passed on", passed, "validated", validated, "degraded", degraded, "context used", used,
 		"started", term.Stamp(&h.CreatedAt), "recorded", term.Stamp(h.RecordedAt), "ended", term.Stamp(h.CompletedAt), "total", took,
+	}
+	if h.Keep {
+		pairs = append(pairs, "keep", "the agent lives on")
+	}
+	for i := range h.Heirs {
+		pairs = append(pairs, "heir", heirWords(&h.Heirs[i]))
 	}
 	for _, w := range h.Warnings {
 		pairs = append(pairs, "warning", w)
@@ -71,4 +82,29 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		p.phase(m, h, m.At.Sub(last))
 		last = m.At
 	}
+}
+
+// heirWords says who an heir is, and how far it has come.
+func heirWords(heir *daemon.HandoffHeir) string {
+	stands := words.Of(heir.Phase)
+	switch heir.Phase {
+	case "":
+		stands = "not started"
+	case daemon.Completed:
+		stands = "has its briefing"
+	}
+	failure := ""
+	if heir.Error != nil {
+		failure = heir.Error.Message
+	}
+	return words.Join(", ", heir.Words(), stands, heir.Runtime, heir.Model, heir.PermissionMode, heir.Note, failure)
+}
+
+// Successors returns the ids of the agents to which a handoff passes the work on, with commas between them; "": none yet.
+func Successors(h *daemon.Handoff) string {
+	var ids []string
+	for _, id := range h.SuccessorIDs() {
+		ids = append(ids, fmt.Sprint(id))
+	}
+	return strings.Join(ids, ", ")
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Generations makes the rows of a line from its handoffs. It asks the daemon for the line's last agent. The handoffs
+// Generations makes the rows of a line from its handoffs. It asks the daemon for the agents at the line's ends. The handoffs
 // come newest first, the rows oldest first. shown is the handoff that a person asked for.
 func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]daemon.Generation, error) {
 	var agents []daemon.Agent
-	if id := daemon.LineEnd(line); id != 0 {
+	for _, id := range daemon.LineEnds(line) {
 		g, err := c.Agent(ctx, id)
 		if err != nil {
 			return nil, err
@@ -56,8 +56,13 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	u.Printf("\n%s\n", title)
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, " \tGEN\tAGENT\tHANDED OVER\tCONTEXT\tTOTAL\tWARN")
-	for _, g := range rows {
+	fmt.Fprint(w, " \tGEN\tAGENT\t")
+	descent := descentOf(rows)
+	if descent != nil {
+		fmt.Fprint(w, "FROM\tPERSONA\t")
+	}
+	fmt.Fprintln(w, "HANDED OVER\tCONTEXT\tTOTAL\tWARN")
+	for i, g := range rows {
 		mark, took, warnings := " ", "-", "-"
 		if h := g.Handoff; h != nil {
 			took, warnings = TookOrDash(h), CountOrDash(len(h.Warnings))
@@ -65,7 +70,11 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 				mark = "▸"
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, g.N, g.AgentID, words.Terminal(handedOn(&g)), cmp.Or(g.ContextUse().Words(), "-"), took, warnings)
+		fmt.Fprintf(w, "%s\t%d\t%d\t", mark, g.N, g.AgentID)
+		if descent != nil {
+			fmt.Fprint(w, descent[i])
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", words.Terminal(handedOn(&g)), cmp.Or(g.ContextUse().Words(), "-"), took, warnings)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -79,6 +88,44 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 		}
 	}
 	return nil
+}
+
+// descentOf returns, for each row, the cells that say from which agent it comes and what persona it plays. It returns nil
+// for a line of one persona that does not branch, which needs no such cells.
+func descentOf(rows []daemon.Generation) []string {
+	from := map[int64]int64{}
+	for _, g := range rows {
+		if g.Handoff == nil {
+			continue
+		}
+		for _, id := range g.Handoff.SuccessorIDs() {
+			from[id] = g.AgentID
+		}
+	}
+	cells := make([]string, len(rows))
+	needed, generations, personas := false, map[int]bool{}, map[string]bool{}
+	for i, g := range rows {
+		persona, before := "-", "-"
+		if g.Agent != nil {
+			persona = cmp.Or(g.Agent.PersonaSlug(), persona)
+			if p := g.Agent.PreviousAgentID; p != nil {
+				before = fmt.Sprint(*p)
+			}
+		} else if g.Handoff != nil {
+			persona = g.Handoff.Persona
+		}
+		if p := from[g.AgentID]; p != 0 {
+			before = fmt.Sprint(p)
+		}
+		personas[persona] = true
+		needed = needed || generations[g.N] || len(personas) > 1
+		generations[g.N] = true
+		cells[i] = before + "\t" + words.Terminal(persona) + "\t"
+	}
+	if !needed {
+		return nil
+	}
+	return cells
 }
 
 // describeDocument prints a handoff's longest phases and the path of its document. It uses one line if the terminal is

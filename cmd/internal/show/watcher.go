@@ -15,7 +15,8 @@ import (
 // Watcher prints each phase of a handoff when it has ended, and draws the running phase.
 type Watcher struct {
 	*term.Progress
-	announced bool // GeneratingLabel was printed into a pipe
+	announced bool         // GeneratingLabel was printed into a pipe
+	heirs     map[int]bool // the heirs whose end was printed
 }
 
 // NewWatcher returns a watcher that prints to u.
@@ -24,7 +25,11 @@ func NewWatcher(u *term.UI) *Watcher { return &Watcher{Progress: &term.Progress{
 // Verdict prints how a handoff ended. It returns an error unless the handoff is completed.
 func (p *Watcher) Verdict(h daemon.Handoff) error {
 	if h.Phase == daemon.Completed {
-		p.Printf("%s in %s: agent %d handed over to agent %s\n", p.Green("completed"), words.Took(total(&h)), h.AgentID, term.Number(h.SuccessorID))
+		noun := "agent"
+		if len(h.SuccessorIDs()) > 1 {
+			noun = "agents"
+		}
+		p.Printf("%s in %s: agent %d handed over to %s %s\n", p.Green("completed"), words.Took(total(&h)), h.AgentID, noun, Successors(&h))
 		for _, w := range h.Warnings {
 			p.Printf("%s\n", p.Yellow(words.Terminal("warning: "+w)))
 		}
@@ -59,11 +64,15 @@ func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daem
 		for _, m := range moves {
 			if m.Seq > seq {
 				seq = m.Seq
+				if m.From == daemon.BriefingHeirs {
+					p.heirsOver(&h)
+				}
 				p.generating(&h, m.From)
 				p.phase(m, &h, m.At.Sub(last))
 			}
 			last = m.At
 		}
+		p.heirsOver(&h)
 		if !h.Open() {
 			return true, nil
 		}
@@ -72,6 +81,33 @@ func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daem
 		return false, nil
 	})
 	return h, err
+}
+
+// heirsOver prints each heir that has its briefing or has failed, once. An heir that a retry starts anew is printed again.
+func (p *Watcher) heirsOver(h *daemon.Handoff) {
+	if !h.HeirsFirst() {
+		return
+	}
+	if p.heirs == nil {
+		p.heirs = map[int]bool{}
+	}
+	for i := range h.Heirs {
+		heir := &h.Heirs[i]
+		over := heir.Phase == daemon.Completed || heir.Phase == daemon.Failed
+		if over && !p.heirs[i] {
+			took := time.Duration(0)
+			if heir.PhaseAt != nil && h.RecordedAt != nil {
+				took = heir.PhaseAt.Sub(*h.RecordedAt)
+			}
+			label := fmt.Sprintf("heir %d of %d", i+1, len(h.Heirs))
+			if heir.Phase == daemon.Completed {
+				p.Done(label, took, heir.Words()+" took the prompt")
+			} else {
+				p.Failed(label, took, heir.Words())
+			}
+		}
+		p.heirs[i] = over
+	}
 }
 
 // GeneratingLabel replaces the name of the phase while a fork writes the document. Meanwhile Esc cancels the handoff at
@@ -92,7 +128,7 @@ func (p *Watcher) running(h *daemon.Handoff) string {
 // generating reports whether a fork writes the document in that phase of a handoff. In a pipe it prints GeneratingLabel
 // once, even if the phase had ended before Watch looked.
 func (p *Watcher) generating(h *daemon.Handoff, phase daemon.Phase) bool {
-	if h.Mode != daemon.ModeGenerate || phase != daemon.Requested && phase != daemon.Generating {
+	if h.Mode == daemon.ModeAgent || phase != daemon.Requested && phase != daemon.Generating {
 		return false
 	}
 	if !p.Terminal && !p.announced {
@@ -139,7 +175,7 @@ func phaseDetail(m daemon.Transition, h *daemon.Handoff) string {
 	case daemon.AwaitingRegistration:
 		return successor + " has a session"
 	case daemon.InjectingSkill:
-		return fmt.Sprintf("%s plays %s", successor, h.Persona)
+		return fmt.Sprintf("%s plays %s", successor, h.Targets()[0])
 	case daemon.Briefing:
 		return successor + " took the prompt"
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
@@ -22,15 +23,19 @@ type computer struct {
 	table *tmuxtest.Processes
 	term  *terminal
 
+	opencode *opencodetest.Machine
+
 	running sync.WaitGroup // the goroutines of the processes
 
 	mu       sync.Mutex
-	up       *servingHere // nil: no daemon listens
+	ports    int                // how many were given away
+	reports  map[int64][]string // by agent: see reportedStore
+	up       *servingHere       // nil: no daemon listens
 	programs map[*program]bool
 }
 
 func newComputer(t testing.TB, dir data.Dir, b *base) *computer {
-	m := &computer{t: t, dir: dir, base: b, table: tmuxtest.NewProcesses(), programs: map[*program]bool{}}
+	m := &computer{t: t, dir: dir, base: b, table: tmuxtest.NewProcesses(), programs: map[*program]bool{}, opencode: opencodetest.New()}
 	m.term = &terminal{Fake: tmuxtest.NewFake(), m: m, inPanes: map[string]*program{}}
 	m.table.Put(m.term.Server())
 	m.term.OnSpawn, m.term.OnInput = m.term.spawned, m.term.typed
@@ -47,6 +52,14 @@ func (m *computer) killAll() {
 		p.signal(syscall.SIGKILL)
 	}
 	m.running.Wait()
+}
+
+// freePort returns a port that nobody has.
+func (m *computer) freePort() (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ports++
+	return 20_000 + m.ports, nil
 }
 
 func (m *computer) openTerminal(string) (daemon.Terminal, error) { return m.term, nil }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/opencode"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/sim/memory"
@@ -142,6 +143,7 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	conn := m.base.connect(nil)
 	conf.Store, conf.Terminal, conf.Processes = conn, m.openTerminal, processTable{m.table, m.term}
 	conf.Binary, conf.Version, conf.OneShot = cfg.HookBinary, m.version, m.oneShot
+	conf.Control, conf.FreePort = opencode.Over(m.opencode), m.freePort
 	d := cfg.NewDaemon(conf)
 	conn.Committed = func() { m.base.tellOthers(d) }
 	if err := d.Prepare(ctx); err != nil {

@@ -126,6 +126,9 @@ func (p *program) launch(ctx context.Context, file string) int {
 		p.m.term.SetScreen(p.pane.Ref, "understudy: the agent could not be started: "+err.Error())
 		return 127
 	}
+	if launch.Argv[0] == "opencode" {
+		return p.m.opencode.Run(ctx, launch.Argv, launch.Env)
+	}
 	return scriptedtest.Run(ctx, p.scriptedProcess(launch.Argv, launch.Env, strings.NewReader(""), p, p), launch.Argv[0])
 }
 

@@ -21,6 +21,8 @@ const (
 	retryHandoff
 	approve
 	reject
+	waitForReset
+	handOverLimited
 )
 
 // action is one request of the operator. It holds the ids that its row had when the key was pressed, because rows may
@@ -46,6 +48,8 @@ func (a action) String() string {
 		return fmt.Sprintf("retrying handoff %d", a.handoff)
 	case approve:
 		return fmt.Sprintf("approving pipeline %d", a.pipeline)
+	case waitForReset, handOverLimited:
+		return fmt.Sprintf("deciding about the limit of agent %d", a.agent)
 	}
 	return fmt.Sprintf("rejecting pipeline %d", a.pipeline)
 }
@@ -81,6 +85,12 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 	case retryHandoff:
 		_, err := c.RetryHandoff(ctx, a.handoff, "")
 		return fmt.Sprintf("handoff %d goes on", a.handoff), err
+	case waitForReset:
+		_, err := c.DecideLimit(ctx, a.agent, daemon.LimitDecision{Do: daemon.LimitWait})
+		return fmt.Sprintf("agent %d goes on after its limit", a.agent), err
+	case handOverLimited:
+		_, err := c.DecideLimit(ctx, a.agent, daemon.LimitDecision{Do: daemon.LimitHandOver})
+		return fmt.Sprintf("agent %d is handed over", a.agent), err
 	}
 	return a.decide(ctx, c)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -88,7 +89,7 @@ func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff
 		return nil, err
 	}
 	for i := range list {
-		if s := list[i].SuccessorID; s != nil && *s == r.id {
+		if slices.Contains(list[i].SuccessorIDs(), r.id) {
 			return &list[i], nil
 		}
 	}
@@ -126,6 +127,9 @@ func (m *model) detailLines(columns int) []string {
 // describeAgent adds the fields of an agent. If the agent has ended, it leaves out the activity.
 func (m *model) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
+	if a.State == daemon.Limited && a.Limit != nil {
+		p.field("limit", a.Limit.What()+"; "+a.LimitWords())
+	}
 	if a.Trouble != nil {
 		p.field("trouble", fmt.Sprintf("%s for %s; %s", words.TrimDot(a.Trouble.Words()), words.Age(m.now.Sub(a.Trouble.Since)), a.TroubleHint()))
 	}
@@ -151,7 +155,12 @@ func (m *model) describeAgent(p *paper, r *row, here bool) {
 func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Transition) {
 	p.head(fmt.Sprintf("handoff %d, %s", h.ID, words.Of(h.Status)))
 	p.field("from", fmt.Sprintf("agent %d (%s), generation %d", h.AgentID, h.SourceAgent, h.Generation))
-	if h.SuccessorID != nil {
+	switch {
+	case h.HeirsFirst():
+		for i := range h.Heirs {
+			p.field("to", h.Heirs[i].Words()+" "+words.Of(h.Heirs[i].Phase))
+		}
+	case h.SuccessorID != nil:
 		p.field("to", fmt.Sprintf("agent %d", *h.SuccessorID))
 	}
 	p.field("reason", h.Reason)

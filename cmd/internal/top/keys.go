@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // press handles a key.
@@ -138,7 +140,7 @@ func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
-	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "y", "n"}, name) {
+	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "w", "o", "y", "n"}, name) {
 		return m.refuse("nothing is selected: " + m.goneWords())
 	}
 	switch name {
@@ -164,6 +166,8 @@ func (m *model) pressAny(name string) tea.Cmd {
 			return m.refuse(r.String() + " has no handoff that could be retried")
 		}
 		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
+	case "w", "o":
+		return m.pressLimit(r, map[string]daemon.LimitAction{"w": daemon.LimitWait, "o": daemon.LimitHandOver}[name])
 	case "y", "n":
 		if !r.decides() {
 			return m.refuse("y and n decide about a pipeline: select one that waits for approval")
@@ -171,6 +175,21 @@ func (m *model) pressAny(name string) tea.Cmd {
 		m.form = decisionForm(r, map[string]verb{"y": approve, "n": reject}[name])
 	}
 	return nil
+}
+
+// pressLimit decides about the limit of the row's agent.
+func (m *model) pressLimit(r *row, do daemon.LimitAction) tea.Cmd {
+	switch {
+	case r.kind != agentRow || r.agent.State != daemon.Limited:
+		return m.refuse("w and o decide about a limit: select an agent that has hit one")
+	case !slices.Contains(r.agent.LimitChoices(), do):
+		return m.refuse(fmt.Sprintf("%s: %s", r, r.agent.LimitWords()))
+	}
+	v := waitForReset
+	if do == daemon.LimitHandOver {
+		v = handOverLimited
+	}
+	return m.do(action{verb: v, agent: r.id})
 }
 
 // goneWords says why no row is selected.

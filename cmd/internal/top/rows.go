@@ -107,10 +107,16 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	if h != nil {
 		r.asks = h.Note
 	}
+	if does := a.LimitWords(); does != "" && r.asks == "" {
+		r.asks = does
+		if a.LimitedUntil != nil {
+			r.asks = "until " + a.LimitedUntil.Local().Format("Jan 2 15:04") + ": " + does
+		}
+	}
 	switch a.State {
 	case daemon.Working, daemon.Waiting: // Waiting without need: the dialog has just been answered
 		r.group = atWork
-	case daemon.Idle:
+	case daemon.Idle, daemon.Limited:
 		r.group = idle
 	default:
 		r.group = starting

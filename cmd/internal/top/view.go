@@ -191,6 +191,7 @@ var helpLines = [][2]string{
 	{"h", "hand off: asks for reason and focus"},
 	{"c", "cancel the agent's open handoff; it works until the document is recorded"},
 	{"t", "retry the failed handoff, from the phase that failed"},
+	{"w o", "the agent has hit a limit: wait for the reset, or hand its work over"},
 	{"y n", "approve or reject the pipeline, with a comment"},
 	{"/", "filter by name, persona, state and host; Esc shows all"},
 	{"q Ctrl-C", "quit; agents and daemon go on"},

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Ended}
+	agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Limited, daemon.Ended}
 	stopStages  = []daemon.StopStage{
 		daemon.StopNone, daemon.StopBreak, daemon.StopAsked, daemon.StopAnswer, daemon.StopTerm, daemon.StopKill, daemon.StopFailed,
 	}

@@ -15,7 +15,7 @@ import (
 
 var (
 	deliveryKinds = []daemon.DeliveryKind{
-		daemon.KindMessage, daemon.KindCommand, daemon.KindInstruction, daemon.KindSkill, daemon.KindPrompt, daemon.KindExit,
+		daemon.KindMessage, daemon.KindCommand, daemon.KindInstruction, daemon.KindSkill, daemon.KindPrompt, daemon.KindExit, daemon.KindGoOn,
 	}
 	deliveryStates = []daemon.DeliveryState{
 		daemon.DeliveryQueued, daemon.DeliveryTyping, daemon.DeliveryTyped, daemon.DeliveryAnswered, daemon.DeliveryDone,

@@ -12,15 +12,28 @@ import (
 var phases = map[daemon.Phase]struct{ before, after bool }{
 	daemon.Requested: {before: true}, daemon.Instructing: {before: true}, daemon.AwaitingDocument: {before: true},
 	daemon.Generating: {before: true}, daemon.Verifying: {before: true}, daemon.Cancelled: {before: true},
-	daemon.Recorded: {after: true}, daemon.ShuttingDown: {after: true}, daemon.Spawning: {after: true},
+	daemon.Recorded: {after: true}, daemon.BriefingHeirs: {after: true}, daemon.ShuttingDown: {after: true}, daemon.Spawning: {after: true},
 	daemon.AwaitingRegistration: {after: true}, daemon.InjectingSkill: {after: true}, daemon.Briefing: {after: true},
 	daemon.Completed: {after: true}, daemon.Failed: {before: true, after: true},
 }
 
+// heirPhases are the phases that the schema knows of an heir; "": it is not started.
+var heirPhases = []daemon.Phase{
+	"", daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed, daemon.Failed,
+}
+
 // claims reports whether a handoff is the one that its agent may have: it is open or completed, or it failed
-// after its record.
+// after its record. A handoff that left its agent alive is not: it kept the agent, or failed while it briefed the heirs.
 func claims(h *daemon.Handoff) bool {
-	return h.Phase != daemon.Failed && h.Phase != daemon.Cancelled || h.Phase == daemon.Failed && h.RecordedAt != nil
+	switch h.Phase {
+	case daemon.Cancelled:
+		return false
+	case daemon.Completed:
+		return !h.Keep
+	case daemon.Failed:
+		return h.RecordedAt != nil && (h.Error == nil || h.Error.Phase != daemon.BriefingHeirs)
+	}
+	return true
 }
 
 func (t *tx) putHandoff(h *daemon.Handoff) error {
@@ -37,11 +50,57 @@ func (t *tx) putHandoff(h *daemon.Handoff) error {
 	); err != nil {
 		return err
 	}
+	var before []daemon.HandoffHeir
+	if old := t.handoffs.get(row.ID); old != nil {
+		before = old.Heirs
+	}
 	write(t, &t.handoffs, row.ID, &row)
-	return check(
+	if err := check(
 		"handoffs_agent_id_fkey", t.agents.get(row.AgentID) != nil,
 		"handoffs_successor_id_fkey", t.agents.has(row.SuccessorID),
-	)
+	); err != nil {
+		return err
+	}
+	return t.checkHeirs(&row, before)
+}
+
+// strayHeirs checks the heirs of a handoff that is not written, because its row is another one or is not there. PostgreSQL
+// gets their statements all the same, and ends the transaction at once if one of them violates a constraint.
+func (t *tx) strayHeirs(h, stored *daemon.Handoff) error {
+	row := kept(*h)
+	if stored == nil {
+		if len(row.Heirs) > 0 {
+			return violation("handoff_heirs_handoff_id_fkey")
+		}
+		return nil
+	}
+	return t.checkHeirs(&row, stored.Heirs)
+}
+
+// checkHeirs checks the heirs of a handoff in their order, in which PostgreSQL writes them over those before.
+func (t *tx) checkHeirs(row *daemon.Handoff, before []daemon.HandoffHeir) error {
+	now := slices.Clone(before)
+	now = append(now, make([]daemon.HandoffHeir, max(0, len(row.Heirs)-len(now)))...)
+	is := func(heir *daemon.HandoffHeir, agentID int64) bool {
+		return heir.AgentID != nil && *heir.AgentID == agentID
+	}
+	for i := range row.Heirs {
+		heir := row.Heirs[i]
+		now[i] = daemon.HandoffHeir{}
+		taken := heir.AgentID != nil && (slices.ContainsFunc(now, func(b daemon.HandoffHeir) bool { return is(&b, *heir.AgentID) }) ||
+			t.handoffs.any(row.ID, func(b *daemon.Handoff) bool {
+				return slices.ContainsFunc(b.Heirs, func(b daemon.HandoffHeir) bool { return is(&b, *heir.AgentID) })
+			}))
+		now[i] = heir
+		if err := check(
+			"handoff_heirs_phase_known", slices.Contains(heirPhases, heir.Phase),
+			"handoff_heirs_agent", !taken,
+			"handoff_heirs_agent_id_fkey", t.agents.has(heir.AgentID),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tx) putTransition(m daemon.Transition) error {
@@ -82,13 +141,18 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 	return collect(s, s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
 		return (!f.Last || last[h.AgentID] == h.ID) &&
 			(f.AgentID == 0 || h.AgentID == f.AgentID) &&
-			(f.SuccessorID == 0 || h.SuccessorID != nil && *h.SuccessorID == f.SuccessorID) &&
+			(f.SuccessorID == 0 || leadsTo(h, f.SuccessorID)) &&
 			(f.Persona == "" || h.Persona == persona) &&
 			(f.Status == "" || h.Status == f.Status) &&
 			(f.Host == "" || h.Host == f.Host) &&
 			(!f.Open || h.Open()) &&
 			(f.Before == 0 || h.ID < f.Before)
 	}), nil
+}
+
+// leadsTo reports whether an agent is the successor of a handoff, or one of its heirs.
+func leadsTo(h *daemon.Handoff, agentID int64) bool {
+	return h.SuccessorID != nil && *h.SuccessorID == agentID || slices.Contains(h.SuccessorIDs(), agentID)
 }
 
 // Transitions returns a handoff's transitions in order, none for an unknown id.

@@ -96,6 +96,9 @@ func (s *Store) oldAgents(before time.Time) (ids []int64) {
 		if h.SuccessorID != nil && h.Open() {
 			needed[*h.SuccessorID] = true
 		}
+		for _, successor := range h.SuccessorIDs() {
+			needed[successor] = needed[successor] || h.Open()
+		}
 	}
 	for id, a := range s.agents.all() {
 		old := !a.Active() && a.EndedAt.Before(before) && a.PipelineID == nil && !needed[id]
@@ -116,7 +119,7 @@ func (s *Store) oldAgents(before time.Time) (ids []int64) {
 func (s *Store) deleteAgent(id int64) (handoffs int64) {
 	gone := map[int64]bool{}
 	for handoffID, h := range s.handoffs.snapshot() {
-		if h.AgentID == id || h.SuccessorID != nil && *h.SuccessorID == id {
+		if h.AgentID == id || leadsTo(h, id) {
 			gone[handoffID] = true
 			s.transitions.put(handoffID, nil)
 			s.records.put(handoffID, nil)

@@ -19,6 +19,8 @@ var failures = map[string]scripted.APIError{
 	"rate_limit":            {Kind: "rate_limit", Status: 429, Message: "API Error: Request rejected (429)"},
 	"usage_limit":           {Kind: "rate_limit", Status: 429, Message: "You've hit your 5-hour limit · resets 7:08am (UTC)"},
 	"authentication_failed": {Kind: "authentication_failed", Status: 401, Message: "Please run /login · API Error: 401 Invalid bearer token"},
+	"overloaded":            {Kind: "overloaded", Status: 529, Message: "API Error: 529 overloaded"},
+	"context_full":          {Kind: "invalid_request", Status: 400, Message: "Prompt is too long"},
 	"unknown":               {Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"},
 }
 
@@ -37,6 +39,8 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 	switch {
 	case err != nil:
 		return scripted.Answer{}, err
+	case b.has("usage-limit"):
+		return scripted.Answer{}, s.usageLimit(a, b)
 	case b.has("api-error"):
 		refused := failures[b["api-error"]]
 		return scripted.Answer{}, &refused
@@ -48,6 +52,20 @@ func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (
 		answer.Late = b.duration("late-transcript", 200*time.Millisecond)
 	}
 	return answer, nil
+}
+
+// usageLimit is the refusal of a request because of a usage limit.
+func (s *script) usageLimit(a *scripted.Agent, b behaviours) error {
+	reset := time.Now().Add(b.duration("usage-limit", time.Hour)).UTC()
+	if after, resumes := b["auto-resume"]; resumes {
+		wait, _ := parseDuration(after) // behaviours.add has checked it
+		a.Go(func(ctx context.Context) {
+			if sleep(ctx, wait) == nil {
+				a.ResumeAfterLimit(ctx)
+			}
+		})
+	}
+	return &scripted.APIError{Kind: "rate_limit", Status: 429, Message: "You've hit your 5-hour limit · resets " + reset.Format("Jan 2, 3:04pm") + " (UTC)"}
 }
 
 // act follows the directives of a prompt. For the rest of the prompt it answers as the agent does without a script.

@@ -62,13 +62,17 @@
 //	swallow-enter      the first Enter after a paste leaves the text in the composer, a second one submits it
 //	login              asks for a login in the browser before the session; Enter goes on
 //	trust              asks before the session whether the folder is trusted; Enter is "No, exit"
+//	strange-screen     from its start, it draws a screen that no version of the CLI draws
 //	lost-prompt        the prompt on the command line is forgotten
 //	no-final-message   Stop has no last_assistant_message, the transcript has the answer
 //	no-final-text      answers have no text: neither Stop nor the transcript has one
 //	late-transcript[=DUR]  the transcript gets an answer DUR (200ms) after the screen, or at the session's end.
 //	                   Claude Code itself is up to 400 ms late
-//	api-error[=KIND]   turns end with StopFailure, error KIND: rate_limit, authentication_failed or unknown; with
-//	                   usage_limit it is rate_limit, with Claude Code's message about a subscription's limit
+//	api-error[=KIND]   turns end with StopFailure, error KIND: rate_limit, overloaded, authentication_failed or unknown;
+//	                   with usage_limit it is rate_limit, with Claude Code's message about a subscription's limit; with
+//	                   context_full it is invalid_request, with its message about a full context window
+//	usage-limit[=DUR]  the same as api-error=usage_limit, with a reset in DUR (1h), without its seconds
+//	auto-resume=DUR    with usage-limit: DUR after that the agent goes on by itself
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
 //	                   and SessionEnd with a CLAUDE_PID of its own, as `claude -p` inside an agent does
 //	think=DUR          time before each answer (default 30ms). It ends when a test takes this back

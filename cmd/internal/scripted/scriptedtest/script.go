@@ -68,6 +68,9 @@ func (s *script) welcome(ctx context.Context, a *scripted.Agent) bool {
 	if sleep(ctx, b.duration("slow-start", 0)) != nil {
 		return false
 	}
+	if b.has("strange-screen") {
+		a.DrawStrangely()
+	}
 	if b.has("login") {
 		a.Ask(ctx, "login", actor.Dialog{
 			Title: "Browser didn't open? Use the URL below to sign in", Detail: "https://example.com/oauth/authorize?code_challenge=SECRET",

@@ -1,0 +1,29 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// TestRuntimes: a runtime that is not configured is listed with what to do, and each says something about each topic.
+func TestRuntimes(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	list := must(h.client.Runtimes(t.Context()))(t)
+	if len(list) < len(runtimes.All()) {
+		t.Fatalf("%d runtimes, want at least %d", len(list), len(runtimes.All()))
+	}
+	for _, r := range list {
+		if (r.Problem == "") != (len(r.Command) > 0) {
+			t.Errorf("%s: command %q, problem %q", r.Name, r.Command, r.Problem)
+		}
+		if len(r.Facts) != len(list[0].Facts) {
+			t.Errorf("%s has %d facts, %s has %d", r.Name, len(r.Facts), list[0].Name, len(list[0].Facts))
+		}
+	}
+	if got := h.hookDoor().do(http.MethodGet, "/api/runtimes", ""); got.status != http.StatusNotFound {
+		t.Errorf("on the hook socket: %d", got.status)
+	}
+}

@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+func (a *app) agentLimit() *cobra.Command {
+	var wait, handOver bool
+	var in daemon.LimitDecision
+	c := a.WithJSON(&cobra.Command{
+		Use:   "limit AGENT",
+		Short: "Show the limit that an agent has hit, or decide what is done about it",
+		Long: `Show the limit that an agent has hit, or decide what is done about it: the usage limit of its
+account, a context window that is full, or an API that fails for long. Settings and personas
+may decide it beforehand (limits.on_limit in config.yaml, on_limit in skill.md).`,
+		Example: `  understudy agent limit 7
+  understudy agent limit 7 --wait
+  understudy agent limit developer-con-1 --hand-over --runtime codex`,
+		Args:              cli.ExactArgs("AGENT"),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case wait && handOver:
+				return cli.Usagef("--wait and --hand-over do not go together")
+			case in.Runtime != "" && !handOver:
+				return cli.Usagef("--runtime goes with --hand-over")
+			case wait:
+				in.Do = daemon.LimitWait
+			case handOver:
+				in.Do = daemon.LimitHandOver
+			}
+			return a.decideLimit(c.Context(), args[0], in)
+		},
+	})
+	c.Flags().BoolVar(&wait, "wait", false, "have it go on after the reset, or try again if the API fails")
+	c.Flags().BoolVar(&handOver, "hand-over", false, "give its work to a successor")
+	c.Flags().StringVar(&in.Runtime, "runtime", "", "with --hand-over: `name` of the successor's CLI (default the first fallback that is not limited)")
+	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	return c
+}
+
+func (a *app) decideLimit(ctx context.Context, word string, in daemon.LimitDecision) error {
+	c, agent, err := a.findAgent(ctx, word)
+	if err != nil {
+		return err
+	}
+	if in.Do != "" {
+		if agent, err = c.DecideLimit(ctx, agent.ID, in); err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		return a.PrintJSON(agent)
+	}
+	said := show.LimitInFull(&agent)
+	if said == "" {
+		said = "is not limited: it is " + string(agent.State)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(a.WithData(said)))
+	return err
+}

@@ -1,0 +1,79 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+func (a *app) runtimesCommand() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:   "runtimes [NAME]",
+		Short: "List the CLIs whose agents can be started, and what each can do",
+		Long: `List the CLIs whose agents understudy can start, with their versions. With the name of
+one it prints what that one can do and what it cannot do. docs/runtimes.md has all of
+them side by side.`,
+		Example: `  understudy runtimes
+  understudy runtimes codex`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeRuntimes,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.describeRuntime(c.Context(), args[0])
+			}
+			return printList(a, func(client *api.Client) ([]daemon.RuntimeInfo, error) { return client.Runtimes(c.Context()) }, "no runtimes",
+				[]string{"NAME", "CLI", "VERSION", "TESTED", "STATE"}, runtimeRow)
+		},
+	})
+}
+
+func runtimeRow(r daemon.RuntimeInfo) []string {
+	tested := ""
+	if len(r.Facts) > 0 {
+		tested = r.Facts[0].How
+	}
+	return []string{r.Name, r.Title, words.Terminal(r.Version), tested, cmp.Or(words.Terminal(r.Problem), "ready")}
+}
+
+// describeRuntime prints what one runtime can do.
+func (a *app) describeRuntime(ctx context.Context, name string) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Runtimes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		switch {
+		case r.Name != name:
+		case a.JSON:
+			return a.PrintJSON(r)
+		default:
+			return a.printRuntime(r)
+		}
+	}
+	return cli.Usagef("runtime %q is not known: see `understudy runtimes`", name)
+}
+
+func (a *app) printRuntime(r daemon.RuntimeInfo) error {
+	u := a.UI(a.Stdout)
+	rows := [][]string{{"state", cmp.Or(words.Terminal(r.Problem), "ready")}, {"version", cmp.Or(words.Terminal(r.Version), "not known")}}
+	for _, f := range r.Facts {
+		rows = append(rows, []string{f.Topic, f.How})
+	}
+	if err := u.Table([]string{"", r.Title}, rows); err != nil {
+		return err
+	}
+	for _, line := range r.Cannot {
+		u.Printf("- %s\n", line)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package opencode
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// rest lets time pass in the bubble.
+func rest(d time.Duration) { <-time.After(d) }
+
+// stage is a machine with one running OpenCode, in a bubble, and a link to its server.
+type stage struct {
+	*opencodetest.Machine
+	link daemon.Link
+
+	mu     sync.Mutex
+	events []string
+	keys   []string
+	before func(req *http.Request) // called before each request; may be nil
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (s *stage) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	before := s.before
+	s.mu.Unlock()
+	if before != nil {
+		before(req)
+	}
+	return s.Machine.RoundTrip(req)
+}
+
+// onStage runs a test in a bubble.
+func onStage(t *testing.T, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{Machine: opencodetest.New()}
+		s.link = daemon.Link{AgentID: 7, Name: "ada", Began: time.Now(), Transcript: filepath.Join(dir, "transcript.jsonl"),
+			Server: runtimes.Server{Port: 4711, Password: "secret"}}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.Run(ctx, []string{"opencode", "--port", "4711"}, []string{"OPENCODE_SERVER_PASSWORD=secret"})
+		}()
+		synctest.Wait()
+		test(t, s)
+		cancel()
+		<-ended
+	})
+}
+
+func (s *stage) server() *server {
+	return newServer(s.link, "http://127.0.0.1:4711", &http.Client{Transport: s})
+}
+
+// atRequests has before called at each request from now on.
+func (s *stage) atRequests(before func(*http.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = before
+}
+
+// follow follows the server until stop is called, which returns why it ended.
+func (s *stage) follow() (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.server().Follow(ctx, s.tell) }()
+	return func() error { cancel(); return <-done }
+}
+
+func (s *stage) tell(r runtimes.Report) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events, s.keys = append(s.events, r.Event), append(s.keys, r.Key)
+	return nil
+}
+
+// told are the events so far.
+func (s *stage) told() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
+// sessionID is the id of the only session.
+func (s *stage) sessionID(t *testing.T) string {
+	t.Helper()
+	id, err := s.server().theSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestFollowMakesOneSession: a daemon that is killed after it made the session finds it again by its title.
+func TestFollowMakesOneSession(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		id := s.sessionID(t) // made, and noted by nobody
+		stop := s.follow()
+		rest(time.Second)
+		if got := s.told(); !slices.Equal(got, []string{"SessionStart"}) {
+			t.Errorf("reports %q", got)
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Follow ended with %v", err)
+		}
+		if titles := s.Titles(); len(titles) != 1 || !strings.HasPrefix(titles[0], "ada (understudy 7-") || strings.Contains(titles[0], "secret") || s.keys[0] != "session "+id {
+			t.Errorf("sessions %q, key %q", titles, s.keys[0])
+		}
+	})
+}
+
+// TestFollowLooksTwice: a turn ends between the two requests of one look, so that its answer looks unfinished in an idle
+// session. It did not end without a reason, and the next look finds how it ended.
+func TestFollowLooksTwice(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		hold := make(chan struct{})
+		s.Model = func(string) opencodetest.Turn { return opencodetest.Turn{Hold: hold, Text: "Done."} }
+		stop := s.follow()
+		rest(time.Second)
+		id := s.sessionID(t)
+		s.Type(id, "long work")
+		rest(time.Minute)
+		var once sync.Once
+		s.atRequests(func(req *http.Request) {
+			if req.URL.Path == "/session/status" {
+				once.Do(func() { close(hold); rest(time.Second) })
+			}
+		})
+		rest(2 * time.Minute)
+		if got := s.told(); !slices.Equal(got, []string{"SessionStart", "UserPromptSubmit", "Stop"}) {
+			t.Errorf("reports %q", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestFollowEndsWithItsReport: what was not taken is reported by the next Follow, with the same key.
+func TestFollowEndsWithItsReport(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		refused := errors.New("refused")
+		err := s.server().Follow(t.Context(), func(runtimes.Report) error { return refused })
+		if !errors.Is(err, refused) {
+			t.Errorf("Follow ended with %v", err)
+		}
+		stop := s.follow()
+		rest(time.Second)
+		if got := s.told(); !slices.Equal(got, []string{"SessionStart"}) {
+			t.Errorf("reports %q", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestFollowKeepsTheConversation: the file with the conversation has what was said when the server is gone, and what a long
+// conversation began with.
+func TestFollowKeepsTheConversation(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		stop := s.follow()
+		rest(time.Second)
+		id := s.sessionID(t)
+		for range recent {
+			s.Type(id, "work")
+			rest(time.Second)
+		}
+		s.Type(id, "the last word")
+		rest(time.Second)
+		_ = stop()
+		b, err := os.ReadFile(s.link.Transcript)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(b), `"role":"user"`); n != recent+1 || !strings.Contains(string(b), "the last word") || strings.Count(string(b), "\n") != 2*n {
+			t.Errorf("%d prompts in\n%s", n, b)
+		}
+		if n := len(s.told()); n != 1+2*(recent+1) {
+			t.Errorf("%d reports", n)
+		}
+	})
+}
+
+// TestSendSubmitsOnce: a text that the session has is not submitted again, whoever asks for it.
+func TestSendSubmitsOnce(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		since := time.Now()
+		for range 3 {
+			if err := s.server().Send(t.Context(), "go on", since); err != nil {
+				t.Fatal(err)
+			}
+			rest(10 * time.Second)
+		}
+		id := s.sessionID(t)
+		if got := s.Prompts(id); !slices.Equal(got, []string{"go on"}) {
+			t.Errorf("prompts %q", got)
+		}
+		if err := s.server().Send(t.Context(), "go on", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		rest(time.Second)
+		if got := s.Prompts(id); !slices.Equal(got, []string{"go on", "go on"}) {
+			t.Errorf("prompts %q: the same text later is another one", got)
+		}
+	})
+}
+
+// TestAskLeavesNothing: the copy is deleted, also one that a killed daemon has left, and also if the question is abandoned.
+func TestAskLeavesNothing(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.link.Session = s.sessionID(t)
+		left := s.server()
+		if err := left.call(t.Context(), http.MethodPost, "/session", map[string]string{"title": left.copyTitle()}, nil); err != nil {
+			t.Fatal(err)
+		}
+		texts, err := s.server().Ask(t.Context(), "what?")
+		if err != nil || !slices.Equal(texts, []string{"OK"}) {
+			t.Errorf("answer %q, %v", texts, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		s.atRequests(func(req *http.Request) {
+			if strings.HasSuffix(req.URL.Path, "/message") && req.Method == http.MethodPost {
+				cancel()
+			}
+		})
+		if _, err := s.server().Ask(ctx, "what?"); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if titles := s.Titles(); len(titles) != 1 {
+			t.Errorf("sessions %q", titles)
+		}
+	})
+}
+
+// TestErrorsHaveNoSecret: an error names the request, and neither the password nor the text.
+func TestErrorsHaveNoSecret(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.link.Server.Password = "wrong-secret"
+		err := s.server().Send(t.Context(), "a private text", time.Now())
+		if err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "private") {
+			t.Errorf("error %v", err)
+		}
+	})
+}

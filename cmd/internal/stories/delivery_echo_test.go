@@ -1,0 +1,51 @@
+package stories
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestUnknownScreenIsDeliveredToByEcho: A new version of the CLI draws a screen that the daemon does not know. A text is
+// pasted, is seen on the screen, and only then submitted. The operator is told once.
+func TestUnknownScreenIsDeliveredToByEcho(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.misbehave("strange-screen")
+		r.start()
+		a := r.startAgent("")
+		for _, text := range []string{"carry on", "carry on, please", "carry on"} {
+			dl := r.sendMessage(a.ID, text)
+			r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+			r.awaitState(a.ID, daemon.Idle)
+		}
+		r.wantTold(a.ID, "carry on", "carry on, please", "carry on")
+		told := r.eventsWhere(func(e event.Event) bool { return e.Type == event.AgentScreenUnknown })
+		if len(told) != 1 || !told[0].Alert || !strings.Contains(string(told[0].Payload), "»") {
+			t.Errorf("told of the unknown screen: %+v", told)
+		}
+	})
+}
+
+// TestTextThatIsNotEchoedIsNotSubmitted: Something that the daemon does not know, such as a dialog of a new version, swallows
+// a pasted text. Enter would answer it.
+func TestTextThatIsNotEchoedIsNotSubmitted(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.misbehave("strange-screen")
+		var pressed atomic.Int64
+		r.bendWith(&bend{
+			paste: func(context.Context, string, func() error) error { return nil },
+			keys:  func([]tmux.Key, func() error) error { pressed.Add(1); return nil },
+		}).start()
+		a := r.startAgent("")
+		dl := r.sendMessage(a.ID, "carry on")
+		got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+		if !strings.Contains(got.Evidence, "Enter was not pressed") || pressed.Load() > 0 {
+			t.Errorf("the verdict's evidence is %q, and %d keys were pressed", got.Evidence, pressed.Load())
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package stories
+
+import (
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Helpers for the stories of usage limits.
+
+// fallback is a second account on the same CLI, which the stories hand over to.
+const fallback = "claude-work"
+
+// onLimit sets what daemons that start from now on do at a limit.
+func (r *rig) onLimit(do daemon.LimitAction, fallback ...string) *rig {
+	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(do), fallback
+	for _, name := range fallback {
+		r.cfg.Settings.Runtimes[name] = serve.RuntimeSettings{Command: r.cfg.Settings.Runtimes["claude"].Command}
+	}
+	return r
+}
+
+// hitLimit has an agent hit a limit in its next turn, and waits until something is decided about that.
+func (r *rig) hitLimit(agentID int64, behaviour string) daemon.Agent {
+	r.t.Helper()
+	r.misbehave(behaviour)
+	r.awaitVerdict(agentID, r.sendMessage(agentID, "Find out why the tests are slow").ID, daemon.Submitted)
+	a := r.awaitDecided(agentID)
+	r.misbehave("")
+	return a
+}
+
+// awaitDecided waits until something is decided about an agent's limit.
+func (r *rig) awaitDecided(agentID int64) daemon.Agent {
+	r.t.Helper()
+	return r.awaitAgent(agentID, "a decision about its limit", func(a daemon.Agent) bool {
+		return a.State == daemon.Limited && a.Limit != nil && a.Limit.Do != daemon.LimitUndecided
+	})
+}
+
+// goesOn lists the prompts after a limit that were queued for the agent, the oldest first.
+func (r *rig) goesOn(agentID int64) (list []daemon.Delivery) {
+	r.t.Helper()
+	for _, d := range r.deliveries(agentID) {
+		if d.Kind == daemon.KindGoOn {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// toldToGoOn counts the prompts after a limit that reached the agent.
+func (r *rig) toldToGoOn(agentID int64) (n int) {
+	r.t.Helper()
+	for _, text := range r.told(agentID) {
+		if strings.HasPrefix(text, "Your usage limit has ended.") || strings.HasPrefix(text, "Your last turn ended with an error of the API") {
+			n++
+		}
+	}
+	return n
+}
+
+// pass lets the time of the bubble pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+// sleepUntil lets the time of the bubble pass up to a moment.
+func (r *rig) sleepUntil(at time.Time) { pass(time.Until(at)) }

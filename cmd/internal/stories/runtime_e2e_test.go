@@ -1,0 +1,500 @@
+//go:build e2e
+
+package stories
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// runtimeStories are told of every runtime, in its mode for agents that nobody watches.
+var runtimeStories = []runtimeStory{
+	{"launch", startsWithItsSkill, nil},
+	{"idle", takesATextWhenIdle, nil},
+	{"busy", takesATextAfterItsTurn, nil},
+	{"draft", takesATextBesideADraft, waitsForADraft},
+	{"interrupt", isInterrupted, nil},
+	{"error", reportsErrors, nil},
+	{"handoff", handsOverItsWork, nil},
+	{"handoff while busy", handsOverWhenItsTurnEnds, nil},
+	{"fork", handsOverByACopy, nil},
+	{"exit and resume", exitsAndIsResumed, nil},
+	{"kill", isKilled, nil},
+	{"limit", reportsALimit, nil},
+}
+
+// TestRuntime: what understudy needs of a runtime is so with each real CLI, on a fake model.
+func TestRuntime(t *testing.T) {
+	eachRuntime(t, false, runtimeStories)
+}
+
+// TestRuntimeThatAsks: the same for a CLI that asks a person before it runs a command.
+func TestRuntimeThatAsks(t *testing.T) {
+	eachRuntime(t, true, []runtimeStory{{"dialog", keepsATextFromADialog, nil}, {"dialog, yes", goesOnAfterADialog, nil}})
+}
+
+func eachRuntime(t *testing.T, asks bool, stories []runtimeStory) {
+	t.Parallel()
+	for _, c := range runtimeCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			newRuntimeRig(t, c, asks).tell(t, stories)
+		})
+	}
+}
+
+// TestRuntimeCasesAreComplete: no runtime is without its stories.
+func TestRuntimeCasesAreComplete(t *testing.T) {
+	t.Parallel()
+	for _, name := range runtimes.Names() {
+		if !slices.ContainsFunc(runtimeCases, func(c runtimeCase) bool { return c.name == name }) {
+			t.Errorf("no runtimeCase for %s", name)
+		}
+	}
+	for _, c := range runtimeCases {
+		for name := range c.cannot {
+			if !strings.HasPrefix(name, "dialog") && !slices.ContainsFunc(runtimeStories, func(s runtimeStory) bool { return s.name == name }) {
+				t.Errorf("%s cannot tell %q, which is no story", c.name, name)
+			}
+		}
+	}
+}
+
+// TestRuntimeLosesAHook: the hook of a Stop is lost, because its process was killed. The agent is idle all the same.
+func TestRuntimeLosesAHook(t *testing.T) {
+	t.Parallel()
+	for _, c := range runtimeCases {
+		if !c.heals {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var lost atomic.Bool
+			r := newRuntimeRig(t, c, false)
+			r.halt()
+			r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+				if in.Event == hooks.Stop && lost.CompareAndSwap(false, true) {
+					return daemon.HookResult{}, nil
+				}
+				return do()
+			}})
+			r.start()
+			a := r.newAgent()
+			r.awaitVerdict(a.ID, r.sendMessage(a.ID, "how is the house?").ID, daemon.Submitted)
+			r.await("the loss", func() (bool, string) { return lost.Load(), r.tap.String() })
+			r.awaitState(a.ID, daemon.Idle)
+			r.talk(a.ID, "and the garden?")
+			if n := len(r.tap.of(a.ID, hooks.Stop)); n != 1 {
+				t.Errorf("%d Stops have come, want the second alone", n)
+			}
+		})
+	}
+}
+
+// startsWithItsSkill: an agent is idle before anybody has said a word to it, and its model is not asked. With the first
+// prompt it has its skill.
+func startsWithItsSkill(r *runtimeRig, a daemon.Agent) int64 {
+	files := r.ownFiles()
+	if a.RegisteredAt == nil || a.SkillInjectedAt == nil || a.Runtime != r.name || len(r.api.Requests()) != 0 {
+		r.t.Errorf("agent %+v after its start; the model was asked %d times", a, len(r.api.Requests()))
+	}
+	if n := len(r.agentEvents(a.ID, "agent_registered")); n != 1 {
+		r.t.Errorf("it registered %d times", n)
+	}
+	r.talk(a.ID, "how is the house?")
+	req := r.api.Await(r.t, "the prompt", func(req claudetest.Request) bool { return req.Aside == "" })
+	whole := req.SystemText() + "\n" + strings.Join(req.UserTexts(), "\n")
+	for _, want := range []string{"You play the persona " + con, "# Con, developer", known} {
+		if strings.Count(whole, want) != 1 {
+			r.t.Errorf("%q is %d times in the first request", want, strings.Count(whole, want))
+		}
+	}
+	now := r.getAgent(a.ID)
+	if now.SessionID == nil || now.TranscriptPath == nil || now.LastMessage != "OK" {
+		r.t.Errorf("agent %+v after its first turn, want session, transcript and last message", now)
+	}
+	if n := len(r.agentEvents(a.ID, "agent_registered")); n != 1 {
+		r.t.Errorf("it registered %d times", n)
+	}
+	r.wantUntouched(files)
+	return a.ID
+}
+
+// takesATextWhenIdle: texts of many kinds arrive exactly once and unchanged.
+func takesATextWhenIdle(r *runtimeRig, a daemon.Agent) int64 {
+	for i, text := range []string{
+		"where is the attic", "ünï cödé 🏠 \"quoted\" $(whoami) `date` \\n", "first line\nsecond line\n\nlast line",
+		"long: " + strings.Repeat("the roof leaks over the stairs. ", 60) + "so it is.",
+	} {
+		text = fmt.Sprintf("text-%d-begins %s text-%d-ends", i, text, i)
+		r.talk(a.ID, text)
+		if got := r.wantOnce(fmt.Sprintf("text-%d-ends", i)); !runtimes.MatchesPrompt(got, text) {
+			r.t.Errorf("the model was told\n%q, want\n%q", got, text)
+		}
+	}
+	return a.ID
+}
+
+// takesATextAfterItsTurn: a text for an agent in a turn waits for the end of the turn, and begins a turn of its own.
+func takesATextAfterItsTurn(r *runtimeRig, a daemon.Agent) int64 {
+	stops := len(r.tap.of(a.ID, hooks.Stop))
+	r.hold(a.ID, "count to ten", "One, two, three.")
+	dl := r.sendMessage(a.ID, "and then sing")
+	r.wantUntyped(a.ID, "and then sing")
+	r.api.Release()
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	r.awaitHooks(a.ID, hooks.Stop, stops+2)
+	r.wantOnce("count to ten")
+	if got := r.wantOnce("and then sing"); strings.Contains(got, "count") {
+		r.t.Errorf("the model was told %q in one", got)
+	}
+	r.awaitState(a.ID, daemon.Idle)
+	return a.ID
+}
+
+// wantUntyped fails if the agent's newest text is typed, or if its pane shows it, within a second.
+func (r *runtimeRig) wantUntyped(agentID int64, text string) {
+	r.t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); <-tick.C {
+		list := r.deliveries(agentID)
+		if list[len(list)-1].TypedAt != nil || strings.Contains(r.shown(agentID), text) {
+			r.t.Fatalf("%q was typed\n%s", text, r.report())
+		}
+	}
+}
+
+const draftOfAPerson = "I was about to say"
+
+// takesATextBesideADraft: the agent gets a text while a person's draft stands in its composer. The draft is still there.
+func takesATextBesideADraft(r *runtimeRig, a daemon.Agent) int64 {
+	r.writeDraft(a.ID)
+	r.talk(a.ID, "mind the step")
+	if got := r.wantOnce("mind the step"); strings.Contains(got, draftOfAPerson) {
+		r.t.Errorf("the model was told the draft as well: %q", got)
+	}
+	r.awaitDraft(a.ID, draftOfAPerson)
+	stops := len(r.tap.of(a.ID, hooks.Stop))
+	r.personPresses(a.ID, tmux.Enter)
+	r.awaitHooks(a.ID, hooks.Stop, stops+1)
+	if got := r.wantOnce(draftOfAPerson); strings.Contains(got, "step") {
+		r.t.Errorf("the draft became %q", got)
+	}
+	return a.ID
+}
+
+// waitsForADraft: the runtime cannot take a text beside a person's draft. The text waits until the person has submitted
+// theirs, and the agent's note says so.
+func waitsForADraft(r *runtimeRig, a daemon.Agent) int64 {
+	r.writeDraft(a.ID)
+	dl := r.sendMessage(a.ID, "mind the step")
+	r.awaitAgent(a.ID, "a note about the draft", func(a daemon.Agent) bool { return a.Note == runtimes.ErrDraft.Error() })
+	r.wantUntyped(a.ID, "mind the step")
+	r.personPresses(a.ID, tmux.Enter)
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	r.wantOnce(draftOfAPerson)
+	if got := r.wantOnce("mind the step"); strings.Contains(got, draftOfAPerson) {
+		r.t.Errorf("the model was told %q in one", got)
+	}
+	r.awaitState(a.ID, daemon.Idle)
+	return a.ID
+}
+
+func (r *runtimeRig) writeDraft(agentID int64) {
+	r.t.Helper()
+	r.personTypes(agentID, draftOfAPerson)
+	r.awaitDraft(agentID, draftOfAPerson)
+}
+
+// awaitDraft waits until the agent's composer holds the text.
+func (r *runtimeRig) awaitDraft(agentID int64, text string) {
+	r.t.Helper()
+	r.awaitEvery(tickOfScreens, "the draft", func() (bool, string) {
+		shown := r.shown(agentID)
+		return r.rt.ReadScreen(runtimes.View{Text: shown}).Draft == text, shown
+	})
+}
+
+// isInterrupted: a person interrupts the turn. The agent is idle then, and takes the next text.
+func isInterrupted(r *runtimeRig, a daemon.Agent) int64 {
+	r.hold(a.ID, "tell a long story", "Once upon a time there was a house on a hill.")
+	for range max(1, r.rt.Can.Escapes) {
+		r.personPresses(a.ID, tmux.Escape)
+		<-time.After(300 * time.Millisecond) // two Escapes at once are another key
+	}
+	r.awaitState(a.ID, daemon.Idle)
+	r.api.SetScript(complies) // the interrupted prompt may be asked again with the next one
+	r.api.Release()
+	r.talk(a.ID, "never mind the story")
+	r.wantOnce("never mind the story")
+	return a.ID
+}
+
+// reportsErrors: an error of the API ends a turn. The agent is idle then and in trouble, until it answers again.
+func reportsErrors(r *runtimeRig, a daemon.Agent) int64 {
+	failures := len(r.tap.of(a.ID, hooks.StopFailure))
+	for _, status := range slices.Sorted(maps.Keys(r.errors)) {
+		r.api.SetScript(claudetest.Fails(status, "refused by the fake"))
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
+		failures++
+		r.awaitHooks(a.ID, hooks.StopFailure, failures)
+		now := r.awaitAgent(a.ID, r.errors[status], func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Code == r.errors[status] })
+		if now.State != daemon.Idle || now.Trouble.Message == "" {
+			r.t.Errorf("%d: agent is %s in trouble %+v", status, now.State, now.Trouble)
+		}
+	}
+	r.api.SetScript(claudetest.Says("Here I am."))
+	r.talk(a.ID, "Are you there?")
+	now := r.awaitAgent(a.ID, "no trouble", func(a daemon.Agent) bool { return a.Trouble == nil })
+	if n := len(r.tap.of(a.ID, hooks.StopFailure)); now.LastMessage != "Here I am." || n != failures {
+		r.t.Errorf("agent said %q last; %d failures, want %d", now.LastMessage, n, failures)
+	}
+	return a.ID
+}
+
+// handsOverItsWork is the main job: an idle agent writes the document, its successor reads it.
+func handsOverItsWork(r *runtimeRig, a daemon.Agent) int64 {
+	r.talk(a.ID, "hello before the handoff")
+	r.resetExperience()
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantHandedOver(h)
+	if got := r.wantOnce("hand over your work"); !strings.Contains(got, h.Ref) {
+		r.t.Errorf("the model was told %q, want %s", got, h.Ref)
+	}
+	return *h.SuccessorID
+}
+
+// handsOverWhenItsTurnEnds: an agent in a turn gets the instruction when the turn ends.
+func handsOverWhenItsTurnEnds(r *runtimeRig, a daemon.Agent) int64 {
+	r.resetExperience()
+	r.hold(a.ID, "count the stairs", "One, two, three.")
+	id := r.requestHandoff(a.ID)
+	ref := r.awaitNote(id, noteBusyPart).Ref
+	r.wantUntyped(a.ID, ref)
+	r.api.Release()
+	h := r.awaitPhase(id, daemon.Completed)
+	r.wantHandedOver(h)
+	r.wantOnce("hand over your work")
+	asPrompt := slices.ContainsFunc(r.tap.of(a.ID, hooks.UserPromptSubmit), func(s tapped) bool { return strings.Contains(s.p.Prompt, ref) })
+	if asPrompt == r.rt.Can.HoldsTurn {
+		r.t.Errorf("the instruction came as a prompt: %t; the turn can be held: %t", asPrompt, r.rt.Can.HoldsTurn)
+	}
+	return *h.SuccessorID
+}
+
+// handsOverByACopy: a copy of the session writes the document; the session itself does not change.
+func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
+	r.talk(a.ID, "hello before the copy")
+	h := r.awaitPhase(r.requestGenerate(a.ID, "Focus on the parser."), daemon.Completed)
+	r.wantFollowed(h)
+	r.wantOnce("Answer with the handoff document itself")
+	if got := r.readFile(h.FilePath); !strings.Contains(got, "Tabs are an error") || h.Structured == nil {
+		r.t.Errorf("document %q", got)
+	}
+	for _, dl := range r.deliveries(a.ID) {
+		if dl.Kind == daemon.KindInstruction {
+			r.t.Errorf("the session itself was instructed: %+v", dl)
+		}
+	}
+	return *h.SuccessorID
+}
+
+// resetExperience undoes what earlier agents have added to the experience.
+func (r *runtimeRig) resetExperience() {
+	r.t.Helper()
+	if err := data.WriteFile(r.experience(), []byte(known+"\n"), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// wantHandedOver checks a completed handoff whose document the agent itself has written, without asking anybody.
+func (r *runtimeRig) wantHandedOver(h daemon.Handoff) {
+	r.t.Helper()
+	r.wantFollowed(h)
+	if got := r.readFile(r.experience()); !strings.Contains(got, learned) {
+		r.t.Errorf("experience %q", got)
+	}
+	if got := r.readFile(h.FilePath); !strings.Contains(got, "Tabs are an error") || h.Structured == nil || h.RecordedAt == nil {
+		r.t.Errorf("document %q, %+v", got, h)
+	}
+}
+
+// wantFollowed checks what holds after each completed handoff: the outgoing agent has left by its exit command, and the
+// successor has its skill and has read document and context.
+func (r *runtimeRig) wantFollowed(h daemon.Handoff) {
+	r.t.Helper()
+	r.awaitHooks(*h.SuccessorID, hooks.Stop, 1)
+	next := r.awaitState(*h.SuccessorID, daemon.Idle)
+	requests := r.api.Requests()
+	last := requests[len(requests)-1]
+	for i := len(requests) - 1; i >= 0 && last.Aside != ""; i-- {
+		last = requests[i]
+	}
+	for i, path := range []string{h.FilePath, *h.ContextPath} {
+		got := results(last)
+		if !called(last, read(path)) || len(got) < 2 || !strings.Contains(got[i], []string{"Continue with the renderer", "<handoff-context>"}[i]) {
+			r.t.Errorf("the successor has not read %s: %.300q", path, got)
+		}
+	}
+	if !strings.Contains(r.wantOnce("you take over from agent"), h.Ref) || next.SkillInjectedAt == nil {
+		r.t.Errorf("successor %+v", next)
+	}
+	r.wantExitedByItself(h.AgentID)
+	for _, id := range []int64{h.AgentID, *h.SuccessorID} {
+		if waited := r.agentEvents(id, "agent_waiting"); len(waited) > 0 {
+			r.t.Errorf("agent %d waited for a person: %d times", id, len(waited))
+		}
+	}
+}
+
+// wantExitedByItself waits for the agent's end, and fails if more than a request to exit was needed.
+func (r *runtimeRig) wantExitedByItself(agentID int64) {
+	r.t.Helper()
+	a := r.awaitState(agentID, daemon.Ended)
+	r.wantStopStages(agentID, daemon.StopAsked)
+	if a.EndedAt == nil || r.agentRow(agentID).PID == 0 || r.alive(r.agentRow(agentID).PID) {
+		r.t.Errorf("agent %+v has ended, want its process gone", a)
+	}
+}
+
+// exitsAndIsResumed: an agent exits when it is asked to, after a turn that failed. Its session can be opened again, and knows
+// what was said; the failure is not told again.
+func exitsAndIsResumed(r *runtimeRig, a daemon.Agent) int64 {
+	r.talk(a.ID, "remember the number 4711")
+	session := r.getAgent(a.ID).SessionID
+	failures := len(r.tap.of(a.ID, hooks.StopFailure))
+	r.api.SetScript(claudetest.Fails(slices.Min(slices.Collect(maps.Keys(r.errors))), "refused by the fake"))
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
+	r.awaitHooks(a.ID, hooks.StopFailure, failures+1)
+	r.api.SetScript(complies)
+	r.stopAgent(a.ID, false)
+	r.wantExitedByItself(a.ID)
+	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.awaitState(again.ID, daemon.Idle)
+	r.talk(again.ID, "which number was it?")
+	now := r.getAgent(again.ID)
+	if now.SessionID == nil || *now.SessionID != *session {
+		r.t.Errorf("resumed session %v, want %s", now.SessionID, *session)
+	}
+	if n := len(r.tap.of(again.ID, hooks.StopFailure)); n != 0 || now.Trouble != nil {
+		r.t.Errorf("the resumed agent is in trouble %+v because of an error before its time; %d failures", now.Trouble, n)
+	}
+	requests := r.api.Requests()
+	last := requests[len(requests)-1]
+	if said := strings.Join(last.UserTexts(), "\n"); !strings.Contains(said, "remember the number 4711") || !strings.Contains(said, "which number was it?") {
+		r.t.Errorf("the resumed model knows %.500q", said)
+	}
+	return again.ID
+}
+
+// isKilled: somebody kills the process in the middle of a turn. The operator is told, and the session can be opened again.
+func isKilled(r *runtimeRig, a daemon.Agent) int64 {
+	r.talk(a.ID, "hello before the end")
+	r.hold(a.ID, "hold the door", "It is heavy, so very heavy.")
+	r.killProcess(r.agentRow(a.ID).PID)
+	r.awaitState(a.ID, daemon.Ended)
+	r.api.Release()
+	r.awaitAlertEvent("agent_ended")
+	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.api.SetScript(complies)
+	r.awaitState(again.ID, daemon.Idle)
+	r.talk(again.ID, "are you back?")
+	return again.ID
+}
+
+// reportsALimit: a usage limit ends the turn. The agent is in trouble with the limit's own code.
+func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
+	failures := len(r.tap.of(a.ID, hooks.StopFailure))
+	until := time.Now().Add(time.Hour)
+	r.api.SetScript(claudetest.Limited(until))
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
+	r.awaitAgent(a.ID, r.limit, func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Code == r.limit })
+	all := r.tap.of(a.ID, hooks.StopFailure)
+	if len(all) != failures+1 {
+		r.t.Fatalf("%d failures of one turn", len(all)-failures)
+	}
+	var told struct {
+		ResetsAt int64 `json:"resets_at"`
+	}
+	if err := json.Unmarshal(all[failures].in.Body, &told); err != nil {
+		r.t.Fatal(err)
+	}
+	if off := time.Unix(told.ResetsAt, 0).Sub(until).Abs(); r.limit == runtimes.UsageLimit && off > time.Minute {
+		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
+	}
+	return 0
+}
+
+// keepsATextFromADialog: nothing is typed while the CLI asks a person something. The text comes when the person has
+// answered.
+func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) int64 {
+	r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), complies))
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "make the file").ID, daemon.Submitted)
+	r.awaitState(a.ID, daemon.Waiting)
+	r.awaitShown(a.ID, r.asked)
+	dl := r.sendMessage(a.ID, "mind the dialog")
+	r.wantUntyped(a.ID, "mind the dialog")
+	r.awaitShown(a.ID, r.asked)
+	r.personPresses(a.ID, r.no)
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	r.awaitAsked("mind the dialog")
+	r.wantOnce("mind the dialog")
+	r.awaitState(a.ID, daemon.Idle)
+	return a.ID
+}
+
+// goesOnAfterADialog: a person allows a command. While it runs, the agent works and waits for nobody.
+func goesOnAfterADialog(r *runtimeRig, a daemon.Agent) int64 {
+	stops := len(r.tap.of(a.ID, hooks.Stop))
+	file, release := r.newHoldFile()
+	r.api.SetScript(claudetest.Ask("hold the door", claudetest.Bash("until test -e "+file+"; do sleep 0.1; done; touch /nowhere/x", false), complies))
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "hold the door").ID, daemon.Submitted)
+	r.awaitState(a.ID, daemon.Waiting)
+	r.awaitShown(a.ID, r.asked)
+	r.allow(a.ID)
+	r.awaitState(a.ID, daemon.Working)
+	if n := len(r.tap.of(a.ID, hooks.Stop)); n != stops {
+		r.t.Errorf("the turn ended %d times while its command ran", n-stops)
+	}
+	release()
+	r.awaitHooks(a.ID, hooks.Stop, stops+1)
+	r.awaitState(a.ID, daemon.Idle)
+	return a.ID
+}
+
+// allow presses Enter until the dialog is gone. A CLI may lose keys that come right after it has drawn its dialog.
+func (r *runtimeRig) allow(agentID int64) {
+	r.t.Helper()
+	var pressed time.Time
+	r.awaitEvery(tickOfScreens, "the end of the dialog", func() (bool, string) {
+		shown := r.shown(agentID)
+		if !strings.Contains(shown, r.asked) {
+			return true, shown
+		}
+		if time.Since(pressed) > 5*time.Second {
+			r.personPresses(agentID, tmux.Enter)
+			pressed = time.Now()
+		}
+		return false, shown
+	})
+}

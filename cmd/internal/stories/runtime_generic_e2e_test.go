@@ -1,0 +1,51 @@
+//go:build e2e
+
+package stories
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestGenericRuntime: A CLI that understudy does not know is supervised by its screen: it gets its skill and messages,
+// writes its document, is ended and has a successor that gets the skill first and the handoff second.
+func TestGenericRuntime(t *testing.T) {
+	t.Parallel()
+	script, err := filepath.Abs(filepath.Join("testdata", "toy.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{
+		"toy": {Command: []string{"sh", script}, Ready: `^toy> `, Exit: "exit", Quiet: time.Second},
+	}
+	r.start()
+	a := r.createAgent(daemon.NewAgent{Persona: "developer-con-1", Cwd: r.work, Runtime: "toy"})
+	r.awaitAgent(a.ID, "its skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
+	dl := r.sendMessage(a.ID, "first line\nsecond line")
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	r.awaitShown(a.ID, "ok: first line second line")
+	r.awaitState(a.ID, daemon.Idle)
+
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	if b, err := os.ReadFile(h.FilePath); err != nil || !strings.Contains(string(b), "The toy was asked things") {
+		t.Errorf("the document: %q, %v", b, err)
+	}
+	old, next := r.getAgent(a.ID), r.getAgent(*h.SuccessorID)
+	if old.Active() || next.Runtime != "toy" || next.SkillInjectedAt == nil || next.SkillInjectedAt.After(*h.CompletedAt) {
+		t.Errorf("outgoing %+v\nsuccessor %+v", old, next)
+	}
+	kinds := []daemon.DeliveryKind{}
+	for _, dl := range r.deliveries(next.ID) {
+		kinds = append(kinds, dl.Kind)
+	}
+	if len(kinds) != 2 || kinds[0] != daemon.KindSkill || kinds[1] != daemon.KindPrompt {
+		t.Errorf("the successor was given %v", kinds)
+	}
+}

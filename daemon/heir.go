@@ -1,0 +1,311 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/personas"
+)
+
+// Heir says what an agent that takes over the work of another shall be. An empty field is as with the outgoing agent. An
+// heir with another persona takes the runtime and the model of that persona, if it has them.
+type Heir struct {
+	Persona        string `json:"persona"`
+	Runtime        string `json:"runtime"`
+	Model          string `json:"model"`
+	PermissionMode string `json:"permission_mode"` // in the runtime's own words
+}
+
+// HandoffHeir is one heir of a handoff, with its agent. In a handoff with several heirs, or one that keeps the outgoing
+// agent, each heir goes by itself through the phases from spawning to briefing, and the facts are on its row. In any other
+// handoff the facts are on the handoff's row, and the heir's row repeats AgentID and Phase.
+type HandoffHeir struct {
+	Heir
+
+	AgentID    *int64     `json:"agent_id"` // nil: not started
+	Phase      Phase      `json:"phase"`    // "": not started; Completed: briefed
+	PhaseAt    *time.Time `json:"phase_at"`
+	Deadline   *time.Time `json:"deadline"`
+	Note       string     `json:"note"`        // what it waits for, where the phase does not say
+	DeliveryID *int64     `json:"delivery_id"` // its injection prompt
+	BriefedAt  *time.Time `json:"briefed_at"`
+	Error      *Failure   `json:"error"`
+}
+
+// maxHeirs is the most heirs that a handoff can have.
+const maxHeirs = 8
+
+// over reports whether the heir is briefed or has failed.
+func (h *HandoffHeir) over() bool { return h.Phase == Completed || h.Phase == Failed }
+
+// Words names the heir for people.
+func (h *HandoffHeir) Words() string {
+	if h.AgentID == nil {
+		return h.Persona
+	}
+	return fmt.Sprintf("%s (agent %d)", h.Persona, *h.AgentID)
+}
+
+// HeirsFirst reports whether the heirs are briefed before the outgoing agent ends, because there are several, or because the
+// outgoing agent is kept.
+func (h *Handoff) HeirsFirst() bool { return h.Keep || len(h.Heirs) > 1 }
+
+// SuccessorIDs returns the ids of the agents that the handoff has started, in the order of the heirs.
+func (h *Handoff) SuccessorIDs() (ids []int64) {
+	for i := range h.Heirs {
+		if id := h.Heirs[i].AgentID; id != nil {
+			ids = append(ids, *id)
+		}
+	}
+	if len(ids) == 0 && h.SuccessorID != nil {
+		ids = append(ids, *h.SuccessorID)
+	}
+	return ids
+}
+
+// Targets returns the personas that take over, each once.
+func (h *Handoff) Targets() (slugs []string) {
+	for i := range h.Heirs {
+		if slug := h.Heirs[i].Persona; !slices.Contains(slugs, slug) {
+			slugs = append(slugs, slug)
+		}
+	}
+	if len(slugs) == 0 {
+		slugs = append(slugs, h.Persona)
+	}
+	return slugs
+}
+
+// claims reports whether the handoff is the one that its agent may have: see handoffs_one_per_agent in the schema.
+func (h *Handoff) claims() bool {
+	switch h.Phase {
+	case Cancelled:
+		return false
+	case Completed:
+		return !h.Keep
+	case Failed:
+		return h.RecordedAt != nil && (h.Error == nil || h.Error.Phase != BriefingHeirs)
+	}
+	return true
+}
+
+// awaits reports whether an agent, which is an heir of the open handoff, has not had its injection prompt yet.
+func (h *Handoff) awaits(agentID int64) bool {
+	for i := range h.Heirs {
+		if heir := &h.Heirs[i]; h.HeirsFirst() && heir.AgentID != nil && *heir.AgentID == agentID {
+			return !heir.over()
+		}
+	}
+	return true
+}
+
+// repeatHeir writes onto the row of the only heir what the handoff's row says of it.
+func (h *Handoff) repeatHeir(now time.Time) {
+	if h.HeirsFirst() || len(h.Heirs) == 0 || h.SuccessorID == nil {
+		return
+	}
+	heir := &h.Heirs[0]
+	heir.AgentID, heir.Phase, heir.PhaseAt = h.SuccessorID, h.Phase, &now
+	if h.Phase == Completed {
+		heir.BriefedAt = &now
+	}
+}
+
+// checkHeirs checks the heirs of a request.
+func (in *HandoffRequest) checkHeirs() error {
+	if len(in.Heirs) > maxHeirs {
+		return Errorf(KindInvalid, CodeBadHeirs, "A handoff can have at most %d heirs, and this one names %d", maxHeirs, len(in.Heirs))
+	}
+	for i := range in.Heirs {
+		heir := &in.Heirs[i]
+		for _, field := range []struct{ name, value string }{
+			{"persona", heir.Persona}, {"runtime", heir.Runtime}, {"model", heir.Model}, {"permission_mode", heir.PermissionMode},
+		} {
+			if err := checkLine(field.name, field.value, 100); err != nil {
+				return err
+			}
+			if strings.HasPrefix(field.value, "-") || strings.ContainsAny(field.value, " ") {
+				return Errorf(KindInvalid, badField(field.name), "%s must be one word that does not begin with a hyphen", field.name)
+			}
+		}
+	}
+	return nil
+}
+
+// heirsOf returns the rows of a request's heirs. Without heirs, and if the outgoing agent is not kept, there are none: the
+// only successor is as the outgoing agent.
+func (d *Daemon) heirsOf(a *Agent, in *HandoffRequest) ([]HandoffHeir, error) {
+	asked := in.Heirs
+	if len(asked) == 0 && in.Keep {
+		asked = []Heir{{}}
+	}
+	if err := d.allowHeirs(a, in); err != nil {
+		return nil, err
+	}
+	rows := make([]HandoffHeir, 0, len(asked))
+	for _, heir := range asked {
+		heir, err := d.resolveHeir(a, heir)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, HandoffHeir{Heir: heir})
+	}
+	if a.StepID == nil {
+		return rows, nil
+	}
+	if len(rows) > 1 || in.Keep || len(rows) == 1 && rows[0].Persona != *a.Persona {
+		return nil, Errorf(KindConflict, CodeAgentOfStep,
+			"Agent works for a step of pipeline %d, which one agent of that persona does: hand it over to one successor of its own persona", *a.PipelineID)
+	}
+	return rows, nil
+}
+
+// allowHeirs refuses heirs that the operator does not let an agent choose for itself.
+func (d *Daemon) allowHeirs(a *Agent, in *HandoffRequest) error {
+	if !in.Self {
+		return nil
+	}
+	targets := d.Settings.Handoff.Targets
+	refuse := func(what string) error {
+		return Errorf(KindForbidden, CodeHeirNotAllowed, "An agent may not hand itself over %s: the operator can, or can allow it with handoff.targets in config.yaml", what)
+	}
+	for _, heir := range in.Heirs {
+		switch slug := cmp.Or(heir.Persona, *a.Persona); {
+		case heir.PermissionMode != "":
+			return Errorf(KindForbidden, CodeHeirNotAllowed, "An agent may not choose the permission mode of its successor: only the operator can")
+		case slug != *a.Persona && !slices.Contains(targets, slug) && !slices.Contains(targets, "*"):
+			return refuse("to the persona " + slug)
+		}
+	}
+	switch {
+	case len(targets) > 0:
+		return nil
+	case in.Keep:
+		return refuse("and stay")
+	case len(in.Heirs) > 1:
+		return refuse("to several heirs")
+	}
+	return nil
+}
+
+// resolveHeir checks an heir and fills in what follows from the outgoing agent and from the persona. Only the agent's own
+// host knows its personas and runtimes; for another host resolveHeir checks the words alone, and that host resolves the
+// heir when it starts it. Resolving an heir again changes nothing.
+func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
+	other := heir.Persona != "" && heir.Persona != *a.Persona
+	heir.Persona = cmp.Or(heir.Persona, *a.Persona)
+	if a.Host != d.Host {
+		if err := d.checkPersona(a.Host, heir.Persona); err != nil {
+			return heir, err
+		}
+		if _, err := d.runtime(heir.Runtime); heir.Runtime != "" && err != nil {
+			return heir, Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known on this host: ask the daemon of host %s", heir.Runtime, a.Host)
+		}
+		return heir, nil
+	}
+	var p personas.Persona
+	if other {
+		var err error
+		if p, err = d.persona(heir.Persona); err != nil {
+			return heir, err
+		}
+	}
+	changed := heir.Runtime != "" || p.Runtime != ""
+	heir.Runtime = cmp.Or(heir.Runtime, p.Runtime, a.Runtime)
+	if changed {
+		if err := d.checkRuntime(heir.Runtime); err != nil {
+			return heir, err
+		}
+	}
+	if heir.Model == "" && modelFits(&p, heir.Runtime) {
+		heir.Model = p.Model
+	}
+	if heir.PermissionMode == "" {
+		return heir, nil
+	}
+	rt, err := d.runtime(heir.Runtime)
+	if err != nil || !slices.Contains(rt.Modes, heir.PermissionMode) {
+		return heir, Errorf(KindUnprocessable, CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
+			heir.Runtime, heir.PermissionMode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))
+	}
+	return heir, nil
+}
+
+// modelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
+// persona's runtime.
+func modelFits(p *personas.Persona, runtime string) bool {
+	return cmp.Or(p.Runtime, runtimes.Claude().Name) == runtime
+}
+
+// heirNames names the agents that take over, for the handoff's ref and its target_agent.
+func heirNames(a *Agent, heirs []HandoffHeir) string {
+	var names []string
+	for i := range heirs {
+		names = append(names, heirName(a, &heirs[i].Heir))
+	}
+	return cmp.Or(strings.Join(names, "+"), a.Name)
+}
+
+// heirName returns the name of an heir's agent. A name that was given to the outgoing agent stays with its persona.
+func heirName(a *Agent, heir *Heir) string {
+	if a.Persona == nil || heir.Persona == "" || heir.Persona == *a.Persona {
+		return a.Name
+	}
+	return heir.Persona
+}
+
+// newSuccessor makes the row of a's successor.
+func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
+	id, err := d.Store.NextID(ctx, AgentIDs)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{
+		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
+		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
+		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
+		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Model: a.Model, PermissionMode: a.PermissionMode,
+	}, nil
+}
+
+// newHeir makes the row of the agent of an heir; nil stands for an heir that is as the outgoing agent.
+func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now time.Time) (*Agent, error) {
+	next, err := d.newSuccessor(ctx, a, now)
+	if err != nil || heir == nil {
+		return next, err
+	}
+	resolved, err := d.resolveHeir(a, heir.Heir)
+	if err != nil {
+		return nil, err
+	}
+	heir.Heir = resolved
+	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
+	next.TmuxSession = tmuxSession(next.Name, next.ID)
+	if next.Runtime != a.Runtime { // these are words of the other runtime
+		next.Options, next.Model, next.PermissionMode = nil, "", ""
+	}
+	next.Model, next.PermissionMode = cmp.Or(resolved.Model, next.Model), cmp.Or(resolved.PermissionMode, next.PermissionMode)
+	return next, nil
+}
+
+// inheritedFiles returns the paths of the document and the context file that an heir with another persona than the outgoing
+// agent reads. They are in the outgoing persona's folder.
+func (d *Daemon) inheritedFiles(ctx context.Context, a *Agent) (paths []string, err error) {
+	if a.PreviousAgentID == nil {
+		return nil, nil
+	}
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: a.ID, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].Persona == a.PersonaSlug() {
+		return nil, err
+	}
+	paths = append(paths, list[0].FilePath)
+	if list[0].ContextPath != nil {
+		paths = append(paths, *list[0].ContextPath)
+	}
+	return paths, nil
+}

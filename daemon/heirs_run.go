@@ -1,0 +1,262 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// briefHeirs takes each heir through its phases, one write at a time, and decides when all are over. An heir that fails
+// holds up no other. The handoff fails when none is under way any more; a retry then starts what is missing.
+func (r *handoffRun) briefHeirs() outcome {
+	var err error
+	var again time.Duration
+	underWay := false
+	for i := range r.h.Heirs {
+		heir := &r.h.Heirs[i]
+		if heir.over() {
+			continue
+		}
+		underWay = true
+		if heir.Phase == "" {
+			return r.startHeir(i)
+		}
+		one := r.heir(i)
+		out := one.decide()
+		switch {
+		case out.err != nil:
+			if err == nil {
+				err = fmt.Errorf("heir %d: %w", i+1, out.err)
+			}
+		case out.next != "" || out.fail != nil || r.waitsAnew(heir, &out):
+			heir.DeliveryID, heir.Deadline = one.h.DeliveryID, one.h.Deadline
+			return r.writeHeir(i, out)
+		}
+		again = shorterWait(again, out.again)
+	}
+	switch {
+	case err != nil:
+		return outcome{err: err}
+	case underWay:
+		return outcome{again: again, note: r.h.Note}
+	}
+	return r.heirsOver()
+}
+
+// heir returns a look at one heir: its facts stand where those of a single successor stand. So an heir's steps are those of
+// the table.
+func (r *handoffRun) heir(i int) *handoffRun {
+	h, heir := *r.h, &r.h.Heirs[i]
+	h.Phase, h.Deadline, h.Note, h.SuccessorID, h.DeliveryID = heir.Phase, heir.Deadline, heir.Note, heir.AgentID, heir.DeliveryID
+	if heir.PhaseAt != nil {
+		h.PhaseAt = *heir.PhaseAt
+	}
+	if heir.Error != nil {
+		h.Error = heir.Error
+	}
+	one := *r
+	one.h = &h
+	return &one
+}
+
+// startHeir commits the row of an heir's agent, with the name that its tmux session will have, before the pane is made.
+func (r *handoffRun) startHeir(i int) outcome {
+	heir := &r.h.Heirs[i]
+	next, err := r.d.newHeir(r.ctx, r.agent, heir, r.now)
+	if failure := r.notStartable(err); failure != nil {
+		failure.Phase = Spawning
+		return r.writeHeir(i, outcome{fail: failure})
+	}
+	if err != nil {
+		return outcome{err: err}
+	}
+	heir.AgentID = &next.ID
+	out := r.writeHeir(i, moveTo(Spawning, "start", Change{NewAgent: next}))
+	out.with.Events = append([]*event.Event{r.created(next)}, out.with.Events...)
+	return out
+}
+
+// notStartable returns the failure if err says that an heir can't be started as it is asked for; else nil.
+func (r *handoffRun) notStartable(err error) *Failure {
+	var told *Error
+	if !errors.As(err, &told) || told.Kind == KindUnavailable {
+		return nil
+	}
+	return r.failed(CodeSpawnFailed, "The successor could not be started: %s", words.TrimDot(told.Message)).fail
+}
+
+// created makes the event of a successor's row.
+func (r *handoffRun) created(next *Agent) *event.Event {
+	return r.d.event(event.AgentCreated, &next.ID, &r.h.ID, map[string]any{
+		"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name,
+	})
+}
+
+// waitsAnew reports whether what an heir waits for has to be written. It drops the note that a composer is not ready, which
+// is often so for a moment.
+func (r *handoffRun) waitsAnew(heir *HandoffHeir, out *outcome) bool {
+	if out.note == noteNotReady && r.d.timeSpent(*heir.PhaseAt) < noteAfter {
+		out.note = heir.Note
+	}
+	return out.note != heir.Note || out.wrote || len(out.with.Agents) > 0 || len(out.with.Deliveries) > 0
+}
+
+// writeHeir turns what was decided about one heir into an outcome of the handoff, which stays in its phase.
+func (r *handoffRun) writeHeir(i int, out outcome) outcome {
+	heir, from := &r.h.Heirs[i], r.h.Heirs[i].Phase
+	about := func(typ event.Type, payload map[string]any) *event.Event {
+		payload["heir"], payload["persona"], payload["successor_id"] = i+1, heir.Persona, heir.AgentID
+		return r.d.event(typ, &r.h.AgentID, &r.h.ID, payload)
+	}
+	switch {
+	case out.fail != nil:
+		heir.enterPhase(Failed, r.now, r.settings)
+		heir.Error = out.fail
+		e := about(event.HandoffHeirFailed, map[string]any{"phase": out.fail.Phase, "code": out.fail.Code, "message": r.heirFailed(heir)})
+		e.Alert = r.otherUnderWay(i) // else the handoff itself fails at once, with an alert of its own
+		out.with.Events = append(out.with.Events, e)
+	case out.next != "":
+		heir.enterPhase(out.next, r.now, r.settings)
+		out.with.Events = append(out.with.Events, about(event.HandoffHeirMoved, map[string]any{"from": from, "phase": out.next, "cause": out.cause}))
+	default:
+		heir.Note = out.note
+	}
+	if i == 0 {
+		r.h.SuccessorID = heir.AgentID
+	}
+	return outcome{with: out.with, wrote: true, note: r.heirsNote(), alert: out.alert, again: out.again}
+}
+
+// enterPhase puts an heir into phase p and sets the deadline.
+func (h *HandoffHeir) enterPhase(p Phase, now time.Time, settings HandoffSettings) {
+	h.Phase, h.PhaseAt, h.Note, h.Deadline = p, &now, "", nil
+	if s, ok := stepAt(p); ok && s.limit != nil {
+		at := now.Add(s.limit(settings))
+		h.Deadline = &at
+	}
+	if p == Completed {
+		h.BriefedAt = &now
+	}
+}
+
+// otherUnderWay reports whether an heir other than the i-th is neither briefed nor failed.
+func (r *handoffRun) otherUnderWay(i int) bool {
+	for j := range r.h.Heirs {
+		if j != i && !r.h.Heirs[j].over() {
+			return true
+		}
+	}
+	return false
+}
+
+// heirsNote says what the heirs wait for.
+func (r *handoffRun) heirsNote() string {
+	var notes []string
+	for i := range r.h.Heirs {
+		if heir := &r.h.Heirs[i]; heir.Note != "" && !heir.over() {
+			notes = append(notes, heir.Words()+": "+heir.Note)
+		}
+	}
+	return strings.Join(notes, "; ")
+}
+
+// heirFailed says why an heir failed, and what to do next.
+func (r *handoffRun) heirFailed(heir *HandoffHeir) string {
+	return fmt.Sprintf("Heir %s of handoff %d: %s", heir.Words(), r.h.ID, heir.Error.words())
+}
+
+// heirsOver decides once no heir is under way any more.
+func (r *handoffRun) heirsOver() outcome {
+	var failed []*HandoffHeir
+	for i := range r.h.Heirs {
+		if heir := &r.h.Heirs[i]; heir.Phase == Failed {
+			failed = append(failed, heir)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		said := make([]string, len(failed))
+		for i, heir := range failed {
+			said[i] = r.heirFailed(heir)
+		}
+		return outcome{fail: &Failure{Phase: BriefingHeirs, Code: failed[0].Error.Code, Message: strings.Join(said, " ")}}
+	case r.h.Keep:
+		r.h.CompletedAt = &r.now
+		return moveTo(Completed, "all heirs are briefed", Change{})
+	}
+	return moveTo(ShuttingDown, "all heirs are briefed", Change{})
+}
+
+// handedOut completes the handoff of an agent that has ended after its heirs were briefed.
+func (r *handoffRun) handedOut() outcome {
+	r.h.CompletedAt = &r.now
+	out := moveTo(Completed, "the agent is gone: "+r.endReason(r.agent), Change{})
+	out.then = func() { // the dead pane was kept: people may be attached to it
+		for _, id := range r.h.SuccessorIDs() {
+			if next, err := r.d.Store.Agent(r.ctx, id); err == nil && next.Active() && next.HasPane() && r.agent.Managed {
+				r.d.passOn(r.ctx, r.agent, &next)
+				return
+			}
+		}
+		r.d.cleanUp(r.ctx, r.agent)
+	}
+	return out
+}
+
+// heirsAgain prepares the heirs that are not briefed for a retry: one whose agent is there goes on, any other is started
+// anew.
+func (r *handoffRun) heirsAgain() (c Change, err error) {
+	for i := range r.h.Heirs {
+		heir := &r.h.Heirs[i]
+		if heir.Phase != Failed {
+			continue
+		}
+		one := r.heir(i)
+		condition, next, err := one.successorForRetry()
+		if err != nil {
+			return c, err
+		}
+		s, _ := stepAt(heir.Error.Phase)
+		switch to := target(s.retry, condition); to {
+		case Spawning:
+			heir.AgentID, heir.DeliveryID, heir.Phase, heir.PhaseAt, heir.Deadline = nil, nil, "", nil, nil
+		case Briefing:
+			again, err := one.briefAgain(next)
+			if err != nil {
+				return c, err
+			}
+			c.Deliveries, c.NewDeliveries = append(c.Deliveries, again.Deliveries...), append(c.NewDeliveries, again.NewDeliveries...)
+			heir.DeliveryID = one.h.DeliveryID
+			heir.enterPhase(to, r.now, r.settings)
+		default:
+			heir.enterPhase(to, r.now, r.settings)
+		}
+		heir.Error, heir.Note = nil, ""
+	}
+	return c, nil
+}
+
+// letLive returns the change that completes a handoff whose agent was given work after its heirs were briefed: the agent
+// lives on. It writes the agent's row as well: if the agent's end is committed at the same time, one of the two commits
+// gets ErrMoved.
+func (r *handoffRun) letLive() (*Change, error) {
+	h, a := r.h, r.agent
+	if !a.Active() || a.StopAskedAt != nil {
+		return nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d is being ended: its handoff is completed then", a.ID)
+	}
+	from := h.Phase
+	spent := h.enterPhase(Completed, r.now, r.settings)
+	h.Keep, h.CompletedAt = true, &r.now
+	e := r.d.event(event.Of("handoff", Completed), &h.AgentID, &h.ID, map[string]any{
+		"from": from, "phase_ms": spent, "cause": "retry", "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
+		"message": h.completedWords(), "mode": h.Mode, "total_ms": h.Metrics.TotalMS,
+	})
+	e.Notice = event.NoticeCompleted
+	return &Change{Agents: []*Agent{a}, Events: []*event.Event{e}, Move: &Move{
+		Handoff: h, From: from, Cause: "retry: the agent was given work after its document, so it lives on",
+	}}, nil
+}

@@ -1,0 +1,255 @@
+package daemon
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// LimitKind says what keeps an agent's turns from ending well.
+type LimitKind string
+
+// The kinds of limits.
+const (
+	LimitUsage   LimitKind = "usage"   // the usage limit of the account
+	LimitContext LimitKind = "context" // the context window is full, and the runtime could not compact
+	LimitAPI     LimitKind = "api"     // the API has failed for longer than limits.api_timeout
+)
+
+// LimitAction says what is done about an agent's limit.
+type LimitAction string
+
+// What can be done about a limit.
+const (
+	LimitUndecided LimitAction = ""          // the agent's lane decides by the policy
+	LimitWait      LimitAction = "wait"      // the work goes on after the reset
+	LimitHandOver  LimitAction = "hand_over" // the work goes on with a successor on another runtime
+	LimitAsk       LimitAction = "ask"       // a person decides
+)
+
+// LimitActions returns the actions that a policy may name.
+func LimitActions() []LimitAction { return []LimitAction{LimitWait, LimitHandOver, LimitAsk} }
+
+// Limit is a limit that a runtime has reported in place of the end of a turn, and what is done about it. It begins with the
+// report, and ends with the next turn that ends well. While a turn runs in between, TriedAt is set.
+type Limit struct {
+	Kind  LimitKind   `json:"kind"`
+	Since time.Time   `json:"since"`
+	Until *time.Time  `json:"until"` // when the limit ends; nil: the runtime did not say it
+	Do    LimitAction `json:"do"`
+	By    string      `json:"by"`    // who decided Do: LimitByPolicy or LimitByOperator; "": nobody yet
+	Why   string      `json:"why"`   // why a person is asked, if the policy says otherwise; "": the policy says so
+	Waits int         `json:"waits"` // how many times in a row the agent has waited before, and hit the limit again
+	// Runtime is the runtime that the operator chose for the successor; "": the first of the policy's fallback that is not
+	// limited.
+	Runtime    string     `json:"runtime"`
+	ResumingAt *time.Time `json:"resuming_at"` // when the runtime said that it goes on by itself
+	TriedAt    *time.Time `json:"tried_at"`    // when the next turn began
+	DeliveryID *int64     `json:"delivery_id"` // the prompt after the reset; it is queued once for each limit
+	HandoffID  *int64     `json:"handoff_id"`  // the handoff of the decision; it is requested once for each decision
+	Heir       string     `json:"heir"`        // the runtime of that handoff's successor
+}
+
+// The values of [Limit.By].
+const (
+	LimitByPolicy   = "policy"
+	LimitByOperator = "operator"
+)
+
+// LimitSettings are the policy for agents whose persona has none, and what holds for all agents.
+type LimitSettings struct {
+	OnLimit    LimitAction
+	Fallback   []string      // the runtimes of successors, the best first
+	MaxWaits   int           // how many times in a row an agent waits before a person is asked
+	APITimeout time.Duration // how long the API may fail before the policy applies
+}
+
+// DefaultLimits has the defaults of config.yaml.
+var DefaultLimits = LimitSettings{OnLimit: LimitAsk, MaxWaits: 3, APITimeout: 10 * time.Minute}
+
+// AtRest reports whether no turn runs and no dialog is open: the agent is idle or limited. A text that is typed now begins a
+// turn.
+func (a *Agent) AtRest() bool { return a.State == Idle || a.State == Limited }
+
+// rest returns the state of an agent at rest.
+func (a *Agent) rest() AgentState {
+	if a.Limit != nil && a.Limit.TriedAt == nil {
+		return Limited
+	}
+	return Idle
+}
+
+// reachLimit notes that the runtime has ended a turn because of a limit. If the limit is one that the agent has hit before,
+// and it cannot have ended since, what was decided about it stays.
+func (a *Agent) reachLimit(kind LimitKind, until *time.Time, now time.Time) {
+	next := Limit{Kind: kind, Since: now, Until: until}
+	if was := a.Limit; was != nil && was.Kind == kind {
+		if !was.past(now) {
+			next = *was
+			next.TriedAt, next.Until = nil, cmp.Or(until, was.Until)
+		} else if next.Waits = was.Waits; was.Do == LimitWait {
+			next.Waits++
+		}
+	}
+	a.Limit, a.LimitedUntil = &next, next.Until
+}
+
+// past reports whether a limit may have ended: its time is over, or the work went on because somebody thought so.
+func (l *Limit) past(now time.Time) bool {
+	return l.DeliveryID != nil || l.ResumingAt != nil || l.Until != nil && !now.Before(*l.Until)
+}
+
+// tryLimit notes that a turn has begun, which may end the limit. [Agent.be] calls it.
+func (a *Agent) tryLimit(now time.Time) {
+	a.LimitedUntil = nil
+	if a.Limit != nil && a.Limit.TriedAt == nil {
+		tried := *a.Limit
+		tried.TriedAt = &now
+		a.Limit, a.LimitTriedAt = &tried, &now
+	}
+}
+
+// endLimit forgets the limit: a turn has ended well, or with an error that is no limit.
+func (a *Agent) endLimit() { a.Limit, a.LimitedUntil = nil, nil }
+
+// limitKind returns the kind of the limit that a failed turn reports; "": it is none. An API that fails is a limit only after
+// limits.api_timeout, which the agent's lane watches; from then on each further failure is one.
+func (a *Agent) limitKind(code string) LimitKind {
+	switch {
+	case code == runtimes.UsageLimit:
+		return LimitUsage
+	case code == runtimes.ContextFull:
+		return LimitContext
+	case runtimes.APIFails(code) && a.Limit != nil && a.Limit.Kind == LimitAPI:
+		return LimitAPI
+	}
+	return ""
+}
+
+// hitLimit sets the state of an agent whose turn has failed with the given code of trouble.
+func (h *hookStep) hitLimit(code string) {
+	a := h.tx.Agent
+	switch kind := a.limitKind(code); kind {
+	case "":
+		a.endLimit()
+	case LimitAPI:
+		again := h.in.At.Add(h.d.Settings.Limits.APITimeout)
+		a.reachLimit(kind, &again, h.in.At)
+	default:
+		a.reachLimit(kind, h.resets, h.in.At)
+	}
+	h.setState(a.rest())
+}
+
+// resuming notes that the runtime has announced that it goes on by itself.
+func (h *hookStep) resuming() {
+	a := h.tx.Agent
+	if a.Limit == nil || a.Limit.TriedAt != nil {
+		return
+	}
+	l, at := *a.Limit, h.in.At
+	l.ResumingAt, a.Limit = &at, &l
+}
+
+// resetOf returns when the limit ends that a StopFailure reports; nil: it does not say that. It reads the machine's
+// database of time zones, so it is called before the hook's transaction.
+func (d *Daemon) resetOf(p hooks.Payload, at time.Time) *time.Time {
+	if p.Event != hooks.StopFailure || at.IsZero() {
+		return nil
+	}
+	t, ok := runtimes.ResetAt(p.ResetsAt, at)
+	if !ok {
+		_, text := runtimes.ReadTrouble(p.Error, p.LastAssistantMessage, p.ErrorDetails)
+		t, ok = runtimes.ReadReset(text, at, time.Local, time.LoadLocation)
+	}
+	if !ok {
+		return nil
+	}
+	t = t.Truncate(time.Microsecond)
+	return &t
+}
+
+// untilWords says when a limit ends, in UTC; "": that is not known.
+func (l *Limit) untilWords() string {
+	if l.Until == nil || l.Kind == LimitAPI {
+		return ""
+	}
+	return " until " + l.Until.UTC().Format("Jan 2 15:04 UTC")
+}
+
+// What says of an agent what limit it has hit.
+func (l *Limit) What() string {
+	switch l.Kind {
+	case LimitContext:
+		return "has filled its context window and cannot compact it"
+	case LimitAPI:
+		return "gets nothing but errors from its API"
+	}
+	return "has hit a usage limit" + l.untilWords()
+}
+
+// LimitWords says what is done about the limit of an agent, without a full stop; "": the agent is not limited.
+func (a *Agent) LimitWords() string {
+	l := a.Limit
+	if a.State != Limited || l == nil {
+		return ""
+	}
+	switch {
+	case l.Do == LimitWait && l.Kind == LimitAPI:
+		return "it tries again by itself"
+	case l.Do == LimitWait:
+		return "it goes on by itself after the reset"
+	case l.Do == LimitHandOver && l.HandoffID != nil:
+		return fmt.Sprintf("it is handed over: `understudy handoff show %d`", *l.HandoffID)
+	case l.Do == LimitHandOver:
+		return "it is handed over"
+	case l.Do == LimitUndecided:
+		return "what is done about it is being decided"
+	}
+	choose := fmt.Sprintf("`understudy agent limit %d --hand-over` gives its work to a successor", a.ID)
+	switch l.Kind {
+	case LimitUsage:
+		choose = fmt.Sprintf("`understudy agent limit %d --wait` has it go on after the reset, ", a.ID) + choose
+	case LimitAPI:
+		choose = fmt.Sprintf("`understudy agent limit %d --wait` has it try again, ", a.ID) + choose
+	}
+	if l.Why != "" {
+		return l.Why + "; " + choose
+	}
+	return choose
+}
+
+// LimitChoices returns what a person can decide about the agent's limit; nil: it is not limited, or is being handed over.
+func (a *Agent) LimitChoices() []LimitAction {
+	l := a.Limit
+	switch {
+	case a.State != Limited || l == nil || l.Do == LimitUndecided || l.Do == LimitHandOver:
+		return nil
+	case l.Do == LimitWait || l.Kind == LimitContext:
+		return []LimitAction{LimitHandOver}
+	}
+	return []LimitAction{LimitWait, LimitHandOver}
+}
+
+// decidedEvent makes the event of a decision about an agent's limit. It is a notice. A pipeline whose step fails by the
+// limit reports that itself.
+func (d *Daemon) decidedEvent(a *Agent) *event.Event {
+	l := a.Limit
+	text := ""
+	if a.Trouble != nil && a.Trouble.Message != "" {
+		text = " " + words.Quote(a.Trouble.Message)
+	}
+	e := d.event(event.AgentLimitDecided, &a.ID, nil, map[string]any{
+		"kind": l.Kind, "until": l.Until, "do": l.Do, "by": l.By, "why": l.Why, "waits": l.Waits, "agent_name": a.Name,
+		"message": fmt.Sprintf("Agent %d (%s) %s%s: %s.", a.ID, a.Name, l.What(), text, a.LimitWords()),
+	}).For(a.PipelineID, a.StepID)
+	if l.By == LimitByPolicy && (a.PipelineID == nil || l.Do != LimitAsk) {
+		e.Notice, e.Cause = event.NoticeWaiting, event.CauseLimit+string(l.Kind)+" "+string(l.Do)
+	}
+	return e
+}

@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
+func (d *Daemon) runtimeOf(a *Agent) *runtimes.Runtime {
+	rt, _ := d.runtime(a.Runtime)
+	return rt
+}
+
+// runtime returns the runtime of that name. With an error it returns a runtime that can do nothing.
+func (d *Daemon) runtime(name string) (*runtimes.Runtime, error) {
+	if rt := d.Settings.Generic[name]; rt != nil {
+		return rt, nil
+	}
+	return runtimes.For(name)
+}
+
+// RuntimeInfo is what people are shown of a runtime.
+type RuntimeInfo struct {
+	Name    string          `json:"name"`
+	Title   string          `json:"title"`
+	Command []string        `json:"command"` // as configured; empty: it is not configured
+	Version string          `json:"version"` // as the CLI prints it; "": it cannot be run, or does not say
+	Problem string          `json:"problem"` // why agents of this runtime cannot be started, with the fix; "": they can
+	Facts   []runtimes.Fact `json:"facts"`
+	Cannot  []string        `json:"cannot"` // sentences
+}
+
+// Runtimes returns the runtimes that understudy knows and those that are configured, in a fixed order. It may run each
+// configured command once, to ask for its version.
+func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
+	names := runtimes.Names()
+	for _, name := range slices.Sorted(maps.Keys(d.Settings.Runtimes)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	infos := make([]RuntimeInfo, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { infos[i] = d.runtimeInfo(ctx, name) }) // some CLIs take a second to print their version
+	}
+	wg.Wait()
+	return infos
+}
+
+func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
+	rt, err := d.runtime(name)
+	command := d.Settings.Runtimes[name]
+	info := RuntimeInfo{Name: name, Title: rt.Title, Command: append([]string{}, command...), Facts: rt.Facts(), Cannot: append([]string{}, rt.Can.Cannot...)}
+	if err == nil {
+		err = d.checkRuntime(name)
+	}
+	if err == nil {
+		info.Version = d.Version(ctx, command)
+		if rt.CheckVersion != nil {
+			err = rt.CheckVersion(info.Version)
+		}
+	}
+	if err != nil {
+		info.Problem = cmp.Or(err.Error(), "it cannot be started")
+	}
+	return info
+}

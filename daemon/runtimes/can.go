@@ -1,0 +1,70 @@
+package runtimes
+
+import "time"
+
+// Can says how a runtime does what the flow needs. The flow asks for these values and never for a runtime's name. Their
+// texts are what people read in the table of runtimes.
+type Can struct {
+	Tested       string // the version to which our tests are pinned
+	Oldest       string // the oldest version that we have seen work; "": not measured
+	Skill        Skill
+	Registers    Registers
+	Ways         []Way  // how a text gets to the agent: the first way that is free
+	Exit         Way    // how the agent is asked to exit
+	ExitText     string // with Exit [ByTyping]: the command
+	StashKey     string // tmux's name of the key that puts a draft in the composer aside, or brings it back; "": none
+	Escapes      int    // how often Escape must be pressed to interrupt a turn
+	WatchScreen  bool   // something is shown on the screen only, so that the screen must be looked at all the time
+	ChoosesID    bool   // the daemon may choose the session's id
+	Continues    bool   // it goes on by itself when a usage limit ends
+	Compacts     bool   // it makes room by itself when its context window is full
+	KnowsWindow  bool   // it tells the size of its context window
+	Transcript   bool   // there is a file with the conversation
+	EarlySession bool   // the session, and with it the transcript, begins before the first prompt
+	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins
+	// and ends.
+	QuietAfter time.Duration
+	HoldsTurn  bool // the end of a turn can be answered with a further instruction
+
+	Turns       string   // where the beginning and the end of a turn are read
+	Errors      string   // where errors of the API are read
+	Limits      string   // where a usage limit is read
+	Usage       string   // where the use of the context window is read
+	Permissions string   // how a dialog about a permission is noticed
+	Document    string   // how a copy of the session writes a document
+	Cannot      []string // sentences: what the runtime cannot do, or does worse
+}
+
+// Way is how a text gets from the daemon to an agent.
+type Way string
+
+// The ways.
+const (
+	ByTyping Way = "typed"  // pasted into the composer, behind the guard, and submitted with Enter
+	ByQueue  Way = "queue"  // by a command of the CLI that does not touch the pane, and is slower
+	ByInbox  Way = "inbox"  // as a file in a folder that our extension in the CLI reads
+	ByServer Way = "server" // by HTTP to the CLI's own server
+	ByEcho   Way = "echo"   // pasted, and submitted when the text is seen on the screen, whatever else that shows
+)
+
+// Skill is how a persona's skill gets to the model.
+type Skill string
+
+// The ways of a skill. With all but the last, the model has the skill before the first prompt.
+const (
+	SkillInSystem    Skill = "system prompt"
+	SkillAsDeveloper Skill = "developer message"
+	SkillAsContext   Skill = "context before the first prompt"
+	SkillAsPrompt    Skill = "its first prompt"
+)
+
+// Registers is how the daemon learns that an agent is ready for its first text.
+type Registers string
+
+// The ways to register.
+const (
+	RegistersByHook   Registers = "hook at the start"
+	RegistersByServer Registers = "the server answers"
+	// RegistersByScreen: the runtime reports its session only with the first prompt, so the daemon looks for the composer.
+	RegistersByScreen Registers = "the composer is shown"
+)

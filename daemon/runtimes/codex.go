@@ -1,0 +1,199 @@
+package runtimes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+const codexName = "codex"
+
+// codex is the Codex CLI. Its assumptions were measured on Codex 0.169.0; the end-to-end tests repeat the measurements
+// against that version.
+var codex = &Runtime{
+	Name: codexName, Title: "Codex", Command: []string{"codex"},
+	Can: Can{
+		Tested: "0.169.0", Oldest: "0.169.0",
+		Skill: SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
+		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, HoldsTurn: true,
+		Turns:  "hooks, and its transcript",
+		Errors: "its transcript", Limits: "its transcript, with the time at which the limit ends", Usage: "its transcript",
+		Permissions: "hook PermissionRequest, title of the pane and screen", Document: "`exec fork --ephemeral`",
+		Cannot: []string{
+			codexNoStash,
+			"The skill is part of the command line, which other users of the machine can see, and replaces developer_instructions of the user's own settings.",
+			"Without a mode it works inside its folder and asks for more; in the mode auto it is refused more, the file experience.md included.",
+			"Nothing tells its session before its first prompt.",
+			"In a folder that a person has trusted, the folder's own hooks run without Codex's review of them.",
+		},
+	},
+	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen,
+	Report: codexReport, Tail: codexTail,
+	Fork: forkCodex, ForkAnswer: readCodexAnswer, Queue: queueCodex,
+	line: readCodexLine, clean: withoutCodexMarks,
+}
+
+const codexNoStash = "A draft of a person cannot be put aside: a text goes through the CLI's own queue then, which takes up to ten seconds, " +
+	"and before the first prompt it waits for the draft."
+
+// Codex returns the runtime of the Codex CLI.
+func Codex() *Runtime { return codex }
+
+// codexEvents are the events of the hooks that the daemon acts on.
+var codexEvents = []string{
+	hooks.SessionStart, hooks.UserPromptSubmit, hooks.Stop, hooks.Interrupt, hooks.PermissionRequest, hooks.PreCompact, hooks.SessionEnd,
+}
+
+// launchCodex builds
+//
+//	COMMAND --no-daemon … -c hooks.EVENT=… -c developer_instructions=SKILL -m MODEL -s SANDBOX -a APPROVAL --add-dir DIR -- PROMPT
+//
+// and leaves out each flag whose field in the spec is empty, and those that the command has already. If Resume is set,
+// "resume ID" stands before the prompt. It needs no file: Codex reads files of settings from the user's own folder only.
+// Whether the folder is trusted, the person is asked, as with every CLI.
+func launchCodex(s Spec) (Launch, error) {
+	if err := checkCodexSpec(s); err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+	}
+	l := Launch{Argv: slices.Clone(s.Command)}
+	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
+	set := func(key, value string) { add("-c", key+"="+value) }
+
+	// A background server that several sessions share would run the hooks with the environment of another pane.
+	add("--no-daemon")
+	if s.Binary != "" {
+		// Codex would ask a person to review our hooks at each start. It loads a folder's own hooks only after a person has
+		// trusted the folder.
+		add("--dangerously-bypass-hook-trust")
+	}
+	for _, kv := range codexSettings {
+		set(kv[0], kv[1])
+	}
+	if s.Binary != "" {
+		for _, event := range codexEvents {
+			command := shellWord(s.Binary) + " hook --runtime " + codexName + " " + event
+			set("hooks."+event, `[{hooks=[{type="command",command=`+tomlText(command)+`,timeout=20}]}]`)
+		}
+	}
+	if skill := strings.TrimSpace(s.SkillText); skill != "" {
+		set("developer_instructions", tomlText(skill))
+	}
+	if s.Model != "" {
+		add("-m", s.Model)
+	}
+	if !hasFlag(s.Command, "-s", "--sandbox", "-a", "--ask-for-approval", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox") {
+		add(codexModes[s.Mode]...)
+	}
+	for _, path := range s.MayEdit {
+		// The sandbox takes folders only. A patch of another file asks for permission, and the daemon answers.
+		if dir, ok := strings.CutSuffix(path, "/"); ok {
+			add("--add-dir", dir)
+		}
+	}
+	if s.Resume != "" {
+		l.SessionID = s.Resume
+		add("resume", s.Resume)
+	}
+	if s.Prompt != "" {
+		add("--", s.Prompt)
+	}
+	return l, nil
+}
+
+// codexSettings are the settings of each launch. Without the first two, the CLI waits for the network at its start and at
+// its end. The others keep it from dialogs in which an Enter would change the model.
+var codexSettings = [][2]string{
+	{"check_for_update_on_startup", "false"},
+	{"analytics.enabled", "false"},
+	{"notice.model_migrations", `{"gpt-5.5"="gpt-6-sol"}`},
+	{"notice.hide_rate_limit_model_nudge", "true"},
+}
+
+// codexModes are the flags of the modes: the neutral names, then Codex's own.
+var codexModes = map[string][]string{
+	"":      {"-s", "workspace-write", "-a", "on-request"},
+	"ask":   {"-s", "read-only", "-a", "on-request"},
+	"edits": {"-s", "workspace-write", "-a", "on-request"},
+	"auto":  {"-s", "workspace-write", "-a", "never"},
+
+	"read-only":          {"-s", "read-only", "-a", "on-request"},
+	"workspace-write":    {"-s", "workspace-write", "-a", "on-request"},
+	"danger-full-access": {"-s", "danger-full-access", "-a", "never"},
+	"on-request":         {"-s", "workspace-write", "-a", "on-request"},
+	"never":              {"-s", "workspace-write", "-a", "never"},
+}
+
+// codexModeNames are the modes in the order in which people see them.
+var codexModeNames = []string{"ask", "edits", "auto", "read-only", "workspace-write", "danger-full-access", "on-request", "never"}
+
+// codexMaxSkill is the longest skill that fits into one argument, after its characters are escaped, in bytes.
+const codexMaxSkill = MaxArgument
+
+func checkCodexSpec(s Spec) error {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("no command: set runtimes.codex.command")
+	case s.Resume != "" && !uuid().MatchString(s.Resume):
+		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
+	case s.Mode != "" && !slices.Contains(codexModeNames, s.Mode):
+		return fmt.Errorf("permission mode %q: use one of %s", s.Mode, strings.Join(codexModeNames, ", "))
+	case len(tomlText(s.SkillText)) > codexMaxSkill:
+		return fmt.Errorf("the skill has %d bytes, and Codex takes at most %d on its command line: shorten the persona's skill.md and experience.md",
+			len(tomlText(s.SkillText)), codexMaxSkill)
+	}
+	for _, path := range s.MayEdit {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("path %q is not absolute", path)
+		}
+	}
+	for _, a := range slices.Concat(s.Command, []string{s.Model, s.Prompt, s.Binary}) {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q contains a NUL byte", a)
+		}
+	}
+	return nil
+}
+
+// hasFlag reports whether an argument list has one of the flags.
+func hasFlag(args []string, flags ...string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return slices.Contains(flags, name)
+	})
+}
+
+// tomlText returns a text as a basic string of TOML, which has the escapes of JSON.
+func tomlText(text string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string cannot fail
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
+}
+
+// shellWord returns a text as one word of a shell's command line.
+func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d+)\.(\d+)\.\d+`) })
+
+// checkCodexVersion refuses versions before 0.169: they lack flags that each launch has.
+func checkCodexVersion(version string) error {
+	const oldest = 169
+	m := codexVersion().FindStringSubmatch(version)
+	if m == nil {
+		return nil
+	}
+	if minor, err := strconv.Atoi(m[2]); err == nil && m[1] == "0" && minor < oldest {
+		return fmt.Errorf("Codex %s is too old to be supervised: update it to 0.%d or newer, for instance with `npm install -g @openai/codex`", m[0], oldest)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package runtimes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// forkCodex asks a copy of the session that leaves no file. The copy has no hooks, and no tools that run a command; a tool
+// that is left finds a folder to which it cannot write, and nobody who could allow more.
+func forkCodex(s ForkSpec) (ForkCommand, error) {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return ForkCommand{}, errors.New("no command: set runtimes.codex.command")
+	case !uuid().MatchString(s.SessionID):
+		return ForkCommand{}, fmt.Errorf("session id %q is not a UUID", s.SessionID)
+	}
+	argv := append(slices.Clone(s.Command), "exec")
+	for _, kv := range slices.Concat(codexSettings, [][2]string{{"sandbox_mode", `"read-only"`}, {"approval_policy", `"never"`}}) {
+		argv = append(argv, "-c", kv[0]+"="+kv[1])
+	}
+	for _, feature := range []string{"shell_tool", "unified_exec", "apps", "goals", "view_image"} {
+		argv = append(argv, "--disable", feature)
+	}
+	argv = append(argv, "fork", "--ephemeral", "--skip-git-repo-check", "--json", s.SessionID, "-")
+	return ForkCommand{Argv: argv, Stdin: []byte(s.Prompt)}, nil
+}
+
+// readCodexAnswer returns the texts of the messages of a one-shot, in order. It fails if the CLI reports an error, or if
+// the output ends before the turn.
+func readCodexAnswer(stdout []byte) ([]string, error) {
+	var texts []string
+	ended, trouble := false, ""
+	for raw := range bytes.Lines(stdout) {
+		var l struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Error   struct {
+				Message string `json:"message"`
+			} `json:"error"`
+			Item struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			} `json:"item"`
+		}
+		if json.Unmarshal(raw, &l) != nil {
+			continue
+		}
+		switch l.Type {
+		case "item.completed":
+			if l.Item.Type == "agent_message" && strings.TrimSpace(l.Item.Text) != "" {
+				texts = append(texts, l.Item.Text)
+			}
+		case "error":
+			trouble = l.Message
+		case "turn.failed":
+			return nil, errors.New(firstOf(withoutBody(l.Error.Message), withoutBody(trouble), "unknown error"))
+		case "turn.completed":
+			ended = true
+		}
+	}
+	switch {
+	case ended:
+		return texts, nil
+	case trouble != "":
+		return nil, errors.New(firstOf(withoutBody(trouble)))
+	}
+	return nil, errors.New("it ended without a result")
+}
+
+// queueCodex puts a text into the CLI's own queue of a session. The session looks there every ten seconds.
+func queueCodex(command []string, session, text string) []string {
+	return append(slices.Clone(command), "queue", "--thread", session, "--message="+text)
+}

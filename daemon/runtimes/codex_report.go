@@ -1,0 +1,170 @@
+package runtimes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+// codexReport reads a hook of Codex, which has Claude Code's fields except for the turn's id. A patch that writes one file
+// becomes a call of Write, so that the daemon can allow the files that it has named itself.
+func codexReport(event string, body []byte) (Report, error) {
+	if !slices.Contains(codexEvents, event) {
+		return Report{}, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return Report{}, fmt.Errorf("hook %s of Codex: %w", event, err)
+	}
+	if turn, ok := fields["turn_id"]; ok {
+		fields["prompt_id"] = turn
+		delete(fields, "turn_id")
+	}
+	if event == hooks.PermissionRequest {
+		var tool string
+		var in struct{ Command string }
+		_ = json.Unmarshal(fields["tool_name"], &tool) // a tool without a name needs no change
+		_ = json.Unmarshal(fields["tool_input"], &in)
+		if paths := patched(in.Command); tool == "apply_patch" && len(paths) == 1 {
+			fields["tool_name"] = json.RawMessage(`"Write"`)
+			fields["tool_input"] = marshal(map[string]string{"file_path": paths[0]})
+		}
+	}
+	return Report{Event: event, Body: marshal(fields)}, nil
+}
+
+// marshal returns a value as JSON that cannot fail.
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("runtimes: %v", err))
+	}
+	return b
+}
+
+// codexTurnEnd is the line of a rollout that ends a turn.
+type codexTurnEnd struct {
+	Timestamp time.Time `json:"timestamp"`
+	Payload   struct {
+		Type  string `json:"type"`
+		Turn  string `json:"turn_id"`
+		Error *struct {
+			Message string          `json:"message"`
+			Info    json.RawMessage `json:"codex_error_info"`
+		} `json:"error"`
+	} `json:"payload"`
+}
+
+// codexTail reads the end of a turn from the rollout: an error, for which Codex runs no hook; a person's interruption, or a
+// good end, whose hook may have been lost. Codex writes the line after the hook of the Stop has been answered. So a good end
+// only says that the agent is idle, and changes nothing if the Stop has said so.
+func codexTail(session string, line []byte) (Report, bool) {
+	if !bytes.Contains(line, []byte(`"task_complete"`)) && !bytes.Contains(line, []byte(`"turn_aborted"`)) {
+		return Report{}, false
+	}
+	var l codexTurnEnd
+	if json.Unmarshal(line, &l) != nil || l.Payload.Turn == "" {
+		return Report{}, false
+	}
+	body := map[string]any{"session_id": session, "prompt_id": l.Payload.Turn}
+	r := Report{At: l.Timestamp}
+	switch {
+	case l.Payload.Type == "turn_aborted":
+		r.Event = hooks.Interrupt
+	case l.Payload.Type == "task_complete" && l.Payload.Error == nil:
+		r.Event, body["notification_type"] = hooks.Notification, "idle_prompt"
+	case l.Payload.Type == "task_complete":
+		r.Event = hooks.StopFailure
+		text := l.Payload.Error.Message
+		body["error"], body["last_assistant_message"] = codexTrouble(l.Payload.Error.Info, text), text
+		if at := codexReset(text, l.Timestamp, time.Local); body["error"] == UsageLimit && !at.IsZero() {
+			body["resets_at"] = at.Unix()
+		}
+	default:
+		return Report{}, false
+	}
+	r.Key = r.Event + " " + l.Payload.Turn
+	r.Body = marshal(body)
+	return r, true
+}
+
+// codexTrouble returns the code of an error, in Claude Code's words. info is a word, or an object whose only member is a
+// word with a status.
+func codexTrouble(info json.RawMessage, text string) string {
+	var word string
+	if json.Unmarshal(info, &word) == nil {
+		switch {
+		case word == "usage_limit_exceeded" && strings.HasPrefix(text, "Quota exceeded"):
+			return Billing
+		case word == "usage_limit_exceeded":
+			return UsageLimit
+		case word == "unauthorized":
+			return Unauthenticated
+		case word == "context_window_exceeded", word == "bad_request":
+			return InvalidRequest
+		case word == "internal_server_error":
+			return "server_error"
+		case word == "server_overloaded":
+			return "overloaded"
+		}
+		return "unknown"
+	}
+	var members map[string]struct {
+		Status int `json:"http_status_code"`
+	}
+	_ = json.Unmarshal(info, &members) // without a member the trouble is unknown
+	for _, m := range members {
+		switch {
+		case m.Status == 401 || m.Status == 403:
+			return Unauthenticated
+		case m.Status == 402:
+			return Billing
+		case m.Status == 404:
+			return UnknownModel
+		case m.Status == 429:
+			return RateLimit
+		case m.Status == 503 || m.Status == 529:
+			return "overloaded"
+		case m.Status >= 500:
+			return "server_error"
+		case m.Status >= 400:
+			return InvalidRequest
+		}
+	}
+	return "unknown"
+}
+
+// codexAgain matches the end of a usage limit: "try again at 6:40 AM." on the same day, else "at Nov 24th, 2026 6:40 AM.".
+var codexAgain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`try again at (?:([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) )?(\d{1,2}:\d\d [AP]M)`)
+})
+
+// codexReset returns when a usage limit ends; the zero time: the text does not say. The text has no time zone: it is that
+// of the CLI, which is the daemon's. said is when the CLI wrote it. A time of day is the next one after said.
+func codexReset(text string, said time.Time, zone *time.Location) time.Time {
+	m := codexAgain().FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	said = said.In(zone)
+	if m[1] != "" {
+		at, _ := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+m[3]+" "+m[4], zone)
+		return at
+	}
+	clock, err := time.Parse("3:04 PM", m[4])
+	if err != nil {
+		return time.Time{}
+	}
+	at := time.Date(said.Year(), said.Month(), said.Day(), clock.Hour(), clock.Minute(), 0, 0, zone)
+	if !at.After(said.Add(-time.Minute)) { // the text has no seconds
+		at = time.Date(said.Year(), said.Month(), said.Day()+1, clock.Hour(), clock.Minute(), 0, 0, zone)
+	}
+	return at
+}

@@ -1,0 +1,397 @@
+package runtimes
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+func codexSpec() Spec {
+	return Spec{
+		AgentID: 7, Command: []string{"/opt/codex"}, Binary: "/opt/it's/understudy-hook", SkillText: "# Con\n\nSays \"tabs\" <always>.\n",
+		Model: "gpt-6-sol", Prompt: "--go", MayEdit: []string{"/data/handoffs/", "/data/experience.md"}, Dir: "/data/launch/7",
+	}
+}
+
+// valuesOf returns the values of a flag that may come more than once.
+func valuesOf(argv []string, flag string) (values []string) {
+	for i, a := range argv {
+		if a == flag && i+1 < len(argv) {
+			values = append(values, argv[i+1])
+		}
+	}
+	return values
+}
+
+func TestCodexLaunch(t *testing.T) {
+	t.Parallel()
+	l, err := codex.Launch(codexSpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.SessionID != "" || len(l.Files) != 0 || l.Argv[0] != "/opt/codex" {
+		t.Errorf("%+v, want no file and no id", l)
+	}
+	settings := valuesOf(l.Argv, "-c")
+	for _, want := range []string{
+		`developer_instructions="# Con\n\nSays \"tabs\" <always>."`,
+		`hooks.Stop=[{hooks=[{type="command",command="'/opt/it'\\''s/understudy-hook' hook --runtime codex Stop",timeout=20}]}]`,
+		"analytics.enabled=false", "check_for_update_on_startup=false",
+	} {
+		if !slices.Contains(settings, want) {
+			t.Errorf("settings\n%s\nwant %s", strings.Join(settings, "\n"), want)
+		}
+	}
+	if got := valuesOf(l.Argv, "--add-dir"); !slices.Equal(got, []string{"/data/handoffs"}) {
+		t.Errorf("folders %q, want the one that the agent may change", got)
+	}
+	if strings.Contains(strings.Join(l.Argv, " "), "trust_level") {
+		t.Error("the daemon trusts a folder in place of the person")
+	}
+	if end := l.Argv[len(l.Argv)-2:]; !slices.Equal(end, []string{"--", "--go"}) {
+		t.Errorf("the prompt comes as %q", end)
+	}
+}
+
+func TestCodexLaunchModes(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]string{
+		"": "workspace-write on-request", "ask": "read-only on-request", "edits": "workspace-write on-request", "auto": "workspace-write never",
+		"danger-full-access": "danger-full-access never",
+	} {
+		s := codexSpec()
+		s.Mode = mode
+		l, err := codex.Launch(s)
+		if got := strings.Join(append(valuesOf(l.Argv, "-s"), valuesOf(l.Argv, "-a")...), " "); err != nil || got != want {
+			t.Errorf("mode %q: %s, %v; want %s", mode, got, err, want)
+		}
+	}
+	for _, name := range codexModeNames {
+		if codexModes[name] == nil {
+			t.Errorf("mode %s has no flags", name)
+		}
+	}
+	s := codexSpec()
+	s.Command = []string{"codex", "--sandbox=read-only"}
+	l, err := codex.Launch(s)
+	if got := append(valuesOf(l.Argv, "-s"), valuesOf(l.Argv, "-a")...); err != nil || len(got) != 0 {
+		t.Errorf("flags %q beside those of the command, %v", got, err)
+	}
+}
+
+func TestCodexLaunchResumes(t *testing.T) {
+	t.Parallel()
+	s := codexSpec()
+	s.Resume, s.Prompt = "01a2018f-9513-73b3-a932-4bf540fe1c4f", ""
+	l, err := codex.Launch(s)
+	if err != nil || l.SessionID != s.Resume || !slices.Equal(l.Argv[len(l.Argv)-2:], []string{"resume", s.Resume}) {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+func TestCodexLaunchRefuses(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*Spec){
+		"runtimes.codex.command": func(s *Spec) { s.Command = nil },
+		"permission mode":        func(s *Spec) { s.Mode = "yolo" },
+		"is not a UUID":          func(s *Spec) { s.Resume = "last" },
+		"shorten":                func(s *Spec) { s.SkillText = strings.Repeat("\n", MaxArgument/2) },
+		"is not absolute":        func(s *Spec) { s.MayEdit = []string{"handoffs/"} },
+		"NUL":                    func(s *Spec) { s.Prompt = "a\x00b" },
+	} {
+		s := codexSpec()
+		change(&s)
+		if _, err := codex.Launch(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestCodexCheckVersion(t *testing.T) {
+	t.Parallel()
+	for version, ok := range map[string]bool{
+		"codex-cli 0.169.0": true, "codex-cli 0.168.9": false, "codex-cli 0.99.0-alpha.3": false, "codex-cli 1.0.0": true, "": true, "what?": true,
+	} {
+		if err := codex.CheckVersion(version); (err == nil) != ok {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+}
+
+// TestCodexScreens reads screens of the real CLI. TestScreens of cmd/internal/realcli records those of testdata/codex anew.
+func TestCodexScreens(t *testing.T) {
+	t.Parallel()
+	const ready, row = true, "› Ask Codex to do anything"
+	empty := Screen{Composer: ready, Row: row}
+	busy := Screen{Composer: ready, Row: row, Busy: true}
+	draft := func(text, row string) Screen { return Screen{Composer: ready, Draft: text, Row: row} }
+	asks := Screen{Dialog: "permission: Would you like to run the following command?"}
+	wants := map[string]Screen{
+		"started": empty, "idle": empty, "interrupted": empty, "error": empty, "error_key": empty, "limit": empty,
+		"busy": busy, "busy_tool": busy,
+		"busy_draft":                   {Composer: ready, Draft: "a draft meanwhile", Row: "› a draft meanwhile", Busy: true},
+		"draft":                        draft("please look at the parser", "› please look at the parser"),
+		"draft_lines":                  draft("first line\n\nthird line", "› first line"),
+		"dialog_command":               asks,
+		"dialog_write":                 {Dialog: "permission: Would you like to make the following edits?"},
+		"more/agents_view":             {Dialog: "agents view"},
+		"more/starting":                {},
+		"more/dialog_trust":            {Dialog: "trust: may the agent work in this folder?"},
+		"more/draft_multiline":         draft("draft one\ndraft two\ndraft three", "› draft one"),
+		"more/unknown_slash":           draft("/nosuch thing S1", "› /nosuch thing S1"),
+		"more/working_queued":          empty, // its title is not recorded
+		"more/usage_limit":             empty,
+		"more/dialog_model_notice":     {Dialog: "model notice: which model is the agent to use?"},
+		"more/dialog_rate_limit_nudge": {Dialog: "rate limit: switch to a smaller model?"},
+		"more/waiting_for_startup":     {},
+		"more/hooks_review":            {Dialog: "hooks: may those that are new run?"},
+		"more/shell_mode":              {Dialog: codexShellMode},
+		"more/popup_slash":             draft("/quit", "› /quit"),
+		"more/popup_mention":           draft("hello @no", "› hello @no"),
+	}
+	raw, err := os.ReadFile("testdata/codex/titles.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles map[string]string
+	if err := json.Unmarshal(raw, &titles); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("testdata/codex/*.txt")
+	more, _ := filepath.Glob("testdata/codex/more/*.txt")
+	if len(files)+len(more) != len(wants) {
+		t.Errorf("%d screens, %d expectations", len(files)+len(more), len(wants))
+	}
+	for _, file := range slices.Concat(files, more) {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "testdata/codex/"), ".txt")
+		screen, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := wants[name]
+		if got := codex.ReadScreen(View{Text: string(screen), Title: titles[name]}); !ok || got != want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, want)
+		}
+	}
+	for name, view := range map[string]View{
+		"a title alone": {Text: "anything", Title: "[ . ] Action Required | work"},
+		"nothing":       {}, "a shell": {Text: "$ "}, "a hint without a dialog": {Text: "$ read 'enter to confirm'\n$"},
+	} {
+		if got := codex.ReadScreen(view); got.Composer || (got.Dialog != "") != (view.Title != "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestCodexReport(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/codex/hooks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &samples); err != nil {
+		t.Fatal(err)
+	}
+	reported := 0
+	for name, body := range samples {
+		event, _, _ := strings.Cut(name, "/")
+		r, err := codex.Report(event, body)
+		if err != nil || (r.Event != "") != slices.Contains(codexEvents, event) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+			continue
+		}
+		if r.Event == "" {
+			continue
+		}
+		reported++
+		p, err := hooks.Parse(r.Event, r.Body)
+		if err != nil || p.SessionID == "" || (p.PromptID == "") != (event == hooks.SessionStart || event == hooks.SessionEnd) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	if reported < 8 {
+		t.Errorf("%d samples of events that count", reported)
+	}
+	r, err := codex.Report(hooks.PermissionRequest, samples["PermissionRequest/apply_patch"])
+	if p, _ := hooks.Parse(r.Event, r.Body); err != nil || p.ToolName != "Write" || string(p.ToolInput) != `{"file_path":"f.txt"}` {
+		t.Errorf("a patch is reported as %s %s, %v", p.ToolName, p.ToolInput, err)
+	}
+	two := `{"tool_name":"apply_patch","tool_input":{"command":"*** Update File: a\n*** Move to: b\n"}}`
+	if r, err := codex.Report(hooks.PermissionRequest, []byte(two)); err != nil || strings.Contains(string(r.Body), "Write") {
+		t.Errorf("a patch of two files is reported as %s, %v", r.Body, err)
+	}
+	if _, err := codex.Report(hooks.Stop, []byte("[")); err == nil {
+		t.Error("no error for what is no JSON")
+	}
+}
+
+// TestCodexRollout: the conversation, the ends of turns and the use of the context are read from lines of a real rollout.
+func TestCodexRollout(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("testdata/codex/rollout.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said, ends []string
+	var used, window int64
+	compacted := 0
+	for line := range strings.Lines(string(b)) {
+		e, err := codex.ParseEntry([]byte(line))
+		if err != nil || e.At.IsZero() {
+			t.Errorf("%.80s: %+v, %v", line, e, err)
+		}
+		if e.Role != "" {
+			said = append(said, e.Role+": "+e.Text)
+		}
+		if e.Used > 0 {
+			used, window = e.Used, e.Window
+		}
+		if e.Compacted {
+			compacted++
+		}
+		if r, ok := codex.Tail("S", []byte(line)); ok {
+			p, err := hooks.Parse(r.Event, r.Body)
+			if err != nil || p.SessionID != "S" || p.PromptID == "" || !strings.Contains(r.Key, p.PromptID) || r.At.IsZero() {
+				t.Errorf("%+v, %+v, %v", r, p, err)
+			}
+			ends = append(ends, strings.TrimSpace(r.Event+" "+p.Error))
+		}
+		for cut := 1; cut < len(line)-1; cut += 97 {
+			if _, ok := codex.Tail("S", []byte(line[:cut])); ok {
+				t.Errorf("a line that is cut off is a report: %.80s", line)
+			}
+		}
+	}
+	if used != 1220 || window != 258400 || compacted != 1 {
+		t.Errorf("%d of %d tokens, %d compactions", used, window, compacted)
+	}
+	if want := []string{"assistant: first"}; !slices.Equal(said, want) {
+		t.Errorf("conversation %q, want %q", said, want)
+	}
+	want := []string{"Notification", "Interrupt", "StopFailure usage_limit", "StopFailure authentication_failed", "StopFailure rate_limit", "StopFailure unknown",
+		"StopFailure server_error", "StopFailure overloaded", "StopFailure invalid_request"}
+	if !slices.Equal(ends, want) {
+		t.Errorf("ends\n%q, want\n%q", ends, want)
+	}
+}
+
+func codexItem(payload string) string {
+	return `{"timestamp":"2026-11-20T12:00:01.500Z","ordinal":3,"type":"response_item","payload":` + payload + `}`
+}
+
+func codexUser(text string) string {
+	return codexItem(`{"type":"message","id":"m","role":"user","content":[{"type":"input_text","text":` + quote(text) + `}]}`)
+}
+
+func TestCodexEntries(t *testing.T) {
+	t.Parallel()
+	at := entryAt
+	patch := "*** Begin Patch\n*** Add File: /srv/a.go\n+x\n*** Update File: b.go\n*** End Patch\n"
+	for name, tt := range map[string]entryCase{
+		"a prompt":       {codexUser("go on"), Entry{Role: "user", Text: "go on", At: at}},
+		"ours":           {codexUser("[handoff_a_b_1_c0] understudy: hand over"), Entry{Text: "[handoff_a_b_1_c0] understudy: hand over", At: at, Ours: true}},
+		"an environment": {codexUser("<environment_context>\n<cwd>/</cwd>\n</environment_context>"), Entry{Text: "<environment_context>\n<cwd>/</cwd>\n</environment_context>", At: at}},
+		"the answer to a Stop": {codexUser(`<hook_prompt hook_run_id="stop:1">[handoff_a_b_1_c0] understudy: x</hook_prompt>`),
+			Entry{Text: `<hook_prompt hook_run_id="stop:1">[handoff_a_b_1_c0] understudy: x</hook_prompt>`, At: at}},
+		"HTML":        {codexUser("<b>go</b> on"), Entry{Role: "user", Text: "<b>go</b> on", At: at}},
+		"a developer": {codexItem(`{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}`), Entry{At: at}},
+		"an answer": {codexItem(`{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"Done."}]}`),
+			Entry{Role: "assistant", Text: "Done.", At: at, MessageID: "msg_1"}},
+		"a patch": {codexItem(`{"type":"custom_tool_call","name":"apply_patch","call_id":"c1","input":` + quote(patch) + `}`),
+			Entry{At: at, Edited: []Edit{{Path: "/srv/a.go", Call: "c1"}, {Path: "b.go", Call: "c1"}}}},
+		"its success": {codexItem(`{"type":"custom_tool_call_output","call_id":"c1","output":"Exit code: 0\nOutput:\nSuccess. Updated the following files:\nA a\n"}`), Entry{At: at}},
+		"its refusal": {codexItem(`{"type":"custom_tool_call_output","call_id":"c1","output":"patch rejected by user"}`), Entry{At: at, Failed: []string{"c1"}}},
+		"a command":   {codexItem(`{"type":"function_call","name":"exec_command","call_id":"c1","arguments":"{}"}`), Entry{At: at}},
+	} {
+		if got, err := codex.ParseEntry([]byte(tt.line)); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", name, got, err, tt.want)
+		}
+	}
+	told := []byte(codexUser(`<hook_prompt hook_run_id="stop:1">[handoff_a_b_1_c0] understudy: x</hook_prompt>`) + "\n")
+	if !codex.TranscriptContains(told, "[handoff_a_b_1_c0]") || codex.PromptedAfter(told, "", at.Add(-time.Hour), time.Time{}, time.Time{}) {
+		t.Error("the answer to a Stop is not found, or counts as work")
+	}
+	work := append(told, codexUser("now this")...)
+	if !codex.PromptedAfter(work, "[handoff_a_b_1_c0]", at.Add(-time.Hour), time.Time{}, time.Time{}) {
+		t.Error("a prompt after the instruction does not count as work")
+	}
+}
+
+func TestCodexReset(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("here", 2*60*60)
+	said := time.Date(2026, 11, 22, 21, 30, 20, 0, time.UTC) // 23:30:20 there
+	for text, want := range map[string]string{
+		"You’ve hit your usage limit. … or try again at 6:40 AM.":                 "2026-11-23T06:40:00+02:00",
+		"You’ve hit your usage limit. … or try again at 11:31 PM.":                "2026-11-22T23:31:00+02:00",
+		"You’ve hit your usage limit. … or try again at 11:30 PM.":                "2026-11-22T23:30:00+02:00",
+		"You’ve hit your usage limit. … or try again at 11:28 PM.":                "2026-11-23T23:28:00+02:00",
+		"You’ve hit your usage limit. … or try again at Nov 29th, 2026 12:05 PM.": "2026-11-29T12:05:00+02:00",
+	} {
+		if got := codexReset(text, said, zone).Format(time.RFC3339); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := codexReset("You’ve hit your usage limit. Try again later.", said, zone); !got.IsZero() {
+		t.Errorf("a text without a time: %s", got)
+	}
+	line := `{"timestamp":"2026-11-22T04:42:26.909Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","error":{"message":` +
+		`"You’ve hit your usage limit. Or try again at Nov 29th, 2026 6:40 AM.","codex_error_info":"usage_limit_exceeded"}}}`
+	r, ok := codex.Tail("S", []byte(line))
+	var body struct {
+		ResetsAt int64 `json:"resets_at"`
+	}
+	want := time.Date(2026, 11, 29, 6, 40, 0, 0, time.Local).Unix()
+	if err := json.Unmarshal(r.Body, &body); !ok || err != nil || body.ResetsAt != want {
+		t.Errorf("%s, %v; want %d", r.Body, err, want)
+	}
+	if got := codexTrouble(json.RawMessage(`"usage_limit_exceeded"`), "Quota exceeded. Check your plan and billing details."); got != Billing {
+		t.Errorf("a quota that is used up is %s", got)
+	}
+}
+
+func TestCodexFork(t *testing.T) {
+	t.Parallel()
+	const session = "01a2018f-9513-73b3-a932-4bf540fe1c4f"
+	cmd, err := codex.Fork(ForkSpec{Command: []string{"codex", "-p", "work"}, SessionID: session, Prompt: "write it"})
+	if err != nil || string(cmd.Stdin) != "write it" || slices.Contains(cmd.Argv, "write it") {
+		t.Errorf("%+v, %v", cmd, err)
+	}
+	argv := strings.Join(cmd.Argv, " ")
+	for _, want := range []string{"codex -p work exec -c ", ` sandbox_mode="read-only"`, "--disable shell_tool", " fork --ephemeral ", " --json " + session + " -"} {
+		if !strings.Contains(argv, want) {
+			t.Errorf("%s lacks %s", argv, want)
+		}
+	}
+	if _, err := codex.Fork(ForkSpec{Command: []string{"codex"}, SessionID: "last"}); err == nil {
+		t.Error("no error for a session without an id")
+	}
+	const begun = `{"type":"thread.started","thread_id":"x"}` + "\n" + `{"type":"item.completed","item":{"id":"1","type":"reasoning","text":"hm"}}` + "\n"
+	message := `{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"# Handoff"}}` + "\n"
+	for output, want := range map[string]string{
+		begun + message + message + `{"type":"turn.completed","usage":{}}`: "# Handoff|# Handoff",
+		begun + message: "error: it ended without a result",
+		begun + `{"type":"error","message":"boom"}` + "\n" + `{"type":"turn.failed","error":{"message":"{\"error\":{\"message\":\"no\"}}"}}`: "error: no",
+		`{"type":"error","message":"boom"}`: "error: boom",
+	} {
+		texts, err := codex.ForkAnswer([]byte(output))
+		got := strings.Join(texts, "|")
+		if err != nil {
+			got = "error: " + err.Error()
+		}
+		if got != want {
+			t.Errorf("%s\n%s, want %s", output, got, want)
+		}
+	}
+	if got := codex.Queue([]string{"codex"}, session, "--help"); !slices.Equal(got, []string{"codex", "queue", "--thread", session, "--message=--help"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,83 @@
+package runtimes
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Generic says how a CLI that we do not know is supervised by its screen alone.
+type Generic struct {
+	Command []string // the program and its arguments
+	// Ready is a regular expression. One of the last rows of the screen matches it when the CLI takes a prompt.
+	Ready string
+	// Exit is the text that ends the CLI when it is typed; "": it is ended with SIGTERM.
+	Exit string
+	// Quiet is how long the screen must not change until a turn counts as ended; 0: [DefaultQuiet].
+	Quiet time.Duration
+}
+
+// DefaultQuiet is how long the screen of a generic runtime must not change until a turn counts as ended. A CLI that thinks
+// without showing anything for so long is taken for idle.
+const DefaultQuiet = 15 * time.Second
+
+// readyRows is how many rows from the bottom Ready is looked for. Above them, the agent may have quoted anything.
+const readyRows = 8
+
+// NewGeneric returns a runtime for a CLI that we do not know. It fails if Ready is not a regular expression, or is empty.
+func NewGeneric(name string, g Generic) (*Runtime, error) {
+	if strings.TrimSpace(g.Ready) == "" {
+		return nil, errors.New("must be a regular expression that a row of the screen matches when the CLI takes a prompt")
+	}
+	ready, err := regexp.Compile(g.Ready)
+	if err != nil {
+		return nil, fmt.Errorf("must be a regular expression: %w", err)
+	}
+	if g.Quiet == 0 {
+		g.Quiet = DefaultQuiet
+	}
+	rt := unknown(name)
+	rt.Command = slices.Clone(g.Command)
+	rt.Can = Can{
+		Skill: SkillAsPrompt, Registers: RegistersByScreen, Ways: []Way{ByEcho}, QuietAfter: g.Quiet, Escapes: 1,
+		Turns: "the screen: a turn has ended when it has not changed for " + g.Quiet.String(), Errors: "none are noticed",
+		Limits: "none are noticed", Usage: "not known", Permissions: "none are noticed",
+		Cannot: []string{
+			"Only the screen is read: a turn that a person begins in the pane, a dialog, an error and a limit are not noticed.",
+			"A turn that shows nothing new for " + g.Quiet.String() + " counts as ended.",
+			"The conversation is not passed on: a successor gets the document, the files and the decisions.",
+			"The line breaks of a text become blanks, because a program that reads lines would take each for a prompt.",
+			"A document is written by the agent itself, into its file; nothing can copy its session, or open it again.",
+		},
+	}
+	if g.Exit != "" {
+		rt.Can.Exit, rt.Can.ExitText = ByEcho, g.Exit
+	}
+	rt.Launch = func(s Spec) (Launch, error) {
+		if len(s.Command) == 0 || s.Command[0] == "" {
+			return Launch{}, fmt.Errorf("launch of agent %d: no command: set runtimes.%s.command", s.AgentID, name)
+		}
+		return Launch{Argv: slices.Concat(s.Command, s.Options)}, nil
+	}
+	rt.ReadScreen = func(v View) Screen { return readGenericScreen(v, ready) }
+	return rt, nil
+}
+
+// readGenericScreen looks for a row that says that the CLI takes a prompt. It knows of no draft, no dialog and no turn.
+func readGenericScreen(v View, ready *regexp.Regexp) Screen {
+	lines := screenLines(v.Text)
+	rows := 0
+	for i := len(lines) - 1; i >= 0 && rows < readyRows; i-- {
+		if strings.TrimSpace(lines[i]) == "" {
+			continue
+		}
+		rows++
+		if ready.MatchString(lines[i]) || ready.MatchString(lines[i]+" ") { // tmux drops the blanks at the end of a row
+			return Screen{Composer: true, Row: lines[i]}
+		}
+	}
+	return Screen{}
+}

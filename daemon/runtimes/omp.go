@@ -1,0 +1,224 @@
+package runtimes
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// omp is oh-my-pi. Its assumptions were measured on 18.2.3; the end-to-end tests repeat the measurements.
+var omp = &Runtime{
+	Name: "omp", Title: "oh-my-pi", Command: []string{"omp"},
+	Can: Can{
+		Tested: "18.2.3",
+		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByInbox, ByTyping}, Exit: ByInbox,
+		Escapes: 1, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true, HoldsTurn: true,
+		Turns:  "our extension: before_agent_start, session_stop, agent_end",
+		Errors: "our extension: agent_end", Limits: "our extension: the text of a 429, with its retry-after-ms",
+		Usage:       "our extension, at each turn's end",
+		Permissions: "our extension: tool_approval_requested, and the screen",
+		Document:    "`--fork FILE -p`",
+		Cannot: []string{
+			"With its own setting it runs every tool without asking: start it with the mode ask or edits where that is too much.",
+			"In the mode ask it also asks before it writes its handoff document.",
+			"While the provider refuses requests and oh-my-pi tries them again, it reports nothing.",
+			"The version 18.3.4 cannot be installed from npm.",
+		},
+	},
+	Launch: launchOmp, CheckVersion: checkOmpVersion, ReadScreen: readOmpScreen, Report: reportOmp,
+	Fork: forkOmp, ForkAnswer: readOmpAnswer,
+	line: readOmpLine, clean: withoutOurs,
+}
+
+var (
+	//go:embed omp/extension.ts
+	ompExtension string
+	//go:embed omp/oneshot.ts
+	ompOneShot []byte
+)
+
+// ompSettings are laid over the user's own configuration for one launch: the set-up of a first start counts as done, and
+// the CLI looks for no newer version. Nobody could answer these questions in an unattended pane.
+const ompSettings = "setupVersion: 2\nstartup:\n  checkUpdate: false\n"
+
+// ompModes are the values of --approval-mode, by the mode of a launch. Without a mode the user's own setting holds.
+var ompModes = map[string]string{
+	"ask": "always-ask", "edits": "write", "auto": "yolo", "always-ask": "always-ask", "write": "write", "yolo": "yolo",
+}
+
+// launchOmp builds
+//
+//	COMMAND --config FILE --extension FILE --append-system-prompt FILE --model MODEL --approval-mode MODE -r SESSION
+//
+// and leaves out each flag whose field in the spec is empty. All that is long or secret is in files of Dir. The first
+// prompt is the first file of the inbox: as an argument, everybody on the machine could read it, and the CLI could take
+// it for a command.
+func launchOmp(s Spec) (Launch, error) {
+	if err := checkOmpSpec(s); err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+	}
+	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.Resume}
+	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
+	file := func(path string, content []byte) string {
+		l.Files = append(l.Files, File{Path: path, Content: content})
+		return path
+	}
+	add("--config", file(filepath.Join(s.Dir, "overlay.yml"), []byte(ompSettings)))
+	if s.Binary != "" {
+		text := strings.NewReplacer(`"@HOOK@"`, jsonText(s.Binary), `"@INBOX@"`, jsonText(Inbox(s.Dir))).Replace(ompExtension)
+		add("--extension", file(filepath.Join(s.Dir, "extension.ts"), []byte(text)))
+	}
+	if strings.TrimSpace(s.SkillText) != "" {
+		add("--append-system-prompt", file(SkillFile(s.Dir), []byte(s.SkillText)))
+	}
+	if s.Model != "" {
+		add("--model", s.Model)
+	}
+	if s.Mode != "" {
+		add("--approval-mode", ompModes[s.Mode])
+	}
+	if s.Resume != "" {
+		add("-r", s.Resume)
+	}
+	if s.Prompt != "" {
+		b, err := json.Marshal(map[string]string{"text": s.Prompt})
+		if err != nil {
+			return Launch{}, err
+		}
+		file(filepath.Join(Inbox(s.Dir), FirstInInbox+".json"), b)
+	}
+	return l, nil
+}
+
+func checkOmpSpec(s Spec) error {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("no command: set runtimes.omp.command")
+	case !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("directory %q is not absolute", s.Dir)
+	case s.Resume != "" && !uuid().MatchString(s.Resume):
+		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
+	case s.Mode != "" && ompModes[s.Mode] == "":
+		return fmt.Errorf("permission mode %q: use one of ask, edits, auto", s.Mode)
+	case strings.HasPrefix(s.Model, "-"):
+		return fmt.Errorf("model %q begins with a dash", s.Model)
+	}
+	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model}) {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q contains a NUL byte", a)
+		}
+	}
+	return nil
+}
+
+// jsonText returns a text as a literal of JSON, which is one of TypeScript as well.
+func jsonText(s string) string {
+	b, _ := json.Marshal(s) // a string cannot fail
+	return string(b)
+}
+
+var ompVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d+)\.\d+\.\d+\b`) })
+
+// checkOmpVersion refuses the versions before 18, in which the extension's events differ: they are those of the program pi.
+func checkOmpVersion(version string) error {
+	m := ompVersion().FindStringSubmatch(version)
+	if m == nil || len(m[1]) > 2 || len(m[1]) == 2 && m[1] >= "18" {
+		return nil
+	}
+	return fmt.Errorf("oh-my-pi %s is too old to be supervised: install 18.2.3 with `npm install -g @oh-my-pi/pi-coding-agent@18.2.3`", m[0])
+}
+
+// forkOmp asks a copy of the session file. The copy goes to the launch's own folder, so that the user's list of sessions
+// does not show it. It knows neither the persona nor the launch's settings, so both are given again. The extensions of
+// the user are left out, because they would act for a session that nobody sees. The tools stay, and our extension refuses
+// their use: some APIs refuse a conversation with calls of tools if the request offers none.
+func forkOmp(s ForkSpec) (ForkCommand, error) {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return ForkCommand{}, errors.New("no command: set runtimes.omp.command")
+	case s.Transcript == "":
+		return ForkCommand{}, errors.New("the session's file is not known")
+	}
+	settings, oneShot := filepath.Join(s.Dir, "oneshot.yml"), filepath.Join(s.Dir, "oneshot.ts")
+	argv := append(slices.Clone(s.Command), "--fork", s.Transcript, "--session-dir", filepath.Join(s.Dir, "fork"), "--print",
+		"--mode", "json", "--no-title", "--config", settings, "--no-extensions", "--extension", oneShot)
+	if s.Skill != "" {
+		argv = append(argv, "--append-system-prompt", s.Skill)
+	}
+	return ForkCommand{Argv: argv, Stdin: []byte(s.Prompt), Files: []File{
+		{Path: settings, Content: []byte(ompSettings + "compaction:\n  enabled: false\n")}, {Path: oneShot, Content: ompOneShot},
+	}}, nil
+}
+
+// readOmpAnswer returns the texts of the model's messages, in order. The output has the events of the one-shot, one on
+// each line.
+func readOmpAnswer(stdout []byte) ([]string, error) {
+	var texts []string
+	var failed error // of the newest message: the CLI asks again after some errors
+	ended := false
+	for line := range strings.Lines(string(stdout)) {
+		var e struct {
+			Type    string     `json:"type"`
+			Message ompMessage `json:"message"`
+		}
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		switch {
+		case e.Type == "agent_end":
+			ended = true
+		case e.Type != "message_end" || e.Message.Role != "assistant":
+		case e.Message.StopReason == "error" || e.Message.StopReason == "aborted":
+			failed = errors.New(firstOf(e.Message.ErrorMessage, e.Message.StopReason))
+		default:
+			failed = nil
+			if text := e.Message.text(); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if failed == nil && !ended {
+		failed = errors.New("it ended without a result")
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return texts, nil
+}
+
+// ompMessage is a message of the model, as far as it is needed.
+type ompMessage struct {
+	Role         string          `json:"role"`
+	Content      json.RawMessage `json:"content"`
+	StopReason   string          `json:"stopReason"`
+	ErrorMessage string          `json:"errorMessage"`
+}
+
+func (m ompMessage) text() string {
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(m.Content, &blocks) // another kind of content has no text
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// withoutOurs returns what a user has written of a text: nothing of a text that this supervisor gave the agent.
+func withoutOurs(text string) string {
+	if text = strings.TrimSpace(text); ours().MatchString(text) {
+		return ""
+	}
+	return text
+}

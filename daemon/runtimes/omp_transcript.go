@@ -1,0 +1,118 @@
+package runtimes
+
+import "time"
+
+// readOmpLine reads one entry of a session file. The kinds of entries that matter: "message", with a message of the user, of
+// the model ("assistant") or of a tool ("toolResult"); "custom_message", a text that the CLI or an extension gives the
+// model, such as our answer to the end of a turn; and "compaction", the summary in place of what came before.
+func readOmpLine(line []byte) (transcriptLine, error) {
+	var l transcriptLine
+	s := newSkim(line)
+	if s.d.PeekKind() != '{' {
+		s.err = errNotJSON
+	}
+	var id string
+	var content, summary [][]byte
+	s.object(func(key string) {
+		switch key {
+		case "type":
+			l.kind = s.text()
+		case "id":
+			id = s.text()
+		case "timestamp":
+			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if the text is not a time
+		case "message":
+			readOmpMessage(s, &l)
+		case "content":
+			content = readContent(s).texts
+		case "summary":
+			summary = [][]byte{s.raw()}
+		case "tokensAfter":
+			l.postTokens = s.number()
+		}
+	})
+	s.end()
+	switch l.kind {
+	case "message":
+		l.kind = l.message.role
+		l.message.id = id
+		if l.kind == "toolResult" {
+			l.kind, l.message.role, l.message.texts = "user", "user", nil
+		}
+	case "custom_message":
+		// The CLI adds such texts by itself, too. Only ours, which name themselves, count as somebody's.
+		l.kind, l.message.role, l.message.texts = "user", "user", content
+		l.meta = len(content) == 0 || !ours().MatchString(unquote(content[0]))
+	case "compaction":
+		l.kind, l.message.role, l.message.texts, l.summary, l.compacted = "user", "user", summary, true, true
+	}
+	return l, s.err
+}
+
+func readOmpMessage(s *skim, l *transcriptLine) {
+	m := &l.message
+	var call string
+	var failed bool
+	s.object(func(key string) {
+		switch key {
+		case "role":
+			m.role = s.text()
+		case "model":
+			m.model = s.text()
+		case "stopReason":
+			l.failed = s.text() == "error"
+		case "content":
+			if s.d.PeekKind() == '"' {
+				m.texts = [][]byte{s.raw()}
+				return
+			}
+			s.array(func() { m.readOmpBlock(s) })
+		case "toolCallId":
+			call = s.text()
+		case "isError":
+			failed = s.isTrue()
+		case "usage":
+			s.object(func(key string) {
+				switch key {
+				case "input", "cacheRead", "cacheWrite":
+					m.used += s.number()
+				}
+			})
+		}
+	})
+	if failed && call != "" {
+		m.failed = append(m.failed, call)
+	}
+}
+
+// ompEditors are the tools of oh-my-pi that change a file.
+var ompEditors = map[string]bool{"write": true, "edit": true, "ast_edit": true}
+
+func (m *message) readOmpBlock(s *skim) {
+	var text []byte
+	var kind, id, tool, path string
+	s.object(func(key string) {
+		switch key {
+		case "type":
+			kind = s.text()
+		case "text":
+			text = s.raw()
+		case "id":
+			id = s.text()
+		case "name":
+			tool = s.text()
+		case "arguments":
+			s.object(func(key string) {
+				if key == "path" {
+					path = s.text()
+				}
+			})
+		}
+	})
+	if kind == "text" && text != nil {
+		m.texts = append(m.texts, text)
+	}
+	if kind == "toolCall" && path != "" && ompEditors[tool] {
+		m.edited = append(m.edited, Edit{Path: path, Call: id})
+	}
+}

@@ -1,0 +1,213 @@
+package runtimes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const opencodeName = "opencode"
+
+// opencode is OpenCode. Its screen is a client of an HTTP server in the same process: the daemon talks to that server, and a
+// person sees the same session in the pane. Its assumptions were measured on 1.18.33; the end-to-end tests repeat the
+// measurements.
+var opencode = &Runtime{
+	Name: opencodeName, Title: "OpenCode", Command: []string{"opencode"},
+	Can: Can{
+		Tested: "1.18.33", Oldest: "1.18.33",
+		Skill: SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
+		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
+		Turns: "its server: messages and status", Errors: "its server: the error of an answer",
+		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer",
+		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",
+		Cannot: []string{
+			"Without a mode its own settings hold: they ask for nothing inside the working directory.",
+			"The end of a turn cannot be answered: a text for a busy agent, such as the instruction of a handoff, waits until it is idle.",
+			"While the provider refuses requests and OpenCode tries them again, it reports nothing.",
+			"A session that a person opens in the pane beside the agent's own is not followed.",
+			"Its compaction cannot be refused.",
+			"The user's variable OPENCODE_CONFIG does not hold for launched agents; their other files of settings do.",
+		},
+	},
+	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen,
+	line: readLine, clean: withoutMarks, // the mirror has the form of Claude Code's transcript: see OpencodeMessage.lines
+}
+
+// opencodeConfig is the file of settings of one launch. OpenCode lays it over the user's own files, key by key.
+type opencodeConfig struct {
+	Schema       string                   `json:"$schema"`
+	Model        string                   `json:"model,omitempty"`
+	AutoUpdate   bool                     `json:"autoupdate"`
+	Share        string                   `json:"share"`
+	Instructions []string                 `json:"instructions,omitempty"`
+	Permission   map[string]string        `json:"permission,omitempty"`
+	Agent        map[string]opencodeAgent `json:"agent,omitempty"`
+}
+
+// opencodeAgent are the settings of one of OpenCode's own agents. Its permissions come after those of the user, and the last
+// rule that matches holds.
+type opencodeAgent struct {
+	Permission opencodeRules `json:"permission"`
+}
+
+// opencodeRules are what an agent may do, by tool and pattern. JSON sorts the patterns of a tool, so that a folder's "*" comes
+// before the files of the folder.
+type opencodeRules map[string]map[string]string
+
+// launchOpencode builds
+//
+//	COMMAND --hostname 127.0.0.1 --port PORT --agent AGENT -s SESSION
+//
+// and leaves out each flag whose field in the spec is empty. The settings and the skill are in files of Dir, and the password
+// of the server is in the environment, because every user of the machine can see an argument list. The first prompt is not
+// given here: OpenCode would put it into a session of its own, and drops it without a word where it opens a session again. The
+// daemon sends it to the server.
+func launchOpencode(s Spec) (Launch, error) {
+	if err := checkOpencodeSpec(s); err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+	}
+	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.Resume}
+	conf := opencodeConfig{Schema: "https://opencode.ai/config.json", Model: s.Model, Share: "disabled"}
+	file := func(path string, content []byte) string {
+		l.Files = append(l.Files, File{Path: path, Content: content})
+		return path
+	}
+	if strings.TrimSpace(s.SkillText) != "" {
+		conf.Instructions = []string{file(SkillFile(s.Dir), []byte(s.SkillText))}
+	}
+	conf.Permission = opencodeModes[s.Mode]
+	if rules := opencodePaths(s); len(rules) > 0 {
+		conf.Agent = map[string]opencodeAgent{}
+		for _, agent := range opencodeAgents {
+			conf.Agent[agent] = opencodeAgent{rules}
+		}
+	}
+	b, err := json.MarshalIndent(conf, "", "  ")
+	if err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: settings: %w", s.AgentID, err)
+	}
+	l.Argv = append(l.Argv, "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
+	if slices.Contains(opencodeAgents, s.Mode) {
+		l.Argv = append(l.Argv, "--agent", s.Mode)
+	}
+	if s.Resume != "" {
+		l.Argv = append(l.Argv, "-s", s.Resume)
+	}
+	l.Env = []string{
+		"OPENCODE_CONFIG=" + file(filepath.Join(s.Dir, "opencode.json"), b),
+		"OPENCODE_SERVER_PASSWORD=" + s.Server.Password,
+		"OPENCODE_DISABLE_AUTOUPDATE=1",
+	}
+	return l, nil
+}
+
+// opencodeAgents are the agents of OpenCode itself, which --agent names.
+var opencodeAgents = []string{"build", "plan"}
+
+// opencodeModes are the permissions by the mode of a launch. Without a mode the user's own settings hold; OpenCode's are
+// those of auto, which asks for nothing that stays inside the working directory. OpenCode knows the paths in a shell
+// command only as far as it can read the command.
+var opencodeModes = map[string]map[string]string{
+	"":      nil,
+	"build": nil,
+	"plan":  nil,
+	"auto":  {"*": "allow", "doom_loop": "ask", "external_directory": "ask"},
+	"edits": {"*": "allow", "doom_loop": "ask", "external_directory": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask"},
+	"ask": {"*": "allow", "doom_loop": "ask", "external_directory": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask",
+		"edit": "ask"},
+}
+
+// opencodePaths returns the rules that allow what an agent may do outside its working directory. OpenCode asks about another
+// folder as a whole, and in addition about each change of a file. So the other files of a folder, of which only one may be
+// changed, get a rule to ask.
+func opencodePaths(s Spec) opencodeRules {
+	rules := opencodeRules{}
+	set := func(tool, pattern, action string) {
+		if rules[tool] == nil {
+			rules[tool] = map[string]string{}
+		}
+		rules[tool][pattern] = action
+	}
+	for _, path := range slices.Concat(s.MayEdit, s.MayRead) {
+		set("external_directory", filepath.Dir(path)+"/*", "allow") // a folder ends with a slash, and Dir removes only that
+		for _, name := range opencodePatterns(s.Cwd, path) {
+			set("read", name, "allow")
+		}
+	}
+	for _, path := range s.MayEdit {
+		if !strings.HasSuffix(path, "/") {
+			for _, name := range opencodePatterns(s.Cwd, filepath.Dir(path)+"/") {
+				set("edit", name, "ask")
+			}
+		}
+	}
+	for _, path := range s.MayEdit {
+		for _, name := range opencodePatterns(s.Cwd, path) {
+			set("edit", name, "allow")
+		}
+	}
+	return rules
+}
+
+// opencodePatterns returns the names by which OpenCode may know a path: from the root of the repository, which is the working
+// directory or a folder above it. Outside a repository the root is "/".
+func opencodePatterns(cwd, path string) (names []string) {
+	for root := filepath.Clean(cwd); ; root = filepath.Dir(root) {
+		if rel, err := filepath.Rel(root, path); err == nil {
+			if strings.HasSuffix(path, "/") {
+				rel += "/*"
+			}
+			names = append(names, rel)
+		}
+		if root == "/" || root == "." {
+			return append(names, strings.TrimSuffix(path, "/")+map[bool]string{true: "/*"}[strings.HasSuffix(path, "/")])
+		}
+	}
+}
+
+func checkOpencodeSpec(s Spec) error {
+	_, known := opencodeModes[s.Mode]
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("no command: set runtimes.opencode.command")
+	case !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("directory %q is not absolute", s.Dir)
+	case s.Server.Port <= 0 || s.Server.Password == "":
+		return errors.New("its server has no port or no password")
+	case s.Resume != "" && !opencodeSessionID().MatchString(s.Resume):
+		return fmt.Errorf("session id %q to resume is not one of OpenCode's", s.Resume)
+	case !known:
+		return fmt.Errorf("permission mode %q: use one of ask, edits, auto, %s", s.Mode, strings.Join(opencodeAgents, ", "))
+	}
+	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model}) {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q contains a NUL byte", a)
+		}
+	}
+	return nil
+}
+
+var (
+	opencodeSessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ses_[0-9A-Za-z]{1,60}$`) })
+	opencodeVersion   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.\d+\b`) })
+)
+
+// checkOpencodeVersion refuses the versions before 1.18, whose server was not measured.
+func checkOpencodeVersion(version string) error {
+	m := opencodeVersion().FindStringSubmatch(version)
+	if m == nil {
+		return nil
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	if major > 1 || major == 1 && minor >= 18 {
+		return nil
+	}
+	return fmt.Errorf("OpenCode %s is too old to be supervised: install 1.18.33 or newer with `npm install -g opencode-ai@latest`", m[0])
+}

@@ -1,0 +1,87 @@
+package runtimes
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// Lines returns the lines by which the mirror shows a message, in the form of Claude Code's transcript: the message, and then
+// the calls of tools that failed. whole says that the message will not change any more.
+func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
+	at := time.UnixMilli(m.Info.Time.Created).UTC().Format("2006-01-02T15:04:05.000Z")
+	var out []byte
+	add := func(line map[string]any) {
+		line["timestamp"], line["sessionId"] = at, session
+		b, _ := json.Marshal(line) // texts and numbers cannot fail
+		out = append(append(out, b...), '\n')
+	}
+	var content, failed []map[string]any
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == "text" && !p.Ignored && p.Text != "" && (m.Info.Role == "assistant" || !p.Synthetic):
+			content = append(content, map[string]any{"type": "text", "text": p.Text})
+		case p.Type == "tool":
+			content = append(content, map[string]any{"type": "tool_use", "id": p.CallID, "name": opencodeTool(p.Tool),
+				"input": map[string]string{"file_path": p.State.Input.FilePath}})
+			if p.State.Status == "error" {
+				failed = append(failed, map[string]any{"type": "tool_result", "tool_use_id": p.CallID, "is_error": true})
+			}
+		}
+	}
+	switch {
+	case m.isSummary() && whole:
+		add(map[string]any{"type": "system", "subtype": "compact_boundary", "compactMetadata": map[string]int64{"postTokens": 0}})
+		add(map[string]any{"type": "user", "isCompactSummary": true, "message": map[string]any{"role": "user", "content": content}})
+	case m.isSummary():
+	case m.Info.Role == "user" && m.isPrompt():
+		add(map[string]any{"type": "user", "uuid": m.Info.ID, "message": map[string]any{"role": "user", "content": content}})
+	case m.Info.Role == "assistant":
+		add(map[string]any{"type": "assistant", "uuid": m.Info.ID, "message": map[string]any{"role": "assistant", "id": m.Info.ID,
+			"model": m.Info.Model, "content": content, "usage": map[string]int64{"input_tokens": m.Info.Tokens.used()}}})
+	}
+	if len(failed) > 0 {
+		add(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": failed}})
+	}
+	return out
+}
+
+// Shown reports whether the mirror shows a message of the session: all but prompts that were not taken.
+func (s *OpencodeSight) Shown(i int) bool {
+	m := &s.Messages[i]
+	return m.Info.Role != "user" || !m.isPrompt() || s.answered(m.Info.ID) || s.refused(i)
+}
+
+// Whole reports whether a message will not change any more.
+func (m *OpencodeMessage) Whole() bool {
+	return m.Info.Role == "user" || m.Info.Finish != "" || m.Info.Error != nil || m.Info.Time.Completed != 0
+}
+
+// opencodeTool returns Claude Code's name of a tool that changes files.
+func opencodeTool(name string) string {
+	switch name {
+	case "edit", "multiedit":
+		return "Edit"
+	case "write":
+		return "Write"
+	}
+	return name
+}
+
+// OpencodeTitle returns the title of an agent's session. It names the agent for people, and the launch for the daemon, which finds
+// the session by it if nobody has noted its id.
+func OpencodeTitle(name string, agentID int64, launch string) string {
+	return name + " (understudy " + strconv.FormatInt(agentID, 10) + "-" + launch + ")"
+}
+
+// Answer returns the texts of an answer of the model. It fails if the answer reports an error.
+func (m *OpencodeMessage) Answer() ([]string, error) {
+	if e := m.Info.Error; e != nil {
+		return nil, errors.New(firstOf(e.Data.Message, e.Name))
+	}
+	if text := m.text(); text != "" {
+		return []string{text}, nil
+	}
+	return nil, nil
+}

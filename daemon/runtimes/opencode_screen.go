@@ -1,0 +1,130 @@
+package runtimes
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The composer of OpenCode is a box that is open to the right, at the left edge or, on an empty start screen, in the
+// middle:
+//
+//	┃
+//	┃  the draft
+//	┃
+//	┃  Build · MODEL PROVIDER
+//	╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
+//	 /the/directory                    ctrl+p commands
+//
+// A dialog stands in its place, in a box without the lower edge.
+const (
+	opencodeEdge   = "╹▀▀▀"
+	opencodeBorder = "┃"
+)
+
+// opencodeDialogs are signs of the dialogs that stand in place of the composer, with what people are told. The first match
+// wins. Each sign is in the last lines of the screen.
+var opencodeDialogs = []struct{ sign, name string }{
+	{"△ Permission required", "permission: may the agent do this?"},
+	{"△ Always allow", "permission: allow this always?"},
+	{"△ Reject permission", "permission: what is the agent told?"},
+	{"enter submit  esc dismiss", "question of the agent"},
+	{"Connect a provider", "login: which provider is OpenCode to use?"},
+}
+
+// readOpencodeScreen reads the screen from the bottom up. The daemon needs it only to type a command, and to show what a
+// pane waits for: the state of the agent is read from its server.
+func readOpencodeScreen(v View) Screen {
+	lines := screenLines(v.Text)
+	edge := -1
+	for i := len(lines) - 1; i >= 0 && edge < 0; i-- {
+		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), opencodeEdge) {
+			edge = i
+		}
+	}
+	if edge < 2 {
+		return Screen{Dialog: opencodeDialog(lines)}
+	}
+	below := strings.Join(lines[edge+1:], "\n")
+	if open := opencodeDialog(lines[edge+1:]); open != "" {
+		return Screen{Dialog: open}
+	}
+	indent := lines[edge][:strings.Index(lines[edge], "╹")]
+	top := edge
+	for top > 0 && strings.HasPrefix(lines[top-1], indent+opencodeBorder) {
+		top--
+	}
+	if top > edge-3 {
+		return Screen{Dialog: opencodeDialog(lines)}
+	}
+	rows := slices.Clone(lines[top : edge-1]) // without the row with the agent and the model
+	for i, r := range rows {
+		rows[i] = strings.TrimRight(columns(r, strings.TrimRight(lines[edge], " ")), " ")
+	}
+	s := Screen{Busy: strings.Contains(below, "esc interrupt") || strings.Contains(below, "esc again to interrupt")}
+	if menu := opencodeMenu(rows); menu != "" {
+		s.Dialog = menu
+		return s
+	}
+	s.Composer, s.Row, s.Draft = true, opencodeRow(lines[top:edge-1]), opencodeDraft(rows, indent)
+	return s
+}
+
+// columns returns the part of a row that is above the edge. A wide pane has a side bar to the right of it.
+func columns(row, edge string) string {
+	wide := utf8.RuneCountInString(edge[:strings.LastIndex(edge, "▀")+len("▀")])
+	for i, r := range row {
+		if wide <= 0 {
+			return row[:i]
+		}
+		if wide--; r >= 0x1100 && !('─' <= r && r <= '◿') {
+			wide-- // most of these signs are two columns wide
+		}
+	}
+	return row
+}
+
+// opencodeMenu names the menu that lies over the composer; "": there is none. A menu covers the border of some rows, or shows
+// its own key to leave it.
+func opencodeMenu(rows []string) string {
+	for _, r := range rows {
+		if strings.HasSuffix(r, " esc") {
+			return "menu: close it with Escape"
+		}
+	}
+	return ""
+}
+
+func opencodeRow(rows []string) string {
+	for _, r := range rows {
+		if strings.Trim(r, " "+opencodeBorder) != "" {
+			return r
+		}
+	}
+	return rows[0]
+}
+
+// opencodeDraft returns the text in the composer. In an empty composer, a hint begins with "Ask anything…".
+func opencodeDraft(rows []string, indent string) string {
+	var text []string
+	for _, r := range rows {
+		text = append(text, strings.TrimPrefix(strings.TrimPrefix(r, indent+opencodeBorder), "  "))
+	}
+	draft := strings.Trim(strings.Join(text, "\n"), "\n")
+	if strings.HasPrefix(draft, "Ask anything…") {
+		return ""
+	}
+	return draft
+}
+
+// opencodeDialog names the dialog in the last lines of a screen; "": there is none.
+func opencodeDialog(lines []string) string {
+	const reach = 25 // lines; the agent may quote anything above the dialog
+	text := strings.Join(lines[max(0, len(lines)-reach):], "\n")
+	for _, d := range opencodeDialogs {
+		if strings.Contains(text, d.sign) {
+			return d.name
+		}
+	}
+	return ""
+}

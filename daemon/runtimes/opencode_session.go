@@ -1,0 +1,364 @@
+package runtimes
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+// OpencodeMessage is a message of a session, as OpenCode's server returns it, with the fields that we need.
+type OpencodeMessage struct {
+	Info  OpencodeInfo   `json:"info"`
+	Parts []OpencodePart `json:"parts"`
+}
+
+// OpencodeInfo says what a message is. All times are Unix milliseconds.
+type OpencodeInfo struct {
+	ID       string         `json:"id"`
+	Role     string         `json:"role"`     // user or assistant
+	ParentID string         `json:"parentID"` // assistant: the user's message that it answers
+	Mode     string         `json:"mode"`
+	Provider string         `json:"providerID"`
+	Model    string         `json:"modelID"`
+	Finish   string         `json:"finish"` // assistant: why the model stopped; "": it has not
+	Error    *OpencodeError `json:"error"`
+	Tokens   opencodeTokens `json:"tokens"`
+	Time     struct {
+		Created   int64 `json:"created"`
+		Completed int64 `json:"completed"`
+	} `json:"time"`
+}
+
+type opencodeTokens struct {
+	Total     int64 `json:"total"`
+	Input     int64 `json:"input"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+	Cache     struct {
+		Read  int64 `json:"read"`
+		Write int64 `json:"write"`
+	} `json:"cache"`
+}
+
+func (t opencodeTokens) used() int64 {
+	return cmp.Or(t.Total, t.Input+t.Output+t.Reasoning+t.Cache.Read+t.Cache.Write)
+}
+
+// OpencodePart is a part of a message.
+type OpencodePart struct {
+	Type      string `json:"type"` // text, tool, compaction and others
+	Text      string `json:"text"`
+	Synthetic bool   `json:"synthetic"` // OpenCode wrote the text in the user's name
+	Ignored   bool   `json:"ignored"`
+	Tool      string `json:"tool"`
+	CallID    string `json:"callID"`
+	State     struct {
+		Status string `json:"status"`
+		Input  struct {
+			FilePath string `json:"filePath"`
+		} `json:"input"`
+	} `json:"state"`
+}
+
+// OpencodeError is why a turn failed.
+type OpencodeError struct {
+	Name string `json:"name"`
+	Data struct {
+		Message    string `json:"message"`
+		StatusCode int    `json:"statusCode"`
+	} `json:"data"`
+}
+
+// OpencodeStatus is what a session does now. The zero value says that it is idle.
+type OpencodeStatus struct {
+	Type    string `json:"type"` // busy or retry
+	Message string `json:"message"`
+	Next    int64  `json:"next"` // retry: when, in Unix milliseconds
+	Action  struct {
+		Reason string `json:"reason"`
+	} `json:"action"`
+}
+
+// OpencodeAsked is a permission or a question for which OpenCode waits.
+type OpencodeAsked struct {
+	ID    string
+	What  string    // for people
+	Since time.Time // when it was first seen
+}
+
+// OpencodeSight is what was read of a session and its server at one moment. It must be complete from the first message of
+// the newest turn on.
+type OpencodeSight struct {
+	Session    string
+	Transcript string    // path of the file with the conversation
+	Began      time.Time // when the agent was launched; earlier messages are another agent's
+	Messages   []OpencodeMessage
+	Status     OpencodeStatus
+	Asked      []OpencodeAsked
+	Failed     *OpencodeError // the newest error that the server has reported of the session; nil: none
+	FailedAt   time.Time      // when it was reported
+	IdleSince  time.Time      // since when the session has been idle, without a gap
+	Window     int64          // size of the context window of the newest answer's model, in tokens; 0: not known
+}
+
+const (
+	// opencodeSettle is how long a turn must have been over that ended in no regular way. OpenCode says that a session is
+	// idle before it has written why, and a prompt that comes in between is never answered.
+	opencodeSettle = time.Second
+	// opencodeLost is how long an idle session may leave a message unfinished before its turn counts as interrupted.
+	opencodeLost = 5 * time.Second
+	// opencodeDebounce is how long a request must be open before people are told: some OpenCode answers by itself.
+	opencodeDebounce = time.Second
+	// opencodeFar is how far in the future a retry must be for a usage limit.
+	opencodeFar = 5 * time.Minute
+)
+
+// opencodeTurn is a prompt and what answers it.
+type opencodeTurn struct {
+	prompt  *OpencodeMessage
+	answers []*OpencodeMessage
+}
+
+// Reports returns all that the session tells by now, in order, with the same keys each time. limited says that a usage limit
+// is reached: OpenCode would try again without end, so its turn must be aborted. again is when there may be more to tell
+// although nothing has changed; 0: never.
+func (s *OpencodeSight) Reports(now time.Time) (reports []Report, limited bool, again time.Duration) {
+	r := opencodeReporter{OpencodeSight: s, now: now}
+	r.add(hooks.SessionStart, "session "+s.Session, map[string]any{"source": "startup"})
+	turns := s.turns()
+	for i := range turns {
+		r.turn(&turns[i], i == len(turns)-1)
+	}
+	r.asked()
+	return r.reports, r.limited, r.again
+}
+
+// turns returns the turns since the agent's launch. A prompt without an answer is none: it is queued, or about to be taken,
+// or lost.
+func (s *OpencodeSight) turns() (turns []opencodeTurn) {
+	owner := map[string]int{} // the turn of each user's message
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		switch {
+		case m.Info.Role == "user" && m.isPrompt():
+			if m.Info.Time.Created >= s.Began.UnixMilli() && (s.answered(m.Info.ID) || s.refused(i)) {
+				turns = append(turns, opencodeTurn{prompt: m})
+				owner[m.Info.ID] = len(turns) - 1
+			}
+		case m.Info.Role == "user" && len(turns) > 0:
+			owner[m.Info.ID] = len(turns) - 1 // OpenCode goes on by itself, after a compaction for one
+		case m.Info.Role == "assistant" && !m.isSummary():
+			if t, ok := owner[m.Info.ParentID]; ok {
+				turns[t].answers = append(turns[t].answers, m)
+			}
+		}
+	}
+	return turns
+}
+
+func (s *OpencodeSight) answered(id string) bool {
+	return slices.ContainsFunc(s.Messages, func(m OpencodeMessage) bool { return m.Info.ParentID == id })
+}
+
+// refused reports whether the message at i is a prompt that failed before an answer was begun.
+func (s *OpencodeSight) refused(i int) bool {
+	created := time.UnixMilli(s.Messages[i].Info.Time.Created)
+	return s.Failed != nil && s.Status.Type == "" && i == len(s.Messages)-1 && !s.FailedAt.Before(created)
+}
+
+// isPrompt reports whether a user's message is a prompt of a person or of the daemon.
+func (m *OpencodeMessage) isPrompt() bool {
+	return slices.ContainsFunc(m.Parts, func(p OpencodePart) bool { return p.Type != "compaction" && !p.Synthetic }) &&
+		!slices.ContainsFunc(m.Parts, func(p OpencodePart) bool { return p.Type == "compaction" })
+}
+
+func (m *OpencodeMessage) isSummary() bool { return m.Info.Mode == "compaction" }
+
+// text returns the texts of a message.
+func (m *OpencodeMessage) text() string {
+	var texts []string
+	for _, p := range m.Parts {
+		if p.Type == "text" && !p.Synthetic && !p.Ignored && p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// opencodeReporter collects the reports of one look.
+type opencodeReporter struct {
+	*OpencodeSight
+	now     time.Time
+	reports []Report
+	limited bool
+	again   time.Duration
+}
+
+// maxReported is how many bytes of a text a report has. The body of a report may have a megabyte.
+const maxReported = 300 << 10
+
+func (r *opencodeReporter) add(event, key string, body map[string]any) {
+	body["hook_event_name"], body["session_id"], body["transcript_path"] = event, r.Session, r.Transcript
+	for name, v := range body {
+		if text, ok := v.(string); ok && len(text) > maxReported {
+			body[name] = strings.ToValidUTF8(text[:maxReported], "")
+		}
+	}
+	b, _ := json.Marshal(body) // texts and numbers cannot fail
+	r.reports = append(r.reports, Report{Event: event, Body: b, Key: key})
+}
+
+// wait says that there may be more to tell after d.
+func (r *opencodeReporter) wait(d time.Duration) {
+	if d = max(d, 10*time.Millisecond); r.again == 0 || d < r.again {
+		r.again = d
+	}
+}
+
+// turn reports the prompt of a turn, and its end if it is over. A prompt that came in a turn may have joined it: then the
+// earlier turn has no end of its own.
+func (r *opencodeReporter) turn(t *opencodeTurn, newest bool) {
+	id := t.prompt.Info.ID
+	r.add(hooks.UserPromptSubmit, "prompt "+id, map[string]any{"prompt_id": id, "prompt": t.prompt.text()})
+	if len(t.answers) == 0 {
+		r.failed(t, r.Failed)
+		return
+	}
+	last := t.answers[len(t.answers)-1]
+	final := last.Info.Finish != "" && last.Info.Finish != "tool-calls" && last.Info.Finish != "unknown"
+	idle := newest && r.Status.Type == ""
+	quiet := r.now.Sub(r.IdleSince)
+	switch {
+	case last.Info.Error != nil && (!newest || idle):
+		if ended := r.now.Sub(time.UnixMilli(last.Info.Time.Completed)); newest && max(0, min(ended, quiet)) < opencodeSettle {
+			r.wait(opencodeSettle - max(0, min(ended, quiet)))
+			return
+		}
+		r.failed(t, last.Info.Error)
+	case final && (!newest || idle):
+		r.add(hooks.Stop, "end "+id, r.ending(t, last, map[string]any{"last_assistant_message": last.text()}))
+	case newest && r.Status.Type == "retry":
+		r.retrying(t, last)
+	case idle:
+		limit := opencodeLost
+		if last.Info.Time.Completed != 0 {
+			limit = opencodeSettle // aborted while it waited for a retry, or a person refused a permission
+		}
+		if quiet < limit {
+			r.wait(limit - quiet)
+			return
+		}
+		r.add(hooks.Interrupt, "end "+id, r.ending(t, last, map[string]any{}))
+	}
+}
+
+// ending adds to the report of a turn's end which turn it is, and how full the context window is.
+func (r *opencodeReporter) ending(t *opencodeTurn, last *OpencodeMessage, body map[string]any) map[string]any {
+	body["prompt_id"] = t.prompt.Info.ID
+	if used := last.Info.Tokens.used(); used > 0 && r.Window > 0 {
+		body["understudy_context"] = hooks.ContextUse{Tokens: used, Limit: r.Window}
+	}
+	return body
+}
+
+// failed reports a turn that ended with an error.
+func (r *opencodeReporter) failed(t *opencodeTurn, why *OpencodeError) {
+	id := t.prompt.Info.ID
+	if why.Name == "MessageAbortedError" {
+		r.add(hooks.Interrupt, "end "+id, map[string]any{"prompt_id": id})
+		return
+	}
+	code := why.code()
+	r.add(hooks.StopFailure, "end "+id, map[string]any{"prompt_id": id, "error": code, "last_assistant_message": cmp.Or(why.Data.Message, why.Name)})
+}
+
+// retrying reports a usage limit: the retry is far away, or its text names a quota.
+func (r *opencodeReporter) retrying(t *opencodeTurn, last *OpencodeMessage) {
+	next := time.UnixMilli(r.Status.Next)
+	far := next.Sub(r.now) > opencodeFar
+	if !far && !opencodeQuota().MatchString(r.Status.Message) && !strings.Contains(r.Status.Action.Reason, "limit") {
+		return
+	}
+	r.limited = true
+	body := map[string]any{"prompt_id": t.prompt.Info.ID, "error": UsageLimit, "last_assistant_message": r.Status.Message}
+	if far {
+		body["resets_at"] = next.Unix()
+	}
+	r.add(hooks.StopFailure, "limit "+last.Info.ID, body)
+}
+
+var opencodeQuota = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)quota|usage limit|usage exceeded|limit reached|hit your|billing|credit balance`)
+})
+
+// asked reports what OpenCode waits for. A request that is left over from an aborted turn stays in the server's list, so only
+// those of a busy session count.
+func (r *opencodeReporter) asked() {
+	if r.Status.Type == "" {
+		return
+	}
+	for _, q := range r.Asked {
+		if open := r.now.Sub(q.Since); open < opencodeDebounce {
+			r.wait(opencodeDebounce - open)
+			continue
+		}
+		r.add(hooks.PermissionRequest, "asked "+q.ID, map[string]any{"message": q.What, "request_id": q.ID})
+	}
+}
+
+// DialogClosed is the report that the request with this id was answered.
+func (s *OpencodeSight) DialogClosed(id string) Report {
+	r := opencodeReporter{OpencodeSight: s}
+	r.add(hooks.DialogClosed, "closed "+id, map[string]any{"request_id": id})
+	return r.reports[0]
+}
+
+// Awaits reports whether a prompt with this text, which was submitted at since or later, was taken or may still be taken. If
+// not, it was never submitted, or OpenCode has lost it: it loses a prompt that comes while it writes why a turn has failed.
+func (s *OpencodeSight) Awaits(text string, since, now time.Time) bool {
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		if m.Info.Role != "user" || m.Info.Time.Created < since.UnixMilli() || unwrapped(m.text()) != unwrapped(text) {
+			continue
+		}
+		age := now.Sub(time.UnixMilli(m.Info.Time.Created))
+		if s.Status.Type != "" || s.answered(m.Info.ID) || s.refused(i) || age < opencodeLost {
+			return true
+		}
+	}
+	return false
+}
+
+// code returns Claude Code's word for an error.
+func (e *OpencodeError) code() string {
+	text := strings.ToLower(e.Data.Message)
+	switch status := e.Data.StatusCode; {
+	case e.Name == "ProviderAuthError", status == 401, status == 403:
+		return Unauthenticated
+	case e.Name == "MessageOutputLengthError":
+		return OutputLimit
+	case e.Name == "ContextOverflowError":
+		return InvalidRequest
+	case opencodeQuota().MatchString(e.Data.Message):
+		return UsageLimit
+	case status == 402:
+		return Billing
+	case status == 404, strings.Contains(text, "model not found"), strings.Contains(e.Name, "ModelNotFound"):
+		return UnknownModel
+	case status == 429:
+		return RateLimit
+	case status == 529, status == 503:
+		return "overloaded"
+	case status >= 500:
+		return "server_error"
+	case status >= 400:
+		return InvalidRequest
+	}
+	return "unknown"
+}

@@ -1,0 +1,226 @@
+package runtimes
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+// told are the reports of a look in short: the event and the fields that tell what it is about.
+func told(t *testing.T, reports []Report) (short []string) {
+	t.Helper()
+	keys := map[string]bool{}
+	for _, r := range reports {
+		p, err := hooks.Parse(r.Event, r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys[r.Key] || r.Key == "" {
+			t.Errorf("the key %q is there twice", r.Key)
+		}
+		keys[r.Key] = true
+		if r.Event != hooks.SessionStart {
+			short = append(short, strings.Join(strings.Fields(strings.Join([]string{r.Event, p.PromptID, p.Prompt, p.Error, p.LastAssistantMessage, p.Message}, " ")), " "))
+		}
+	}
+	return short
+}
+
+var opencodeNoon = time.UnixMilli(1795323103000)
+
+// opencodeAt is a message that was made so many milliseconds after noon.
+func opencodeAt(ms int64, info OpencodeInfo, parts ...OpencodePart) OpencodeMessage {
+	info.Time.Created = opencodeNoon.UnixMilli() + ms
+	return OpencodeMessage{Info: info, Parts: parts}
+}
+
+func says(text string) OpencodePart { return OpencodePart{Type: "text", Text: text} }
+
+func asks(id string, ms int64) OpencodeMessage {
+	return opencodeAt(ms, OpencodeInfo{ID: id, Role: "user"}, says("do "+id))
+}
+
+func answers(id, parent, finish string, ms int64, parts ...OpencodePart) OpencodeMessage {
+	m := opencodeAt(ms, OpencodeInfo{ID: id, Role: "assistant", ParentID: parent, Finish: finish}, parts...)
+	if finish != "" {
+		m.Info.Time.Completed = m.Info.Time.Created
+	}
+	return m
+}
+
+func failedWith(m OpencodeMessage, name string, status int, text string) OpencodeMessage {
+	e := &OpencodeError{Name: name}
+	e.Data.Message, e.Data.StatusCode = text, status
+	m.Info.Error, m.Info.Time.Completed = e, m.Info.Time.Created
+	return m
+}
+
+// TestOpencodeReports: what a session tells at one moment, 10 seconds after noon unless the case says otherwise.
+func TestOpencodeReports(t *testing.T) {
+	t.Parallel()
+	busy := OpencodeStatus{Type: "busy"}
+	u1, u2 := asks("m1", 0), asks("m2", 1000)
+	open := answers("a1", "m1", "", 100)
+	done := answers("a1", "m1", "stop", 100, says("done"))
+	for _, c := range []struct {
+		name    string
+		sight   OpencodeSight
+		at      time.Duration // after noon; 0: 10 s
+		want    []string
+		limited bool
+		waits   bool
+	}{
+		{name: "nothing"},
+		{name: "a prompt that nobody has taken", sight: OpencodeSight{Messages: []OpencodeMessage{u1}}},
+		{name: "a turn runs", sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, open}}, want: []string{"UserPromptSubmit m1 do m1"}},
+		{name: "a tool runs", sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, answers("a1", "m1", "tool-calls", 100), answers("a2", "m1", "", 200)}},
+			want: []string{"UserPromptSubmit m1 do m1"}},
+		{name: "finished, and still busy", sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, done}}, want: []string{"UserPromptSubmit m1 do m1"}},
+		{name: "a turn ended", sight: OpencodeSight{Messages: []OpencodeMessage{u1, done}}, want: []string{"UserPromptSubmit m1 do m1", "Stop m1 done"}},
+		{name: "a queued prompt", sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, open, u2}}, want: []string{"UserPromptSubmit m1 do m1"}},
+		{name: "two turns without idle between", sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, done, u2, answers("a2", "m2", "", 1200)}},
+			want: []string{"UserPromptSubmit m1 do m1", "Stop m1 done", "UserPromptSubmit m2 do m2"}},
+		{name: "a prompt joins the turn", sight: OpencodeSight{Messages: []OpencodeMessage{u1, answers("a1", "m1", "tool-calls", 100), u2, answers("a2", "m2", "stop", 1200, says("both"))}},
+			want: []string{"UserPromptSubmit m1 do m1", "UserPromptSubmit m2 do m2", "Stop m2 both"}},
+		{name: "idle, and the error is not written yet", sight: OpencodeSight{IdleSince: opencodeNoon.Add(9 * time.Second), Messages: []OpencodeMessage{u1, open}},
+			want: []string{"UserPromptSubmit m1 do m1"}, waits: true},
+		{name: "the error was written a moment ago", at: 600 * time.Millisecond, waits: true,
+			sight: OpencodeSight{IdleSince: opencodeNoon, Messages: []OpencodeMessage{u1, failedWith(open, "MessageAbortedError", 0, "Aborted")}}, want: []string{"UserPromptSubmit m1 do m1"}},
+		{name: "aborted", sight: OpencodeSight{Messages: []OpencodeMessage{u1, failedWith(open, "MessageAbortedError", 0, "Aborted")}},
+			want: []string{"UserPromptSubmit m1 do m1", "Interrupt m1"}},
+		{name: "never finished", sight: OpencodeSight{IdleSince: opencodeNoon, Messages: []OpencodeMessage{u1, open}},
+			want: []string{"UserPromptSubmit m1 do m1", "Interrupt m1"}},
+		{name: "a person refused a permission", sight: OpencodeSight{IdleSince: opencodeNoon, Messages: []OpencodeMessage{u1, answers("a1", "m1", "tool-calls", 100)}},
+			want: []string{"UserPromptSubmit m1 do m1", "Interrupt m1"}},
+		{name: "no such key", sight: OpencodeSight{Messages: []OpencodeMessage{u1, failedWith(open, "APIError", 401, "who are you")}},
+			want: []string{"UserPromptSubmit m1 do m1", "StopFailure m1 authentication_failed who are you"}},
+		{name: "refused before an answer was begun", want: []string{"UserPromptSubmit m1 do m1", "StopFailure m1 model_not_found Model not found: x/y"},
+			sight: OpencodeSight{Messages: []OpencodeMessage{u1}, FailedAt: opencodeNoon.Add(time.Second),
+				Failed: failedWith(open, "UnknownError", 0, "Model not found: x/y").Info.Error}},
+		{name: "an error of an earlier turn says nothing about a later prompt", want: nil,
+			sight: OpencodeSight{Messages: []OpencodeMessage{u2}, FailedAt: opencodeNoon, Failed: &OpencodeError{Name: "APIError"}}},
+		{name: "a short retry", sight: OpencodeSight{Messages: []OpencodeMessage{u1, open},
+			Status: OpencodeStatus{Type: "retry", Message: "fake error 500", Next: opencodeNoon.Add(12 * time.Second).UnixMilli()}}, want: []string{"UserPromptSubmit m1 do m1"}},
+		{name: "a retry far away", limited: true, want: []string{"UserPromptSubmit m1 do m1", "StopFailure m1 usage_limit slow down"},
+			sight: OpencodeSight{Messages: []OpencodeMessage{u1, open}, Status: OpencodeStatus{Type: "retry", Message: "slow down", Next: opencodeNoon.Add(2 * time.Hour).UnixMilli()}}},
+		{name: "a quota", limited: true, want: []string{"UserPromptSubmit m1 do m1", "StopFailure m1 usage_limit You exceeded your current quota"},
+			sight: OpencodeSight{Messages: []OpencodeMessage{u1, open}, Status: OpencodeStatus{Type: "retry", Message: "You exceeded your current quota", Next: opencodeNoon.Add(12 * time.Second).UnixMilli()}}},
+		{name: "a permission", sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, open}, Asked: []OpencodeAsked{{ID: "p1", What: "permission for bash: ls", Since: opencodeNoon}}},
+			want: []string{"UserPromptSubmit m1 do m1", "PermissionRequest permission for bash: ls"}},
+		{name: "a permission that OpenCode may answer itself", waits: true, want: []string{"UserPromptSubmit m1 do m1"},
+			sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, open}, Asked: []OpencodeAsked{{ID: "p1", Since: opencodeNoon.Add(9500 * time.Millisecond)}}}},
+		{name: "a question left over from an aborted turn", sight: OpencodeSight{Asked: []OpencodeAsked{{ID: "q1", Since: opencodeNoon}}}},
+		{name: "another agent's turn", sight: OpencodeSight{Began: opencodeNoon.Add(time.Second), Messages: []OpencodeMessage{u1, done, u2, answers("a2", "m2", "stop", 1200)}},
+			want: []string{"UserPromptSubmit m2 do m2", "Stop m2"}},
+		{name: "a compaction in a turn", sight: OpencodeSight{Messages: []OpencodeMessage{u1, answers("a1", "m1", "tool-calls", 100),
+			opencodeAt(200, OpencodeInfo{ID: "c", Role: "user"}, OpencodePart{Type: "compaction"}),
+			opencodeAt(300, OpencodeInfo{ID: "s", Role: "assistant", ParentID: "c", Mode: "compaction", Finish: "stop"}, says("summary")),
+			opencodeAt(400, OpencodeInfo{ID: "g", Role: "user"}, OpencodePart{Type: "text", Text: "Continue", Synthetic: true}), answers("a2", "g", "stop", 500, says("done"))}},
+			want: []string{"UserPromptSubmit m1 do m1", "Stop m1 done"}},
+	} {
+		c.sight.Session, c.sight.Transcript = "ses_1", "/launch/transcript.jsonl"
+		at := opencodeNoon.Add(10 * time.Second)
+		if c.at != 0 {
+			at = opencodeNoon.Add(c.at)
+		}
+		reports, limited, again := c.sight.Reports(at)
+		if got := told(t, reports); !slices.Equal(got, c.want) || limited != c.limited || (again > 0) != c.waits {
+			t.Errorf("%s: %q, limited %t, again in %s", c.name, got, limited, again)
+		}
+	}
+}
+
+// TestOpencodeLimitEnds: a limit tells when it ends if the retry says so.
+func TestOpencodeLimitEnds(t *testing.T) {
+	t.Parallel()
+	next := opencodeNoon.Add(2 * time.Hour)
+	s := OpencodeSight{Messages: []OpencodeMessage{asks("m1", 0), answers("a1", "m1", "", 100)}, Status: OpencodeStatus{Type: "retry", Next: next.UnixMilli()}}
+	reports, _, _ := s.Reports(opencodeNoon)
+	var body struct {
+		ResetsAt int64 `json:"resets_at"`
+	}
+	if err := json.Unmarshal(reports[len(reports)-1].Body, &body); err != nil || body.ResetsAt != next.Unix() {
+		t.Errorf("resets at %d, %v, want %d", body.ResetsAt, err, next.Unix())
+	}
+}
+
+// TestOpencodeAwaits: a text is submitted again only if it cannot be taken any more.
+func TestOpencodeAwaits(t *testing.T) {
+	t.Parallel()
+	u, later := asks("m1", 0), opencodeNoon.Add(10*time.Second)
+	for name, c := range map[string]struct {
+		sight OpencodeSight
+		since time.Time
+		now   time.Time
+		want  bool
+	}{
+		"never submitted":      {OpencodeSight{}, opencodeNoon, later, false},
+		"an earlier equal one": {OpencodeSight{Messages: []OpencodeMessage{u, answers("a1", "m1", "stop", 100)}}, opencodeNoon.Add(time.Second), later, false},
+		"taken":                {OpencodeSight{Messages: []OpencodeMessage{u, answers("a1", "m1", "", 100)}}, opencodeNoon, later, true},
+		"queued":               {OpencodeSight{Messages: []OpencodeMessage{u}, Status: OpencodeStatus{Type: "busy"}}, opencodeNoon, later, true},
+		"a moment ago":         {OpencodeSight{Messages: []OpencodeMessage{u}}, opencodeNoon, opencodeNoon.Add(time.Second), true},
+		"lost":                 {OpencodeSight{Messages: []OpencodeMessage{u}}, opencodeNoon, later, false},
+	} {
+		if got := c.sight.Awaits("do m1", c.since, c.now); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestOpencodeMirror: the file with the conversation reads as a transcript. The messages were recorded of the real server.
+func TestOpencodeMirror(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("testdata", "opencode", "messages.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := OpencodeSight{Session: "ses_1"}
+	if err := json.Unmarshal(b, &s.Messages); err != nil {
+		t.Fatal(err)
+	}
+	edit := OpencodePart{Type: "tool", Tool: "edit", CallID: "call_1"}
+	edit.State.Input.FilePath, edit.State.Status = "/w/a.go", "completed"
+	bad := OpencodePart{Type: "tool", Tool: "write", CallID: "call_2"}
+	bad.State.Input.FilePath, bad.State.Status = "/w/b.go", "error"
+	s.Messages = append(s.Messages, asks("m3", 9000000), answers("a3", "m3", "tool-calls", 9000100, edit, bad), asks("lost", 9000200))
+	var mirror []byte
+	for i := range s.Messages {
+		if s.Shown(i) {
+			mirror = append(mirror, s.Messages[i].Lines(s.Session, s.Messages[i].Whole())...)
+		}
+	}
+	var got []string
+	var edited, failed []string
+	var used int64
+	for line := range strings.Lines(string(mirror)) {
+		e, err := opencode.ParseEntry([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Role != "" {
+			got = append(got, e.Role+": "+e.Text)
+		}
+		for _, x := range e.Edited {
+			edited = append(edited, x.Path+" "+x.Call)
+		}
+		failed, used = append(failed, e.Failed...), max(used, e.Used)
+	}
+	if want := []string{"user: [use 30000] NEWSESS hello", "assistant: Answer: ok.", "user: TYPEDIN", "assistant: Answer: ok.", "user: do m3"}; !slices.Equal(got, want) {
+		t.Errorf("messages %q, want %q", got, want)
+	}
+	if !slices.Equal(edited, []string{"/w/a.go call_1", "/w/b.go call_2"}) || !slices.Equal(failed, []string{"call_2"}) || used != 30007 {
+		t.Errorf("edited %q, failed %q, used %d", edited, failed, used)
+	}
+	if !opencode.TranscriptContains(mirror, "NEWSESS") || opencode.TranscriptContains(mirror, "do lost") {
+		t.Error("the mirror lacks a prompt, or has one that was not taken")
+	}
+	if !opencode.TranscriptHasPrompt(mirror, "TYPEDIN", time.UnixMilli(1795323106670)) {
+		t.Error("the prompt has another time")
+	}
+}

@@ -1,0 +1,80 @@
+package runtimes
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Fact is one line of the table of runtimes: how a runtime does something, in words for people.
+type Fact struct {
+	Topic string `json:"topic"`
+	How   string `json:"how"`
+}
+
+// Facts returns what a runtime can do, the same topics in the same order for all runtimes. They are made of Can, which the
+// flow asks, so that the table cannot say anything else than what happens.
+func (rt *Runtime) Facts() []Fact {
+	can := &rt.Can
+	return []Fact{
+		{"tested version", cmp.Or(can.Tested, "none")},
+		{"oldest version", cmp.Or(can.Oldest, "not measured")},
+		{"the skill comes as", cmp.Or(string(can.Skill), "–")},
+		{"registers when", cmp.Or(string(can.Registers), "–")},
+		{"takes texts", waysInWords(can.Ways)},
+		{"a person's draft", draftInWords(rt)},
+		{"turns", cmp.Or(can.Turns, "–")},
+		{"asked while busy", yes(can.HoldsTurn, "as the answer to the end of its turn", "when its turn is over")},
+		{"errors", cmp.Or(can.Errors, "–")},
+		{"usage limits", cmp.Or(can.Limits, "–")},
+		{"after a limit", yes(can.Continues, "goes on by itself", "has to be prompted")},
+		{"use of the context", cmp.Or(can.Usage, "–")},
+		{"size of the window", yes(can.KnowsWindow, "told by the CLI", "not known")},
+		{"a full window", yes(can.Compacts, "compacts by itself", "stops")},
+		{"permissions", cmp.Or(can.Permissions, "–")},
+		{"document from a copy", cmp.Or(can.Document, "no")},
+		{"conversation", yes(can.Transcript, "passed on from its transcript", "not passed on")},
+		{"exit", exitInWords(can)},
+	}
+}
+
+func yes(is bool, this, otherwise string) string {
+	if is {
+		return this
+	}
+	return otherwise
+}
+
+func waysInWords(ways []Way) string {
+	var words []string
+	for _, w := range ways {
+		words = append(words, wayWords[w])
+	}
+	return cmp.Or(strings.Join(words, ", else "), "–")
+}
+
+var wayWords = map[Way]string{
+	ByTyping: "typed behind the guard", ByQueue: "by the CLI's queue", ByInbox: "by an inbox", ByServer: "by its own server",
+	ByEcho: "typed, and submitted once they are seen",
+}
+
+func draftInWords(rt *Runtime) string {
+	switch {
+	case len(rt.Can.Ways) > 0 && rt.Can.Ways[0] != ByTyping && rt.Can.Ways[0] != ByEcho:
+		return "left alone"
+	case rt.Can.StashKey != "":
+		return "put aside and brought back"
+	case rt.Queue != nil:
+		return "left alone: the text takes the queue"
+	}
+	return "waited for"
+}
+
+func exitInWords(can *Can) string {
+	switch can.Exit {
+	case ByTyping, ByEcho:
+		return "`" + can.ExitText + "`"
+	case ByServer, ByInbox, ByQueue:
+		return wayWords[can.Exit]
+	}
+	return "SIGTERM"
+}

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// heirSlot says which heir of which handoff an agent is.
+type heirSlot struct {
+	handoff int64
+	heir    int
+}
+
+// checkHeirs: an agent is one heir of one handoff. Of the active successors of an agent at most one is not such an heir.
+// An heir is briefed once and for good, by the prompt that it was sent. An agent has ended by a handoff only after the
+// last of its heirs was briefed.
+func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
+	slots := map[int64]heirSlot{}
+	for i := range handoffs {
+		h := &handoffs[i]
+		if !h.HeirsFirst() {
+			w.checkOnlyHeir(h)
+			continue
+		}
+		for j := range h.Heirs {
+			heir, slot := &h.Heirs[j], heirSlot{h.ID, j}
+			if heir.AgentID != nil {
+				if other, taken := slots[*heir.AgentID]; taken {
+					w.fail("agent %d is heir %d of handoff %d and heir %d of handoff %d", *heir.AgentID, j, h.ID, other.heir, other.handoff)
+				}
+				slots[*heir.AgentID] = slot
+			}
+			w.checkBriefed(h, slot, heir)
+		}
+		w.checkOver(h)
+	}
+	alone := map[int64]int64{}
+	for i := range agents {
+		a := &agents[i]
+		if _, heir := slots[a.ID]; heir || !a.Active() || a.PreviousAgentID == nil {
+			continue
+		}
+		if other := alone[*a.PreviousAgentID]; other != 0 {
+			w.fail("agents %d and %d are both active successors of agent %d", other, a.ID, *a.PreviousAgentID)
+		}
+		alone[*a.PreviousAgentID] = a.ID
+	}
+}
+
+// checkOnlyHeir: the row of the only heir repeats what the handoff's row says.
+func (w *world) checkOnlyHeir(h *daemon.Handoff) {
+	if len(h.Heirs) == 0 || h.SuccessorID == nil {
+		return
+	}
+	if heir := &h.Heirs[0]; heir.AgentID == nil || *heir.AgentID != *h.SuccessorID || heir.Phase != h.Phase {
+		w.fail("handoff %d is %s with agent %d, but its heir is %q", h.ID, h.Phase, *h.SuccessorID, heir.Phase)
+	}
+}
+
+// checkBriefed: an heir is briefed if and only if its prompt was taken, and it stays so.
+func (w *world) checkBriefed(h *daemon.Handoff, slot heirSlot, heir *daemon.HandoffHeir) {
+	if was := w.briefed[slot]; was != 0 && (heir.Phase != daemon.Completed || heir.AgentID == nil || *heir.AgentID != was) {
+		w.fail("heir %d of handoff %d was briefed as agent %d, and is %q now", slot.heir, h.ID, was, heir.Phase)
+	}
+	if heir.Phase == daemon.Failed && (heir.Error == nil || heir.Error.Message == "") {
+		w.fail("heir %d of handoff %d failed without an error", slot.heir, h.ID)
+	}
+	if heir.Phase != daemon.Completed {
+		return
+	}
+	if heir.AgentID == nil || heir.DeliveryID == nil || heir.BriefedAt == nil {
+		w.fail("heir %d of handoff %d is briefed without an agent, a delivery or a time", slot.heir, h.ID)
+		return
+	}
+	w.briefed[slot] = *heir.AgentID
+	d, err := w.lent.Delivery(ctx(), *heir.DeliveryID)
+	if err != nil || d.AgentID != *heir.AgentID || d.Verdict == nil || *d.Verdict != daemon.Submitted {
+		w.fail("heir %d of handoff %d is briefed, but delivery %d was not taken by agent %d: %v", slot.heir, h.ID, *heir.DeliveryID, *heir.AgentID, err)
+	}
+}
+
+// checkOver: a handoff leaves its heirs only when all are briefed; it fails among them only when none is under way.
+func (w *world) checkOver(h *daemon.Handoff) {
+	allowed := []daemon.Phase{daemon.Completed}
+	switch {
+	case h.Phase == daemon.Failed && h.Error != nil && h.Error.Phase == daemon.BriefingHeirs:
+		allowed = append(allowed, daemon.Failed)
+	case h.Phase != daemon.ShuttingDown && h.Phase != daemon.Completed:
+		return
+	}
+	for j := range h.Heirs {
+		if !slices.Contains(allowed, h.Heirs[j].Phase) {
+			w.fail("handoff %d is %s, but its heir %d is %q", h.ID, h.Phase, j, h.Heirs[j].Phase)
+		}
+	}
+}
+
+// checkHeirsGot: the heirs of a completed handoff got their prompt once, and the outgoing agent has ended unless it is kept.
+func (w *world) checkHeirsGot(h *daemon.Handoff, agents []daemon.Agent) {
+	if !h.HeirsFirst() {
+		return
+	}
+	w.plan.count("heirs first, " + string(h.Phase))
+	if h.Phase != daemon.Completed {
+		return
+	}
+	for _, id := range h.SuccessorIDs() {
+		if n := w.takes[takeKey(id, h.Ref)]; w.process(id) != nil && n != 1 {
+			w.fail("handoff %d is completed, but agent %d got its prompt %d times", h.ID, id, n)
+		}
+	}
+	i := slices.IndexFunc(agents, func(a daemon.Agent) bool { return a.ID == h.AgentID })
+	if !h.Keep && i >= 0 && agents[i].Active() {
+		w.fail("handoff %d is completed, but agent %d was neither kept nor ended", h.ID, h.AgentID)
+	}
+}
+
+// choose draws to whom an agent is handed over.
+func (p *person) choose(in *daemon.HandoffRequest) {
+	rng := p.w.rng
+	if rng.IntN(3) > 0 {
+		return
+	}
+	for range rng.IntN(4) {
+		in.Heirs = append(in.Heirs, daemon.Heir{Persona: personaSlugs[rng.IntN(len(personaSlugs))]})
+	}
+	in.Keep = rng.IntN(3) == 0
+}
+
+// heirWords names the heirs of a request for the trace.
+func heirWords(in *daemon.HandoffRequest) string {
+	return fmt.Sprintf("to %d heirs, keep %v", len(in.Heirs), in.Keep)
+}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// fallback is a second account on the agents' CLI.
+const fallback = "claude-work"
+
+// drawLimits draws the policy of a run.
+func drawLimits(rng *rand.Rand) daemon.LimitSettings {
+	actions := daemon.LimitActions()
+	return daemon.LimitSettings{
+		OnLimit: actions[rng.IntN(len(actions))], Fallback: []string{fallback}, MaxWaits: 1 + rng.IntN(3), APITimeout: between(rng, time.Minute, 4*time.Minute),
+	}
+}
+
+// settings returns the settings of the run's daemons.
+func (w *world) settings() daemon.Settings {
+	set := settings()
+	set.Limits = w.limits
+	set.Runtimes[fallback] = set.Runtimes["claude"]
+	return set
+}
+
+// limitHit is one usage limit of an agent's account, from the first turn that it ends.
+type limitHit struct {
+	text    string    // what the agent says about it
+	over    time.Time // until then each turn ends with it
+	tried   bool      // another turn has begun after over
+	resumed bool      // the agent went on by itself
+	goOns   int       // how many prompts to go on the model was given
+}
+
+// resumedText begins the prompt with which an agent goes on by itself.
+const resumedText = "Your claude.ai usage limit has reset."
+
+// limit returns the limit that ends the turn: one that lasts still, or a new one; nil: there is none.
+func (a *agent) limit() *limitHit {
+	if n := len(a.limits); n > 0 && time.Now().Before(a.limits[n-1].over) {
+		return a.limits[n-1]
+	}
+	if a.mood.limits == 0 || !a.odd("usage limit", a.mood.limits) { // without limits nothing is drawn, so that stories stay as they are
+		return nil
+	}
+	lasts := between(a.rng, 20*time.Second, 3*time.Minute)
+	l := &limitHit{over: time.Now().Add(lasts)}
+	l.text = "You've hit your 5-hour limit · resets " + a.h.now().UTC().Add(lasts).Format("Jan 2, 3:04pm") + " (UTC)"
+	a.limits = append(a.limits, l)
+	if a.rng.IntN(2) == 0 {
+		go a.resume(l, lasts+80*time.Second)
+	}
+	return l
+}
+
+// resume has the agent go on by itself after a limit, unless something else has begun a turn since.
+func (a *agent) resume(l *limitHit, after time.Duration) {
+	a.do("waits for its reset", after, after)
+	if l.tried || a.leaving || a.dead {
+		return
+	}
+	l.resumed, l.tried = true, true
+	a.hook(hooks.Notification, a.hooks().QuotaResumed())
+	a.enqueue(job{prompt: resumedText + " Continue the task.", from: typed})
+}
+
+// tries notes that a turn has begun.
+func (a *agent) tries() {
+	if n := len(a.limits); n > 0 && !time.Now().Before(a.limits[n-1].over) {
+		a.limits[n-1].tried = true
+	}
+}
+
+// checkGoOn: after each limit the agent is prompted to go on at most once, and not at all if it has gone on by itself.
+func (w *world) checkGoOn(a *agent, prompt string) {
+	if !strings.Contains(prompt, "Your usage limit has ended.") {
+		return
+	}
+	n := len(a.limits)
+	if n == 0 {
+		if !a.resumed { // the limit may have been that of the process whose session was opened again
+			w.fail("agent %d was prompted to go on and never hit a limit", a.id)
+		}
+		return
+	}
+	l := a.limits[n-1]
+	l.goOns++
+	switch {
+	case l.goOns > 1:
+		w.fail("agent %d was prompted %d times to go on after one limit", a.id, l.goOns)
+	case l.resumed:
+		w.fail("agent %d was prompted to go on, although it had gone on by itself", a.id)
+	case time.Now().Before(l.over) && !w.plan.on["clock steps"]:
+		w.fail("agent %d was prompted to go on before its limit was over", a.id)
+	}
+}
+
+// checkLimits: an agent is handed over because of a limit, and prompted to go on, at most as often as it was limited.
+func (w *world) checkLimits(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
+	for i := range agents {
+		id, times, over := agents[i].ID, 0, 0
+		for k := range events {
+			if e := &events[k]; e.Type == event.AgentLimited && e.AgentID != nil && *e.AgentID == id {
+				times++
+			}
+		}
+		for k := range handoffs {
+			if h := &handoffs[k]; h.AgentID == id && h.Reason == daemon.ReasonLimit {
+				over++
+			}
+		}
+		if over > 1 && over > times || w.goOns(id) > times {
+			w.fail("agent %d was limited %d times, handed over because of that %d times, and prompted to go on %d times", id, times, over, w.goOns(id))
+		}
+	}
+}
+
+// waitsForLimit reports whether something is still to be done about the limit of an agent whose process lives.
+func (w *world) waitsForLimit(a *daemon.Agent) bool {
+	p := w.process(a.ID)
+	if p == nil || !a.Active() || a.State != daemon.Limited || a.Limit == nil || a.StopAskedAt != nil || w.plan.on["clock steps"] {
+		return false
+	}
+	switch a.Limit.Do {
+	case daemon.LimitUndecided, daemon.LimitHandOver:
+		return true
+	case daemon.LimitWait:
+		return a.Limit.DeliveryID == nil
+	}
+	return false
+}
+
+// goOns counts the prompts to go on that were queued for an agent.
+func (w *world) goOns(id int64) (n int) {
+	list, err := w.lent.Deliveries(context.Background(), id, 0, 500)
+	if err != nil {
+		w.fail("%v", err)
+	}
+	for i := range list {
+		if list[i].Kind == daemon.KindGoOn {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// share requests a handoff of an agent to heirs, and waits until it is in a phase.
+func (p *person) share(h *host, a *agent, in daemon.HandoffRequest, until daemon.Phase) daemon.Handoff {
+	in.Force = true
+	if err := p.ask(h, "share", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.RequestHandoff(ctx, a.id, in)
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return p.reach(a, until)
+}
+
+// heirs returns a request with an heir for each persona.
+func heirs(slugs ...string) (in daemon.HandoffRequest) {
+	for _, slug := range slugs {
+		in.Heirs = append(in.Heirs, daemon.Heir{Persona: slug})
+	}
+	return in
+}
+
+// killHeir kills the agent of an heir as soon as that agent has its skill.
+func (p *person) killHeir(a *agent, heir int) {
+	p.w.after = func(string) {
+		list := p.handoffs(a.id)
+		if len(list) == 0 || len(list[0].Heirs) <= heir || list[0].Heirs[heir].Phase != daemon.InjectingSkill {
+			return
+		}
+		p.w.after = nil
+		p.w.process(*list[0].Heirs[heir].AgentID).signal(syscall.SIGKILL)
+	}
+}
+
+// TestAnotherPersonaTakesOver: an agent is handed over to one agent of another persona. It ends first, as in any handoff.
+func TestAnotherPersonaTakesOver(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		done := p.share(h, a, heirs(personaSlugs[1]), daemon.Completed)
+		next, err := p.w.store.Agent(ctx(), *done.SuccessorID)
+		if err != nil || next.PersonaSlug() != personaSlugs[1] || next.Name != personaSlugs[1] || next.Generation != 2 {
+			t.Errorf("the successor is %s (%s), generation %d: %v", next.Name, next.PersonaSlug(), next.Generation, err)
+		}
+		if done.SourceAgent != personaSlugs[0] || done.TargetAgent != personaSlugs[1] ||
+			!strings.HasPrefix(done.Ref, "handoff_"+personaSlugs[0]+"_"+personaSlugs[1]+"_") {
+			t.Errorf("from %s to %s, ref %s", done.SourceAgent, done.TargetAgent, done.Ref)
+		}
+		if ended := p.row(a).EndedAt; ended == nil || ended.After(next.CreatedAt) {
+			t.Error("the outgoing agent ended after its successor began")
+		}
+	})
+}
+
+// TestRetryStartsWhatIsMissing: one of two heirs dies before it is briefed. The handoff fails and names it; the outgoing
+// agent lives. A retry starts that heir alone, and then the outgoing agent ends.
+func TestRetryStartsWhatIsMissing(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.killHeir(a, 1)
+		failed := p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		briefed, missing := failed.Heirs[0], failed.Heirs[1]
+		if briefed.Phase != daemon.Completed || missing.Phase != daemon.Failed || failed.Error.Phase != daemon.BriefingHeirs ||
+			failed.Error.Code != "successor_gone" || !strings.Contains(failed.Error.Message, fmt.Sprintf("Heir %s (agent %d)", personaSlugs[1], *missing.AgentID)) {
+			t.Errorf("failed with %+v; heirs %s and %s", failed.Error, briefed.Phase, missing.Phase)
+		}
+		if p.row(a).EndedAt != nil {
+			t.Error("the outgoing agent has ended")
+		}
+		p.retryToEnd(a)
+		done := p.handoffs(a.id)[0]
+		if *done.Heirs[0].AgentID != *briefed.AgentID || *done.Heirs[1].AgentID == *missing.AgentID || !done.Heirs[0].BriefedAt.Equal(*briefed.BriefedAt) {
+			t.Errorf("after the retry: %+v", done.Heirs)
+		}
+	})
+}
+
+// TestKeptAgentHandsOverAgain: an agent that was kept beside its heir gets the message that was sent to it meanwhile, and is
+// handed over for good later.
+func TestKeptAgentHandsOverAgain(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.share(h, a, daemon.HandoffRequest{Keep: true}, daemon.AwaitingDocument)
+		p.send(a.id)
+		first := p.reach(a, daemon.Completed)
+		if p.row(a).EndedAt != nil || len(first.Heirs) != 1 {
+			t.Errorf("ended at %v, with the heirs %+v", p.row(a).EndedAt, first.Heirs)
+		}
+		p.await("the message", time.Minute, func() bool {
+			open, err := p.w.store.OpenDeliveries(ctx(), a.id)
+			return err == nil && len(open) == 0 && p.row(a).State == daemon.Idle
+		})
+		if list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1); err != nil || list[0].Kind != daemon.KindMessage || *list[0].Verdict != daemon.Submitted {
+			t.Errorf("the message was not taken: %+v %v", list, err)
+		}
+		p.request(h, a, daemon.Completed)
+		if p.row(a).EndedAt == nil {
+			t.Error("it lives on after the second handoff")
+		}
+	})
+}
+
+// TestWorkBesideTheHeirs: an agent is given work while its heirs are briefed. The daemon asks before it ends the agent, and
+// a retry lets the agent live.
+func TestWorkBesideTheHeirs(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.after = func(what string) {
+			if strings.Contains(what, "→ briefing_heirs") {
+				p.w.after = nil
+				a.person("Look at the barn", tmux.Enter)
+			}
+		}
+		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.ShuttingDown)
+		p.awaitQuestion(a, time.Minute)
+		p.retryToEnd(a)
+		if done := p.handoffs(a.id)[0]; p.row(a).EndedAt != nil || !done.Keep {
+			t.Errorf("ended at %v, kept %v", p.row(a).EndedAt, done.Keep)
+		}
+	})
+}
+
+// TestHeirsWithoutTheOutgoingAgent: the outgoing agent dies while its heirs are briefed. They have all they need.
+func TestHeirsWithoutTheOutgoingAgent(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.after = func(what string) {
+			if strings.Contains(what, "→ briefing_heirs") {
+				p.w.after = nil
+				a.signal(syscall.SIGKILL)
+			}
+		}
+		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
+	})
+}
+
+// TestABriefedHeirIsReady: an heir that is briefed takes messages and can be handed over, although another heir of the
+// same handoff is not ready.
+func TestABriefedHeirIsReady(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.born = func(b *agent) {
+			if n := len(p.w.agents); n == 3 { // the second heir
+				b.mood.start = 10 * time.Minute
+			}
+		}
+		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.BriefingHeirs)
+		var first int64
+		p.await("the first heir", time.Minute, func() bool {
+			heir := p.handoffs(a.id)[0].Heirs[0]
+			if heir.Phase == daemon.Completed {
+				first = *heir.AgentID
+			}
+			return first != 0
+		})
+		next := p.w.process(first)
+		p.await("its turn", time.Minute, func() bool { return p.row(next).State == daemon.Idle && p.row(next).LastStop > 0 })
+		p.send(first)
+		p.await("the message", 20*time.Second, func() bool {
+			open, err := p.w.store.OpenDeliveries(ctx(), first)
+			return err == nil && len(open) == 0
+		})
+		if list, err := p.w.store.Deliveries(ctx(), first, 0, 1); err != nil || list[0].Kind != daemon.KindMessage || list[0].Verdict == nil {
+			t.Errorf("the message was not delivered: %+v %v", list, err)
+		}
+		if got := p.handoffs(a.id)[0]; !got.Open() {
+			t.Errorf("the handoff is %s already", got.Phase)
+		}
+	})
+}
+
+// TestCrashWhileHeirsAreBriefed: the daemon is killed before or after each of its writes and each of its acts in a terminal,
+// from the record of a handoff with two heirs to its end. The handoff is completed every time, without a person. The rules
+// of every run say that each heir is started and briefed once, and that the outgoing agent ends last.
+func TestCrashWhileHeirsAreBriefed(t *testing.T) {
+	for _, f := range []fault{crashBefore, crashAfter} {
+		for at := range 40 {
+			t.Run(fmt.Sprint(f, " ", at), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					a := p.agent(h)
+					n, began := 0, false
+					p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
+					p.w.inject = func(c *call) fault {
+						if !began || c.own.host == nil || c.kind != writing && c.kind != typing {
+							return none
+						}
+						n++
+						if n == at+1 {
+							return f
+						}
+						return none
+					}
+					p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Completed)
+				})
+			})
+		}
+	}
+}

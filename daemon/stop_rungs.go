@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// sendExit asks a runtime to exit that is not asked by typing.
+func (d *Daemon) sendExit(ctx context.Context, a *Agent) error {
+	ctx, cancel := context.WithTimeout(ctx, sendLimit)
+	defer cancel()
+	switch can := &d.runtimeOf(a).Can; can.Exit {
+	case runtimes.ByServer:
+		return d.bySession(a, func(c Control) error { return c.Exit(ctx) })
+	case runtimes.ByEcho:
+		return d.exitByEcho(ctx, a, can.ExitText)
+	}
+	return d.putInInbox(a, inboxExit, map[string]bool{"exit": true})
+}
+
+// exitByEcho types the exit command of a runtime whose screen is hardly known. The rung climbs on if that does not help.
+func (d *Daemon) exitByEcho(ctx context.Context, a *Agent, text string) error {
+	s, err := d.readScreen(ctx, a)
+	if err != nil || !s.Composer || !d.inFront(a) {
+		return err
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return err
+	}
+	once := fmt.Sprintf("%s-exit-%d", checksum([]byte(d.Host))[:12], a.StopAskedAt.UnixMilli())
+	if err := term.Paste(ctx, a.Ref(), text, tmux.PasteOptions{Once: once, If: s.sight()}); err != nil {
+		return err
+	}
+	if !d.enterWhenShown(ctx, a, text, term, s) {
+		return errors.New("the screen did not show the exit command")
+	}
+	return nil
+}
+
+// pressEscape interrupts the running turn, or dismisses the open dialog. It presses nothing if the registry says that
+// the agent is idle: an earlier daemon may have pressed Escape, and a second one would open another dialog.
+func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
+	if s := d.look(a); s.status == runtimes.StatusIdle {
+		return nil
+	}
+	rt := d.runtimeOf(a)
+	if rt.Can.Registers == runtimes.RegistersByServer {
+		ctx, cancel := context.WithTimeout(ctx, sendLimit)
+		defer cancel()
+		return d.bySession(a, func(c Control) error { return c.Interrupt(ctx) })
+	}
+	term, err := d.terminalOf(a)
+	if err != nil || !d.inFront(a) {
+		return err
+	}
+	return term.Press(ctx, a.Ref(), tmux.Sight{}, slices.Repeat([]tmux.Key{tmux.Escape}, max(1, rt.Can.Escapes))...)
+}
+
+// turnInterrupted reports whether the registry and the screen say that no turn runs.
+func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
+	if d.look(a).busy() {
+		return false
+	}
+	if d.runtimeOf(a).Can.Registers == runtimes.RegistersByServer {
+		return a.State == Idle
+	}
+	screen, err := d.readScreen(ctx, a)
+	return err == nil && screen.Composer && !screen.Busy
+}
+
+// answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
+func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
+	s, err := d.readScreen(ctx, a)
+	if err != nil || s.Dialog != runtimes.DialogExitTasks || !d.inFront(a) {
+		return err
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return err
+	}
+	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
+}
+
+func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) error {
+	if a.PID == 0 {
+		return errors.New("its process is unknown")
+	}
+	if !a.Managed {
+		if why := d.protected(ctx, a.Process()); why != "" {
+			return errors.New(why)
+		}
+	}
+	return d.Processes.Signal(a.Process(), sig)
+}
+
+// killAgent ends an agent for good. It kills the pane of a managed agent, which is on the daemon's own server. In a
+// person's pane it kills only the agent's process, because the person's shell runs in that pane.
+func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
+	if !a.Managed || !a.HasPane() {
+		return d.signalAgent(ctx, a, syscall.SIGKILL)
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return err
+	}
+	err = term.Kill(ctx, a.Ref())
+	if a.PID != 0 && d.lives(a.Process()) {
+		err = errors.Join(err, d.signalAgent(ctx, a, syscall.SIGKILL))
+	}
+	return err
+}
