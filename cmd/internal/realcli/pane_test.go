@@ -3,7 +3,12 @@
 package realcli
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +27,14 @@ type session struct {
 	api    *claudetest.FakeAPI
 	home   Home
 	began  time.Time
+	output string // a file with all that the CLI has written
 }
 
 // start runs the CLI in a pane of 120 columns and 40 lines.
 func start(t *testing.T, cli CLI, api *claudetest.FakeAPI, home Home, args ...string) *session {
 	t.Helper()
-	s := &session{t: t, server: tmuxtest.Server(t), cli: cli, api: api, home: home}
-	argv := home.Command(Install(t, cli), args...)
+	s := &session{t: t, server: tmuxtest.Server(t), cli: cli, api: api, home: home, output: filepath.Join(t.TempDir(), "output")}
+	argv := append([]string{"sh", "-c", `tmux pipe-pane -O "cat >'$1'"; shift; exec "$@"`, "sh", s.output}, home.Command(Install(t, cli), args...)...)
 	s.began = time.Now()
 	pane, err := s.server.Spawn(t.Context(), tmux.Spec{Session: "cli", Dir: home.Workdir, Argv: argv, Width: 120, Height: 40})
 	if err != nil {
@@ -79,11 +85,12 @@ func (s *session) until(what string, ok func(screen, title string) bool) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
+		dead := s.info().Dead // before the look, which then sees the last that the CLI has shown
 		if ok(s.view()) {
 			return
 		}
-		if info := s.info(); info.Dead || time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain for %s; the CLI has ended: %v", what, info.Dead)
+		if dead || time.Now().After(deadline) {
+			s.t.Fatalf("waited in vain for %s; the CLI has ended: %v", what, dead)
 		}
 	}
 }
@@ -115,13 +122,24 @@ var signs = map[CLI]struct{ screen, title string }{
 	Gemini:   {screen: "Type your message", title: "◇  Ready"},
 }
 
-// ready waits until the CLI shows an empty composer.
+// ready waits until the CLI shows an empty composer and takes a paste as one piece. Gemini switches bracketed paste on
+// some time after it has drawn its composer. Until then it takes each character for a key: a "?" opens its help.
 func (s *session) ready() {
 	s.t.Helper()
 	s.still("an empty composer", func(screen, title string) (string, bool) {
 		sign := signs[s.cli]
-		return screen, strings.Contains(screen, sign.screen) && strings.Contains(title, sign.title) && !busy(screen, title)
+		return screen, strings.Contains(screen, sign.screen) && strings.Contains(title, sign.title) && !busy(screen, title) && s.brackets()
 	})
+}
+
+// brackets reports whether the CLI has switched bracketed paste on.
+func (s *session) brackets() bool {
+	s.t.Helper()
+	output, err := os.ReadFile(s.output)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	return bytes.LastIndex(output, []byte("\x1b[?2004h")) > bytes.LastIndex(output, []byte("\x1b[?2004l"))
 }
 
 // busy reports whether the pane shows a running turn.
