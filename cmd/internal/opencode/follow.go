@@ -53,7 +53,7 @@ type follower struct {
 // Follow implements [daemon.Control]. What came before is reported by the first look.
 func (s *server) Follow(ctx context.Context, tell func(runtimes.Report) error) (err error) {
 	defer s.close()
-	if err := s.call(ctx, http.MethodGet, "/global/health", nil, nil); err != nil {
+	if err := s.awake(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -40,6 +40,9 @@ func (s *stage) RoundTrip(req *http.Request) (*http.Response, error) {
 	if before != nil {
 		before(req)
 	}
+	if req.Context().Err() != nil {
+		return nil, context.Cause(req.Context())
+	}
 	return s.Machine.RoundTrip(req)
 }
 
@@ -254,6 +257,37 @@ func TestErrorsHaveNoSecret(t *testing.T) {
 		err := s.server().Send(t.Context(), "a private text", time.Now())
 		if err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "private") {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestFollowDoesNotWaitForALostAnswer: OpenCode never answers a request that arrives while it starts. The next one is soon.
+func TestFollowDoesNotWaitForALostAnswer(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		lost := 2
+		s.atRequests(func(req *http.Request) {
+			if req.URL.Path == "/global/health" && lost > 0 {
+				lost--
+				<-req.Context().Done()
+			}
+		})
+		stop := s.follow()
+		rest(4 * time.Second)
+		if len(s.told()) == 0 {
+			t.Error("nothing is reported after 4 s")
+		}
+		_ = stop() // its error is the cancel
+	})
+}
+
+// TestFollowGivesUpASilentServer: a server that never answers fails Follow within the limit of an answer.
+func TestFollowGivesUpASilentServer(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.atRequests(func(req *http.Request) { <-req.Context().Done() })
+		began := time.Now()
+		err := s.server().Follow(t.Context(), s.tell)
+		if took := time.Since(began); !errors.Is(err, errNoAnswer) || took > answerLimit {
+			t.Errorf("%v after %v", err, took)
 		}
 	})
 }

@@ -28,6 +28,8 @@ import (
 const (
 	// answerLimit is how long the server may take for one answer. It is in a process that is busy with other things.
 	answerLimit = 15 * time.Second
+	// awakeLimit is how long the first request to a server may take; see awake.
+	awakeLimit = time.Second
 	// maxAnswer is how many bytes of an answer are read. A conversation holds the output of all tools.
 	maxAnswer = 256 << 20
 	// maxError is how many bytes of an error's text are kept.
@@ -110,9 +112,26 @@ func (s *server) request(ctx context.Context, method, path string, body any) (*h
 
 // call sends a request and decodes the answer into out; nil: the answer does not matter.
 func (s *server) call(ctx context.Context, method, path string, body, out any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
+	return s.callWithin(ctx, answerLimit, method, path, body, out)
+}
+
+// callWithin is call with another limit.
+func (s *server) callWithin(ctx context.Context, limit time.Duration, method, path string, body, out any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer cancel()
 	return s.slowCall(ctx, method, path, body, out)
+}
+
+// awake returns nil as soon as the server answers. OpenCode never answers a request that arrives while it starts, and
+// answers the next one within milliseconds (1.18.33). So awake gives its first requests little time, and each twice as much
+// as the one before: on a busy machine, an answer may really take long.
+func (s *server) awake(ctx context.Context) error {
+	for limit := awakeLimit; ; limit *= 2 {
+		err := s.callWithin(ctx, limit, http.MethodGet, "/global/health", nil, nil)
+		if !errors.Is(err, errNoAnswer) || limit > answerLimit/2 {
+			return err
+		}
+	}
 }
 
 var errNoAnswer = errors.New("OpenCode's server gave no answer in time")
