@@ -66,8 +66,10 @@ type Settings struct {
 	Notify   NotifySettings
 	Log      LogSettings
 	History  HistorySettings
-	Runtimes map[string][]string          // the command of each runtime, as a list of arguments
-	Generic  map[string]*runtimes.Runtime // the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them
+	Runtimes map[string][]string // the command of each runtime, as a list of arguments
+	// Generic are the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them. One with the name of a
+	// runtime that we know takes the place of that.
+	Generic map[string]*runtimes.Runtime
 }
 
 // HandoffSettings are the deadlines and limits of a handoff.

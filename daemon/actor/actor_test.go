@@ -118,3 +118,17 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryNotesDecisions: a prompt's decisions are among those of the document.
+func TestMemoryNotesDecisions(t *testing.T) {
+	t.Parallel()
+	var m Memory
+	m.Note("Look after it.\nDecision: Use X, because it is there. \nThe decisions: none.")
+	m.Note("And then?")
+	if len(m.Prompts) != 2 || len(m.Decisions) != 1 || m.Decisions[0] != "Use X, because it is there." {
+		t.Errorf("memory %+v", m)
+	}
+	if got := (Session{Memory: m}).Document(nil); !strings.Contains(got, "\n- Use X, because it is there.\n") {
+		t.Errorf("document %q", got)
+	}
+}

@@ -17,6 +17,16 @@ type Memory struct {
 	Edited      []string // the files that the agent changed, as prompts named them
 }
 
+// Note adds a prompt, and the decisions that it names: each stands at the end of a line, behind the word "Decision:".
+func (m *Memory) Note(prompt string) {
+	m.Prompts = append(m.Prompts, prompt)
+	for line := range strings.Lines(prompt) {
+		if _, decision, ok := strings.Cut(line, "Decision: "); ok {
+			m.Decisions = append(m.Decisions, strings.TrimSpace(decision))
+		}
+	}
+}
+
 // Titles returns the prompts, each as one short line.
 func (m Memory) Titles() []string {
 	var out []string

@@ -30,10 +30,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-const (
-	demoPersona = "developer-con-1"
-	demoPrompt  = "Parcels that are scanned twice within a second show up once in the history. Find out why, and say what you would change."
-)
+const demoPersona = "developer-con-1"
 
 // Command returns the command `understudy demo`.
 func Command(a *cli.App) *cobra.Command {
@@ -48,10 +45,14 @@ there. At the end the demo stops and removes everything.
 With --pipeline the demo shows a pipeline: two personas work on one request, one after the other,
 with an approval in between. Then it prints what the second one was told.
 
+With --runtimes one piece of work goes from CLI to CLI and back. Then the demo prints what
+understudy can do with each of the CLIs, and how to start a real one.
+
 The agents are scripted: they behave towards tmux, hooks and files as Claude Code does, without a
 model behind them. If tmux or PostgreSQL is missing on the machine, the demo offers to install it.`,
 		Example: `  understudy demo
   understudy demo --pipeline
+  understudy demo --runtimes
   understudy demo --yes | cat           # in a script: install what is missing, plain lines
   understudy demo --keep                # leave it running, to look around
   understudy demo --agent claude        # with the real CLI, which costs tokens`,
@@ -61,14 +62,16 @@ model behind them. If tmux or PostgreSQL is missing on the machine, the demo off
 	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "install what is missing without asking")
 	c.Flags().BoolVar(&f.keep, "keep", false, "leave daemon and agents running until Ctrl-C")
 	c.Flags().BoolVar(&f.pipeline, "pipeline", false, "show a pipeline, from the request to its end")
+	c.Flags().BoolVar(&f.runtimes, "runtimes", false, "show work that goes from CLI to CLI, and what each CLI can do")
 	c.Flags().StringVar(&f.agent, "agent", "scripted", "`kind` of agents: scripted or claude")
+	c.MarkFlagsMutuallyExclusive("pipeline", "runtimes")
 	cli.CompleteFlag(c, "agent", cli.OneOf("scripted", "claude"))
 	return c
 }
 
 type demoFlags struct {
-	yes, keep, pipeline bool
-	agent               string
+	yes, keep, pipeline, runtimes bool
+	agent                         string
 }
 
 // demo is one run of the demo.
@@ -76,6 +79,7 @@ type demo struct {
 	*show.Watcher
 	app    *cli.App
 	flags  demoFlags
+	plot   *plot
 	found  []doctor.Finding
 	place  *demoPlace
 	client *api.Client
@@ -85,6 +89,9 @@ type demo struct {
 }
 
 func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
+	if f.runtimes && f.agent != "scripted" {
+		return cli.Usagef("--runtimes is played by scripted agents alone: leave --agent away")
+	}
 	command, err := demoAgent(f.agent)
 	if err != nil {
 		return err
@@ -99,16 +106,12 @@ func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 	began := time.Now()
-	d := &demo{app: a, flags: f, found: found, Watcher: show.NewWatcher(a.UI(a.Stdout))}
+	d := &demo{app: a, flags: f, plot: f.plot(), found: found, Watcher: show.NewWatcher(a.UI(a.Stdout))}
 	if d.place, err = newDemoPlace(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.remove()) }()
-	about := "One agent hands its work to its successor"
-	if f.pipeline {
-		about = "One request goes from persona to persona"
-	}
-	d.Printf("%s in %s\n", d.Bold(about), d.place.top)
+	d.Printf("%s in %s\n", d.Bold(d.plot.about), d.place.top)
 	err = d.play(ctx, command, began)
 	d.Clear()
 	switch {
@@ -144,7 +147,7 @@ func (d *demo) play(ctx context.Context, command []string, began time.Time) erro
 	if err := d.serve(ctx, cancel, command); err != nil {
 		return err
 	}
-	err := d.story(ctx)
+	err := d.plot.tell(d, ctx)
 	if err == nil {
 		d.Printf("\n%s\n", d.Bold("The whole demo took "+words.Took(time.Since(began))))
 		d.next()
@@ -155,34 +158,14 @@ func (d *demo) play(ctx context.Context, command []string, began time.Time) erro
 	return err
 }
 
-// story starts an agent, hands its work over, and shows the document and the successor.
-func (d *demo) story(ctx context.Context) error {
-	if d.flags.pipeline {
-		return d.pipelineStory(ctx)
-	}
-	agent, err := d.startAgent(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := d.handOff(ctx, agent)
-	if err != nil {
-		return err
-	}
-	return d.show(ctx, h)
-}
-
 // keep leaves everything running until a person presses Ctrl-C, also after a failure.
 func (d *demo) keep(ctx context.Context, failure error) error {
 	d.Clear()
 	if failure != nil {
 		d.Printf("\n%s %s\n", d.Red("failed:"), cli.Sentence(failure))
 	}
-	commands := []string{"agent list", "agent attach " + demoPersona}
-	if d.flags.pipeline {
-		commands = pipelineKept
-	}
 	d.Printf("\nStill running, until Ctrl-C. From another shell:\n")
-	for _, command := range commands {
+	for _, command := range d.plot.kept {
 		d.Printf("  %s %s --data %s\n", d.place.binary, command, proc.ShellQuote(d.place.data))
 	}
 	<-ctx.Done()
@@ -210,6 +193,10 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 		}
 	}
 	s.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: command}}
+	var around func(daemon.Config) daemon.Config
+	if d.flags.runtimes {
+		s.Runtimes, around = playAll(command)
+	}
 	own, err := proc.OwnBinary()
 	if err != nil {
 		return err
@@ -223,10 +210,9 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 		defer close(d.done)
 		err := serve.Run(serveCtx, serve.Config{
 			Root: d.place.data, Settings: s, Environ: environ, Getenv: d.app.Getenv, Binary: d.place.binary, HookBinary: hook, NoSync: true,
-			Log: slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			Ready: func(up *serve.Serving) {
-				ready <- up.Data.Socket()
-			},
+			Log:    slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Ready:  func(up *serve.Serving) { ready <- up.Data.Socket() },
+			Around: around,
 		})
 		if err == nil {
 			err = errors.New("the daemon has stopped")
@@ -268,9 +254,10 @@ func (d *demo) versions() string {
 }
 
 // startAgent starts the agent and waits until the agent has done its first prompt, so that there is work to hand over.
-func (d *demo) startAgent(ctx context.Context) (daemon.Agent, error) {
+func (d *demo) startAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
 	began := time.Now()
-	agent, err := d.client.CreateAgent(ctx, daemon.NewAgent{Persona: demoPersona, Cwd: d.place.project, Prompt: demoPrompt})
+	in.Persona, in.Cwd = demoPersona, d.place.project
+	agent, err := d.client.CreateAgent(ctx, in)
 	if err != nil {
 		return agent, err
 	}
@@ -326,19 +313,6 @@ func (d *demo) awaitTurn(ctx context.Context, id int64) (daemon.Agent, error) {
 		}
 		return g.State == daemon.Idle
 	})
-}
-
-func (d *demo) handOff(ctx context.Context, agent daemon.Agent) (daemon.Handoff, error) {
-	answer, err := d.client.RequestHandoff(ctx, agent.ID, daemon.HandoffRequest{Reason: "demo"})
-	if err != nil {
-		return daemon.Handoff{}, err
-	}
-	d.Printf("%s\n", d.Bold(fmt.Sprintf("Handoff %d of agent %d", answer.HandoffID, agent.ID)))
-	h, err := d.Watch(ctx, d.client, answer.HandoffID, 0)
-	if err != nil {
-		return h, err
-	}
-	return h, d.Verdict(h)
 }
 
 // remove stops the daemon, ends the agents with their tmux server, and removes the folder.

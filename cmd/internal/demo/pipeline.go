@@ -45,12 +45,12 @@ steps:
     prompt: Is this the cause? Say what the planned change would break. Change nothing.
 `
 
-var (
-	// pipelineKept are commands to try while --keep leaves the demo's daemon running.
-	pipelineKept = []string{"pipeline show 1", "agent list --all", `pipeline run demo --prompt "Another request" --wait`}
-	// pipelineNext are commands to try with a daemon of one's own.
-	pipelineNext = []string{"understudy serve", "understudy pipeline templates", `understudy pipeline run quick_fix --prompt "What is to be fixed" --wait`}
-)
+var pipelinePlot = plot{
+	about: "One request goes from persona to persona",
+	kept:  []string{"pipeline show 1", "agent list --all", `pipeline run demo --prompt "Another request" --wait`},
+	next:  []string{"understudy serve", "understudy pipeline templates", `understudy pipeline run quick_fix --prompt "What is to be fixed" --wait`},
+	tell:  (*demo).pipelineStory,
+}
 
 // addTemplate puts the template into the data directory before the daemon starts.
 func (p *demoPlace) addTemplate() error {

@@ -83,10 +83,7 @@ func (d *demo) excerpt(s string, most int, tail bool) string {
 
 // next prints commands to try after the demo.
 func (d *demo) next() {
-	commands := []string{"understudy serve", "understudy agent start " + demoPersona + " --cwd DIR", "understudy handoff " + demoPersona + " --wait"}
-	if d.flags.pipeline {
-		commands = pipelineNext
-	}
+	commands := d.plot.next
 	if own, err := proc.OwnBinary(); err == nil && proc.BuiltByGoRun(own) {
 		commands = append([]string{"go install ./cmd/..."}, commands...)
 	}

@@ -38,7 +38,7 @@ func (a *Agent) Reply(ctx context.Context, prompt string) (string, error) {
 		case actor.TakeOver:
 			return a.takeOver(ctx, task)
 		}
-		a.Memory.Prompts = append(a.Memory.Prompts, prompt)
+		a.Memory.Note(prompt)
 		if a.opt.reports && a.opt.Step() != "" {
 			return a.Report(prompt), nil
 		}

@@ -81,7 +81,7 @@ func remember(m *actor.Memory, prompt string) {
 			}
 		}
 	default:
-		m.Prompts = append(m.Prompts, prompt)
+		m.Note(prompt)
 	}
 }
 

@@ -43,7 +43,8 @@ type Config struct {
 	Log         *slog.Logger
 	Ready       func(*Serving) // is called once, as soon as the daemon answers requests; may be nil
 
-	// Around wraps the configuration of the daemon. Tests use it to make the daemon crash. It may be nil.
+	// Around wraps the configuration of the daemon. Tests use it to make the daemon crash, and the demo to have one program
+	// play several CLIs. It may be nil.
 	Around func(daemon.Config) daemon.Config
 }
 

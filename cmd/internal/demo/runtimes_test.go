@@ -1,0 +1,42 @@
+package demo
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// TestRuntimesHaveTasks: each runtime has a task in the story, because the story goes round all of them.
+func TestRuntimesHaveTasks(t *testing.T) {
+	t.Parallel()
+	if got, want := len(runtimeTasks), len(runtimes.Names()); got != want {
+		t.Errorf("%d tasks for %d runtimes", got, want)
+	}
+}
+
+// TestRealOnes: the demo says which CLIs are in PATH.
+func TestRealOnes(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for _, step := range []struct {
+		add  func(*runtimes.Runtime) bool
+		want string
+	}{
+		{func(*runtimes.Runtime) bool { return false }, "Real CLIs in PATH: none; not in PATH: claude, codex, opencode, omp."},
+		{func(rt *runtimes.Runtime) bool { return rt.Name == "codex" }, "Real CLIs in PATH: codex; not in PATH: claude, opencode, omp."},
+		{func(*runtimes.Runtime) bool { return true }, "Real CLIs in PATH: claude, codex, opencode, omp; not in PATH: none."},
+	} {
+		for _, rt := range runtimes.All() {
+			if step.add(rt) {
+				if err := os.WriteFile(filepath.Join(dir, rt.Command[0]), nil, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := realOnes(); got != step.want {
+			t.Errorf("got %q, want %q", got, step.want)
+		}
+	}
+}
