@@ -24,7 +24,7 @@ import (
 type runtimeCase struct {
 	name string // of the runtime
 	// place makes a home for the CLI and a fake model. With asks, the CLI asks before it runs a command.
-	place func(t *testing.T, script claudetest.Script, asks bool) runtimePlace
+	place func(t testing.TB, script claudetest.Script, asks bool) runtimePlace
 	// asked is what the screen shows while the CLI asks whether it may run a command; no answers it with no.
 	asked string
 	no    tmux.Key
@@ -50,7 +50,7 @@ type runtimePlace struct {
 var runtimeCases = []runtimeCase{
 	{
 		name: "claude",
-		place: func(t *testing.T, script claudetest.Script, _ bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
 			api := claudetest.NewFakeAPI(t, script)
 			home := claudetest.Env(t, api)
 			return runtimePlace{api: api, environ: home.Environ, work: home.Workdir, command: append([]string{claudetest.Install(t)}, manual...)}
@@ -62,7 +62,7 @@ var runtimeCases = []runtimeCase{
 	},
 	{
 		name: "codex",
-		place: func(t *testing.T, script claudetest.Script, _ bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
 			p, home := realPlace(t, realcli.Codex, script)
 			p.untouched = []string{filepath.Join(home.ConfigDir, "config.toml")}
 			return p
@@ -72,7 +72,7 @@ var runtimeCases = []runtimeCase{
 		limit:  runtimes.UsageLimit, heals: true,
 	}, {
 		name: "opencode",
-		place: func(t *testing.T, script claudetest.Script, asks bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script, asks bool) runtimePlace {
 			p, home := realPlace(t, realcli.OpenCode, script)
 			if asks {
 				home.AskFirst(t, realcli.OpenCode, p.api)
@@ -86,7 +86,7 @@ var runtimeCases = []runtimeCase{
 	},
 	{
 		name: "omp",
-		place: func(t *testing.T, script claudetest.Script, asks bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script, asks bool) runtimePlace {
 			p, home := realPlace(t, realcli.Pi, script)
 			p.command = append(p.command, "--model", realcli.Pi.Model(), "--no-lsp")
 			if asks {
@@ -102,7 +102,7 @@ var runtimeCases = []runtimeCase{
 }
 
 // realPlace makes a place for one of the CLIs of package realcli.
-func realPlace(t *testing.T, cli realcli.CLI, script claudetest.Script) (runtimePlace, realcli.Home) {
+func realPlace(t testing.TB, cli realcli.CLI, script claudetest.Script) (runtimePlace, realcli.Home) {
 	t.Helper()
 	api := realcli.NewFakeAPI(t, script)
 	home := realcli.Env(t, cli, api)
@@ -119,7 +119,7 @@ type runtimeRig struct {
 }
 
 // newRuntimeRig makes a rig and starts its daemon. The experience file of the persona con holds one line.
-func newRuntimeRig(t *testing.T, c runtimeCase, asks bool) *runtimeRig {
+func newRuntimeRig(t testing.TB, c runtimeCase, asks bool) *runtimeRig {
 	t.Helper()
 	claudeSlots <- struct{}{}
 	t.Cleanup(func() { <-claudeSlots })
