@@ -75,10 +75,13 @@ func (h *hookStep) decide() HookDecision {
 	return h.out
 }
 
-// overtaken reports whether the daemon has read about the end of a turn after a later turn has begun.
+// overtaken reports whether the daemon has read about the end of a turn after a later turn has begun. The end of a turn that
+// is not the row's may also be that of a later one, whose prompt's hook was lost: then it came after the row's state.
 func (h *hookStep) overtaken() bool {
-	turn := h.tx.Agent.TurnPromptID
-	return h.own && h.p.PromptID != "" && turn != "" && turn != "?" && h.p.PromptID != turn && h.p.Event != hooks.UserPromptSubmit
+	a := h.tx.Agent
+	turn := a.TurnPromptID
+	return h.own && h.p.PromptID != "" && turn != "" && turn != "?" && h.p.PromptID != turn && h.p.Event != hooks.UserPromptSubmit &&
+		!h.in.At.After(a.StateAt)
 }
 
 // afterEnd applies a hook that came after its agent's end was committed.

@@ -185,13 +185,8 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if err := os.MkdirAll(d.Data.Launch(a.ID), 0o700); err != nil {
 		return err
 	}
-	for _, f := range launch.Files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-			return err
-		}
-		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
-			return err
-		}
+	if err := writeFiles(launch.Files); err != nil {
+		return err
 	}
 	b, err := json.Marshal(file)
 	if err != nil {

@@ -9,7 +9,21 @@ import (
 	"strconv"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
 )
+
+// writeFiles writes the files of a launch or a one-shot, and makes their folders: those of an ended agent are removed.
+func writeFiles(files []runtimes.File) error {
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return err
+		}
+		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // removeLaunchFiles removes the launch files of an ended agent. It keeps the conversation of a runtime that keeps none in a
 // file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes that later.

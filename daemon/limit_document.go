@@ -84,10 +84,8 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	if err != nil {
 		return OneShot{}, err
 	}
-	for _, f := range cmd.Files {
-		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
-			return OneShot{}, err
-		}
+	if err := writeFiles(cmd.Files); err != nil {
+		return OneShot{}, err
 	}
 	env := append(append(runtimes.StripEnv(d.Environ), "UNDERSTUDY_ONESHOT=1"), cmd.Env...)
 	return OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil

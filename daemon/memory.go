@@ -38,6 +38,8 @@ type agentMemory struct {
 	tail tail
 	// quiet is since when the screen shows the same, for a runtime that tells nothing. After a restart the daemon counts anew.
 	quiet quiet
+	// still is since when the screen has shown no turn although one should run. After a restart the daemon counts anew.
+	still still
 	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
 	// once more.
 	unknownTold bool

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -10,16 +11,55 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// screenWatched reports whether the pane of a registered agent is looked at all the time, because its runtime shows some
-// dialogs, or their end, on the screen only.
+// screenWatched reports whether the pane of a registered agent is looked at all the time: because its runtime shows some
+// dialogs, or their end, on the screen only, or because the hook at the end of the running turn may be lost.
 func (d *Daemon) screenWatched(a *Agent) bool {
-	return a.RegisteredAt != nil && a.HasPane() && a.StopAskedAt == nil && a.WaitsFor != waitsForFg && d.runtimeOf(a).Can.WatchScreen
+	can := &d.runtimeOf(a).Can
+	return a.RegisteredAt != nil && a.HasPane() && a.StopAskedAt == nil && a.WaitsFor != waitsForFg &&
+		(can.WatchScreen || can.ScreenTurns && a.State == Working)
+}
+
+// stillFor is how long the screen of a working agent must show no turn until its turn counts as ended. The hook of the end
+// comes within less time, unless its process was killed.
+const stillFor = 15 * time.Second
+
+// still is since when the screen of a working agent has shown no turn.
+type still struct {
+	since time.Time
+	hook  int64 // the agent's newest hook then
+}
+
+// watchTurn reports the end of a turn that no hook has reported.
+func (d *Daemon) watchTurn(ctx context.Context, a *Agent, s runtimes.Screen) error {
+	now, since := d.now(), time.Time{}
+	d.memories.change(a.ID, func(m *agentMemory) {
+		switch {
+		case a.State != Working || s.Busy || !s.Composer:
+			m.still = still{}
+		case m.still.hook != a.LastHook || m.still.since.IsZero():
+			m.still = still{now, a.LastHook}
+		}
+		since = m.still.since
+	})
+	if since.IsZero() || d.timeSpent(since) < stillFor {
+		return nil
+	}
+	return d.report(ctx, a, runtimes.Report{
+		Event: hooks.Notification, Key: fmt.Sprintf("idle after hook %d", a.LastHook), Body: []byte(`{"notification_type":"idle_prompt"}`),
+	})
 }
 
 // watchScreen reports a dialog that no hook has reported, and the end of a dialog that no hook reports. Between two dialogs
 // the pane may be empty for a moment, so one look without a dialog does not end it.
 func (d *Daemon) watchScreen(ctx context.Context, a *Agent, text string) error {
-	dialog := d.runtimeOf(a).ReadScreen(runtimes.View{Text: text}).Dialog
+	rt := d.runtimeOf(a)
+	s := rt.ReadScreen(runtimes.View{Text: text})
+	if rt.Can.ScreenTurns {
+		if err := d.watchTurn(ctx, a, s); err != nil || !rt.Can.WatchScreen {
+			return err
+		}
+	}
+	dialog := s.Dialog
 	d.noteGlimpse(a, dialog)
 	open := d.memories.of(a.ID).glimpse.open()
 	switch {

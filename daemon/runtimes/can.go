@@ -15,6 +15,7 @@ type Can struct {
 	StashKey     string // tmux's name of the key that puts a draft in the composer aside, or brings it back; "": none
 	Escapes      int    // how often Escape must be pressed to interrupt a turn
 	WatchScreen  bool   // something is shown on the screen only, so that the screen must be looked at all the time
+	ScreenTurns  bool   // the screen without its title shows every running turn; if the hook of its end is lost, the screen tells
 	ChoosesID    bool   // the daemon may choose the session's id
 	Continues    bool   // it goes on by itself when a usage limit ends
 	Compacts     bool   // it makes room by itself when its context window is full

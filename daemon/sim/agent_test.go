@@ -29,24 +29,29 @@ type agent struct {
 	h    *host
 	rng  *rand.Rand
 	mood mood
+	cli  *cli
 	proc tmux.Process
 	ref  tmux.Ref
 
-	id       int64 // id of its row; 0 until it is known
-	env      map[string]string
-	session  string
-	name     string
-	model    string
-	mode     string // permission mode, as hooks name it
-	resumed  bool
-	own      bool   // a person started it
-	skilled  bool   // its launch had a skill
-	prompt   string // the prompt of its command line
-	ready    bool   // the daemon has answered its SessionStart
-	status   string // its status in the registry
-	frame    actor.Frame
-	composer actor.Composer
-	memory   actor.Memory
+	id         int64 // id of its row; 0 until it is known
+	env        map[string]string
+	session    string
+	name       string
+	model      string
+	mode       string // permission mode, as hooks name it
+	resumed    bool
+	own        bool   // a person started it
+	skilled    bool   // its launch had a skill
+	prompt     string // the prompt of its command line
+	ready      bool   // the daemon has answered its SessionStart, or the CLI tells of its session later
+	introduced bool   // its SessionStart was sent
+	inbox      string // folder of texts for it; "": it has none
+	told       int    // how many events it has told
+	source     string // how its session began
+	status     string // its status in the registry
+	frame      actor.Frame
+	composer   actor.Composer
+	memory     actor.Memory
 
 	keys     chan struct{} // signals that something was typed
 	inputs   []tmuxtest.Input
@@ -101,7 +106,7 @@ func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 	a = &agent{
 		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
-		model: "claude-opus-5-5", mode: "default",
+		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
 		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{},
 	}
 	a.mood = newMood(a.rng, h.w.plan)
@@ -145,8 +150,14 @@ func (a *agent) run(launch string) {
 	if a.resumed {
 		source = "resume"
 	}
-	a.hook(hooks.SessionStart, a.hooks().SessionStart(source, contextTokens))
+	a.source = source
+	if !a.cli.late {
+		a.introduce()
+	}
 	a.ready = true
+	if a.cli.live != nil {
+		a.cli.live(a)
+	}
 	a.settle()
 	if a.prompt != "" {
 		a.jobs = append([]job{{prompt: a.prompt}}, a.jobs...)
@@ -174,27 +185,12 @@ func (a *agent) read(path string) error {
 		a.env[name] = value
 	}
 	a.id, _ = strconv.ParseInt(a.env["UNDERSTUDY_AGENT_ID"], 10, 64)
-	for i := 1; i < len(file.Argv); i++ {
-		value := func() string { i++; return file.Argv[i] }
-		switch file.Argv[i] {
-		case "--session-id":
-			a.session = value()
-		case "--resume":
-			a.session, a.resumed = value(), true
-		case "--name":
-			a.name = value()
-		case "--append-system-prompt-file":
-			a.skilled = strings.TrimSpace(mustRead(value())) != ""
-		case "--model":
-			a.model = value()
-		case "--permission-mode":
-			a.mode = hookMode(value())
-		case "--settings":
-			value()
-		case "--":
-			a.prompt = strings.Join(file.Argv[i+1:], " ")
-			i = len(file.Argv)
-		}
+	if a.cli = clis[file.Argv[0]]; a.cli == nil {
+		return fmt.Errorf("no program %q", file.Argv[0])
+	}
+	a.cli.arguments(a, file.Argv)
+	if a.cli != claudeCLI {
+		a.mood.background = 0 // nothing runs there after a turn
 	}
 	if a.session == "" {
 		return errors.New("no session")
@@ -206,6 +202,12 @@ func (a *agent) read(path string) error {
 func mustRead(path string) string {
 	b, _ := os.ReadFile(path) // a file that cannot be read counts as empty
 	return string(b)
+}
+
+// introduce tells of the session.
+func (a *agent) introduce() {
+	a.introduced = true
+	a.hook(hooks.SessionStart, a.hooks().SessionStart(a.source, contextTokens))
 }
 
 // worker runs one job after the other.
@@ -259,6 +261,9 @@ func (a *agent) settle() {
 // the schedule, because the daemon reads entries more often than anything else.
 func (a *agent) register(status string) {
 	a.status = status
+	if a.cli.rt.Registry == nil {
+		return
+	}
 	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name})
 	if err != nil {
 		panic(err) // cannot happen: the values are plain
@@ -268,21 +273,23 @@ func (a *agent) register(status string) {
 
 // draw shows the frame in the pane.
 func (a *agent) draw() {
-	a.frame.Edit(a.composer)
-	a.frame.Dialog = nil
-	if a.dialog != nil {
-		a.frame.Dialog = &a.dialog.Dialog
-	}
-	rows := strings.Split(a.frame.Text(), "\n")
+	screen, title := a.cli.show(a)
+	rows := strings.Split(screen, "\n")
 	for i := range rows {
 		rows[i] = strings.TrimRight(rows[i], " ") // as tmux captures them
 	}
+	a.h.term.Update(a.ref, func(info *tmux.PaneInfo) { info.Title = title })
 	a.h.term.SetScreen(a.ref, strings.Join(rows, "\n"))
 }
 
-// hook runs a hook and waits for its answer.
+// hook runs a hook and waits for its answer. event and more are those of Claude Code. If the CLI calls no hook, there is
+// no answer.
 func (a *agent) hook(event string, more actor.Fields) hookAnswer {
-	answer := a.h.hook(a, event, actor.Payload(event, a.session, a.transcript(), a.h.cwd, a.promptID, more))
+	name, payload := a.cli.hook(a, event, more)
+	if name == "" {
+		return hookAnswer{}
+	}
+	answer := a.h.hook(a, name, payload)
 	a.do(event+" answered", 0, time.Millisecond)
 	return answer
 }

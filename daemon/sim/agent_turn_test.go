@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
@@ -123,6 +121,8 @@ func (a *agent) key(in tmuxtest.Input) {
 		case tmux.Escape, tmux.CtrlC:
 			a.reply(-1)
 		}
+	case in.Text != "" && a.cli.plain:
+		a.composer.Text, a.composer.Pasted = a.composer.Text+in.Text, true
 	case in.Text != "":
 		a.composer.Paste(in.Text)
 	case in.Key == tmux.CtrlS:
@@ -153,9 +153,12 @@ func (a *agent) submit(prompt string) {
 	text := strings.TrimSpace(prompt)
 	a.given = append(a.given, prompt)
 	switch {
-	case text == runtimes.ExitText:
+	case text == a.cli.rt.Can.ExitText:
 		a.w.beforeExit(a)
 		go a.exit()
+	case a.busy() && a.cli != claudeCLI:
+		a.pending = append(a.pending, prompt)
+		a.enqueue(job{prompt: prompt}) // its hook comes with its turn
 	case a.busy():
 		a.pending = append(a.pending, prompt)
 		a.frame.Print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
@@ -221,6 +224,9 @@ func (a *agent) turn(j job) {
 	a.frame.Working = "Thinking"
 	a.frame.Print(actor.BlockUser, j.prompt)
 	a.draw()
+	if !a.introduced {
+		a.introduce()
+	}
 	if j.from != queued {
 		if answer := a.hook(hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(j.prompt)); answer.block {
 			return
@@ -231,16 +237,17 @@ func (a *agent) turn(j job) {
 	for blocks := 0; blocks < 9; blocks++ {
 		answer, done := a.act(ctx, prompt)
 		if !done {
-			a.record("user", "[Request interrupted by user]")
 			a.w.trace.note(a.owner.name, "turn ends: %v", context.Cause(ctx))
+			a.over(turnInterrupted, "")
+			a.hook(hooks.Interrupt, nil)
 			return
 		}
 		if l := a.limit(); l != nil {
-			a.hook(hooks.StopFailure, a.hooks().StopFailure("rate_limit", l.text))
+			a.fail(l.text)
 			return
 		}
 		if a.failing || a.odd("API error", a.mood.fails) {
-			a.hook(hooks.StopFailure, a.hooks().StopFailure("rate_limit", "API Error: Request rejected (429)"))
+			a.fail("API Error: Request rejected (429)")
 			return
 		}
 		a.frame.Print(actor.BlockAnswer, answer)
@@ -248,12 +255,19 @@ func (a *agent) turn(j job) {
 		a.answers = append(a.answers, answer)
 		got := a.hook(hooks.Stop, a.hooks().Stop(active, answer, a.running()))
 		if !got.block {
+			a.over(turnDone, "")
 			return
 		}
 		prompt, active = "Stop hook feedback:\n"+got.reason, true
 		a.given = append(a.given, prompt)
 		a.take(prompt, notification)
 	}
+}
+
+// fail ends the turn with an error of the API.
+func (a *agent) fail(text string) {
+	a.over(turnFailed, text)
+	a.hook(hooks.StopFailure, a.hooks().StopFailure("rate_limit", text))
 }
 
 // take gives a prompt to the model.
@@ -351,6 +365,7 @@ func (a *agent) permission(ctx context.Context) bool {
 	}()
 	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
 		Choices: []string{"Yes", "No"}}})
+	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil
 }
 
@@ -372,32 +387,28 @@ func (a *agent) background() {
 	}()
 }
 
-func (a *agent) transcript() string {
-	return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.h.cwd, "/", "-"), a.session+".jsonl")
-}
+func (a *agent) transcript() string { return a.cli.transcript(a) }
 
 // stampLayout is the layout of the times in a transcript.
 const stampLayout = "2006-01-02T15:04:05.000Z"
 
 // record appends a message to the transcript.
 func (a *agent) record(role, text string) {
-	entry := map[string]any{
-		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.h.now().UTC().Format(stampLayout),
-		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": map[string]any{"role": role, "content": text},
+	for _, line := range a.cli.message(a, role, text) {
+		a.append(line)
 	}
-	if role == "assistant" {
-		entry["message"] = map[string]any{
-			"id": "msg_" + uuid(a.rng), "type": "message", "role": role, "model": "claude-opus-5-5",
-			"content": []any{map[string]any{"type": "text", "text": text}}, "stop_reason": "end_turn",
-			"usage": map[string]any{"input_tokens": 4, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 14000, "output_tokens": 20},
-		}
+}
+
+// over appends what the transcript shows of a turn's end.
+func (a *agent) over(how turnEnd, failure string) {
+	for _, line := range a.cli.end(a, how, failure) {
+		a.append(line)
 	}
-	a.append(entry)
 }
 
 // recordQueue appends an operation on the queue of prompts to the transcript.
 func (a *agent) recordQueue(operation, prompt string) {
-	entry := map[string]any{"type": "queue-operation", "operation": operation, "timestamp": a.h.now().UTC().Format(stampLayout), "sessionId": a.session}
+	entry := map[string]any{"type": "queue-operation", "operation": operation, "timestamp": a.stamp(), "sessionId": a.session}
 	if prompt != "" {
 		entry["content"] = prompt
 	}
@@ -406,10 +417,7 @@ func (a *agent) recordQueue(operation, prompt string) {
 
 // append adds a line to the transcript.
 func (a *agent) append(entry map[string]any) {
-	b, err := json.Marshal(entry)
-	if err != nil {
-		panic(err) // cannot happen: the values are plain
-	}
+	b := mustJSON(entry)
 	path := a.transcript()
 	_ = os.MkdirAll(filepath.Dir(path), 0o700)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -120,6 +120,17 @@ func (w *world) checkHeirsGot(h *daemon.Handoff, agents []daemon.Agent) {
 // choose draws to whom an agent is handed over.
 func (p *person) choose(in *daemon.HandoffRequest) {
 	rng := p.w.rng
+	defer func() {
+		if p.w.clis == nil || p.w.clis.IntN(2) == 0 {
+			return
+		}
+		if len(in.Heirs) == 0 {
+			in.Heirs = []daemon.Heir{{}}
+		}
+		for i := range in.Heirs {
+			in.Heirs[i].Runtime = p.w.drawRuntime()
+		}
+	}()
 	if rng.IntN(3) > 0 {
 		return
 	}

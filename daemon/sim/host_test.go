@@ -47,7 +47,8 @@ type host struct {
 	twice  bool         // the runtime runs each hook twice
 	others []*owner     // the processes of hooks
 
-	registry sync.Map // the entries of the agents' runtime, by path
+	queues   map[string][]string // the texts in the queues of Codex, by session
+	registry sync.Map            // the entries of the agents' runtime, by path
 }
 
 // settings returns the default settings with some deadlines shorter, so that a run meets some and misses others.
@@ -66,7 +67,8 @@ func settings() daemon.Settings {
 
 func newHost(w *world, name string) (*host, error) {
 	root := filepath.Join(w.root, name)
-	h := &host{w: w, name: name, dir: data.At(filepath.Join(root, "data")), config: filepath.Join(root, "claude"), cwd: filepath.Join(root, "work")}
+	h := &host{w: w, name: name, dir: data.At(filepath.Join(root, "data")), config: filepath.Join(root, "claude"), cwd: filepath.Join(root, "work"),
+		queues: map[string][]string{}}
 	for _, dir := range []string{h.dir.Pipelines(), filepath.Join(h.dir.Root(), "run"), h.config, h.cwd} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -295,6 +297,9 @@ func (h *host) envelope(a *agent, event string, body []byte) hooks.Envelope {
 	env := hooks.Envelope{
 		Key: fmt.Sprintf("%016x%04x%012x", at.UnixNano(), a.proc.PID%65536, h.nonce), Event: event, Launch: a.env["UNDERSTUDY_LAUNCH"],
 		AgentPID: a.proc.PID, AgentStart: a.proc.Start, Boot: boot, At: at, Body: body,
+	}
+	if a.cli != claudeCLI {
+		env.Runtime = a.cli.rt.Name
 	}
 	if a.own {
 		env.Tmux, env.Pane = fmt.Sprintf("%s,%d,0", a.ref.Socket, a.ref.ServerPID), a.ref.Pane

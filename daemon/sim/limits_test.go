@@ -27,6 +27,7 @@ func (w *world) settings() daemon.Settings {
 	set := settings()
 	set.Limits = w.limits
 	set.Runtimes[fallback] = set.Runtimes["claude"]
+	set.Runtimes["codex"], set.Runtimes["omp"] = []string{"codex"}, []string{"omp"}
 	return set
 }
 
@@ -51,10 +52,10 @@ func (a *agent) limit() *limitHit {
 		return nil
 	}
 	lasts := between(a.rng, 20*time.Second, 3*time.Minute)
-	l := &limitHit{over: time.Now().Add(lasts)}
-	l.text = "You've hit your 5-hour limit · resets " + a.h.now().UTC().Add(lasts).Format("Jan 2, 3:04pm") + " (UTC)"
+	text, lasts := a.cli.limited(a, lasts)
+	l := &limitHit{over: time.Now().Add(lasts), text: text}
 	a.limits = append(a.limits, l)
-	if a.rng.IntN(2) == 0 {
+	if a.cli.rt.Can.Continues && a.rng.IntN(2) == 0 {
 		go a.resume(l, lasts+80*time.Second)
 	}
 	return l
@@ -80,7 +81,7 @@ func (a *agent) tries() {
 
 // checkGoOn: after each limit the agent is prompted to go on at most once, and not at all if it has gone on by itself.
 func (w *world) checkGoOn(a *agent, prompt string) {
-	if !strings.Contains(prompt, "Your usage limit has ended.") {
+	if !strings.Contains(prompt, "Your usage limit has ended.") || strings.Contains(prompt, "Noted: ") { // a step quotes it in its answer
 		return
 	}
 	n := len(a.limits)

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +29,15 @@ func (w *world) told(prompt string) string {
 func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	w := g.w
 	session := w.told(string(job.Stdin))
-	if i := slices.Index(job.Argv, "--resume"); i >= 0 {
-		session = job.Argv[i+1]
+	switch at := func(flag string) int { return slices.Index(job.Argv, flag) }; {
+	case at("--resume") >= 0:
+		session = job.Argv[at("--resume")+1]
+	case at("queue") >= 0:
+		return g.queue(ctx, job.Argv[at("--thread")+1], strings.TrimPrefix(job.Argv[len(job.Argv)-1], "--message="))
+	case at("--ephemeral") >= 0:
+		session = job.Argv[len(job.Argv)-2]
+	case at("--fork") >= 0:
+		session = strings.TrimSuffix(filepath.Base(job.Argv[at("--fork")+1]), ".jsonl")
 	}
 	park := func(what string, hi time.Duration) error {
 		o := w.park(&call{own: &g.owner, who: daemon.Caller(ctx), what: what + " " + session, ctx: ctx, slow: func() time.Duration {
@@ -57,27 +64,54 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 	if err := park("one-shot writes", 30*time.Second); err != nil {
 		return daemon.OneShotResult{}, err
 	}
-	result := map[string]any{"type": "result", "subtype": "success", "is_error": false}
+	failure := ""
 	if w.plan.has("documents fail") {
 		switch w.rng.IntN(4) {
 		case 0:
 			w.plan.count("one-shot fails")
-			result = map[string]any{"type": "result", "subtype": "error", "is_error": true, "errors": []string{"API Error: 429"}}
+			failure = "API Error: 429"
 		case 1:
 			w.plan.count("one-shot says nothing")
 			text = " "
 		}
 	}
 	var out []byte
-	for _, line := range []any{
-		map[string]any{"type": "assistant", "message": map[string]any{"id": "msg_1", "model": "claude-opus-5-5", "content": []any{map[string]any{"type": "text", "text": text}}}},
-		result,
-	} {
-		b, err := json.Marshal(line)
-		if err != nil {
-			return daemon.OneShotResult{}, err
-		}
-		out = append(append(out, b...), '\n')
+	for _, line := range answers[job.Argv[0]](text, failure) {
+		out = append(append(out, mustJSON(line)...), '\n')
 	}
 	return daemon.OneShotResult{Stdout: out}, nil
+}
+
+// answers make the output of a one-shot, by the name of the program. failure is the error that it reports; "": none.
+var answers = map[string]func(text, failure string) []actor.Fields{
+	"claude": func(text, failure string) []actor.Fields {
+		result := actor.Fields{"type": "result", "subtype": "success", "is_error": false}
+		if failure != "" {
+			result = actor.Fields{"type": "result", "subtype": "error", "is_error": true, "errors": []string{failure}}
+		}
+		return []actor.Fields{{"type": "assistant", "message": actor.Fields{
+			"id": "msg_1", "model": "claude-opus-5-5", "content": []any{actor.Fields{"type": "text", "text": text}},
+		}}, result}
+	},
+	"codex": func(text, failure string) []actor.Fields {
+		if failure != "" {
+			return []actor.Fields{{"type": "turn.failed", "error": actor.Fields{"message": failure}}}
+		}
+		return []actor.Fields{{"type": "item.completed", "item": actor.Fields{"type": "agent_message", "text": text}}, {"type": "turn.completed"}}
+	},
+	"omp": func(text, failure string) []actor.Fields {
+		m := actor.Fields{"role": "assistant", "content": []any{actor.Fields{"type": "text", "text": text}}, "stopReason": "stop"}
+		if failure != "" {
+			m["stopReason"], m["errorMessage"] = "error", failure
+		}
+		return []actor.Fields{{"type": "message_end", "message": m}, {"type": "agent_end"}}
+	},
+}
+
+// queue puts a text into the queue of a session of Codex, as its command does.
+func (g *daemonRun) queue(ctx context.Context, session, text string) (daemon.OneShotResult, error) {
+	return carry(g, ctx, typing, "queue "+session, func() (daemon.OneShotResult, error) {
+		g.h.queues[session] = append(g.h.queues[session], text)
+		return daemon.OneShotResult{}, nil
+	})
 }

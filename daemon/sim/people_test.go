@@ -94,7 +94,7 @@ func (p *person) anyHost() *host { return p.w.hosts[p.w.rng.IntN(len(p.w.hosts))
 func (p *person) operate(h *host, persona string) {
 	w := p.w
 	var id int64
-	in := daemon.NewAgent{Persona: persona, Cwd: h.cwd, Runtime: "claude"}
+	in := daemon.NewAgent{Persona: persona, Cwd: h.cwd, Runtime: w.drawRuntime()}
 	if w.rng.IntN(2) == 0 {
 		in.Prompt = p.newText()
 	}
@@ -213,7 +213,7 @@ func (p *person) look(h *host) {
 			case a.dialog != nil && !a.dialog.exit:
 				p.w.trace.note(p.name, "answers the dialog of agent %d", a.id)
 				a.person("", tmux.Enter)
-			case !p.faulty() && a.composer.Stashed() && a.composer.Text != "" && a.stop == nil:
+			case !p.faulty() && a.draftBlocks() && a.stop == nil:
 				p.w.trace.note(p.name, "deletes the draft of agent %d", a.id)
 				a.person("", tmux.CtrlU)
 			case plan.has("person prompts") && p.w.rng.IntN(4) == 0 && a.ready:

@@ -28,7 +28,8 @@ type world struct {
 	self   *owner // owns the calls of people, service managers and accidents
 	rng    *rand.Rand
 	limits daemon.LimitSettings
-	busy   int // how many people have not finished their work
+	clis   *rand.Rand // draws the runtimes of agents; nil: all are Claude Code
+	busy   int        // how many people have not finished their work
 	checks
 	pipelineChecks
 
@@ -61,6 +62,9 @@ func newWorld(seed uint64, root string) (*world, error) {
 	w.calm = w.plan.until
 	w.plan.away = map[*host]time.Time{}
 	w.limits = drawLimits(generator(seed, "limits"))
+	if rng := generator(seed, "runtimes"); rng.IntN(2) == 0 {
+		w.clis = rng
+	}
 	hosts := 1
 	if w.rng.IntN(5) == 0 {
 		hosts = 2

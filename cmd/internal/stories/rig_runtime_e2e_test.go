@@ -97,7 +97,7 @@ var runtimeCases = []runtimeCase{
 		},
 		asked: "Allow tool: bash", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
-		limit:  runtimes.UsageLimit,
+		limit:  runtimes.UsageLimit, heals: true,
 	},
 }
 

@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// ompCLI is oh-my-pi with our extension, which tells what happens and reads the inbox.
+var ompCLI = &cli{
+	rt: mustRuntime("omp"), plain: true,
+	arguments: func(a *agent, argv []string) {
+		a.session = uuid(a.rng)
+		for i := 1; i+1 < len(argv); i += 2 {
+			switch argv[i] {
+			case "--extension":
+				a.inbox = filepath.Join(filepath.Dir(argv[i+1]), "inbox")
+			case "--append-system-prompt":
+				a.skilled = strings.TrimSpace(mustRead(argv[i+1])) != ""
+			case "--model":
+				a.model = argv[i+1]
+			case "-r":
+				a.session, a.resumed = argv[i+1], true
+			}
+		}
+	},
+	show: func(a *agent) (string, string) {
+		switch d := a.dialog; {
+		case d != nil:
+			return "╭─ Allow tool: " + d.Title + " ─────╮\n│ " + d.Detail + d.Question + " │\n╰────────╯", "π ! work"
+		case !a.frame.Visible:
+			return "", ""
+		}
+		sign := "π"
+		if a.frame.Working != "" {
+			sign = "⠸ 0s"
+		}
+		draft := strings.ReplaceAll(a.composer.Text, "\n", "\n   ")
+		return "╭─── omp ───╮\n╰───────────╯\n\n " + sign + " > ⬢ Fake > work ▶─1%───100K─\n╰─ " + draft, "π > work"
+	},
+	hook: ompHook,
+	message: func(a *agent, role, text string) []actor.Fields {
+		line := actor.Fields{"type": "message", "id": uuid(a.rng), "timestamp": a.stamp()}
+		m := actor.Fields{"role": role, "content": []any{actor.Fields{"type": "text", "text": text}}}
+		if role == "assistant" {
+			m["model"], m["stopReason"], m["usage"] = "fake-1", "stop", actor.Fields{"input": 14_000, "output": 7}
+		}
+		line["message"] = m
+		return []actor.Fields{line}
+	},
+	end:        func(*agent, turnEnd, string) []actor.Fields { return nil },
+	transcript: func(a *agent) string { return filepath.Join(a.h.config, "omp", a.session+".jsonl") },
+	limited: func(_ *agent, lasts time.Duration) (string, time.Duration) {
+		lasts += 5 * time.Minute // it waits itself for what is shorter
+		return "429 usage limit reached retry-after-ms=" + strconv.FormatInt(lasts.Milliseconds(), 10), lasts
+	},
+	live: func(a *agent) { go a.readInbox() },
+}
+
+// ompHook makes what our extension tells of an event.
+func ompHook(a *agent, event string, more actor.Fields) (string, actor.Fields) {
+	a.told++
+	body := actor.Fields{
+		"session_id": a.session, "session_file": a.transcript(), "cwd": a.h.cwd, "turn_id": a.promptID, "event": a.told,
+		"at": a.h.now().UnixMilli(), "usage": actor.Fields{"tokens": 14_000, "window": 100_000},
+	}
+	switch event {
+	case hooks.SessionStart:
+		body["reason"] = more["source"]
+	case hooks.SessionEnd:
+		body["reason"] = more["reason"]
+	case hooks.UserPromptSubmit:
+		event, body["prompt"] = "PromptTaken", more["prompt"]
+	case hooks.Stop:
+		event, body["stop_reason"] = "TurnEnded", "stop"
+		body["message"], body["stop_hook_active"] = more["last_assistant_message"], more["stop_hook_active"]
+	case hooks.StopFailure:
+		event, body["stop_reason"], body["error"] = "TurnEnded", "error", more["last_assistant_message"]
+	case hooks.Interrupt:
+		event, body["stop_reason"] = "TurnEnded", "aborted"
+	case hooks.PermissionRequest:
+		event, body["tool_name"], body["tool_input"] = "DialogOpened", "bash", more["tool_input"]
+	case hooks.DialogClosed:
+		event = "DialogClosed"
+	case hooks.PreCompact:
+		event, body["reason"] = "Compacting", more["trigger"]
+	default:
+		return "", nil
+	}
+	return event, body
+}
+
+// readInbox does what our extension does with the files of the inbox: one text at a time while the agent is idle, and the
+// end last.
+func (a *agent) readInbox() {
+	for !a.dead {
+		a.do("reads its inbox", 50*time.Millisecond, time.Second)
+		if a.dead || a.leaving || !a.ready || a.dialog != nil || a.busy() {
+			continue
+		}
+		names, _ := filepath.Glob(filepath.Join(a.inbox, "*.json"))
+		slices.SortFunc(names, func(x, y string) int { return inboxNumber(x) - inboxNumber(y) })
+		if len(names) > 0 {
+			a.takeFile(names[0])
+		}
+	}
+}
+
+// inboxNumber returns the number of a file of the inbox; the end comes after all texts.
+func inboxNumber(path string) int {
+	n, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".json"))
+	if err != nil {
+		return 1 << 30
+	}
+	return n
+}
+
+func (a *agent) takeFile(path string) {
+	var wanted struct {
+		Text string
+		Exit bool
+	}
+	if err := json.Unmarshal([]byte(mustRead(path)), &wanted); err != nil {
+		a.w.fail("inbox of agent %d: %v", a.id, err)
+		return
+	}
+	if wanted.Exit {
+		if os.Remove(path) == nil {
+			a.w.beforeExit(a)
+			a.leaving = true
+			go a.leave("prompt_input_exit", 0)
+		}
+		return
+	}
+	if _, err := os.Lstat(path + ".taken"); err == nil {
+		_ = os.Remove(path) // the daemon may have taken it back
+		return
+	}
+	if os.Rename(path, path+".taken") != nil {
+		return // the daemon has taken it back
+	}
+	a.given = append(a.given, wanted.Text)
+	a.pending = append(a.pending, wanted.Text)
+	a.enqueue(job{prompt: wanted.Text})
+}
+
+// mustRuntime returns the runtime of that name.
+func mustRuntime(name string) *runtimes.Runtime {
+	rt, err := runtimes.For(name)
+	if err != nil {
+		panic(err)
+	}
+	return rt
+}

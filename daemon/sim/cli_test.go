@@ -1,0 +1,280 @@
+package sim
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// cli is the CLI that an agent in memory plays: what it shows, tells and keeps in another way than the next one. The
+// end-to-end suite of the runtimes asks of the real CLIs what these doubles take for granted.
+type cli struct {
+	rt *runtimes.Runtime
+	// arguments takes over the arguments of a launch, the first of which is the program.
+	arguments func(a *agent, argv []string)
+	// show returns the screen and the title of the pane.
+	show func(a *agent) (screen, title string)
+	// hook puts a hook of Claude Code into the CLI's own words; "": the CLI calls none.
+	hook func(a *agent, event string, more actor.Fields) (name string, body actor.Fields)
+	// message returns the transcript's lines for a message.
+	message func(a *agent, role, text string) []actor.Fields
+	// end returns the transcript's lines for the end of a turn. failure is the text of the error that ended it.
+	end        func(a *agent, how turnEnd, failure string) []actor.Fields
+	transcript func(a *agent) string
+	// limited returns what the CLI says of a usage limit that lasts about that long, and how long it lasts in fact.
+	limited func(a *agent, lasts time.Duration) (text string, over time.Duration)
+
+	plain bool // its composer shows a pasted text as it is
+	late  bool // it tells of its session only with the first prompt
+	// live starts what the CLI does beside its screen; nil: nothing.
+	live func(a *agent)
+}
+
+// turnEnd is how a turn ended.
+type turnEnd int
+
+const (
+	turnDone turnEnd = iota
+	turnInterrupted
+	turnFailed
+)
+
+// clis are the CLIs by the name of their program.
+var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI}
+
+// claudeCLI is Claude Code.
+var claudeCLI = &cli{
+	rt: runtimes.Claude(),
+	arguments: func(a *agent, argv []string) {
+		for i := 1; i < len(argv); i++ {
+			value := func() string { i++; return argv[i] }
+			switch argv[i] {
+			case "--session-id":
+				a.session = value()
+			case "--resume":
+				a.session, a.resumed = value(), true
+			case "--name":
+				a.name = value()
+			case "--append-system-prompt-file":
+				a.skilled = strings.TrimSpace(mustRead(value())) != ""
+			case "--model":
+				a.model = value()
+			case "--permission-mode":
+				a.mode = hookMode(value())
+			case "--settings":
+				value()
+			case "--":
+				a.prompt = strings.Join(argv[i+1:], " ")
+				i = len(argv)
+			}
+		}
+	},
+	show: func(a *agent) (string, string) {
+		a.frame.Edit(a.composer)
+		a.frame.Dialog = nil
+		if a.dialog != nil {
+			a.frame.Dialog = &a.dialog.Dialog
+		}
+		return a.frame.Text(), ""
+	},
+	hook: func(a *agent, event string, more actor.Fields) (string, actor.Fields) {
+		if event == hooks.Interrupt || event == hooks.DialogClosed {
+			return "", nil
+		}
+		return event, actor.Payload(event, a.session, a.transcript(), a.h.cwd, a.promptID, more)
+	},
+	message: claudeMessage,
+	end: func(a *agent, how turnEnd, _ string) []actor.Fields {
+		if how == turnInterrupted {
+			return claudeMessage(a, "user", "[Request interrupted by user]")
+		}
+		return nil
+	},
+	transcript: func(a *agent) string {
+		return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.h.cwd, "/", "-"), a.session+".jsonl")
+	},
+	limited: func(a *agent, lasts time.Duration) (string, time.Duration) {
+		return "You've hit your 5-hour limit · resets " + a.h.now().UTC().Add(lasts).Format("Jan 2, 3:04pm") + " (UTC)", lasts
+	},
+}
+
+func claudeMessage(a *agent, role, text string) []actor.Fields {
+	entry := actor.Fields{
+		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.stamp(),
+		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": actor.Fields{"role": role, "content": text},
+	}
+	if role == "assistant" {
+		entry["message"] = actor.Fields{
+			"id": "msg_" + uuid(a.rng), "type": "message", "role": role, "model": "claude-opus-5-5",
+			"content": []any{actor.Fields{"type": "text", "text": text}}, "stop_reason": "end_turn",
+			"usage": actor.Fields{"input_tokens": 4, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 14000, "output_tokens": 20},
+		}
+	}
+	return []actor.Fields{entry}
+}
+
+// codexCLI is Codex: its session is known with its first prompt, its errors are told by its transcript only, and it has a
+// queue beside its composer.
+var codexCLI = &cli{
+	rt: runtimes.Codex(), plain: true, late: true,
+	arguments: func(a *agent, argv []string) {
+		a.session = uuid(a.rng)
+		for i := 1; i < len(argv); i++ {
+			switch argv[i] {
+			case "-c":
+				i++
+				a.skilled = a.skilled || strings.HasPrefix(argv[i], "developer_instructions=")
+			case "-m":
+				i++
+				a.model = argv[i]
+			case "resume":
+				i++
+				a.session, a.resumed = argv[i], true
+			case "--":
+				a.prompt = strings.Join(argv[i+1:], " ")
+				i = len(argv)
+			}
+		}
+	},
+	show: showCodex,
+	hook: func(a *agent, event string, more actor.Fields) (string, actor.Fields) {
+		switch event {
+		case hooks.SessionStart, hooks.UserPromptSubmit, hooks.Stop, hooks.Interrupt, hooks.PermissionRequest, hooks.PreCompact, hooks.SessionEnd:
+		default:
+			return "", nil
+		}
+		if event == hooks.SessionEnd && a.promptID == "" {
+			return "", nil // there is no session to end
+		}
+		body := actor.Payload(event, a.session, a.transcript(), a.h.cwd, "", more)
+		if a.promptID != "" && event != hooks.SessionStart && event != hooks.SessionEnd {
+			body["turn_id"] = a.promptID
+		}
+		return event, body
+	},
+	message: func(a *agent, role, text string) []actor.Fields {
+		kind := map[string]string{"user": "input_text", "assistant": "output_text"}[role]
+		lines := []actor.Fields{codexLine(a, "response_item", actor.Fields{
+			"type": "message", "id": "msg_" + uuid(a.rng), "role": role, "content": []any{actor.Fields{"type": kind, "text": text}},
+		})}
+		if role == "assistant" {
+			lines = append(lines, codexLine(a, "event_msg", actor.Fields{"type": "token_count", "info": actor.Fields{
+				"model_context_window": 258_400, "last_token_usage": actor.Fields{"total_tokens": 14_000},
+			}}))
+		}
+		return lines
+	},
+	end: func(a *agent, how turnEnd, failure string) []actor.Fields {
+		switch how {
+		case turnInterrupted:
+			return []actor.Fields{codexLine(a, "event_msg", actor.Fields{"type": "turn_aborted", "turn_id": a.promptID, "reason": "interrupted"})}
+		case turnFailed:
+			info := any("usage_limit_exceeded")
+			if !strings.Contains(failure, "usage limit") {
+				info = actor.Fields{"response_too_many_failed_attempts": actor.Fields{"http_status_code": 429}}
+			}
+			return []actor.Fields{codexLine(a, "event_msg", actor.Fields{"type": "task_complete", "turn_id": a.promptID,
+				"error": actor.Fields{"message": failure, "codex_error_info": info}})}
+		}
+		return []actor.Fields{codexLine(a, "event_msg", actor.Fields{"type": "task_complete", "turn_id": a.promptID})}
+	},
+	transcript: func(a *agent) string { return filepath.Join(a.h.config, "sessions", "rollout-"+a.session+".jsonl") },
+	limited: func(a *agent, lasts time.Duration) (string, time.Duration) {
+		now := a.h.now()
+		at := now.Add(lasts).Truncate(time.Minute).Add(time.Minute) // its text has no seconds
+		return "You've hit your usage limit. Try again at " + at.Local().Format("Jan 2th, 2006 3:04 PM") + ".", at.Sub(now)
+	},
+	live: func(a *agent) { go a.takeQueue() },
+}
+
+// codexLine returns a line of a rollout.
+func codexLine(a *agent, kind string, payload actor.Fields) actor.Fields {
+	return actor.Fields{"timestamp": a.stamp(), "type": kind, "payload": payload}
+}
+
+// showCodex draws the composer, or the dialog, at the bottom of the screen.
+func showCodex(a *agent) (screen, title string) {
+	if !a.frame.Visible && a.dialog == nil {
+		return "", ""
+	}
+	title = "work"
+	if d := a.dialog; d != nil {
+		lines := []string{"", "  " + d.Title, "", "  " + d.Question}
+		if d.Detail != "" {
+			lines, title = []string{"", "  Would you like to run the following command?", "", "  $ " + d.Detail}, "[ ! ] Action Required | work"
+		}
+		for i, choice := range d.Choices {
+			sign := "  "
+			if i == 0 {
+				sign = "› "
+			}
+			lines = append(lines, sign+string(rune('1'+i))+". "+choice)
+		}
+		return strings.Join(append(lines, "", "  Press enter to confirm or esc to cancel"), "\n"), title
+	}
+	footer := ""
+	if a.composer.Text == "" {
+		footer = "  ← for agents · ? for shortcuts"
+	}
+	draft := strings.Split(a.composer.Text, "\n")
+	if a.composer.Text == "" {
+		draft[0] = "Ask Codex to do anything"
+	}
+	for i := range draft {
+		draft[i] = map[bool]string{true: "› ", false: "  "}[i == 0] + draft[i]
+	}
+	lines := slices.Concat([]string{"  >_ OpenAI Codex", ""}, draft, []string{"", "  GPT-5.5 default · /work", footer})
+	if a.frame.Working != "" {
+		title = "⠹ " + title
+	}
+	return strings.Join(lines, "\n"), title
+}
+
+// takeQueue takes what the command of Codex has put into the queue of the agent's session. The session looks there every
+// ten seconds.
+func (a *agent) takeQueue() {
+	for !a.dead {
+		a.do("looks into its queue", 0, 10*time.Second)
+		if a.dead || a.leaving || a.dialog != nil || a.busy() || !a.introduced {
+			continue
+		}
+		if texts := a.h.queues[a.session]; len(texts) > 0 {
+			a.h.queues[a.session] = texts[1:]
+			a.given = append(a.given, texts[0])
+			a.pending = append(a.pending, texts[0])
+			a.enqueue(job{prompt: texts[0]})
+		}
+	}
+}
+
+// draftBlocks reports whether a draft in the composer, which the daemon cannot put aside, is in the way of its texts.
+func (a *agent) draftBlocks() bool {
+	return a.composer.Text != "" && (a.composer.Stashed() || a.cli.rt.Can.StashKey == "")
+}
+
+// stamp returns the time as transcripts have it.
+func (a *agent) stamp() string { return a.h.now().UTC().Format(stampLayout) }
+
+// mustJSON returns a value as JSON.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // cannot happen: the values are plain
+	}
+	return b
+}
+
+// drawRuntime draws the runtime of an agent.
+func (w *world) drawRuntime() string {
+	names := []string{"claude", "codex", "omp"}
+	if w.clis == nil {
+		return names[0]
+	}
+	return names[w.clis.IntN(len(names))]
+}
