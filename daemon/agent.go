@@ -83,6 +83,8 @@ type Agent struct {
 	RegisteredAt    *time.Time  `json:"registered_at"`
 	Model           string      `json:"model"`           // that it was launched with by somebody's choice; "": as its persona and its runtime say
 	PermissionMode  string      `json:"permission_mode"` // the same
+	ReadAt          *time.Time  `json:"read_at"`         // when its transcript showed that it has read the document and the context of its handoff
+	UnreadAt        *time.Time  `json:"unread_at"`       // when the daemon saw that its first turn had ended without that
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndReason       *string     `json:"end_reason"`
@@ -128,6 +130,8 @@ type Agent struct {
 	StopYields    bool   `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
 	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
 	LimitTriedAt *time.Time `json:"-"`
+	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.
+	Reading bool `json:"-"`
 }
 
 // Tier says how full an agent's context window is, by the limits in the settings handoff.auto.

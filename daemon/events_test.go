@@ -8,7 +8,7 @@ func TestUnknownEventTypeIsRefusedWithTheNearest(t *testing.T) {
 		"handoff_failed":   "",
 		"handoff_briefing": "",
 		"agent_idle":       "",
-		"handof_failed":    `"handof_failed" is no type of event: the nearest are handoff_failed, agent_failed, handoff_started`,
+		"handof_failed":    `"handof_failed" is no type of event: the nearest are handoff_failed, agent_failed, handoff_read`,
 		"worktree":         `"worktree" is no type of event: the nearest are pipeline_worktree_kept, pipeline_worktree_created, pipeline_worktree_removed`,
 	} {
 		got := ""

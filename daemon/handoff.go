@@ -138,6 +138,11 @@ type Handoff struct {
 	StartedAt        *time.Time  `json:"started_at"`
 	CompletedAt      *time.Time  `json:"completed_at"`
 
+	// ReadAt is when the transcripts of all successors showed that they have read the document and the context. UnreadAt is
+	// when the first turn of one that has not read them had ended. They are derived: nil in what the store returns.
+	ReadAt   *time.Time `json:"read_at" db:"-"`
+	UnreadAt *time.Time `json:"unread_at" db:"-"`
+
 	Keep  bool          `json:"keep"`             // the outgoing agent lives on
 	Heirs []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; empty: one successor as the outgoing agent
 

@@ -227,12 +227,20 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 // Handoff returns one handoff.
 func (d *Daemon) Handoff(ctx context.Context, id int64) (Handoff, error) {
 	h, err := d.Store.Handoff(ctx, id)
-	return h, notFound(err, errHandoffNotFound)
+	if err != nil {
+		return h, notFound(err, errHandoffNotFound)
+	}
+	list := []Handoff{h}
+	return list[0], d.withReading(ctx, list)
 }
 
 // Handoffs lists handoffs, the newest first.
 func (d *Daemon) Handoffs(ctx context.Context, f HandoffFilter) ([]Handoff, error) {
-	return d.Store.Handoffs(ctx, f)
+	list, err := d.Store.Handoffs(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return list, d.withReading(ctx, list)
 }
 
 // Transitions returns the moves of a handoff, in order.
@@ -255,7 +263,7 @@ func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (Handoff, err
 	if len(list) == 0 {
 		return Handoff{}, errHandoffNotFound
 	}
-	return list[0], nil
+	return list[0], d.withReading(ctx, list)
 }
 
 // CancelHandoff cancels an agent's open handoff, which is possible until its document is recorded. If id is not 0, it

@@ -34,6 +34,8 @@ type HandoffHeir struct {
 	Note       string     `json:"note"`        // what it waits for, where the phase does not say
 	DeliveryID *int64     `json:"delivery_id"` // its injection prompt
 	BriefedAt  *time.Time `json:"briefed_at"`
+	ReadAt     *time.Time `json:"read_at"`   // derived, as that of the handoff
+	UnreadAt   *time.Time `json:"unread_at"` // derived
 	Error      *Failure   `json:"error"`
 }
 
@@ -270,6 +272,7 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Model: a.Model, PermissionMode: a.PermissionMode,
+		Reading: d.runtimeOf(a).Can.Reads.Shown(),
 	}, nil
 }
 
@@ -288,6 +291,7 @@ func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now t
 	next.TmuxSession = tmuxSession(next.Name, next.ID)
 	if next.Runtime != a.Runtime { // these are words of the other runtime
 		next.Options, next.Model, next.PermissionMode = nil, "", ""
+		next.Reading = d.runtimeOf(next).Can.Reads.Shown()
 	}
 	next.Model, next.PermissionMode = cmp.Or(resolved.Model, next.Model), cmp.Or(resolved.PermissionMode, next.PermissionMode)
 	return next, nil

@@ -44,6 +44,10 @@ type agentMemory struct {
 	// once more.
 	unknownTold bool
 
+	// read is how far the transcript was read for whether the agent has read its handoff; nil: not at all. After a restart
+	// the daemon reads it from its beginning.
+	read *readSoFar
+
 	fork forkMemory
 }
 

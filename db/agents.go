@@ -17,7 +17,8 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	work_stop, handing_over, trouble, stop_interrupt, state_at, waits_for, last_message,
 	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause,
 	model, permission_mode,
-	in_limit, limited_until, limit_tried_at`
+	in_limit, limited_until, limit_tried_at,
+	reading, read_at, unread_at`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // NULL for an empty hash, because the unique index would refuse a second empty hash
@@ -33,7 +34,8 @@ func agentValues(a *daemon.Agent) []any {
 		a.WorkStop, a.HandingOver, a.TurnError, a.StopInterrupt, a.StateAt, a.WaitsFor, a.LastMessage,
 		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause,
 		a.Model, a.PermissionMode,
-		a.Limit, a.LimitedUntil, a.LimitTriedAt)
+		a.Limit, a.LimitedUntil, a.LimitTriedAt,
+		a.Reading, a.ReadAt, a.UnreadAt)
 }
 
 // selectAgents reads whole agents and derives each one's successor.
@@ -93,11 +95,13 @@ const listOpenAgents = `
 	UNION
 	SELECT a.id FROM deliveries d JOIN agents a ON a.id = d.agent_id
 	WHERE a.host = $1 AND d.state <> 'done'
+	UNION
+	SELECT id FROM agents WHERE host = $1 AND reading AND ended_at IS NOT NULL
 	ORDER BY id`
 
 // OpenAgents returns, in order, the ids of the host's agents for which a lane has work. An agent with an open handoff or an
 // open delivery is one of them, even if it has ended. So is an agent that has not ended and is starting, or was asked to
-// stop.
+// stop; and one that has ended, and of which nobody has decided yet whether it read its handoff.
 func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open agents", listOpenAgents, host)
 }

@@ -51,8 +51,10 @@ const (
 	HandoffFallbackUsed     Type = "handoff_fallback_used"
 	HandoffHeirFailed       Type = "handoff_heir_failed"
 	HandoffHeirMoved        Type = "handoff_heir_moved"
+	HandoffRead             Type = "handoff_read"
 	HandoffRetried          Type = "handoff_retried"
 	HandoffStarted          Type = "handoff_started"
+	HandoffUnread           Type = "handoff_unread"
 	HandoffWaiting          Type = "handoff_waiting"
 
 	// Of deliveries.
@@ -115,7 +117,7 @@ var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
 		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
-		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffWaiting,
+		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
 		PipelineWaitingForApproval, PipelineWarning, SpoolUnreadable, StepOutputEmpty,

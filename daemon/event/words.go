@@ -44,6 +44,7 @@ var eventWords = map[Type]string{
 	HandoffRetried:          "{handoff} is tried again[ from phase {phase}]",
 	HandoffCreated:          "{handoff} has its record",
 	HandoffHeirMoved:        "{handoff} has its heir {persona} in phase {phase}[: {cause}]",
+	HandoffRead:             "{agent} has read what {handoff} left for it",
 	HandoffExtractionFailed: "{handoff} has a document whose fields could not be read",
 
 	DeliveryQueued:       "A text for {agent} waits to be typed[ ({kind})]",

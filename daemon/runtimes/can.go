@@ -26,6 +26,8 @@ type Can struct {
 	// and ends.
 	QuietAfter time.Duration
 	HoldsTurn  bool // the end of a turn can be answered with a further instruction
+	// Reads says which calls in the transcript prove that the model has read a file.
+	Reads Reads
 
 	Turns       string   // where the beginning and the end of a turn are read
 	Errors      string   // where errors of the API are read

@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,6 +42,11 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 		for _, path := range patched(p.input) {
 			l.message.edited = append(l.message.edited, Edit{Path: path, Call: p.call})
 		}
+	case kind == "response_item" && p.kind == "function_call":
+		l.kind, l.message = "assistant", message{role: "assistant"}
+		l.message.note(call{id: p.call, tool: p.name, command: codexCommand(p.arguments)})
+	case kind == "response_item" && p.kind == "function_call_output" && codexExitedWell(p.output):
+		l.kind, l.message = "user", message{role: "user", done: []string{p.call}}
 	case kind == "response_item" && p.kind == "custom_tool_call_output" && !strings.Contains(p.output, "Success. Updated the following files"):
 		l.kind, l.message = "user", message{role: "user", failed: []string{p.call}}
 	}
@@ -50,7 +56,7 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 // codexPayload has the fields of a payload that readCodexLine needs.
 type codexPayload struct {
 	kind, role, id, name, call string
-	input, output              string
+	input, output, arguments   string
 	texts                      [][]byte
 	used, window               int64
 }
@@ -70,6 +76,8 @@ func readCodexPayload(s *skim) (p codexPayload) {
 			p.call = s.text()
 		case "input":
 			p.input = s.text()
+		case "arguments":
+			p.arguments = s.text()
 		case "output":
 			p.output = s.text()
 		case "content":
@@ -90,6 +98,29 @@ func readCodexPayload(s *skim) (p codexPayload) {
 		}
 	})
 	return p
+}
+
+// codexCommand returns the command of a call of the shell; "": the arguments are those of another tool.
+func codexCommand(arguments string) string {
+	var in struct {
+		Cmd     string          `json:"cmd"`
+		Command json.RawMessage `json:"command"`
+	}
+	if json.Unmarshal([]byte(arguments), &in) != nil || in.Cmd != "" {
+		return in.Cmd
+	}
+	var argv []string
+	if json.Unmarshal(in.Command, &argv) == nil && len(argv) > 0 {
+		return argv[len(argv)-1] // of bash -lc COMMAND
+	}
+	return unquote(in.Command)
+}
+
+// codexExitedWell reports whether the output of a command says, in the lines that the CLI puts before it, that the command
+// succeeded.
+func codexExitedWell(output string) bool {
+	head, _, _ := strings.Cut(output, "\nOutput:")
+	return strings.Contains(head, "Process exited with code 0")
 }
 
 // codexMarks are the tags of the texts that the CLI itself gives the model in the user's name.

@@ -48,6 +48,7 @@ func NewGeneric(name string, g Generic) (*Runtime, error) {
 		Cannot: []string{
 			"Only the screen is read: a turn that a person begins in the pane, a dialog, an error and a limit are not noticed.",
 			"A turn that shows nothing new for " + g.Quiet.String() + " counts as ended.",
+			"Nothing shows whether a successor has read its document and context, so nobody is told if it has not.",
 			"The conversation is not passed on: a successor gets the document, the files and the decisions.",
 			"The line breaks of a text become blanks, because a program that reads lines would take each for a prompt.",
 			"A document is written by the agent itself, into its file; nothing can copy its session, or open it again.",

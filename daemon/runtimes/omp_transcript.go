@@ -1,6 +1,9 @@
 package runtimes
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // readOmpLine reads one entry of a session file. The kinds of entries that matter: "message", with a message of the user, of
 // the model ("assistant") or of a tool ("toolResult"); "custom_message", a text that the CLI or an extension gives the
@@ -51,7 +54,7 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 
 func readOmpMessage(s *skim, l *transcriptLine) {
 	m := &l.message
-	var call string
+	var id string // of the call that a result answers
 	var failed bool
 	s.object(func(key string) {
 		switch key {
@@ -68,7 +71,7 @@ func readOmpMessage(s *skim, l *transcriptLine) {
 			}
 			s.array(func() { m.readOmpBlock(s) })
 		case "toolCallId":
-			call = s.text()
+			id = s.text()
 		case "isError":
 			failed = s.isTrue()
 		case "usage":
@@ -80,9 +83,7 @@ func readOmpMessage(s *skim, l *transcriptLine) {
 			})
 		}
 	})
-	if failed && call != "" {
-		m.failed = append(m.failed, call)
-	}
+	m.answer(id, failed)
 }
 
 // ompEditors are the tools of oh-my-pi that change a file.
@@ -90,7 +91,7 @@ var ompEditors = map[string]bool{"write": true, "edit": true, "ast_edit": true}
 
 func (m *message) readOmpBlock(s *skim) {
 	var text []byte
-	var kind, id, tool, path string
+	var kind, id, tool, path, command string
 	s.object(func(key string) {
 		switch key {
 		case "type":
@@ -103,14 +104,21 @@ func (m *message) readOmpBlock(s *skim) {
 			tool = s.text()
 		case "arguments":
 			s.object(func(key string) {
-				if key == "path" {
+				switch key {
+				case "path":
 					path = s.text()
+				case "command":
+					command = s.text()
 				}
 			})
 		}
 	})
 	if kind == "text" && text != nil {
 		m.texts = append(m.texts, text)
+	}
+	if kind == "toolCall" {
+		path, _, _ := strings.Cut(path, ":") // read takes PATH:LINES, too
+		m.note(call{id: id, tool: tool, path: path, command: command})
 	}
 	if kind == "toolCall" && path != "" && ompEditors[tool] {
 		m.edited = append(m.edited, Edit{Path: path, Call: id})

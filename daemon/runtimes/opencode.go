@@ -23,6 +23,7 @@ var opencode = &Runtime{
 		Tested: "1.18.33", Oldest: "1.18.33",
 		Skill: SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
 		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
+		Reads: opencodeReads,
 		Turns: "its server: messages and status", Errors: "its server: the error of an answer",
 		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer",
 		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",
@@ -38,6 +39,9 @@ var opencode = &Runtime{
 	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen,
 	line: readLine, clean: withoutMarks, // the mirror has the form of Claude Code's transcript: see OpencodeMessage.lines
 }
+
+// opencodeReads are OpenCode's tools that show that a file was read.
+var opencodeReads = Reads{Tools: []string{"read"}, Shells: []string{"bash"}}
 
 // opencodeConfig is the file of settings of one launch. OpenCode lays it over the user's own files, key by key.
 type opencodeConfig struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // Lines returns the lines by which the mirror shows a message, in the form of Claude Code's transcript: the message, and then
-// the calls of tools that failed. whole says that the message will not change any more.
+// the results of the calls of tools that failed, or that may have read a file. whole says that the message will not change any more.
 func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 	at := time.UnixMilli(m.Info.Time.Created).UTC().Format("2006-01-02T15:04:05.000Z")
 	var out []byte
@@ -17,16 +17,19 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 		b, _ := json.Marshal(line) // texts and numbers cannot fail
 		out = append(append(out, b...), '\n')
 	}
-	var content, failed []map[string]any
+	var content, results []map[string]any
 	for _, p := range m.Parts {
 		switch {
 		case p.Type == "text" && !p.Ignored && p.Text != "" && (m.Info.Role == "assistant" || !p.Synthetic):
 			content = append(content, map[string]any{"type": "text", "text": p.Text})
 		case p.Type == "tool":
 			content = append(content, map[string]any{"type": "tool_use", "id": p.CallID, "name": opencodeTool(p.Tool),
-				"input": map[string]string{"file_path": p.State.Input.FilePath}})
-			if p.State.Status == "error" {
-				failed = append(failed, map[string]any{"type": "tool_result", "tool_use_id": p.CallID, "is_error": true})
+				"input": p.input()})
+			switch {
+			case p.State.Status == "error":
+				results = append(results, map[string]any{"type": "tool_result", "tool_use_id": p.CallID, "is_error": true})
+			case p.State.Status == "completed" && opencodeReads.has(p.Tool):
+				results = append(results, map[string]any{"type": "tool_result", "tool_use_id": p.CallID})
 			}
 		}
 	}
@@ -41,8 +44,8 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 		add(map[string]any{"type": "assistant", "uuid": m.Info.ID, "message": map[string]any{"role": "assistant", "id": m.Info.ID,
 			"model": m.Info.Model, "content": content, "usage": map[string]int64{"input_tokens": m.Info.Tokens.used()}}})
 	}
-	if len(failed) > 0 {
-		add(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": failed}})
+	if len(results) > 0 {
+		add(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": results}})
 	}
 	return out
 }
@@ -56,6 +59,15 @@ func (s *OpencodeSight) Shown(i int) bool {
 // Whole reports whether a message will not change any more.
 func (m *OpencodeMessage) Whole() bool {
 	return m.Info.Role == "user" || m.Info.Finish != "" || m.Info.Error != nil || m.Info.Time.Completed != 0
+}
+
+// input returns the input of a tool's call as the mirror shows it.
+func (p *OpencodePart) input() map[string]string {
+	in := map[string]string{"file_path": p.State.Input.FilePath}
+	if p.State.Input.Command != "" {
+		in["command"] = p.State.Input.Command
+	}
+	return in
 }
 
 // opencodeTool returns Claude Code's name of a tool that changes files.

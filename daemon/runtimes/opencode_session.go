@@ -62,6 +62,7 @@ type OpencodePart struct {
 		Status string `json:"status"`
 		Input  struct {
 			FilePath string `json:"filePath"`
+			Command  string `json:"command"`
 		} `json:"input"`
 	} `json:"state"`
 }

@@ -33,6 +33,7 @@ func (rt *Runtime) Facts() []Fact {
 		{"permissions", cmp.Or(can.Permissions, "–")},
 		{"document from a copy", cmp.Or(can.Document, "no")},
 		{"conversation", yes(can.Transcript, "passed on from its transcript", "not passed on")},
+		{"a file was read", readsInWords(can.Reads)},
 		{"exit", exitInWords(can)},
 	}
 }
@@ -55,6 +56,20 @@ func waysInWords(ways []Way) string {
 var wayWords = map[Way]string{
 	ByTyping: "typed behind the guard", ByQueue: "by the CLI's queue", ByInbox: "by an inbox", ByServer: "by its own server",
 	ByEcho: "typed, and submitted once they are seen",
+}
+
+func readsInWords(r Reads) string {
+	if !r.Shown() {
+		return "not known"
+	}
+	var words []string
+	for _, tool := range r.Tools {
+		words = append(words, "`"+tool+"`")
+	}
+	if len(r.Shells) > 0 {
+		words = append(words, "a command of `"+strings.Join(r.Shells, "`, `")+"`")
+	}
+	return "shown by " + strings.Join(words, " or ")
 }
 
 func draftInWords(rt *Runtime) string {

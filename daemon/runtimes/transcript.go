@@ -31,6 +31,8 @@ type message struct {
 	role, id, model string
 	texts           [][]byte // as JSON strings
 	edited          []Edit
+	called          []call   // tool calls that name a file or a command
+	done            []string // ids of tool calls that succeeded
 	failed          []string // ids of tool calls that failed or were refused
 	used            int64    // tokens in the context
 	window          int64    // size of the context window; 0: the line does not tell
@@ -151,7 +153,7 @@ func readMessage(s *skim) (m message) {
 			m.model = s.text()
 		case "content":
 			c := readContent(s)
-			m.texts, m.edited, m.failed = c.texts, c.edited, c.failed
+			m.texts, m.edited, m.failed, m.called, m.done = c.texts, c.edited, c.failed, c.called, c.done
 		case "usage":
 			s.object(func(key string) {
 				switch key {
@@ -176,7 +178,7 @@ func readContent(s *skim) (m message) {
 
 func (m *message) readBlock(s *skim) {
 	var text []byte // only text blocks have one
-	var id, tool, path, notebook, answered string
+	var id, tool, path, notebook, command, answered string
 	var failed bool
 	s.object(func(key string) {
 		switch key {
@@ -193,6 +195,8 @@ func (m *message) readBlock(s *skim) {
 					path = s.text()
 				case "notebook_path":
 					notebook = s.text()
+				case "command":
+					command = s.text()
 				}
 			})
 		case "tool_use_id":
@@ -210,7 +214,6 @@ func (m *message) readBlock(s *skim) {
 	if path != "" && slices.Contains(editors, tool) {
 		m.edited = append(m.edited, Edit{Path: path, Call: id})
 	}
-	if failed && answered != "" {
-		m.failed = append(m.failed, answered)
-	}
+	m.note(call{id: id, tool: tool, path: path, command: command})
+	m.answer(answered, failed)
 }

@@ -69,6 +69,7 @@ type agent struct {
 	undead   bool                           // no signal ends it
 	given    []string                       // the texts that were submitted to it or given in answer to a Stop
 	answers  []string                       // its messages at the end of turns
+	hasRead  []string                       // the files of a handoff that it has read
 	leaving  bool                           // it is exiting, because of /exit or a signal
 	ended    chan struct{}
 

@@ -27,7 +27,7 @@ type mood struct {
 	forgets                          bool    // a dialog at its start makes it forget the prompt of its command line
 	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
-	compacts, limits                 float64
+	compacts, limits, unread         float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -57,6 +57,9 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	}
 	if p.has("usage limits") {
 		m.limits = odds(0.4)
+	}
+	if p.has("briefings unread") {
+		m.unread = odds(0.4)
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -307,6 +310,9 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 		return a.handOver(ctx, task)
 	case actor.TakeOver:
 		a.memory.Predecessor = task.Document
+		if !a.readBriefing(ctx, task.Reads) {
+			return "", false
+		}
 		return "I have taken over.", true
 	}
 	a.memory.Prompts = append(a.memory.Prompts, prompt)

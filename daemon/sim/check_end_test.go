@@ -25,7 +25,7 @@ func (w *world) finished() bool {
 	for i := range agents {
 		a := &agents[i]
 		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
-		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) {
+		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) || w.undecided(a) {
 			return false
 		}
 	}
@@ -64,6 +64,9 @@ func (w *world) unfinished() {
 		if w.waitsForLimit(a) {
 			w.fail("nothing was done about the limit of agent %d (%+v) %s after the last fault", a.ID, *a.Limit, patience)
 		}
+		if w.undecided(a) {
+			w.fail("nobody has decided whether agent %d has read its handoff %s after the last fault", a.ID, patience)
+		}
 		if w.underway(a) {
 			w.fail("agent %d is still starting or stopping (%q) %s after the last fault", a.ID, a.StopStage, patience)
 		}
@@ -95,6 +98,7 @@ func (w *world) ended() {
 		}
 	}
 	w.checkLimits(agents, handoffs, events)
+	w.checkReading(agents, events)
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)

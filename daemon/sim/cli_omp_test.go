@@ -48,13 +48,19 @@ var ompCLI = &cli{
 	},
 	hook: ompHook,
 	message: func(a *agent, role, text string) []actor.Fields {
-		line := actor.Fields{"type": "message", "id": uuid(a.rng), "timestamp": a.stamp()}
 		m := actor.Fields{"role": role, "content": []any{actor.Fields{"type": "text", "text": text}}}
 		if role == "assistant" {
 			m["model"], m["stopReason"], m["usage"] = "fake-1", "stop", actor.Fields{"input": 14_000, "output": 7}
 		}
-		line["message"] = m
-		return []actor.Fields{line}
+		return []actor.Fields{ompLine(a, m)}
+	},
+	read: func(a *agent, path string) []actor.Fields {
+		id := "call_" + uuid(a.rng)
+		call := actor.Fields{"type": "toolCall", "id": id, "name": "read", "arguments": actor.Fields{"path": path}}
+		return []actor.Fields{
+			ompLine(a, actor.Fields{"role": "assistant", "content": []any{call}, "model": "fake-1", "stopReason": "toolUse"}),
+			ompLine(a, actor.Fields{"role": "toolResult", "toolCallId": id, "content": []any{actor.Fields{"type": "text", "text": "text"}}, "isError": false}),
+		}
 	},
 	end:        func(*agent, turnEnd, string) []actor.Fields { return nil },
 	transcript: func(a *agent) string { return filepath.Join(a.h.config, "omp", a.session+".jsonl") },
@@ -63,6 +69,11 @@ var ompCLI = &cli{
 		return "429 usage limit reached retry-after-ms=" + strconv.FormatInt(lasts.Milliseconds(), 10), lasts
 	},
 	live: func(a *agent) { go a.readInbox() },
+}
+
+// ompLine returns a line with a message.
+func ompLine(a *agent, message actor.Fields) actor.Fields {
+	return actor.Fields{"type": "message", "id": uuid(a.rng), "timestamp": a.stamp(), "message": message}
 }
 
 // ompHook makes what our extension tells of an event.

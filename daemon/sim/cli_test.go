@@ -24,6 +24,8 @@ type cli struct {
 	hook func(a *agent, event string, more actor.Fields) (name string, body actor.Fields)
 	// message returns the transcript's lines for a message.
 	message func(a *agent, role, text string) []actor.Fields
+	// read returns the transcript's lines for a call of a tool that reads a file.
+	read func(a *agent, path string) []actor.Fields
 	// end returns the transcript's lines for the end of a turn. failure is the text of the error that ended it.
 	end        func(a *agent, how turnEnd, failure string) []actor.Fields
 	transcript func(a *agent) string
@@ -90,6 +92,13 @@ var claudeCLI = &cli{
 		return event, actor.Payload(event, a.session, a.transcript(), a.h.cwd, a.promptID, more)
 	},
 	message: claudeMessage,
+	read: func(a *agent, path string) []actor.Fields {
+		id := "toolu_" + uuid(a.rng)
+		return []actor.Fields{
+			claudeBlock(a, "assistant", actor.Fields{"type": "tool_use", "id": id, "name": "Read", "input": actor.Fields{"file_path": path}}),
+			claudeBlock(a, "user", actor.Fields{"type": "tool_result", "tool_use_id": id, "content": "1\ttext"}),
+		}
+	},
 	end: func(a *agent, how turnEnd, _ string) []actor.Fields {
 		if how == turnInterrupted {
 			return claudeMessage(a, "user", "[Request interrupted by user]")
@@ -117,6 +126,18 @@ func claudeMessage(a *agent, role, text string) []actor.Fields {
 		}
 	}
 	return []actor.Fields{entry}
+}
+
+// claudeBlock returns a line with a message of one block.
+func claudeBlock(a *agent, role string, block actor.Fields) actor.Fields {
+	message := actor.Fields{"role": role, "content": []any{block}}
+	if role == "assistant" {
+		message["id"], message["model"] = "msg_"+uuid(a.rng), "claude-opus-5-5"
+	}
+	return actor.Fields{
+		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.stamp(),
+		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": message,
+	}
 }
 
 // codexCLI is Codex: its session is known with its first prompt, its errors are told by its transcript only, and it has a
@@ -169,6 +190,15 @@ var codexCLI = &cli{
 			}}))
 		}
 		return lines
+	},
+	read: func(a *agent, path string) []actor.Fields {
+		id := "call_" + uuid(a.rng)
+		return []actor.Fields{
+			codexLine(a, "response_item", actor.Fields{"type": "function_call", "name": "exec_command", "call_id": id,
+				"arguments": string(mustJSON(actor.Fields{"cmd": "cat " + path}))}),
+			codexLine(a, "response_item", actor.Fields{"type": "function_call_output", "call_id": id,
+				"output": "Process exited with code 0\nOutput:\ntext"}),
+		}
 	},
 	end: func(a *agent, how turnEnd, failure string) []actor.Fields {
 		switch how {

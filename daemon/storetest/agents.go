@@ -100,16 +100,20 @@ func openAgents(t *testing.T, st daemon.Store) {
 	starting := NewAgent(t, st, func(a *daemon.Agent) { a.State = daemon.Starting })
 	stopping := NewAgent(t, st, func(a *daemon.Agent) { a.StopAskedAt = ptr(now()) })
 	NewAgent(t, st, func(a *daemon.Agent) { ended(a); a.StopAskedAt = ptr(now()) })
+	undecided := NewAgent(t, st, func(a *daemon.Agent) { ended(a); a.Reading = true })
+	NewAgent(t, st, func(a *daemon.Agent) { a.Reading = true }) // its hooks wake its lane
 	handsOver := NewAgent(t, st, ended)
 	h := NewHandoff(t, st, handsOver.ID)
 	told := NewAgent(t, st, nil)
 	d := NewDelivery(t, st, told.ID)
 
-	equal(t, "open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID, handsOver.ID, told.ID})
+	equal(t, "open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID, undecided.ID, handsOver.ID, told.ID})
 
 	d.State, d.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
 	Commit(t, st, Moved(h, daemon.Cancelled))
+	undecided.Reading = false
+	Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{undecided}})
 	equal(t, "less is open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID})
 	equal(t, "another host", result(st.OpenAgents(t.Context(), "h3"))(t), []int64{})
 }

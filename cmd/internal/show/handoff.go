@@ -65,6 +65,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		"reason", h.Reason, "focus", h.Focus, "mode", string(h.Mode), "written by", string(h.WrittenBy), "document", h.FilePath, "structured", structured,
 		"context file", term.Text(h.ContextPath), "passed on", passed, "validated", validated, "degraded", degraded, "context used", used,
 		"started", term.Stamp(&h.CreatedAt), "recorded", term.Stamp(h.RecordedAt), "ended", term.Stamp(h.CompletedAt), "total", took,
+		"read", readWords(h.ReadAt, h.UnreadAt),
 	}
 	if h.Keep {
 		pairs = append(pairs, "keep", "the agent lives on")
@@ -84,6 +85,17 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	}
 }
 
+// readWords says when a successor read what was left for it; "": not yet, or nothing shows it.
+func readWords(readAt, unreadAt *time.Time) string {
+	switch {
+	case readAt != nil:
+		return term.Stamp(readAt)
+	case unreadAt != nil:
+		return "not in the successor's first turn, which had ended " + term.Stamp(unreadAt)
+	}
+	return ""
+}
+
 // heirWords says who an heir is, and how far it has come.
 func heirWords(heir *daemon.HandoffHeir) string {
 	stands := words.Of(heir.Phase)
@@ -97,7 +109,11 @@ func heirWords(heir *daemon.HandoffHeir) string {
 	if heir.Error != nil {
 		failure = heir.Error.Message
 	}
-	return words.Join(", ", heir.Words(), stands, heir.Runtime, heir.Model, heir.PermissionMode, heir.Note, failure)
+	read := readWords(heir.ReadAt, heir.UnreadAt)
+	if read != "" {
+		read = "read " + read
+	}
+	return words.Join(", ", heir.Words(), stands, heir.Runtime, heir.Model, heir.PermissionMode, heir.Note, read, failure)
 }
 
 // Successors returns the ids of the agents to which a handoff passes the work on, with commas between them; "": none yet.

@@ -137,7 +137,7 @@ func (s *Store) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	defer leave()
 	busy := map[int64]bool{}
 	for id, a := range s.agents.all() {
-		if a.Active() && (a.State == daemon.Starting || a.StopAskedAt != nil) {
+		if a.Active() && (a.State == daemon.Starting || a.StopAskedAt != nil) || !a.Active() && a.Reading {
 			busy[id] = true
 		}
 	}

@@ -38,7 +38,10 @@ func claims(h *daemon.Handoff) bool {
 
 func (t *tx) putHandoff(h *daemon.Handoff) error {
 	row := kept(*h)
-	row.Status = row.Phase.Status()
+	row.Status, row.ReadAt, row.UnreadAt = row.Phase.Status(), nil, nil
+	for i := range row.Heirs {
+		row.Heirs[i].ReadAt, row.Heirs[i].UnreadAt = nil, nil
+	}
 	phase, known := phases[row.Phase]
 	other := func(is func(*daemon.Handoff) bool) bool { return t.handoffs.any(row.ID, is) }
 	if err := check(

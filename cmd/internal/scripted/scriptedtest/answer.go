@@ -108,6 +108,8 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 	case task == actor.WriteHandoff && b.has("crash-on-instruction"):
 		a.Crash(ctx)
 		return "", ctx.Err()
+	case task == actor.TakeOver && b.has("no-read"):
+		return "I go on without looking.", nil
 	case strings.HasPrefix(prompt, taskMark):
 		return "The background task has finished.", nil
 	case task != actor.SomethingElse || len(d.edits) == 0:

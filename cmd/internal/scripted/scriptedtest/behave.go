@@ -22,7 +22,7 @@ var known = map[string]bool{
 	"claims": false, "slow-start": true, "no-session-start": false, "no-prompt-hook": false, "no-stop": false,
 	"stop-twice": false, "crash-on-instruction": false, "crash-at-start": false, "ignore-exit": false,
 	"ignore-term": false, "exit-dialog": false, "swallow-enter": false, "api-error": true, "usage-limit": true, "auto-resume": true, "child-hooks": false,
-	"think": true, "exit-delay": true, "no-final-message": false, "no-final-text": false, "late-transcript": true,
+	"think": true, "exit-delay": true, "no-final-message": false, "no-final-text": false, "no-read": false, "late-transcript": true,
 	"trust": false, "login": false, "lost-prompt": false, "strange-screen": false,
 	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
 }

@@ -64,6 +64,7 @@
 //	trust              asks before the session whether the folder is trusted; Enter is "No, exit"
 //	strange-screen     from its start, it draws a screen that no version of the CLI draws
 //	lost-prompt        the prompt on the command line is forgotten
+//	no-read            it answers the prompt of its handoff without reading the files that the prompt names
 //	no-final-message   Stop has no last_assistant_message, the transcript has the answer
 //	no-final-text      answers have no text: neither Stop nor the transcript has one
 //	late-transcript[=DUR]  the transcript gets an answer DUR (200ms) after the screen, or at the session's end.

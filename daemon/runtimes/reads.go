@@ -1,0 +1,128 @@
+package runtimes
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Reads names the tools whose calls in a transcript prove that the model has read a file. The zero value says that the
+// transcript cannot prove it.
+type Reads struct {
+	Tools  []string // tools that are given the path of the file that they read
+	Shells []string // tools that are given a command for a shell
+}
+
+// Shown reports whether a transcript can prove that a file was read.
+func (r Reads) Shown() bool { return len(r.Tools)+len(r.Shells) > 0 }
+
+func (r Reads) has(tool string) bool {
+	return slices.Contains(r.Tools, tool) || slices.Contains(r.Shells, tool)
+}
+
+// call is a call of a tool in a transcript.
+type call struct {
+	id, tool, path, command string
+}
+
+// note adds a call that names a file or a command.
+func (m *message) note(c call) {
+	if c.id != "" && (c.path != "" || c.command != "") {
+		m.called = append(m.called, c)
+	}
+}
+
+// answer notes the result of a call.
+func (m *message) answer(id string, failed bool) {
+	switch {
+	case id == "":
+	case failed:
+		m.failed = append(m.failed, id)
+	default:
+		m.done = append(m.done, id)
+	}
+}
+
+// Reading follows a transcript from its beginning, and notes which files the model has read since it took a prompt. Make one
+// with [Runtime.Reading]. It is for one goroutine at a time.
+type Reading struct {
+	rt       *Runtime
+	nonce    string
+	prompted bool
+	left     []string            // the files that were not read yet
+	calls    map[string][]string // by the id of a call without a result: the files that it reads
+}
+
+// Reading returns a Reading of the files at paths, after the prompt with the nonce. The name of each file, without its
+// folder, must be its own: a model may name a file by another path.
+func (rt *Runtime) Reading(nonce string, paths []string) *Reading {
+	return &Reading{rt: rt, nonce: nonce, left: slices.Clone(paths), calls: map[string][]string{}}
+}
+
+// Prompted reports whether the transcript shows the prompt.
+func (r *Reading) Prompted() bool { return r.prompted }
+
+// Left returns the files that the model has not read, in the order in which they were given. A call without a result, or
+// with an error, has read nothing.
+func (r *Reading) Left() []string { return r.left }
+
+// Add reads the next whole lines of the transcript. It skips lines that it cannot read.
+func (r *Reading) Add(jsonl []byte) {
+	for raw := range bytes.Lines(jsonl) {
+		line, err := r.rt.line(raw)
+		if err != nil || line.sidechain {
+			continue
+		}
+		if !r.prompted {
+			r.prompted = slices.ContainsFunc(line.userTexts(), func(raw []byte) bool { return strings.Contains(unquote(raw), r.nonce) })
+			continue
+		}
+		for _, c := range line.message.called {
+			for _, path := range r.left {
+				if r.rt.Can.Reads.proves(c, path) {
+					r.calls[c.id] = append(r.calls[c.id], path)
+				}
+			}
+		}
+		for _, id := range line.message.done {
+			r.left = slices.DeleteFunc(r.left, func(path string) bool { return slices.Contains(r.calls[id], path) })
+			delete(r.calls, id)
+		}
+	}
+}
+
+// proves reports whether a call, if it succeeds, reads the file at path.
+func (r Reads) proves(c call, path string) bool {
+	name := filepath.Base(path)
+	switch {
+	case slices.Contains(r.Tools, c.tool):
+		return filepath.Base(c.path) == name
+	case slices.Contains(r.Shells, c.tool):
+		return commandReads(c.command, name)
+	}
+	return false
+}
+
+// readers are the programs that print a file.
+var readers = []string{"awk", "bat", "batcat", "cat", "head", "less", "more", "nl", "sed", "tac", "tail"}
+
+// commandReads reports whether a command of a shell has a program print the file with this name. A command that only lists
+// the file, counts its lines or writes to it does not count.
+func commandReads(command, name string) bool {
+	before, _, named := strings.Cut(command, name)
+	if !named {
+		return false
+	}
+	if i := strings.LastIndexAny(before, " \t\n<>"); i >= 0 && strings.HasSuffix(strings.TrimRight(before[:i+1], " \t"), ">") {
+		return false
+	}
+	parts := strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune("|&;\n(){}", c) })
+	return slices.ContainsFunc(parts, func(part string) bool {
+		words := strings.Fields(part)
+		for len(words) > 0 && (words[0] == "do" || words[0] == "then" || words[0] == "sudo") {
+			words = words[1:]
+		}
+		return len(words) > 0 && slices.Contains(readers, filepath.Base(words[0]))
+	})
+}
