@@ -118,7 +118,7 @@ func TestPipelineOnTheWire(t *testing.T) {
 
 // ownField returns the first internal field that a body has, "" if it has none.
 func ownField(body []byte) string {
-	for _, name := range []string{"seq", "work_dir", "skill", "runtime", "model", "asked_at", "pipeline_id"} {
+	for _, name := range []string{"seq", "work_dir", "skill", "asked_at", "pipeline_id"} {
 		if bytes.Contains(bytes.ToLower(body), []byte(`"`+name+`":`)) {
 			return name
 		}
@@ -202,7 +202,10 @@ func TestPipelineRefusals(t *testing.T) {
 	for _, base := range pipelineBases {
 		one := base + "/" + id(run.ID)
 		for _, row := range []struct{ method, path, body, code, sentence string }{
-			{"POST", base, `{"template": "a", "title": "b", "prompt": "c", "steps": []}`, "unknown_field", `Field "steps" is not known here`},
+			{"POST", base, `{"template": "a", "title": "b", "prompt": "c", "agents": []}`, "unknown_field", `Field "agents" is not known here`},
+			{"POST", base, `{"steps": {}}`, "invalid_field", `Field "steps" must be a list`},
+			{"POST", base, `{"steps": [{"runtime": "codex"}]}`, "bad_step", `Field "step" must be the number of a step, from 1`},
+			{"POST", base, `{"steps": [{"step": 1, "persona": "qa"}]}`, "unknown_field", `Field "persona" is not known here`},
 			{"POST", base, `{"template": ["a"]}`, "invalid_field", `Field "template" must be a string`},
 			{"POST", base, `{"branch": true}`, "invalid_field", `Field "branch" must be a string`},
 			{"POST", base, `"full_feature"`, "invalid_json", ""},
@@ -396,10 +399,19 @@ func TestNewPipeline(t *testing.T) {
 		"bad_title":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Prompt: "b", Cwd: cwd}},
 		"bad_prompt":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Cwd: cwd}},
 		"bad_branch":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Branch: "-x"}},
+		"bad_step":         {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 3, Model: "x"}}}},
+		"bad_runtime":      {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Runtime: "a b"}}}},
+		"bad_model":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 1, Model: "--yolo"}}}},
+		"unknown_runtime":  {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 2, Runtime: "emacs"}}}},
 		"bad_directory":    {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: "here"}},
 	} {
 		_, err := h.client.CreatePipeline(t.Context(), in.in)
 		wantError(t, err, in.kind, want, "")
 	}
 	h.mainDoor().do("POST", "/pipelines", "").wants(t, "an empty body", 422, "unknown_template")
+	refused := h.mainDoor().do("POST", "/pipelines", fmt.Sprintf(`{"template": "quick", "title": "Mend", "prompt": "Mend it.", "cwd": %q, "runtime": "emacs"}`, cwd))
+	refused.wants(t, "an unknown runtime", 422, "unknown_runtime")
+	if said := refused.shape(t, "an unknown runtime").Error; !strings.HasPrefix(said, `Step 1 (developer): Runtime "emacs" is not configured, but these are: claude`) {
+		t.Errorf("an unknown runtime: %q, want the step and the runtimes that are known", said)
+	}
 }

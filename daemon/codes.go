@@ -70,6 +70,7 @@ const (
 	CodeBadPermissionMode     Code = "bad_permission_mode"
 	CodeBadPrompt             Code = "bad_prompt"
 	CodeBadSize               Code = "bad_size"
+	CodeBadStep               Code = "bad_step"
 	CodeBadText               Code = "bad_text"
 	CodeBadTitle              Code = "bad_title"
 	CodeContextMissing        Code = "context_missing"

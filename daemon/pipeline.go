@@ -93,12 +93,12 @@ type Step struct {
 	StartedAt     *time.Time   `json:"started_at"`
 	FinishedAt    *time.Time   `json:"finished_at"`
 	Input         string       `json:"input,omitempty"` // the prompt that its agent got; left out of lists
+	Runtime       string       `json:"runtime"`         // as chosen for the step, else the persona's; "": no persona could play the step yet
+	Model         string       `json:"model"`           // as chosen for the step, else the persona's; "": the runtime's default
 	LatestHandoff *StepHandoff `json:"latest_handoff"`
 
 	PipelineID  int64         `json:"-"`
 	Skill       string        `json:"-"` // the persona's skill
-	Runtime     string        `json:"-"` // the persona's runtime; "": the default
-	Model       string        `json:"-"` // the persona's model; "": the runtime's default
 	RemindAfter time.Duration `json:"-"` // the time between reminders of its approval; 0: no reminder
 	Timeout     time.Duration `json:"-"` // 0: pipeline.step_timeout
 	AskedAt     *time.Time    `json:"-"` // when a person was last asked for its approval, or reminded of it
