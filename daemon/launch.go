@@ -252,7 +252,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		}
 	}
 	if step != nil {
-		if err := d.planStep(a, &spec, pipeline, step); err != nil {
+		if err := d.planStep(ctx, a, &spec, pipeline, step); err != nil {
 			return runtimes.Launch{}, err
 		}
 	}

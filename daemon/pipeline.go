@@ -111,6 +111,11 @@ type StepHandoff struct {
 	Metadata  *Structured `json:"metadata"`   // the fields of that message; null: it has none
 	CreatedAt time.Time   `json:"created_at"`
 
+	Warnings         []string    `json:"warnings"`          // sentences: what could not be confirmed of it
+	ContextChecksum  *string     `json:"context_checksum"`  // SHA-256 of the context that the next step gets; null: an older version recorded it
+	ContextValidated bool        `json:"context_validated"` // it has all that the next step's role requires
+	Metrics          StepMetrics `json:"metrics"`
+
 	StepID  int64 `json:"-"`
 	AgentID int64 `json:"-"`
 }
