@@ -391,6 +391,16 @@ func TestNewPipeline(t *testing.T) {
 			t.Errorf("POST %s: %d %s", base, got.status, got.body)
 		}
 	}
+	for _, slash := range pipelineBases {
+		slash += "/"
+		body := fmt.Sprintf(`{"template": "quick", "title": "Mend", "prompt": "Mend it.", "cwd": %q}`, cwd)
+		if got := h.mainDoor().do("POST", slash, body); got.status != 201 {
+			t.Errorf("POST %s: %d %s", slash, got.status, got.body)
+		}
+		if got := h.mainDoor().do("GET", slash+"?limit=1", ""); got.status != 200 || !strings.HasPrefix(string(got.body), "[{") {
+			t.Errorf("GET %s: %d %s", slash, got.status, got.body)
+		}
+	}
 	for want, in := range map[string]struct {
 		kind daemon.Kind
 		in   daemon.NewPipeline

@@ -23,7 +23,7 @@ type NewPipeline struct {
 	Title    string
 	Prompt   string
 	Branch   string // the pipeline gets a git work tree of its own on this branch; "": it works in Cwd itself
-	Cwd      string // absolute; "": the setting pipeline.cwd
+	Cwd      string // absolute; "": PipelineSettings.Cwd
 	Steps    []StepChoice
 }
 

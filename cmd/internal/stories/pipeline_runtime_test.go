@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,28 @@ func TestStepsRunOnTheRuntimeAndModelThatAreNamed(t *testing.T) {
 			release[i]()
 		}
 		r.awaitPipeline(1, daemon.PipelineDone)
+	})
+}
+
+// TestPipelineWithoutADirectoryWorksInTheDaemons: Over HTTP nothing else fills in a directory.
+func TestPipelineWithoutADirectoryWorksInTheDaemons(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.writeTemplate("one", "developer")
+		r.start()
+		in := daemon.NewPipeline{Template: "one", Title: "a test", Prompt: "Mend the roof."}
+		if p := r.createPipeline(in); p.Cwd != here {
+			t.Errorf("the pipeline works in %s, want %s", p.Cwd, here)
+		}
+		r.halt()
+		r.cfg.Settings.Pipeline.Cwd = r.work
+		r.start()
+		if p := r.createPipeline(in); p.Cwd != r.work {
+			t.Errorf("the pipeline works in %s, want the setting %s", p.Cwd, r.work)
+		}
 	})
 }
 
