@@ -58,7 +58,7 @@ func (h *fixture) worked() (run *daemon.Pipeline, agents []int64) {
 	done := "Mended."
 	h.commit(&daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: run}, NewOutput: &daemon.StepHandoff{
 		ID: must(h.store.NextID(context.Background(), daemon.OutputIDs))(h.t), StepID: run.Steps[0].ID, AgentID: agents[1],
-		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Structured{WhatWasDone: &done}, CreatedAt: now,
+		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Metadata{WhatWasDone: &done}, CreatedAt: now,
 	}})
 	return run, agents
 }
@@ -103,6 +103,9 @@ func TestPipelineOnTheWire(t *testing.T) {
 	}
 	if list := must(h.client.Pipelines(ctx, ListOptions{}))(t); first.Input == "" || list[0].Steps[0].Input != "" {
 		t.Errorf("input %q, in the list %q: want it in the one and not in the other", first.Input, list[0].Steps[0].Input)
+	}
+	if string(output["metadata"]) != `{"what_was_done":"Mended."}` {
+		t.Errorf("metadata %s, want only what the message has", output["metadata"])
 	}
 	if first.LatestHandoff == nil || first.LatestHandoff.ContentMD != "# What Was Done\n\nMended.\n" || *first.LatestHandoff.Metadata.WhatWasDone != "Mended." || second.LatestHandoff != nil {
 		t.Errorf("outputs: %+v, %+v", first.LatestHandoff, second.LatestHandoff)

@@ -47,6 +47,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
 		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
 		{"GET", "/api/handoffs/:id/line", "", s.listLine},
+		{"GET", "/api/handoffs/:id/record", "", s.showRecord},
 		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 

@@ -101,13 +101,19 @@ func (d *Daemon) assemble(from context.Context, s *assembly) (out assembled, err
 	return s.out, err
 }
 
-// extract makes the part of the result that comes from the document alone: the fields of the document, and its decisions.
+// underHeadings is the extractor that takes the text under the headings that the instruction asks for.
+func underHeadings(_ context.Context, document string) (fields Structured, ok bool, err error) {
+	fields, ok = data.Extract(document)
+	return fields, ok, nil
+}
+
+// extract makes the part of the result that comes from the document alone: its fields, if ok, and its decisions.
 // Later generations get these decisions as well.
-func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
+func extract(h *Handoff, a *Agent, doc data.Document, now time.Time, fields Structured, ok bool) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
 	}}
-	if fields, ok := data.Extract(out.record.Document); ok {
+	if ok {
 		out.structured = &fields
 		if fields.DecisionsMade != nil {
 			out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, a.Name, now)
@@ -116,8 +122,21 @@ func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	return out
 }
 
+// extractFields begins the result with the fields of the document. If the extractor fails, it takes the text under the
+// headings.
+func (s *assembly) extractFields(ctx context.Context) {
+	fields, ok, err := s.d.Extract(ctx, string(s.doc.Bytes))
+	if err != nil {
+		fields, ok = data.Extract(string(s.doc.Bytes))
+	}
+	s.out = extract(&s.h, &s.agent, s.doc, s.d.now(), fields, ok)
+	if err != nil {
+		s.warn("The fields are the text under the headings, because the extractor failed: %s.", words.TrimDot(err.Error()))
+	}
+}
+
 func (s *assembly) run(ctx context.Context) error {
-	s.out = extract(&s.h, &s.agent, s.doc, s.d.now())
+	s.extractFields(ctx)
 	if by := s.h.writerWarning(&s.agent, s.doc.Bytes); by != "" {
 		s.warn("%s", by)
 	}

@@ -104,6 +104,7 @@ const (
 	CodePipelineFailed        Code = "pipeline_failed"
 	CodePipelineNotFailed     Code = "pipeline_not_failed"
 	CodePipelineNotFound      Code = "pipeline_not_found"
+	CodeRecordMissing         Code = "record_missing"
 	CodeRuntimeMissing        Code = "runtime_missing"
 	CodeSenderGone            Code = "sender_gone"
 	CodeTemplateBroken        Code = "template_broken"

@@ -356,6 +356,18 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	return nil, Errorf(KindNotFound, Code(bad.Code), "%s", bad.Message)
 }
 
+// Record returns what a handoff passed on. The error is a 404 for an unknown handoff, and for one without a record.
+func (d *Daemon) Record(ctx context.Context, id int64) (Record, error) {
+	if _, err := d.Handoff(ctx, id); err != nil {
+		return Record{}, err
+	}
+	rec, err := d.Store.Record(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return rec, Errorf(KindNotFound, CodeRecordMissing, "Handoff has no record yet")
+	}
+	return rec, err
+}
+
 // ContextFile returns a handoff's context file as it was recorded.
 func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)

@@ -106,10 +106,10 @@ type Step struct {
 
 // StepHandoff is the output of a step; the next step gets it. A step has at most one.
 type StepHandoff struct {
-	ID        int64       `json:"id"`
-	ContentMD string      `json:"content_md"` // the agent's final message, unchanged
-	Metadata  *Structured `json:"metadata"`   // the fields of that message; null: it has none
-	CreatedAt time.Time   `json:"created_at"`
+	ID        int64     `json:"id"`
+	ContentMD string    `json:"content_md"` // the agent's final message, unchanged
+	Metadata  *Metadata `json:"metadata"`   // the fields of that message; null: it has none
+	CreatedAt time.Time `json:"created_at"`
 
 	Warnings         []string    `json:"warnings"`          // sentences: what could not be confirmed of it
 	ContextChecksum  *string     `json:"context_checksum"`  // SHA-256 of the context that the next step gets; null: an older version recorded it
@@ -118,6 +118,14 @@ type StepHandoff struct {
 
 	StepID  int64 `json:"-"`
 	AgentID int64 `json:"-"`
+}
+
+// Metadata are the fields of a step's output. On the wire it has no nulls: a field that the message lacks is absent.
+type Metadata struct {
+	WhatWasDone      *string `json:"what_was_done,omitempty"`
+	DecisionsMade    *string `json:"decisions_made,omitempty"`
+	OpenQuestions    *string `json:"open_questions,omitempty"`
+	NextAgentContext *string `json:"next_agent_context,omitempty"`
 }
 
 // Open reports whether the pipeline has not ended.

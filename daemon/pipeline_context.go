@@ -85,7 +85,8 @@ func (r *pipelineRun) assembleOutput(s *Step, a *Agent, id int64, text string) (
 		return nil, nil, "", err // the output could not be committed now, either
 	case err != nil:
 		fallback = words.TrimDot(err.Error())
-		got = extract(&job.h, a, job.doc, r.now)
+		fields, ok := data.Extract(text)
+		got = extract(&job.h, a, job.doc, r.now, fields, ok)
 		got.warnings = []string{"Fallback handoff used: " + fallback}
 		got.context = data.RenderContext(job.doc.Bytes)
 	}
@@ -95,7 +96,7 @@ func (r *pipelineRun) assembleOutput(s *Step, a *Agent, id int64, text string) (
 	}
 	sum := checksum(got.context)
 	out = &StepHandoff{
-		ID: id, ContentMD: text, Metadata: got.structured, CreatedAt: r.now, StepID: s.ID, AgentID: a.ID,
+		ID: id, ContentMD: text, Metadata: (*Metadata)(got.structured), CreatedAt: r.now, StepID: s.ID, AgentID: a.ID,
 		Warnings: append([]string{}, got.warnings...), ContextChecksum: &sum, ContextValidated: got.validated,
 		Metrics: StepMetrics{
 			DurationMS: milliseconds(time.Since(began)), TotalMS: elapsed(*s.StartedAt, r.now).Milliseconds(), ContextSizeBytes: int64(len(got.context)),

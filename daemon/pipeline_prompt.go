@@ -18,7 +18,7 @@ func stepPrompt(p *Pipeline, s *Step) string {
 	if prev := p.before(s); prev != nil {
 		switch left := prev.LatestHandoff; {
 		case left.Metadata != nil:
-			text = left.Metadata.Header(prev.AgentName) + "\n\n" + asked(p, s)
+			text = (*Structured)(left.Metadata).Header(prev.AgentName) + "\n\n" + asked(p, s)
 		case left.ContentMD != "":
 			text = left.ContentMD
 		}

@@ -14,7 +14,7 @@ const leftOrderly = "Hello.\n\n## What Was Done\n\nThe roof.\n\n## Decisions Mad
 func left(text string) *StepHandoff {
 	out := &StepHandoff{ContentMD: text}
 	if fields, ok := data.Extract(text); ok {
-		out.Metadata = &fields
+		out.Metadata = (*Metadata)(&fields)
 	}
 	return out
 }

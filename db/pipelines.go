@@ -86,7 +86,7 @@ type stepRow struct {
 	OutputID       *int64
 	OutputAgentID  *int64
 	OutputContent  *string
-	OutputMetadata *daemon.Structured
+	OutputMetadata *daemon.Metadata
 	OutputAt       *time.Time
 
 	OutputWarnings  []string

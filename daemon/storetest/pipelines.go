@@ -144,7 +144,7 @@ func pipelinesKeepStrangeBytes(t *testing.T, st daemon.Store) {
 	p := NewPipeline(t, st, 1, spoil)
 	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
 	o := WholeOutput(t, st, p.Steps[0].ID, NewWorker(t, st, p, 0).ID)
-	o.ContentMD, o.Metadata = nul, &daemon.Structured{WhatWasDone: ptr("a\x00")}
+	o.ContentMD, o.Metadata = nul, &daemon.Metadata{WhatWasDone: ptr("a\x00")}
 	Commit(t, st, &daemon.Change{NewOutput: o})
 	got := PipelineOf(t, st, p.ID)
 	s := got.Steps[0]
