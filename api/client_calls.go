@@ -183,6 +183,9 @@ func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions
 // CreatePipeline creates a pipeline from a template.
 func (c *Client) CreatePipeline(ctx context.Context, in daemon.NewPipeline) (daemon.Pipeline, error) {
 	body := newPipelineRequest{Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd}
+	if err := stepsOf(in.Steps, &body); err != nil {
+		return daemon.Pipeline{}, err
+	}
 	return call[daemon.Pipeline](ctx, c, "POST", "/api/pipelines", body)
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 )
 
 type handoffRequest struct {
@@ -150,6 +152,30 @@ func (s *Server) listLine(c echo.Context) error {
 	}
 	line, err := s.Daemon.Line(c.Request().Context(), id)
 	return replyList(c, line, err)
+}
+
+// Record is what a handoff passed on beside its document. It has everything of [daemon.Record] but the texts of the document
+// and of the context file, which have addresses of their own.
+type Record struct {
+	HandoffID  int64            `json:"handoff_id"`
+	AgentID    int64            `json:"agent_id"`
+	Agent      string           `json:"agent"`
+	Persona    string           `json:"persona"`
+	Decisions  []data.Decision  `json:"decisions"`
+	References []data.Reference `json:"references"`
+	Messages   []data.Message   `json:"messages"`
+	Progress   bool             `json:"progress"`
+	At         time.Time        `json:"at"`
+}
+
+func (s *Server) showRecord(c echo.Context) error {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (Record, error) {
+		r, err := s.Daemon.Record(ctx, id)
+		return Record{
+			HandoffID: r.HandoffID, AgentID: r.AgentID, Agent: r.Agent, Persona: r.Persona, Decisions: r.Decisions,
+			References: r.References, Messages: r.Messages, Progress: r.Progress, At: r.At,
+		}, err
+	})
 }
 
 func (s *Server) showDocument(c echo.Context) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 )
 
 // TestRecordedHandoff: the API shows all fields of a handoff that failed after its record, and can retry it.
@@ -32,13 +33,21 @@ func TestRecordedHandoff(t *testing.T) {
 	}
 	_, err := h.client.ContextFile(ctx, id)
 	wantError(t, err, daemon.KindNotFound, "context_missing", "")
+	h.mainDoor().do("GET", at("handoffs", id, "/record"), "").wants(t, "no record", 404, "record_missing")
 	row := must(h.store.Handoff(ctx, id))(t)
 	h.commit(&daemon.Change{
-		Move:      &daemon.Move{Handoff: &row, From: daemon.Failed},
-		NewRecord: &daemon.Record{HandoffID: id, AgentID: a.ID, Agent: "a", Persona: slug, Document: "the document", Context: "the context", At: now},
+		Move: &daemon.Move{Handoff: &row, From: daemon.Failed},
+		NewRecord: &daemon.Record{HandoffID: id, AgentID: a.ID, Agent: "a", Persona: slug, Document: "the document", Context: "the context", At: now,
+			Decisions: []data.Decision{{Agent: "a", Summary: "slate", Timestamp: now}}, Messages: []data.Message{{Agent: "a", Role: "user", Text: "Mend it.", At: now}}},
 	})
 	if file := must(h.client.ContextFile(ctx, id))(t); string(file) != "the context" {
 		t.Errorf("context file: %q", file)
+	}
+	record := h.mainDoor().do("GET", at("handoffs", id, "/record"), "")
+	for _, want := range []string{`"summary":"slate"`, `"references":[]`, `"text":"Mend it."`} {
+		if record.status != 200 || !strings.Contains(string(record.body), want) || strings.Contains(string(record.body), "the document") {
+			t.Errorf("record: %d %s, want %s", record.status, record.body, want)
+		}
 	}
 	for _, kind := range []string{"document", "context"} { // the dashboard's page has the same text as the API's answer
 		path := fmt.Sprintf("/ui/handoffs/%d/%s", id, kind)

@@ -211,7 +211,7 @@ func TestBadText(t *testing.T) {
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	for _, path := range []string{"/ui", "/ui/", "/api", "/api/", "/api/agents/", "/api/agents/1/nothing", "/pipelines/", "/api/pipelines/1/nothing", "/api/pipelines/1/abort/", "/templates", "/hooks", "/hooks/", "/healthz/x", "/%2e%2e/etc", "//api/agents"} {
+	for _, path := range []string{"/ui", "/ui/", "/api", "/api/", "/api/agents/", "/api/agents/1/nothing", "/pipelines//", "/api/pipelines/1/nothing", "/api/pipelines/1/abort/", "/templates", "/hooks", "/hooks/", "/healthz/x", "/%2e%2e/etc", "//api/agents"} {
 		for _, method := range []string{"GET", "POST", "PURGE"} {
 			h.mainDoor().do(method, path, "").wants(t, method+" "+path, 404, "not_found")
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/data"
 )
 
 // answered are the types of the answers, by the names of their schemas.
@@ -22,6 +23,7 @@ var answered = map[string]any{
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
+	"Record": Record{}, "Decision": data.Decision{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
@@ -124,7 +126,11 @@ func (c comparison) fields(where string, schema *openapi3.Schema, typ reflect.Ty
 		if c.answer && always != slices.Contains(schema.Required, name) {
 			c.t.Errorf("%s/%s is always there: %v; make `required` say so in api/openapi.yaml", where, name, always)
 		}
-		c.compare(where+"/"+name, property.Value, field.Type)
+		of := field.Type
+		if !always && of.Kind() == reflect.Pointer { // absent in place of null
+			of = of.Elem()
+		}
+		c.compare(where+"/"+name, property.Value, of)
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		if !has[name] {

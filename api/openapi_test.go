@@ -82,6 +82,9 @@ func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(got))
+	if strings.HasSuffix(r.URL.Path, "/pipelines/") { // the description has it in words
+		r.URL.Path = strings.TrimSuffix(r.URL.Path, "/")
+	}
 	route, path, err := c.h.spec.router.FindRoute(r)
 	if err != nil {
 		if response.StatusCode < 400 {

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"math"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -15,6 +18,52 @@ type newPipelineRequest struct {
 	Prompt   string `json:"prompt"`
 	Branch   string `json:"branch"`
 	Cwd      string `json:"cwd"`
+
+	// How steps run. Runtime and Model hold for all steps, and those of Steps for one.
+	Runtime string            `json:"runtime,omitempty"`
+	Model   string            `json:"model,omitempty"`
+	Steps   []json.RawMessage `json:"steps,omitempty"`
+}
+
+// stepChoiceRequest is one of the steps in a request.
+type stepChoiceRequest struct {
+	Step    int64  `json:"step"` // from 1
+	Runtime string `json:"runtime"`
+	Model   string `json:"model"`
+}
+
+// choices returns how the steps of a new pipeline run; nil: as the template says.
+func (in *newPipelineRequest) choices() (choices []daemon.StepChoice, err error) {
+	if in.Runtime != "" || in.Model != "" {
+		choices = append(choices, daemon.StepChoice{Runtime: in.Runtime, Model: in.Model})
+	}
+	for _, raw := range in.Steps {
+		var one stepChoiceRequest
+		if err := decodeObject(raw, &one); err != nil {
+			return nil, err
+		}
+		if one.Step <= 0 || one.Step > math.MaxInt32 {
+			return nil, invalid(daemon.CodeBadStep, "Field \"step\" must be the number of a step, from 1")
+		}
+		choices = append(choices, daemon.StepChoice{Step: int(one.Step), Runtime: one.Runtime, Model: one.Model})
+	}
+	return choices, nil
+}
+
+// stepsOf writes the choices into the body of a request, as [newPipelineRequest.choices] reads them.
+func stepsOf(choices []daemon.StepChoice, body *newPipelineRequest) error {
+	for _, c := range choices {
+		if c.Step == 0 {
+			body.Runtime, body.Model = cmp.Or(c.Runtime, body.Runtime), cmp.Or(c.Model, body.Model)
+			continue
+		}
+		b, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		body.Steps = append(body.Steps, b)
+	}
+	return nil
 }
 
 type resumeRequest struct {
@@ -31,8 +80,12 @@ func (s *Server) createPipeline(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
+	choices, err := in.choices()
+	if err != nil {
+		return err
+	}
 	created, err := s.Daemon.CreatePipeline(c.Request().Context(), daemon.NewPipeline{
-		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd,
+		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd, Steps: choices,
 	})
 	return reply(c, http.StatusCreated, created, err)
 }

@@ -58,7 +58,7 @@ func (h *fixture) worked() (run *daemon.Pipeline, agents []int64) {
 	done := "Mended."
 	h.commit(&daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: run}, NewOutput: &daemon.StepHandoff{
 		ID: must(h.store.NextID(context.Background(), daemon.OutputIDs))(h.t), StepID: run.Steps[0].ID, AgentID: agents[1],
-		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Structured{WhatWasDone: &done}, CreatedAt: now,
+		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Metadata{WhatWasDone: &done}, CreatedAt: now,
 	}})
 	return run, agents
 }
@@ -104,6 +104,9 @@ func TestPipelineOnTheWire(t *testing.T) {
 	if list := must(h.client.Pipelines(ctx, ListOptions{}))(t); first.Input == "" || list[0].Steps[0].Input != "" {
 		t.Errorf("input %q, in the list %q: want it in the one and not in the other", first.Input, list[0].Steps[0].Input)
 	}
+	if string(output["metadata"]) != `{"what_was_done":"Mended."}` {
+		t.Errorf("metadata %s, want only what the message has", output["metadata"])
+	}
 	if first.LatestHandoff == nil || first.LatestHandoff.ContentMD != "# What Was Done\n\nMended.\n" || *first.LatestHandoff.Metadata.WhatWasDone != "Mended." || second.LatestHandoff != nil {
 		t.Errorf("outputs: %+v, %+v", first.LatestHandoff, second.LatestHandoff)
 	}
@@ -118,7 +121,7 @@ func TestPipelineOnTheWire(t *testing.T) {
 
 // ownField returns the first internal field that a body has, "" if it has none.
 func ownField(body []byte) string {
-	for _, name := range []string{"seq", "work_dir", "skill", "runtime", "model", "asked_at", "pipeline_id"} {
+	for _, name := range []string{"seq", "work_dir", "skill", "asked_at", "pipeline_id"} {
 		if bytes.Contains(bytes.ToLower(body), []byte(`"`+name+`":`)) {
 			return name
 		}
@@ -202,7 +205,10 @@ func TestPipelineRefusals(t *testing.T) {
 	for _, base := range pipelineBases {
 		one := base + "/" + id(run.ID)
 		for _, row := range []struct{ method, path, body, code, sentence string }{
-			{"POST", base, `{"template": "a", "title": "b", "prompt": "c", "steps": []}`, "unknown_field", `Field "steps" is not known here`},
+			{"POST", base, `{"template": "a", "title": "b", "prompt": "c", "agents": []}`, "unknown_field", `Field "agents" is not known here`},
+			{"POST", base, `{"steps": {}}`, "invalid_field", `Field "steps" must be a list`},
+			{"POST", base, `{"steps": [{"runtime": "codex"}]}`, "bad_step", `Field "step" must be the number of a step, from 1`},
+			{"POST", base, `{"steps": [{"step": 1, "persona": "qa"}]}`, "unknown_field", `Field "persona" is not known here`},
 			{"POST", base, `{"template": ["a"]}`, "invalid_field", `Field "template" must be a string`},
 			{"POST", base, `{"branch": true}`, "invalid_field", `Field "branch" must be a string`},
 			{"POST", base, `"full_feature"`, "invalid_json", ""},
@@ -388,6 +394,16 @@ func TestNewPipeline(t *testing.T) {
 			t.Errorf("POST %s: %d %s", base, got.status, got.body)
 		}
 	}
+	for _, slash := range pipelineBases {
+		slash += "/"
+		body := fmt.Sprintf(`{"template": "quick", "title": "Mend", "prompt": "Mend it.", "cwd": %q}`, cwd)
+		if got := h.mainDoor().do("POST", slash, body); got.status != 201 {
+			t.Errorf("POST %s: %d %s", slash, got.status, got.body)
+		}
+		if got := h.mainDoor().do("GET", slash+"?limit=1", ""); got.status != 200 || !strings.HasPrefix(string(got.body), "[{") {
+			t.Errorf("GET %s: %d %s", slash, got.status, got.body)
+		}
+	}
 	for want, in := range map[string]struct {
 		kind daemon.Kind
 		in   daemon.NewPipeline
@@ -396,10 +412,19 @@ func TestNewPipeline(t *testing.T) {
 		"bad_title":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Prompt: "b", Cwd: cwd}},
 		"bad_prompt":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Cwd: cwd}},
 		"bad_branch":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Branch: "-x"}},
+		"bad_step":         {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 3, Model: "x"}}}},
+		"bad_runtime":      {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Runtime: "a b"}}}},
+		"bad_model":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 1, Model: "--yolo"}}}},
+		"unknown_runtime":  {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 2, Runtime: "emacs"}}}},
 		"bad_directory":    {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: "here"}},
 	} {
 		_, err := h.client.CreatePipeline(t.Context(), in.in)
 		wantError(t, err, in.kind, want, "")
 	}
 	h.mainDoor().do("POST", "/pipelines", "").wants(t, "an empty body", 422, "unknown_template")
+	refused := h.mainDoor().do("POST", "/pipelines", fmt.Sprintf(`{"template": "quick", "title": "Mend", "prompt": "Mend it.", "cwd": %q, "runtime": "emacs"}`, cwd))
+	refused.wants(t, "an unknown runtime", 422, "unknown_runtime")
+	if said := refused.shape(t, "an unknown runtime").Error; !strings.HasPrefix(said, `Step 1 (developer): Runtime "emacs" is not configured, but these are: claude`) {
+		t.Errorf("an unknown runtime: %q, want the step and the runtimes that are known", said)
+	}
 }

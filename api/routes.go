@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -46,6 +47,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
 		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
 		{"GET", "/api/handoffs/:id/line", "", s.listLine},
+		{"GET", "/api/handoffs/:id/record", "", s.showRecord},
 		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
@@ -109,11 +111,22 @@ func (s *Server) router(routes []route) *echo.Echo {
 	e.HTTPErrorHandler = s.handleError
 	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes the X-Forwarded-For of any client
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
+	e.Pre(withoutSlash)
 	e.Use(s.measured(routes), s.recovered, hardened, readsApart)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}
 	return e
+}
+
+// withoutSlash makes /pipelines/ the same address as /pipelines. Scripts rely on it.
+func withoutSlash(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if u := c.Request().URL; u.RawPath == "" && (u.Path == "/pipelines/" || u.Path == "/api/pipelines/") {
+			u.Path = strings.TrimSuffix(u.Path, "/")
+		}
+		return next(c)
+	}
 }
 
 // hardened sets headers that forbid browsers to guess the type of an answer, to run scripts in it, and to frame or cache

@@ -25,6 +25,8 @@ type TemplateStep struct {
 	Approval    bool     `json:"approval"`
 	RemindAfter *float64 `json:"remind_after"` // seconds; null for never
 	Timeout     *float64 `json:"timeout"`      // seconds; null for the setting pipeline.step_timeout
+	Runtime     string   `json:"runtime"`      // "" for that of the persona
+	Model       string   `json:"model"`        // "" for that of the persona
 }
 
 func (s *Server) listTemplates(c echo.Context) error {
@@ -41,6 +43,7 @@ func template(t personas.Template) Template {
 		steps[i] = TemplateStep{
 			Agent: step.Agent, Description: step.Description, Prompt: step.Prompt, Approval: step.Approval,
 			RemindAfter: seconds(step.RemindAfter), Timeout: seconds(step.Timeout),
+			Runtime: step.Runtime, Model: step.Model,
 		}
 	}
 	return Template{Name: t.Name, Description: t.Description, Steps: steps, File: t.File, Problem: orNull(t.Problem)}

@@ -140,7 +140,8 @@ func PaneSize(columns, rows int) (int, int) {
 func (d *Daemon) checkRuntime(name string) error {
 	command, ok := d.Settings.Runtimes[name]
 	if !ok {
-		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured: set runtimes.%s.command in config.yaml", name, name)
+		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",
+			name, d.runtimeNames(), name)
 	}
 	if _, err := d.runtime(name); err != nil {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known", name)

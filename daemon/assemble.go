@@ -44,13 +44,15 @@ func (a *assembled) goesInCircles(h *Handoff) bool {
 	return a.idleGenerations >= maxIdle && h.Reason == ReasonContext
 }
 
-// assembly is one attempt to assemble the context of a handoff. It reads and decides, and writes nothing.
+// assembly is one attempt to assemble the context of a handoff, or of a step's output. It reads and decides, and writes
+// nothing.
 type assembly struct {
 	d        *Daemon
 	h        Handoff
 	agent    Agent
 	doc      data.Document
 	settings HandoffSettings
+	step     *Step // the step whose output is assembled; nil: the document is a handoff's
 	out      assembled
 	lapBegan time.Time
 }
@@ -62,20 +64,23 @@ const maxAssemblies = 4
 // read from a file system that hangs can't be ended. So, after the timeout, the assembly may go on in the background;
 // nobody reads its result.
 func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
+	return r.d.assemble(r.ctx, &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, settings: r.settings, lapBegan: time.Now()})
+}
+
+func (d *Daemon) assemble(from context.Context, s *assembly) (out assembled, err error) {
 	select {
-	case r.d.assemblies <- struct{}{}:
-		defer func() { <-r.d.assemblies }()
-	case <-r.ctx.Done():
-		return assembled{}, context.Cause(r.ctx)
+	case d.assemblies <- struct{}{}:
+		defer func() { <-d.assemblies }()
+	case <-from.Done():
+		return assembled{}, context.Cause(from)
 	}
-	ctx, cancel := context.WithTimeoutCause(r.ctx, r.settings.AssemblyTimeout, fmt.Errorf("it took longer than %s", r.settings.AssemblyTimeout))
+	ctx, cancel := context.WithTimeoutCause(from, s.settings.AssemblyTimeout, fmt.Errorf("it took longer than %s", s.settings.AssemblyTimeout))
 	defer cancel()
-	s := &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, settings: r.settings, lapBegan: time.Now()}
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				r.d.Log.Error("assembly of the context panicked", "handoff_id", s.h.ID, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				d.Log.Error("assembly of the context panicked", "handoff_id", s.h.ID, "agent_id", s.agent.ID, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 				done <- fmt.Errorf("internal error: %v", v)
 			}
 		}()
@@ -90,19 +95,25 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 			return assembled{}, context.Cause(ctx)
 		}
 	}
-	if err != nil && ctx.Err() != nil && r.ctx.Err() == nil {
+	if err != nil && ctx.Err() != nil && from.Err() == nil {
 		err = context.Cause(ctx)
 	}
 	return s.out, err
 }
 
-// extract makes the part of the result that comes from the document alone: the fields of the document, and its decisions.
+// underHeadings is the extractor that takes the text under the headings that the instruction asks for.
+func underHeadings(_ context.Context, document string) (fields Structured, ok bool, err error) {
+	fields, ok = data.Extract(document)
+	return fields, ok, nil
+}
+
+// extract makes the part of the result that comes from the document alone: its fields, if ok, and its decisions.
 // Later generations get these decisions as well.
-func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
+func extract(h *Handoff, a *Agent, doc data.Document, now time.Time, fields Structured, ok bool) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
 	}}
-	if fields, ok := data.Extract(out.record.Document); ok {
+	if ok {
 		out.structured = &fields
 		if fields.DecisionsMade != nil {
 			out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, a.Name, now)
@@ -111,12 +122,29 @@ func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	return out
 }
 
+// extractFields begins the result with the fields of the document. If the extractor fails, it takes the text under the
+// headings.
+func (s *assembly) extractFields(ctx context.Context) {
+	fields, ok, err := s.d.Extract(ctx, string(s.doc.Bytes))
+	if err != nil {
+		fields, ok = data.Extract(string(s.doc.Bytes))
+	}
+	s.out = extract(&s.h, &s.agent, s.doc, s.d.now(), fields, ok)
+	if err != nil {
+		s.warn("The fields are the text under the headings, because the extractor failed: %s.", words.TrimDot(err.Error()))
+	}
+}
+
 func (s *assembly) run(ctx context.Context) error {
-	s.out = extract(&s.h, &s.agent, s.doc, s.d.now())
+	s.extractFields(ctx)
 	if by := s.h.writerWarning(&s.agent, s.doc.Bytes); by != "" {
 		s.warn("%s", by)
 	}
-	if s.out.structured == nil {
+	switch {
+	case s.out.structured != nil, s.step != nil && len(s.doc.Bytes) == 0:
+	case s.step != nil:
+		s.warn("Step %d (%s)%s", s.step.OrderIndex+1, s.step.AgentName, noHeadings)
+	default:
 		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}
 	s.noteLap("extract_ms")
@@ -129,12 +157,15 @@ func (s *assembly) run(ctx context.Context) error {
 	s.noteLap("line_ms")
 	s.readWorktree(ctx, edited)
 	s.noteLap("worktree_ms")
-	steps, err := s.d.stepRecords(ctx, &s.agent)
+	steps, err := s.d.stepRecords(ctx, &s.agent, s.step != nil)
 	if err != nil {
 		return err
 	}
 	s.validate(slices.Concat(line, steps))
 	s.countProgress(line)
+	if s.step != nil { // the next step knows only what it gets from here
+		line = slices.Concat(line, steps)
+	}
 	s.render(line)
 	s.noteLap("render_ms")
 	return context.Cause(ctx)
@@ -336,17 +367,4 @@ func (s *assembly) conversation(line []Record) []data.Message {
 
 // furtherHeadings returns the headings that the document of a handoff should have in addition to the four standard ones,
 // because the roles of its successors require them.
-func (d *Daemon) furtherHeadings(h *Handoff) (titles []string) {
-	if !d.Settings.Handoff.ValidateContext {
-		return nil
-	}
-	req, _ := data.ReadRequirements(d.Data.Requirements()) // after an error req holds the shipped ones; validate warns about it
-	for _, role := range rolesOf(h.Targets()) {
-		for _, name := range req.Of(role) {
-			if title := data.HeadingTitle(name); !slices.Contains(titles, title) {
-				titles = append(titles, title)
-			}
-		}
-	}
-	return titles
-}
+func (d *Daemon) furtherHeadings(h *Handoff) []string { return d.headingsFor(rolesOf(h.Targets())) }

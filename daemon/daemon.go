@@ -157,7 +157,10 @@ type Config struct {
 	FreePort func() (int, error)
 	// Worktree asks git about a directory. It returns worktree.ErrNone for a directory outside a repository.
 	Worktree func(ctx context.Context, q worktree.Query) (worktree.Tree, error)
-	Trees    worktree.Trees // makes and removes the work trees of pipelines with a branch
+	// Extract finds the fields of a handoff's document, or of a step's output; ok is false if it finds none. It has the time that
+	// is left of assembly_timeout. After an error, the text under the headings is taken. nil: that is always taken.
+	Extract func(ctx context.Context, document string) (fields Structured, ok bool, err error)
+	Trees   worktree.Trees // makes and removes the work trees of pipelines with a branch
 	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
 	Servers func() []int
 }
@@ -217,6 +220,9 @@ func New(cfg Config) *Daemon {
 		cfg.OneShot = func(context.Context, OneShot) (OneShotResult, error) {
 			return OneShotResult{}, errors.New("no way to run a one-shot")
 		}
+	}
+	if cfg.Extract == nil {
+		cfg.Extract = underHeadings
 	}
 	if cfg.FreePort == nil {
 		cfg.FreePort = freePort

@@ -231,7 +231,8 @@ func (d *Daemon) Handoff(ctx context.Context, id int64) (Handoff, error) {
 		return h, notFound(err, errHandoffNotFound)
 	}
 	list := []Handoff{h}
-	return list[0], d.withReading(ctx, list)
+	err = d.withReading(ctx, list)
+	return list[0], err
 }
 
 // Handoffs lists handoffs, the newest first.
@@ -340,51 +341,4 @@ func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
 	c.Events = []*event.Event{d.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
 	return c, nil
-}
-
-// Document returns a handoff's document from its file. If the file is gone, or is on another machine, it returns the
-// document from the record.
-func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
-	h, err := d.Handoff(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := d.dataDirOf(ctx, h.Host)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := data.ReadDocument(dir.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
-	bad := (*data.DocumentError)(nil)
-	if !errors.As(err, &bad) {
-		return doc.Bytes, err
-	}
-	if rec, err := d.Store.Record(ctx, id); err == nil {
-		return []byte(rec.Document), nil
-	}
-	return nil, Errorf(KindNotFound, Code(bad.Code), "%s", bad.Message)
-}
-
-// ContextFile returns a handoff's context file as it was recorded.
-func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
-	h, err := d.Handoff(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	missing := Errorf(KindNotFound, CodeContextMissing, "Handoff has no context file yet")
-	if h.ContextPath == nil {
-		return nil, missing
-	}
-	rec, err := d.Store.Record(ctx, id)
-	if !errors.Is(err, ErrNotFound) {
-		return []byte(rec.Context), err
-	}
-	dir, err := d.dataDirOf(ctx, h.Host) // read the file: an older version of the daemon kept no copy
-	if err != nil {
-		return nil, err
-	}
-	file, err := data.ReadDocument(dir.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
-	if bad := (*data.DocumentError)(nil); errors.As(err, &bad) {
-		return nil, missing
-	}
-	return file.Bytes, err
 }

@@ -128,13 +128,21 @@ func (in *HandoffRequest) checkHeirs() error {
 		for _, field := range []struct{ name, value string }{
 			{"persona", heir.Persona}, {"runtime", heir.Runtime}, {"model", heir.Model}, {"permission_mode", heir.PermissionMode},
 		} {
-			if err := checkLine(field.name, field.value, 100); err != nil {
+			if err := checkWord(field.name, field.value); err != nil {
 				return err
 			}
-			if strings.HasPrefix(field.value, "-") || strings.ContainsAny(field.value, " ") {
-				return Errorf(KindInvalid, badField(field.name), "%s must be one word that does not begin with a hyphen", field.name)
-			}
 		}
+	}
+	return nil
+}
+
+// checkWord refuses a value that would not be one argument of a command, or that the command would read as a flag.
+func checkWord(field, value string) error {
+	if err := checkLine(field, value, 100); err != nil {
+		return err
+	}
+	if strings.HasPrefix(value, "-") || strings.ContainsAny(value, " ") {
+		return Errorf(KindInvalid, badField(field), "%s must be one word that does not begin with a hyphen", field)
 	}
 	return nil
 }

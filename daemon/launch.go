@@ -247,7 +247,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		}
 	}
 	if step != nil {
-		if err := d.planStep(a, &spec, pipeline, step); err != nil {
+		if err := d.planStep(ctx, a, &spec, pipeline, step); err != nil {
 			return runtimes.Launch{}, err
 		}
 	}
@@ -282,13 +282,17 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// planPersona adds the persona's skill and model to spec, and what the agent may do without asking. The agent of a step gets the skill and the model that its pipeline keeps, even if the persona has
-// changed since.
+// planPersona adds the persona's skill and model to spec, and what the agent may do without asking. The agent of a step gets
+// the skill and the model that its pipeline keeps, even if the persona has changed since.
 func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec, step *Step) error {
 	p, err := d.Personas.Get(*a.Persona)
 	switch {
 	case step != nil && (err != nil || p.Archived): // the persona has no folder to write to
-		spec.SkillText, spec.Model = skillText(personas.Persona{Slug: *a.Persona, Skill: step.Skill}, nil), cmp.Or(spec.Model, step.Model)
+		p = personas.Persona{Slug: *a.Persona, Skill: step.Skill, Model: step.Model, Runtime: step.Runtime}
+		spec.SkillText = skillText(p, nil)
+		if modelFits(&p, a.Runtime) {
+			spec.Model = cmp.Or(spec.Model, step.Model)
+		}
 		return nil
 	case step != nil:
 		p.Skill, p.Model, p.Runtime = step.Skill, step.Model, step.Runtime

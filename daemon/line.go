@@ -125,7 +125,11 @@ func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.Store.LineHandoffs(ctx, h.AgentID, maxLine)
+	line, err := d.Store.LineHandoffs(ctx, h.AgentID, maxLine)
+	if err != nil {
+		return nil, err
+	}
+	return line, d.withReading(ctx, line)
 }
 
 // Generations returns the part of an agent's line with at most most agents before it and at most most after it, the

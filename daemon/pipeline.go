@@ -93,12 +93,12 @@ type Step struct {
 	StartedAt     *time.Time   `json:"started_at"`
 	FinishedAt    *time.Time   `json:"finished_at"`
 	Input         string       `json:"input,omitempty"` // the prompt that its agent got; left out of lists
+	Runtime       string       `json:"runtime"`         // as chosen for the step, else the persona's; "": no persona could play the step yet
+	Model         string       `json:"model"`           // as chosen for the step, else the persona's; "": the runtime's default
 	LatestHandoff *StepHandoff `json:"latest_handoff"`
 
 	PipelineID  int64         `json:"-"`
 	Skill       string        `json:"-"` // the persona's skill
-	Runtime     string        `json:"-"` // the persona's runtime; "": the default
-	Model       string        `json:"-"` // the persona's model; "": the runtime's default
 	RemindAfter time.Duration `json:"-"` // the time between reminders of its approval; 0: no reminder
 	Timeout     time.Duration `json:"-"` // 0: pipeline.step_timeout
 	AskedAt     *time.Time    `json:"-"` // when a person was last asked for its approval, or reminded of it
@@ -106,13 +106,26 @@ type Step struct {
 
 // StepHandoff is the output of a step; the next step gets it. A step has at most one.
 type StepHandoff struct {
-	ID        int64       `json:"id"`
-	ContentMD string      `json:"content_md"` // the agent's final message, unchanged
-	Metadata  *Structured `json:"metadata"`   // the fields of that message; null: it has none
-	CreatedAt time.Time   `json:"created_at"`
+	ID        int64     `json:"id"`
+	ContentMD string    `json:"content_md"` // the agent's final message, unchanged
+	Metadata  *Metadata `json:"metadata"`   // the fields of that message; null: it has none
+	CreatedAt time.Time `json:"created_at"`
+
+	Warnings         []string    `json:"warnings"`          // sentences: what could not be confirmed of it
+	ContextChecksum  *string     `json:"context_checksum"`  // SHA-256 of the context that the next step gets; null: an older version recorded it
+	ContextValidated bool        `json:"context_validated"` // it has all that the next step's role requires
+	Metrics          StepMetrics `json:"metrics"`
 
 	StepID  int64 `json:"-"`
 	AgentID int64 `json:"-"`
+}
+
+// Metadata are the fields of a step's output. On the wire it has no nulls: a field that the message lacks is absent.
+type Metadata struct {
+	WhatWasDone      *string `json:"what_was_done,omitempty"`
+	DecisionsMade    *string `json:"decisions_made,omitempty"`
+	OpenQuestions    *string `json:"open_questions,omitempty"`
+	NextAgentContext *string `json:"next_agent_context,omitempty"`
 }
 
 // Open reports whether the pipeline has not ended.

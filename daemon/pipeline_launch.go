@@ -29,10 +29,18 @@ func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error)
 // planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline, and the step's prompt
 // as the runtime's first prompt. A successor in the step gets no first prompt, because the handoff gives it its
 // instructions; its skill names a file with the step's prompt.
-func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) error {
-	where, err := placeInPipeline(p, s)
+func (d *Daemon) planStep(ctx context.Context, a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) error {
+	where, err := placeInPipeline(p, s, d.furtherStepHeadings(p, s))
 	if err != nil {
 		return err
+	}
+	prior, err := d.priorContextFile(ctx, a, p, s)
+	if err != nil {
+		return err
+	}
+	if prior != "" {
+		spec.MayRead = append(spec.MayRead, prior)
+		where += "\nWhat the steps before yours have left is in " + prior + ": the last message in full, all decisions, the files that were touched and the end of the conversation. Read it before you begin.\n"
 	}
 	if spec.SkillText != "" {
 		spec.SkillText += "\n"
@@ -56,6 +64,21 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) e
 	return nil
 }
 
+// priorContextFile writes what the steps before have left to a file among the agent's launch files, and returns its path;
+// "": they have left nothing.
+func (d *Daemon) priorContextFile(ctx context.Context, a *Agent, p *Pipeline, s *Step) (path string, err error) {
+	content, err := d.priorContext(ctx, p, s)
+	if err != nil || content == "" {
+		return "", err
+	}
+	dir := d.Data.Launch(a.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "context.md")
+	return path, data.WriteFile(path, []byte(content), 0o600)
+}
+
 // taskFile writes a step's prompt to a file among the agent's launch files, and returns words that tell the agent to read it.
 func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
 	dir := d.Data.Launch(a.ID)
@@ -65,23 +88,4 @@ func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
 	path = filepath.Join(dir, "task.md")
 	words = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
 	return path, words, data.WriteFile(path, []byte(s.Input), 0o600)
-}
-
-// stepRecords returns the decisions in the outputs of the steps before an agent's step, as records, the newest first.
-func (d *Daemon) stepRecords(ctx context.Context, a *Agent) (records []Record, err error) {
-	p, s, err := d.stepOf(ctx, a)
-	if err != nil || s == nil {
-		return nil, err
-	}
-	for i := s.OrderIndex - 1; i >= 0; i-- {
-		left := p.Steps[i].LatestHandoff
-		if left == nil || left.Metadata == nil || left.Metadata.DecisionsMade == nil || p.Steps[i].Persona == nil {
-			continue
-		}
-		records = append(records, Record{
-			AgentID: left.AgentID, Agent: p.Steps[i].AgentName, Persona: *p.Steps[i].Persona, At: left.CreatedAt,
-			Decisions: data.ParseDecisions(*left.Metadata.DecisionsMade, p.Steps[i].AgentName, left.CreatedAt),
-		})
-	}
-	return records, nil
 }

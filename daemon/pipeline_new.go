@@ -23,7 +23,8 @@ type NewPipeline struct {
 	Title    string
 	Prompt   string
 	Branch   string // the pipeline gets a git work tree of its own on this branch; "": it works in Cwd itself
-	Cwd      string // absolute; "": the setting pipeline.cwd
+	Cwd      string // absolute; "": PipelineSettings.Cwd
+	Steps    []StepChoice
 }
 
 const (
@@ -73,6 +74,9 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 	if err := checkRequest(&in); err != nil {
 		return nil, err
 	}
+	if err := checkChoices(in.Steps, len(t.Steps)); err != nil {
+		return nil, err
+	}
 	if in.Cwd == "" {
 		in.Cwd = d.Settings.Pipeline.Cwd
 	}
@@ -110,11 +114,18 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
 			return nil, err
 		}
+		s.Runtime, s.Model = chosen(&ts, in.Steps, i+1)
+		if err := d.checkStepRuntime(&s); err != nil {
+			return nil, err
+		}
 		who, err := d.castOf(ts.Agent)
 		if err == nil {
 			s.play(who)
 		} else { // somebody may make the persona before the step is reached; if not, the step fails
 			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, words.TrimDot(err.Error())))
+		}
+		if warning := d.silentWarning(&s); warning != "" {
+			p.Warnings = append(p.Warnings, warning)
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -255,11 +266,6 @@ func (d *Daemon) castOf(agent string) (personas.Persona, error) {
 func unknownPersona(err error) bool {
 	var told *Error
 	return errors.As(err, &told) && told.Code == CodeUnknownPersona
-}
-
-// play copies a persona into the step. Later edits of the persona do not change the pipeline.
-func (s *Step) play(p personas.Persona) {
-	s.Persona, s.Skill, s.Runtime, s.Model = &p.Slug, p.Skill, p.Runtime, p.Model
 }
 
 // TemplateProblem tells the operator about a template whose file can't be used.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/transcript"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -25,25 +24,14 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	if err != nil {
 		return runOutcome{err: err}
 	}
-	out := &StepHandoff{ID: id, ContentMD: text, CreatedAt: r.now, StepID: s.ID, AgentID: a.ID}
-	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, NewOutput: out}
-	if fields, ok := data.Extract(text); ok {
-		out.Metadata = &fields
+	out, rec, fallback, err := r.assembleOutput(s, a, id, text)
+	if err != nil {
+		return runOutcome{err: err}
 	}
+	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, NewOutput: out, NewStepRecord: rec}
 	r.p.Note = ""
 	s.Status, s.FinishedAt, s.LatestHandoff = StepDone, &r.now, out
-	about := map[string]any{"step_handoff_id": id, "bytes": len(text), "has_structured_data": out.Metadata != nil}
-	c.Events = append(c.Events, r.event(event.StepHandoffCreated, s, about))
-	switch {
-	case text == "":
-		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("Step %d (%s) left nothing: its agent ended its turn without a message.", s.OrderIndex+1, s.AgentName))
-		e := r.event(event.StepOutputEmpty, s, map[string]any{"message": fmt.Sprintf(
-			"Step %d (%s) of pipeline %d left nothing for the next one: see what it did with `understudy agent show %d`.", s.OrderIndex+1, s.AgentName, r.p.ID, a.ID)})
-		e.Alert = true
-		c.Events = append(c.Events, e)
-	case out.Metadata == nil:
-		c.Events = append(c.Events, r.event(event.StepExtractionFailed, s, map[string]any{"step_handoff_id": id}))
-	}
+	c.Events = r.outputEvents(s, out, fallback)
 	r.dismiss(a, c, false)
 	took := elapsed(*s.StartedAt, r.now).Milliseconds()
 	c.Events = append(c.Events, r.event(event.StepDone, s, map[string]any{"duration_ms": took}))

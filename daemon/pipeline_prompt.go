@@ -18,7 +18,7 @@ func stepPrompt(p *Pipeline, s *Step) string {
 	if prev := p.before(s); prev != nil {
 		switch left := prev.LatestHandoff; {
 		case left.Metadata != nil:
-			text = left.Metadata.Header(prev.AgentName) + "\n\n" + asked(p, s)
+			text = (*Structured)(left.Metadata).Header(prev.AgentName) + "\n\n" + asked(p, s)
 		case left.ContentMD != "":
 			text = left.ContentMD
 		}
@@ -47,12 +47,12 @@ func asked(p *Pipeline, s *Step) string {
 }
 
 // placeInPipeline returns the text that follows the skill of a step's agent. It tells the agent which step it works on
-// and who gets its last message.
-func placeInPipeline(p *Pipeline, s *Step) (string, error) {
+// and who gets its last message. headings are those that the next step's role requires beside the four standard ones.
+func placeInPipeline(p *Pipeline, s *Step, headings []string) (string, error) {
 	var b bytes.Buffer
 	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{
 		"Run": p.ID, "Title": p.Title, "N": s.OrderIndex + 1, "Of": len(p.Steps), "Description": strings.TrimSpace(s.Description),
-		"Last": s.OrderIndex == len(p.Steps)-1,
+		"Last": s.OrderIndex == len(p.Steps)-1, "Headings": headings,
 	})
 	if err != nil {
 		return "", fmt.Errorf("prompt step: %w", err)

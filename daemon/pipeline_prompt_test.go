@@ -14,7 +14,7 @@ const leftOrderly = "Hello.\n\n## What Was Done\n\nThe roof.\n\n## Decisions Mad
 func left(text string) *StepHandoff {
 	out := &StepHandoff{ContentMD: text}
 	if fields, ok := data.Extract(text); ok {
-		out.Metadata = &fields
+		out.Metadata = (*Metadata)(&fields)
 	}
 	return out
 }
@@ -58,7 +58,7 @@ func TestStepIsToldItsPlaceInThePipeline(t *testing.T) {
 	t.Parallel()
 	p := &Pipeline{ID: 7, Title: "The roof", Steps: []Step{{}, {OrderIndex: 1, Description: " mends it "}}}
 	for i, want := range []string{`step 1 of 2 of the pipeline run 7, "The roof".` + "\n", `step 2 of 2 of the pipeline run 7, "The roof". Your part: mends it` + "\n"} {
-		text, err := placeInPipeline(p, &p.Steps[i])
+		text, err := placeInPipeline(p, &p.Steps[i], []string{"Coverage Config"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestStepIsToldItsPlaceInThePipeline(t *testing.T) {
 		if last != (i == 1) {
 			t.Errorf("step %d is told that it is the last: %t", i+1, last)
 		}
-		for _, heading := range []string{"What Was Done", "Decisions Made", "Open Questions", "Next Agent Context"} {
+		for _, heading := range []string{"What Was Done", "Decisions Made", "Open Questions", "Next Agent Context", "Coverage Config"} {
 			if !strings.Contains(text, "**## "+heading+"**") {
 				t.Errorf("step %d is not told of the heading %s", i+1, heading)
 			}

@@ -97,6 +97,9 @@ func (r *pipelineRun) commit(c *Change) error {
 	if err := r.d.commit(r.ctx, c); err != nil {
 		return fmt.Errorf("pipeline %d: %w", r.p.ID, err)
 	}
+	if c.NewOutput != nil {
+		r.logOutput(c.NewOutput)
+	}
 	for _, e := range c.Events {
 		if e.Type.About("pipeline") || e.Type.About("step") {
 			r.d.Log.Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", optionalID(e.StepID), "event", e.Type)

@@ -53,7 +53,8 @@ func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble
 // basicContext returns the context that is used if the assembly failed with cause. It names the two agents and points to
 // the document.
 func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
-	got := extract(r.h, r.agent, doc, r.now)
+	fields, ok := data.Extract(string(doc.Bytes))
+	got := extract(r.h, r.agent, doc, r.now, fields, ok)
 	got.fallback = words.TrimDot(cause.Error())
 	got.warnings = []string{"Fallback handoff used: " + got.fallback}
 	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)

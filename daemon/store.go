@@ -24,11 +24,12 @@ type Change struct {
 	NewRecord     *Record     // the record of the handoff in Move; replaces an earlier record
 	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
-	DropQueued   int64
-	DropEvidence string
-	NewPipeline  *Pipeline     // with all its Steps; IDs taken from NextID beforehand
-	PipelineMove *PipelineMove // guarded by Seq
-	NewOutput    *StepHandoff  // ID taken from NextID beforehand; ErrMoved if its step has one
+	DropQueued    int64
+	DropEvidence  string
+	NewPipeline   *Pipeline     // with all its Steps; IDs taken from NextID beforehand
+	PipelineMove  *PipelineMove // guarded by Seq
+	NewStepRecord *StepRecord   // beside NewOutput: the large part of it
+	NewOutput     *StepHandoff  // ID taken from NextID beforehand; ErrMoved if its step has one
 	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, may be at work after this change on the
 	// host of NewPipeline or PipelineMove. If there would be more, Commit returns ErrNoRoom.
 	Admit  int
@@ -232,6 +233,8 @@ type PipelineReader interface {
 	// OpenPipelines returns the ids of the host's pipelines that may have something to do, the oldest first. These are
 	// all that have not ended, but of the pending ones only the oldest.
 	OpenPipelines(ctx context.Context, host string) ([]int64, error)
+	// StepRecord returns the large part of a step's output; ErrNotFound if none was stored with that output.
+	StepRecord(ctx context.Context, outputID int64) (StepRecord, error)
 }
 
 // PipelinePlace is the directory in which a pipeline works; "": it has none yet.

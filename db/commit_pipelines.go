@@ -82,6 +82,9 @@ func (w *write) pipelines() {
 	}
 	if o := w.NewOutput; o != nil {
 		w.batch.Queue(insertOutput, outputValues(o)...)
+		if w.NewStepRecord != nil {
+			w.batch.Queue(insertStepRecord, stepRecordValues(o.ID, w.NewStepRecord)...)
+		}
 	}
 }
 

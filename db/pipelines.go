@@ -31,11 +31,26 @@ func stepValues(pipelineID int64, s *daemon.Step) []any {
 		s.ApprovedAt, s.StartedAt, s.FinishedAt)
 }
 
-const insertOutput = `INSERT INTO step_handoffs (id, step_id, agent_id, content_md, metadata, created_at)
-	VALUES ($1, $2, $3, $4, $5, $6)`
+const insertOutput = `INSERT INTO step_handoffs (id, step_id, agent_id, content_md, metadata, created_at,
+		warnings, context_checksum, context_validated, metrics)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 func outputValues(o *daemon.StepHandoff) []any {
-	return storable(o.ID, o.StepID, o.AgentID, o.ContentMD, (*structured)(o.Metadata), o.CreatedAt)
+	return storable(o.ID, o.StepID, o.AgentID, o.ContentMD, (*structured)(o.Metadata), o.CreatedAt,
+		o.Warnings, o.ContextChecksum, o.ContextValidated, o.Metrics)
+}
+
+const insertStepRecord = `INSERT INTO step_records (step_handoff_id, context, messages, decisions, refs) VALUES ($1, $2, $3, $4, $5)`
+
+func stepRecordValues(outputID int64, r *daemon.StepRecord) []any {
+	return storable(outputID, r.Context, notNil(r.Messages), notNil(r.Decisions), notNil(r.References))
+}
+
+const selectStepRecord = `SELECT context, messages, decisions, refs AS "references" FROM step_records WHERE step_handoff_id = $1`
+
+// StepRecord returns the large part of a step's output. If none was stored with it, the error is [daemon.ErrNotFound].
+func (db *DB) StepRecord(ctx context.Context, outputID int64) (daemon.StepRecord, error) {
+	return one[daemon.StepRecord](ctx, db, fmt.Sprintf("record of output %d", outputID), selectStepRecord, outputID)
 }
 
 var (
@@ -55,10 +70,12 @@ const selectPipelines = `SELECT ` + pipelineColumns + ` FROM pipelines `
 
 // listSteps reads the steps of the given pipelines, each with its agents and its output.
 const listSteps = `SELECT ` + stepColumns + `, output_id, output_agent_id, output_content, output_metadata, output_at,
+		output_warnings, output_checksum, output_validated, output_metrics,
 		ARRAY(SELECT agents.id FROM agents WHERE agents.step_id = steps.id ORDER BY agents.id) AS agent_ids
 	FROM steps LEFT JOIN (
 		SELECT id AS output_id, step_id AS output_step_id, agent_id AS output_agent_id,
-			content_md AS output_content, metadata AS output_metadata, created_at AS output_at
+			content_md AS output_content, metadata AS output_metadata, created_at AS output_at,
+			warnings AS output_warnings, context_checksum AS output_checksum, context_validated AS output_validated, metrics AS output_metrics
 		FROM step_handoffs
 	) AS outputs ON output_step_id = steps.id
 	WHERE pipeline_id = ANY($1) ORDER BY pipeline_id, order_index`
@@ -69,8 +86,13 @@ type stepRow struct {
 	OutputID       *int64
 	OutputAgentID  *int64
 	OutputContent  *string
-	OutputMetadata *daemon.Structured
+	OutputMetadata *daemon.Metadata
 	OutputAt       *time.Time
+
+	OutputWarnings  []string
+	OutputChecksum  *string
+	OutputValidated *bool
+	OutputMetrics   *daemon.StepMetrics
 }
 
 // whole returns the step with its output.
@@ -80,6 +102,7 @@ func (r *stepRow) whole() daemon.Step {
 		s.LatestHandoff = &daemon.StepHandoff{
 			ID: *r.OutputID, StepID: s.ID, AgentID: *r.OutputAgentID,
 			ContentMD: *r.OutputContent, Metadata: r.OutputMetadata, CreatedAt: *r.OutputAt,
+			Warnings: r.OutputWarnings, ContextChecksum: r.OutputChecksum, ContextValidated: *r.OutputValidated, Metrics: *r.OutputMetrics,
 		}
 	}
 	return s

@@ -19,10 +19,10 @@ func TestMetadataIsStoredWithoutNulls(t *testing.T) {
 	p := newRun(t, db, 2, nil)
 	a := newWorker(t, db, p, 0)
 	for i, tt := range []struct {
-		metadata *daemon.Structured
+		metadata *daemon.Metadata
 		want     *string
 	}{
-		{&daemon.Structured{DecisionsMade: ptr("null")}, ptr(`{"decisions_made": "null"}`)},
+		{&daemon.Metadata{DecisionsMade: ptr("null")}, ptr(`{"decisions_made": "null"}`)},
 		{nil, nil},
 	} {
 		o := wholeOutput(t, db, p.Steps[i].ID, a.ID)

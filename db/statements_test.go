@@ -30,7 +30,7 @@ var statements = map[string]string{
 	"census":           census,
 	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
 	"notifyWake": notifyWake, "notifyPipelineWake": notifyPipelineWake,
-	"insertPipeline": insertPipeline, "insertStep": insertStep, "insertOutput": insertOutput,
+	"insertPipeline": insertPipeline, "insertStep": insertStep, "insertOutput": insertOutput, "insertStepRecord": insertStepRecord, "selectStepRecord": selectStepRecord,
 	"updatePipeline": updatePipeline, "updateStep": updateStep, "selectPipeline": selectPipeline,
 	"listPipelines": listPipelines, "listSteps": listSteps, "listOpenPipelines": listOpenPipelines,
 	"listPipelinePlaces": listPipelinePlaces,

@@ -120,6 +120,11 @@ func splitFrontMatter(text string) (front, body string, err error) {
 	return "", "", parseError(1, "front matter has no end: close it with a line of ---")
 }
 
+// isArgument reports whether a text is one argument of a command and does not look like a flag.
+func isArgument(text string) bool {
+	return !strings.ContainsFunc(text, unicode.IsSpace) && !strings.HasPrefix(text, "-")
+}
+
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
 
 // readFrontMatter reads the front matter's keys into p.
@@ -156,7 +161,7 @@ func (p *Persona) readFrontMatter(front string) error {
 		}
 		// Runtime and Model become arguments of a command, so refuse values that would not be one argument or
 		// would look like a flag.
-		if (field == &p.Runtime || field == &p.Model) && (strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-")) {
+		if (field == &p.Runtime || field == &p.Model) && !isArgument(text) {
 			return parseError(value.Line, "%s must be one word that does not begin with a hyphen", key.Value)
 		}
 		*field = text

@@ -21,7 +21,7 @@ const (
 
 var (
 	templateKeys = []string{"name", "description", "steps"}
-	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout"}
+	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout", "runtime", "model"}
 )
 
 // templateFile is the name of a template's file in errors.
@@ -127,6 +127,10 @@ func parseStep(n yamlfile.Value) (s TemplateStep, err error) {
 			s.RemindAfter, err = duration(value)
 		case "timeout":
 			s.Timeout, err = duration(value)
+		case "runtime":
+			s.Runtime, err = argument(value)
+		case "model":
+			s.Model, err = argument(value)
 		}
 		return err
 	})
@@ -141,6 +145,15 @@ func parseStep(n yamlfile.Value) (s TemplateStep, err error) {
 		err = remind.Errorf("is of use with an approval alone: add approval: true or remove it")
 	}
 	return s, err
+}
+
+// argument reads a word that becomes an argument of a command, and refuses one that the command would read as a flag.
+func argument(v yamlfile.Value) (string, error) {
+	text, err := v.Text()
+	if err == nil && !isArgument(text) {
+		err = v.Errorf("must be one word that does not begin with a hyphen")
+	}
+	return text, err
 }
 
 func truth(v yamlfile.Value) (b bool, err error) {

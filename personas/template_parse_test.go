@@ -127,7 +127,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"name: x\nname: y\n":                                     "2: the template has the key name twice",
 		"name: x\n" + long + ": y\n":                             `2: the template has an unknown key "` + long[:40] + `…"`,
 
-		"name: x\nsteps:\n  - a\n":                                   "3: step 1 must be lines of key: value; the keys are agent, description, prompt, approval, remind_after, timeout",
+		"name: x\nsteps:\n  - a\n":                                   "3: step 1 must be lines of key: value; the keys are agent, description, prompt, approval, remind_after, timeout, runtime, model",
 		"name: x\nsteps:\n  - agent: a\n  -\n":                       "4: step 2 has no agent",
 		"name: x\nsteps:\n  - agent: a\n  - prompt: b\n":             "4: step 2 has no agent",
 		"name: x\nsteps:\n  - prompt: b\n    agent:\n":               "4: step 1 has no agent",
@@ -145,6 +145,9 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"name: x\nsteps:\n  - agent: a\n    prompt: true\n":          "4: step 1: prompt must be text",
 		"name: x\nsteps:\n  - agent: a\n    prompt: \"\\0\"\n":       "4: step 1: prompt has a control character",
 		"name: x\nsteps:\n  - agent: a\n    prompt: \"b\\r\"\n":      "4: step 1: prompt has a control character",
+		"name: x\nsteps:\n  - agent: a\n    runtime: a b\n":          "4: step 1: runtime must be one word that does not begin with a hyphen",
+		"name: x\nsteps:\n  - agent: a\n    runtime: 1\n":            "4: step 1: runtime must be text",
+		"name: x\nsteps:\n  - agent: a\n    model: --yolo\n":         "4: step 1: model must be one word that does not begin with a hyphen",
 		"name: x\nsteps:\n  - agent: a\n    approval: yes\n":         "4: step 1: approval must be true or false",
 		"name: x\nsteps:\n  - agent: a\n    approval: 'true'\n":      "4: step 1: approval must be true or false",
 		"name: x\nsteps:\n  - agent: a\n    approval: 1\n":           "4: step 1: approval must be true or false",

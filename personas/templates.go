@@ -53,6 +53,8 @@ type TemplateStep struct {
 	Approval    bool          `json:"approval"`     // a person must approve before it begins
 	RemindAfter time.Duration `json:"remind_after"` // remind a person when the approval has been missing this long; 0: never
 	Timeout     time.Duration `json:"timeout"`      // 0: the timeout of the settings
+	Runtime     string        `json:"runtime"`      // "": the persona's
+	Model       string        `json:"model"`        // "": the persona's, if that is of the same runtime
 }
 
 // Templates serves the templates in one folder: its files *.yaml and *.yml that are not hidden.

@@ -45,6 +45,7 @@ var eventWords = map[Type]string{
 	HandoffCreated:          "{handoff} has its record",
 	HandoffHeirMoved:        "{handoff} has its heir {persona} in phase {phase}[: {cause}]",
 	HandoffRead:             "{agent} has read what {handoff} left for it",
+	HandoffExtracted:        "{handoff} has a document whose fields could be read",
 	HandoffExtractionFailed: "{handoff} has a document whose fields could not be read",
 
 	DeliveryQueued:       "A text for {agent} waits to be typed[ ({kind})]",
@@ -66,8 +67,6 @@ var eventWords = map[Type]string{
 	StepSkipped:             "{step} of {pipeline} was skipped",
 	StepApproved:            "{step} of {pipeline} was approved[: {comment}]",
 	StepRejected:            "{step} of {pipeline} was rejected[: {comment}]",
-	StepHandoffCreated:      "{step} of {pipeline} has left {bytes} bytes for the next one",
-	StepExtractionFailed:    "{step} of {pipeline} has left no fields that could be read",
 
 	OperatorNotified: "The operator was told of event {event_id}[ ({channel})][: {message}]",
 	HistoryPruned:    "{agents} agents, {handoffs} handoffs and {pipelines} pipelines[ that ended before {until}] were deleted",

@@ -211,6 +211,10 @@ func (s *gated) OpenPipelines(ctx context.Context, host string) ([]int64, error)
 	return query(s, ctx, "OpenPipelines", func() ([]int64, error) { return s.inner.OpenPipelines(ctx, host) })
 }
 
+func (s *gated) StepRecord(ctx context.Context, id int64) (daemon.StepRecord, error) {
+	return query(s, ctx, "StepRecord", func() (daemon.StepRecord, error) { return s.inner.StepRecord(ctx, id) })
+}
+
 func (s *gated) StoredHook(ctx context.Context, id int64) (daemon.StoredHook, error) {
 	return query(s, ctx, "StoredHook", func() (daemon.StoredHook, error) { return s.inner.StoredHook(ctx, id) })
 }

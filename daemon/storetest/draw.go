@@ -307,7 +307,7 @@ func (d *drawer) newPipeline() *daemon.Pipeline {
 
 func (d *drawer) output() *daemon.StepHandoff {
 	o := &daemon.StepHandoff{
-		ID: d.newID(daemon.OutputIDs), StepID: 999, AgentID: d.agentID(), ContentMD: d.word(), Metadata: d.structured(), CreatedAt: d.at(),
+		ID: d.newID(daemon.OutputIDs), StepID: 999, AgentID: d.agentID(), ContentMD: d.word(), Metadata: (*daemon.Metadata)(d.structured()), CreatedAt: d.at(),
 	}
 	if len(d.pipelines) > 0 {
 		if p := one(d, d.pipelines...); len(p.Steps) > 0 {

@@ -107,7 +107,13 @@ func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
 
 	one, two, three := NewWorker(t, st, next, 1), NewWorker(t, st, next, 0), NewWorker(t, st, next, 1)
 	o := WholeOutput(t, st, next.Steps[0].ID, two.ID)
-	Commit(t, st, &daemon.Change{NewOutput: o})
+	var rec daemon.StepRecord
+	fill(reflect.ValueOf(&rec).Elem())
+	Commit(t, st, &daemon.Change{NewOutput: o, NewStepRecord: &rec})
+	equal(t, "the large part", result(st.StepRecord(t.Context(), o.ID))(t), rec)
+	if _, err := st.StepRecord(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("the large part of an unknown output: %v", err)
+	}
 	next.Steps[0].AgentIDs, next.Steps[1].AgentIDs = []int64{two.ID}, []int64{one.ID, three.ID}
 	next.Steps[0].LatestHandoff, next.CurrentAgentID = o, &three.ID
 	equal(t, "with the derived fields", PipelineOf(t, st, p.ID), next)
@@ -118,6 +124,7 @@ func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
 	bare := NewPipeline(t, st, 1, func(p *daemon.Pipeline) { p.Warnings = nil })
 	o = &daemon.StepHandoff{ID: nextOf(t, st, daemon.OutputIDs), StepID: bare.Steps[0].ID, AgentID: one.ID, CreatedAt: now()}
 	Commit(t, st, &daemon.Change{NewOutput: o})
+	o.Warnings = []string{}
 	bare.Warnings, bare.Steps[0].LatestHandoff = []string{}, o
 	equal(t, "bare", PipelineOf(t, st, bare.ID), bare)
 	empty := NewPipeline(t, st, 0, nil)
@@ -137,7 +144,7 @@ func pipelinesKeepStrangeBytes(t *testing.T, st daemon.Store) {
 	p := NewPipeline(t, st, 1, spoil)
 	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
 	o := WholeOutput(t, st, p.Steps[0].ID, NewWorker(t, st, p, 0).ID)
-	o.ContentMD, o.Metadata = nul, &daemon.Structured{WhatWasDone: ptr("a\x00")}
+	o.ContentMD, o.Metadata = nul, &daemon.Metadata{WhatWasDone: ptr("a\x00")}
 	Commit(t, st, &daemon.Change{NewOutput: o})
 	got := PipelineOf(t, st, p.ID)
 	s := got.Steps[0]

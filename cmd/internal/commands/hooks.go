@@ -72,10 +72,23 @@ settings. An agent that is given /handoff is handed over to a successor.`,
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.hooksStatus(c.Context(), f) },
 	})
+	scripts := &cobra.Command{
+		Use:   "scripts DIR",
+		Short: "Write a script for each event, for settings that you wire by hand",
+		Long: `Write a script for each event to a directory, for settings that you wire by hand: for a project, in
+dotfiles that you share, or for another CLI with hooks like these. A script finds understudy in
+PATH, or where $UNDERSTUDY_BIN says, and does nothing where it is not installed. A file that differs
+from the script of its name stays, and is an error.`,
+		Example: "  understudy hooks scripts ~/dotfiles/hooks",
+		Args:    cli.ExactArgs("DIR"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.writeScripts(args[0]) },
+
+		ValidArgsFunction: folders,
+	}
 	for _, c := range []*cobra.Command{install, uninstall} {
 		c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	}
-	g := cli.Group("hooks", "Install, remove and look at the hooks in the user settings of Claude Code", install, uninstall, status)
+	g := cli.Group("hooks", "Install, remove and look at the hooks in the user settings of Claude Code", install, uninstall, status, scripts)
 	g.PersistentFlags().StringVar(&f.settings, "settings", "", "settings `file` (default settings.json in $CLAUDE_CONFIG_DIR, else in ~/.claude)")
 	return g
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ own output. A step may wait for a person's approval before it begins.`
 
 func (a *app) pipelineRun() *cobra.Command {
 	var in daemon.NewPipeline
+	var runtimes, models []string
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "run TEMPLATE",
@@ -38,13 +40,29 @@ func (a *app) pipelineRun() *cobra.Command {
 for it. While pipeline.max_running pipelines are at work, a new one waits for its turn.
 
 With --wait the command ends when the pipeline does. If a step needs an approval the command waits,
-in scripts as well, until somebody approves or rejects it.`,
+in scripts as well, until somebody approves or rejects it.
+
+--runtime and --model say how the steps run, in place of what the template and the personas say:
+--runtime codex for all steps, --runtime 2=codex for the second.`,
 		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
+  understudy pipeline run quick_fix --runtime 2=codex --model 2=gpt-5 --prompt - < request.md
   understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
 		Args:              cli.ExactArgs("TEMPLATE"),
 		ValidArgsFunction: a.completeTemplates,
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Template = args[0]
+			for _, of := range []struct {
+				flag   string
+				values []string
+			}{{"runtime", runtimes}, {"model", models}} {
+				for _, value := range of.values {
+					choice, err := stepChoice(of.flag, value)
+					if err != nil {
+						return err
+					}
+					in.Steps = append(in.Steps, choice)
+				}
+			}
 			return a.runPipeline(c.Context(), in, wait)
 		},
 	})
@@ -52,9 +70,36 @@ in scripts as well, until somebody approves or rejects it.`,
 	c.Flags().StringVar(&in.Title, "title", "", "`name` of the pipeline (default the prompt's first line)")
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" stands for the setting pipeline.cwd")
 	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the pipeline's own")
+	c.Flags().StringArrayVar(&runtimes, "runtime", nil, "run step N, or all steps, on this `[N=]runtime`")
+	c.Flags().StringArrayVar(&models, "model", nil, "run step N, or all steps, with this `[N=]model`")
 	cli.CompleteFlag(c, "cwd", folders)
+	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")
 	return c
+}
+
+// stepChoice reads the value of --runtime or --model: a name, or the number of a step, = and a name.
+func stepChoice(flag, value string) (daemon.StepChoice, error) {
+	var c daemon.StepChoice
+	number, name, one := strings.Cut(value, "=")
+	if one {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return c, cli.Usagef("--%s %s: the number of a step must stand before the =, such as --%[1]s 2=NAME", flag, words.Terminal(value))
+		}
+		c.Step = n
+	} else {
+		name = value
+	}
+	if name == "" {
+		return c, cli.Usagef("--%s has no name", flag)
+	}
+	if flag == "runtime" {
+		c.Runtime = name
+	} else {
+		c.Model = name
+	}
+	return c, nil
 }
 
 func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool) error {

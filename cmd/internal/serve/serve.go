@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"sync"
 
@@ -175,9 +176,13 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	if err != nil {
 		return daemon.Config{}, err
 	}
+	settings := cfg.Settings.domain()
+	if settings.Pipeline.Cwd == "" {
+		settings.Pipeline.Cwd, _ = os.Getwd() // if the directory is gone, each pipeline must name one
+	}
 	templates, err := personas.OpenTemplates(dir.Pipelines())
 	return daemon.Config{
-		Host: host, Settings: cfg.Settings.domain(), Data: dir, Personas: people, Templates: templates,
+		Host: host, Settings: settings, Data: dir, Personas: people, Templates: templates,
 		Notifier: desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
 		Log:      cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
 	}, err

@@ -69,7 +69,7 @@ func TestHeadingWords(t *testing.T) {
 	if got := headingWords(&p, 2); got != "none of the four headings: kept as it is" {
 		t.Error(got)
 	}
-	p.Steps[0].LatestHandoff.Metadata, p.Steps[2].LatestHandoff.ContentMD = &daemon.Structured{}, ""
+	p.Steps[0].LatestHandoff.Metadata, p.Steps[2].LatestHandoff.ContentMD = &daemon.Metadata{}, ""
 	for i := range p.Steps {
 		if got := headingWords(&p, i); got != "" {
 			t.Errorf("step %d: %s", i+1, got)

@@ -193,7 +193,7 @@ func TestOutputWords(t *testing.T) {
 		{nil, ""},
 		{&daemon.StepHandoff{}, "it left no words"},
 		{&daemon.StepHandoff{ContentMD: "# Handoff\n\n## Done\n"}, "Handoff"},
-		{&daemon.StepHandoff{ContentMD: "# Handoff\n", Metadata: &daemon.Structured{WhatWasDone: &done}}, done},
+		{&daemon.StepHandoff{ContentMD: "# Handoff\n", Metadata: &daemon.Metadata{WhatWasDone: &done}}, done},
 		{&daemon.StepHandoff{ContentMD: strings.Repeat("x", 1000)}, strings.Repeat("x", outputLength-1) + "…"},
 	} {
 		if got := outputWords(&daemon.Step{LatestHandoff: c.h}); got != c.want {

@@ -29,14 +29,19 @@ func DescribeTemplate(u *term.UI, t *api.Template) {
 	}
 }
 
-// TemplateSteps returns the names of a template's steps and approvals, in order.
+// TemplateSteps returns the names of a template's steps and approvals, in order, with the runtimes and models that the
+// template names.
 func TemplateSteps(steps []api.TemplateStep) string {
 	var names []string
 	for _, s := range steps {
 		if s.Approval {
 			names = append(names, "[approval]")
 		}
-		names = append(names, s.Agent)
+		name := s.Agent
+		if on := words.Join(" ", s.Runtime, s.Model); on != "" {
+			name += " (" + on + ")"
+		}
+		names = append(names, name)
 	}
 	return strings.Join(names, " → ")
 }

@@ -47,7 +47,7 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 	if left == nil || left.ContentMD != report || left.Metadata == nil {
 		t.Fatalf("step 1 left %+v, want %q with its fields", left, report)
 	}
-	second := left.Metadata.Header("developer") + "\n\nLook closely.\n\n## Original request\n\n" + request
+	second := (*daemon.Structured)(left.Metadata).Header("developer") + "\n\nLook closely.\n\n## Original request\n\n" + request
 	for i, want := range []string{request, second} {
 		s := p.Steps[i]
 		id := s.AgentIDs[0]

@@ -87,7 +87,7 @@ func (r *rig) wantPipelineOnce(once ...string) {
 	r.wantNoPanes()
 	for typ, want := range map[string]int{
 		"pipeline_created": 1, "pipeline_done": 1, "pipeline_failed": 0, "agent_created": 2, "agent_started": 2,
-		"agent_registered": 2, "agent_ended": 2, "agent_failed": 0, "step_running": 2, "step_done": 2, "step_failed": 0, "step_handoff_created": 2,
+		"agent_registered": 2, "agent_ended": 2, "agent_failed": 0, "step_running": 2, "step_done": 2, "step_failed": 0, "handoff_created": 2,
 	} {
 		r.wantPipelineEvents(p.ID, typ, want)
 	}

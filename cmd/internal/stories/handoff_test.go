@@ -31,8 +31,9 @@ func TestHandoffReachesASuccessorThatTookOver(t *testing.T) {
 	want := []string{
 		"handoff_started", "handoff_instructing", "delivery_submitted", "handoff_awaiting_document", "handoff_verifying",
 		"handoff_created", "handoff_recorded", "handoff_shutting_down", "handoff_spawning", "handoff_awaiting_registration",
-		"handoff_injecting_skill", "handoff_briefing", "handoff_completed",
+		"handoff_injecting_skill", "handoff_briefing", "handoff_completed", "handoff_read",
 	}
+	r.awaitAgent(next.ID, "read", func(a daemon.Agent) bool { return a.ReadAt != nil })
 	var got []string
 	for _, typ := range r.types(h.ID) {
 		if strings.HasPrefix(typ, "handoff_") || typ == "delivery_submitted" && len(got) == 2 {

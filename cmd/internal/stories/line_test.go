@@ -30,6 +30,8 @@ func TestLineShowsAllGenerations(t *testing.T) {
 			}
 			r.fillContext(a.ID, 100_000*(n+1))
 			h, _, next := r.handOver(a.ID)
+			r.awaitAgent(next.ID, "read", func(a daemon.Agent) bool { return a.ReadAt != nil })
+			h = r.getHandoff(h.ID)
 			line = append([]daemon.Handoff{h}, line...)
 			if h.Generation != int(n)+1 || next.Generation != int(n)+2 {
 				t.Errorf("handoff of generation %d, successor of %d, want %d and %d", h.Generation, next.Generation, n+1, n+2)

@@ -218,7 +218,7 @@ func (r *rig) restartWhileWorking(finish bool, begin, end func()) {
 	release()
 	for _, id := range []int64{id, pending} {
 		r.wantOneAgentPerStep(r.awaitPipeline(id, daemon.PipelineDone))
-		for _, typ := range []string{"step_running", "step_done", "step_handoff_created", "agent_created"} {
+		for _, typ := range []string{"step_running", "step_done", "handoff_created", "agent_created"} {
 			r.wantPipelineEvents(id, typ, 2)
 		}
 	}

@@ -75,7 +75,7 @@ func TestRuntimeErrorFailsTheStep(t *testing.T) {
 		p := r.awaitPipelineFailure(r.startPipeline("two", "Mend the roof.").ID, 1,
 			"The agent's runtime reported an error instead of finishing: rate_limit: API Error: 429 rate_limit_error: this request would exceed your rate limit")
 		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
-		if p.Steps[0].LatestHandoff != nil || len(r.pipelineEvents(p.ID, "step_handoff_created")) != 0 {
+		if p.Steps[0].LatestHandoff != nil || len(r.outputEvents(p.ID)) != 0 {
 			t.Errorf("a step that failed has left %+v", p.Steps[0].LatestHandoff)
 		}
 		r.misbehave("")
@@ -155,7 +155,7 @@ func TestAgentThatDiesAfterItsStopHasDoneTheStep(t *testing.T) {
 		if got := r.output(p, 1); !strings.HasPrefix(got, "It is done.") || p.Steps[0].LatestHandoff.ID == 0 {
 			t.Errorf("step 1 left %q", got)
 		}
-		if n := len(r.pipelineEvents(p.ID, "step_handoff_created")); n != 2 {
+		if n := len(r.outputEvents(p.ID)); n != 2 {
 			t.Errorf("%d outputs recorded, want one for each step", n)
 		}
 	})

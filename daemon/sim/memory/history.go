@@ -69,6 +69,7 @@ func (s *Store) deletePipeline(id int64) {
 		for outputID, o := range s.outputs.snapshot() {
 			if o.StepID == stepID {
 				s.outputs.put(outputID, nil)
+				s.stepRecords.put(outputID, nil)
 			}
 		}
 		s.steps.put(stepID, nil)
@@ -151,7 +152,7 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 	copied := &Store{tables: &tables{Clock: s.Clock, // the rows are shared: a write replaces a row and never changes it
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
-		deliveries: s.deliveries.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(),
+		deliveries: s.deliveries.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(), stepRecords: s.stepRecords.copied(),
 		hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
 	}}
 	leave()

@@ -154,6 +154,10 @@ func (t *tx) output() error {
 		return err
 	}
 	write(t, &t.outputs, row.ID, &row)
+	if t.c.NewStepRecord != nil {
+		rec := kept(*t.c.NewStepRecord)
+		write(t, &t.stepRecords, row.ID, &rec)
+	}
 	return check(
 		"step_handoffs_step_id_fkey", t.steps.get(row.StepID) != nil,
 		"step_handoffs_agent_id_fkey", t.agents.get(row.AgentID) != nil,
@@ -185,6 +189,11 @@ func (s *Store) addSteps(p *daemon.Pipeline) {
 // Pipeline returns a pipeline with its steps; [daemon.ErrNotFound] for an unknown id.
 func (s *Store) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	return one(ctx, s, &s.pipelines, id, "pipeline %d", s.addSteps)
+}
+
+// StepRecord returns the large part of a step's output; [daemon.ErrNotFound] if none was stored with it.
+func (s *Store) StepRecord(ctx context.Context, outputID int64) (daemon.StepRecord, error) {
+	return one(ctx, s, &s.stepRecords, outputID, "record of output %d", nil)
 }
 
 // Pipelines lists pipelines with their steps, the newest first.

@@ -47,6 +47,7 @@ type tables struct {
 	pipelines   table[daemon.Pipeline] // without their steps
 	steps       table[daemon.Step]     // without derived fields
 	outputs     table[daemon.StepHandoff]
+	stepRecords table[daemon.StepRecord] // by the id of the output
 	hooks       table[hook]
 	hookKeys    map[string]int64
 	events      table[eventRow]

@@ -1,0 +1,52 @@
+package commands
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// TestHooksScriptsWritesEachScript: Again it changes nothing, and it overwrites nothing that somebody has changed.
+func TestHooksScriptsWritesEachScript(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "hooks")
+	var out bytes.Buffer
+	a := &app{&cli.App{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}}
+	for range 2 {
+		if err := a.writeScripts(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := fs.ReadDir(hooks.Scripts, "scripts")
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%d scripts: %v", len(entries), err)
+	}
+	for _, e := range entries {
+		want, err := fs.ReadFile(hooks.Scripts, "scripts/"+e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, e.Name())
+		got, err := os.ReadFile(path)
+		fi, _ := os.Stat(path)
+		if err != nil || !bytes.Equal(got, want) || fi.Mode().Perm() != 0o755 {
+			t.Errorf("%s: %v, mode %v", e.Name(), err, fi)
+		}
+	}
+	own := filepath.Join(dir, entries[0].Name())
+	if err := os.WriteFile(own, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.writeScripts(dir); err == nil || !strings.Contains(err.Error(), own+" differs") {
+		t.Errorf("a script that somebody has changed: %v", err)
+	}
+	if got, err := os.ReadFile(own); err != nil || string(got) != "mine" {
+		t.Errorf("it is %q now, %v", got, err)
+	}
+}
