@@ -264,7 +264,8 @@ func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (Handoff, err
 	if len(list) == 0 {
 		return Handoff{}, errHandoffNotFound
 	}
-	return list[0], d.withReading(ctx, list)
+	err = d.withReading(ctx, list)
+	return list[0], err
 }
 
 // CancelHandoff cancels an agent's open handoff, which is possible until its document is recorded. If id is not 0, it
