@@ -25,9 +25,11 @@ type Control interface {
 	// Ask asks a copy of the session a question, which may use no tools, and returns the model's messages. The session does not
 	// change, and the copy is removed.
 	Ask(ctx context.Context, question string) ([]string, error)
-	// Interrupt ends the running turn. Exit asks the program to exit. Both may be called again.
+	// Interrupt ends the running turn. It may be called again.
 	Interrupt(ctx context.Context) error
-	Exit(ctx context.Context) error
+	// Exit asks the program to exit. It may be called again. If since is not the zero time and the session was given a prompt
+	// at since or later, Exit does nothing, and its error is [ErrGivenWork]: Follow may not have reported that prompt yet.
+	Exit(ctx context.Context, since time.Time) error
 }
 
 // Link says to which server a [Control] belongs.

@@ -69,6 +69,11 @@ type Delivery struct {
 // Open reports whether the delivery has no verdict yet.
 func (d *Delivery) Open() bool { return d.State != DeliveryDone }
 
+// byKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
+func (d *Delivery) byKeys() bool {
+	return d.Way != runtimes.ByInbox && d.Way != runtimes.ByServer && d.Way != runtimes.ByQueue
+}
+
 // decide gives the delivery its verdict.
 func (d *Delivery) decide(v Verdict, evidence string, at time.Time) {
 	d.State, d.Verdict, d.Evidence, d.DecidedAt = DeliveryDone, &v, evidence, &at

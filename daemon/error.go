@@ -53,6 +53,8 @@ var (
 	ErrMoved = errors.New("row was changed by another writer")
 	// ErrOpenHandoff says that the agent already has a handoff that is open or past its record.
 	ErrOpenHandoff = errors.New("agent has an open handoff")
+	// ErrGivenWork says that an agent was not asked to exit, because it was given work.
+	ErrGivenWork = errors.New("the agent was given work")
 	// ErrNoRoom says that a pipeline must wait: max_running pipelines are at work on its host, or an older one waits.
 	ErrNoRoom = errors.New("no room for another pipeline")
 )

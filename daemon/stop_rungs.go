@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
@@ -17,7 +18,11 @@ func (d *Daemon) sendExit(ctx context.Context, a *Agent) error {
 	defer cancel()
 	switch can := &d.runtimeOf(a).Can; can.Exit {
 	case runtimes.ByServer:
-		return d.bySession(a, func(c Control) error { return c.Exit(ctx) })
+		var since time.Time
+		if a.StopYields && a.AtRest() {
+			since = a.StateAt
+		}
+		return d.bySession(a, func(c Control) error { return c.Exit(ctx, since) })
 	case runtimes.ByEcho:
 		return d.exitByEcho(ctx, a, can.ExitText)
 	}

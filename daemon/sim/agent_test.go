@@ -40,15 +40,17 @@ type agent struct {
 	model      string
 	mode       string // permission mode, as hooks name it
 	resumed    bool
-	own        bool   // a person started it
-	skilled    bool   // its launch had a skill
-	prompt     string // the prompt of its command line
-	ready      bool   // the daemon has answered its SessionStart, or the CLI tells of its session later
-	introduced bool   // its SessionStart was sent
-	inbox      string // folder of texts for it; "": it has none
-	told       int    // how many events it has told
-	source     string // how its session began
-	status     string // its status in the registry
+	own        bool          // a person started it
+	skilled    bool          // its launch had a skill
+	prompt     string        // the prompt of its command line
+	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
+	introduced bool          // its SessionStart was sent
+	inbox      string        // folder of texts for it; "": it has none
+	told       int           // how many events it has told
+	source     string        // how its session began
+	changed    chan struct{} // closed when something changes that its server tells
+	retries    *limitHit     // its server waits with the turn until that is over
+	status     string        // its status in the registry
 	frame      actor.Frame
 	composer   actor.Composer
 	memory     actor.Memory

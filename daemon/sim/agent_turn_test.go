@@ -159,9 +159,12 @@ func (a *agent) submit(prompt string) {
 	case text == a.cli.rt.Can.ExitText:
 		a.w.beforeExit(a)
 		go a.exit()
-	case a.busy() && a.cli != claudeCLI:
-		a.pending = append(a.pending, prompt)
-		a.enqueue(job{prompt: prompt}) // its hook comes with its turn
+	case a.cli != claudeCLI:
+		a.given = a.given[:len(a.given)-1]
+		if a.cli == opencodeCLI && a.stored() == nil {
+			return // it begins a session of its own, which nobody follows
+		}
+		a.accept(text) // its hook comes with its turn
 	case a.busy():
 		a.pending = append(a.pending, prompt)
 		a.frame.Print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
@@ -177,6 +180,16 @@ func (a *agent) submit(prompt string) {
 		a.pending = append(a.pending, prompt)
 		a.enqueue(job{prompt: prompt})
 	}
+}
+
+// accept takes a text that was submitted, and works on it when its turn comes.
+func (a *agent) accept(prompt string) {
+	a.given = append(a.given, prompt)
+	a.pending = append(a.pending, prompt)
+	if a.cli.submitted != nil {
+		a.cli.submitted(a, prompt)
+	}
+	a.enqueue(job{prompt: prompt})
 }
 
 func (a *agent) busy() bool { return a.ready && (a.stop != nil || len(a.jobs) > 0) }
@@ -245,7 +258,11 @@ func (a *agent) turn(j job) {
 			a.hook(hooks.Interrupt, nil)
 			return
 		}
-		if l := a.limit(); l != nil {
+		if l := a.limit(); l != nil && a.cli.retry != nil {
+			a.cli.retry(ctx, a, l)
+			a.over(turnInterrupted, "")
+			return
+		} else if l != nil {
 			a.fail(l.text)
 			return
 		}

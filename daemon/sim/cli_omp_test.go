@@ -158,9 +158,7 @@ func (a *agent) takeFile(path string) {
 	if os.Rename(path, path+".taken") != nil {
 		return // the daemon has taken it back
 	}
-	a.given = append(a.given, wanted.Text)
-	a.pending = append(a.pending, wanted.Text)
-	a.enqueue(job{prompt: wanted.Text})
+	a.accept(wanted.Text)
 }
 
 // mustRuntime returns the runtime of that name.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,11 @@ type cli struct {
 	// limited returns what the CLI says of a usage limit that lasts about that long, and how long it lasts in fact.
 	limited func(a *agent, lasts time.Duration) (text string, over time.Duration)
 
+	// submitted notes a text that was submitted; nil: nothing is noted.
+	submitted func(a *agent, prompt string)
+	// retry waits with a turn that has hit a usage limit, which ctx interrupts; nil: the turn ends.
+	retry func(ctx context.Context, a *agent, l *limitHit)
+
 	plain bool // its composer shows a pasted text as it is
 	late  bool // it tells of its session only with the first prompt
 	// live starts what the CLI does beside its screen; nil: nothing.
@@ -48,7 +54,7 @@ const (
 )
 
 // clis are the CLIs by the name of their program.
-var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI}
+var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI, "opencode": opencodeCLI}
 
 // claudeCLI is Claude Code.
 var claudeCLI = &cli{
@@ -276,9 +282,7 @@ func (a *agent) takeQueue() {
 		}
 		if texts := a.h.queues[a.session]; len(texts) > 0 {
 			a.h.queues[a.session] = texts[1:]
-			a.given = append(a.given, texts[0])
-			a.pending = append(a.pending, texts[0])
-			a.enqueue(job{prompt: texts[0]})
+			a.accept(texts[0])
 		}
 	}
 }
@@ -302,7 +306,7 @@ func mustJSON(v any) []byte {
 
 // drawRuntime draws the runtime of an agent.
 func (w *world) drawRuntime() string {
-	names := []string{"claude", "codex", "omp"}
+	names := []string{"claude", "codex", "omp", "opencode"}
 	if w.clis == nil {
 		return names[0]
 	}

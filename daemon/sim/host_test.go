@@ -48,6 +48,7 @@ type host struct {
 	others []*owner     // the processes of hooks
 
 	queues   map[string][]string // the texts in the queues of Codex, by session
+	sessions []*opencodeSession  // the sessions in OpenCode's database
 	registry sync.Map            // the entries of the agents' runtime, by path
 }
 
@@ -135,6 +136,8 @@ func (h *host) start() error {
 		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "PATH=/bin"},
 		Binary:    "/bin/true",
 		OneShot:   g.oneShot,
+		Control:   func(link daemon.Link) (daemon.Control, error) { return &control{g, link}, nil },
+		FreePort:  func() (int, error) { return 4096, nil },
 		Trees:     trees{g},
 	})
 	g.locks = locksOf(g.d)

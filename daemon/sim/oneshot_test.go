@@ -39,6 +39,20 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 	case at("--fork") >= 0:
 		session = strings.TrimSuffix(filepath.Base(job.Argv[at("--fork")+1]), ".jsonl")
 	}
+	text, failure, err := g.forked(ctx, session)
+	if err != nil {
+		return daemon.OneShotResult{}, err
+	}
+	var out []byte
+	for _, line := range answers[job.Argv[0]](text, failure) {
+		out = append(append(out, mustJSON(line)...), '\n')
+	}
+	return daemon.OneShotResult{Stdout: out}, nil
+}
+
+// forked has a copy of a session write its document. failure is the error that the copy reports; "": none.
+func (g *daemonRun) forked(ctx context.Context, session string) (text, failure string, err error) {
+	w := g.w
 	park := func(what string, hi time.Duration) error {
 		o := w.park(&call{own: &g.owner, who: daemon.Caller(ctx), what: what + " " + session, ctx: ctx, slow: func() time.Duration {
 			return between(w.rng, 0, hi)
@@ -46,7 +60,7 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 		return o.cut
 	}
 	if err := park("one-shot begins", 50*time.Millisecond); err != nil {
-		return daemon.OneShotResult{}, err
+		return "", "", err
 	}
 	var of *agent
 	for _, a := range w.agents {
@@ -56,15 +70,14 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 	}
 	if of == nil {
 		w.fail("a one-shot forks session %s, which no agent has", session)
-		return daemon.OneShotResult{}, nil
+		return "", "", nil
 	}
-	text := actor.Session{Name: of.name, ID: session, Cwd: g.h.cwd, Memory: of.memory}.Document(nil)
+	text = actor.Session{Name: of.name, ID: session, Cwd: g.h.cwd, Memory: of.memory}.Document(nil)
 	of.documentAt, of.unmentioned = time.Now(), nil
 	w.trace.note(g.name, "one-shot of agent %d begins", of.id)
 	if err := park("one-shot writes", 30*time.Second); err != nil {
-		return daemon.OneShotResult{}, err
+		return "", "", err
 	}
-	failure := ""
 	if w.plan.has("documents fail") {
 		switch w.rng.IntN(4) {
 		case 0:
@@ -75,11 +88,7 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 			text = " "
 		}
 	}
-	var out []byte
-	for _, line := range answers[job.Argv[0]](text, failure) {
-		out = append(append(out, mustJSON(line)...), '\n')
-	}
-	return daemon.OneShotResult{Stdout: out}, nil
+	return text, failure, nil
 }
 
 // answers make the output of a one-shot, by the name of the program. failure is the error that it reports; "": none.

@@ -223,6 +223,29 @@ func TestSendSubmitsOnce(t *testing.T) {
 	})
 }
 
+// TestExitYieldsToWork: a prompt that nobody has reported yet keeps the program from its exit, if the caller asks for that.
+func TestExitYieldsToWork(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		if err := s.server().Send(t.Context(), "build the shed", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		s.link.Session = s.sessionID(t)
+		rest(10 * time.Second)
+		idle := time.Now()
+		rest(time.Second)
+		if err := s.server().Send(t.Context(), "paint it", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		rest(10 * time.Second)
+		if err := s.server().Exit(t.Context(), idle); !errors.Is(err, daemon.ErrGivenWork) {
+			t.Errorf("exit after new work: %v", err)
+		}
+		if err := s.server().Exit(t.Context(), time.Now()); err != nil {
+			t.Errorf("exit of an agent without new work: %v", err)
+		}
+	})
+}
+
 // TestAskLeavesNothing: the copy is deleted, also one that a killed daemon has left, and also if the question is abandoned.
 func TestAskLeavesNothing(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {

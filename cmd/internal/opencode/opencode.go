@@ -281,8 +281,17 @@ func (s *server) Interrupt(ctx context.Context) error {
 }
 
 // Exit implements [daemon.Control].
-func (s *server) Exit(ctx context.Context) error {
+func (s *server) Exit(ctx context.Context, since time.Time) error {
 	defer s.close()
+	if !since.IsZero() && s.link.Session != "" {
+		sight, err := s.read(ctx, s.link.Session, recent)
+		if err != nil {
+			return err
+		}
+		if sight.GivenWork(since, time.Now()) {
+			return daemon.ErrGivenWork
+		}
+	}
 	return s.call(ctx, http.MethodPost, "/tui/publish", map[string]any{
 		"type": "tui.command.execute", "properties": map[string]string{"command": "app.exit"},
 	}, nil)

@@ -48,8 +48,8 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
 		ended := r.awaitState(a.ID, daemon.Ended)
-		next := r.awaitAgent(*h.SuccessorID, "idle, and its status line has told", func(a daemon.Agent) bool {
-			return a.State == daemon.Idle && a.Context != nil
+		next := r.awaitAgent(*h.SuccessorID, "idle, its status line has told, and it has read", func(a daemon.Agent) bool {
+			return a.State == daemon.Idle && a.Context != nil && a.ReadAt != nil
 		})
 		r.sendHook(stale)
 		if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {

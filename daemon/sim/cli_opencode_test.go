@@ -1,0 +1,335 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// opencodeCLI is OpenCode: it calls no hooks. The daemon reads its session from its server, and submits texts there.
+var opencodeCLI = &cli{
+	rt: mustRuntime("opencode"), plain: true,
+	arguments: func(a *agent, argv []string) {
+		a.session = "none" // its server makes one
+		for i := 1; i < len(argv); i++ {
+			if argv[i] == "-s" {
+				a.session, a.resumed = argv[i+1], true
+			}
+		}
+		a.skilled = true // by a file that its settings name
+		a.mood.trust, a.mood.compacts = false, 0
+		a.changed = make(chan struct{})
+	},
+	show: func(a *agent) (string, string) {
+		switch d := a.dialog; {
+		case d != nil:
+			return "  ┃  △ Permission required\n  ┃  " + d.Detail + d.Question, ""
+		case !a.frame.Visible:
+			return "", ""
+		}
+		below := "ctrl+p commands"
+		if a.frame.Working != "" {
+			below = "esc interrupt"
+		}
+		return "  ┃\n  ┃  " + strings.ReplaceAll(a.composer.Text, "\n", "\n  ┃  ") + "\n  ┃\n  ┃  Build · Fake\n  ╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀\n   /work  " + below, ""
+	},
+	hook: func(*agent, string, actor.Fields) (string, actor.Fields) { return "", nil },
+	submitted: func(a *agent, prompt string) {
+		a.keep("user", "").Parts = []runtimes.OpencodePart{{Type: "text", Text: prompt}}
+	},
+	message: func(a *agent, role, text string) []actor.Fields {
+		if role == "assistant" {
+			a.answer().Parts = append(a.answer().Parts, runtimes.OpencodePart{Type: "text", Text: text})
+			return nil
+		}
+		s := a.stored()
+		for i := range s.messages {
+			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) {
+				a.keep("assistant", m.Info.ID)
+				return nil
+			}
+		}
+		a.w.fail("agent %d takes a prompt that its session lacks: %q", a.id, text)
+		return nil
+	},
+	read: func(a *agent, path string) []actor.Fields {
+		p := runtimes.OpencodePart{Type: "tool", Tool: "read", CallID: uuid(a.rng)}
+		p.State.Status, p.State.Input.FilePath = "completed", path
+		a.answer().Parts = append(a.answer().Parts, p)
+		return nil
+	},
+	end: func(a *agent, how turnEnd, failure string) []actor.Fields {
+		m := a.answer()
+		m.Info.Time.Completed = a.h.now().UnixMilli()
+		switch how {
+		case turnDone:
+			m.Info.Finish = "stop"
+		case turnInterrupted:
+			m.Info.Error = &runtimes.OpencodeError{Name: "MessageAbortedError"}
+		case turnFailed:
+			m.Info.Error = &runtimes.OpencodeError{Name: "APIError"}
+			m.Info.Error.Data.Message, m.Info.Error.Data.StatusCode = failure, 429
+		}
+		a.change()
+		return nil
+	},
+	transcript: func(*agent) string { return "" },
+	limited: func(_ *agent, lasts time.Duration) (string, time.Duration) {
+		return "usage limit reached", lasts + 5*time.Minute // only a retry so far away has its time
+	},
+	// It tries again when the limit is over, unless somebody aborts the turn.
+	retry: func(ctx context.Context, a *agent, l *limitHit) {
+		a.retries = l
+		a.change()
+		a.doIn(ctx, "waits for its retry", time.Until(l.over), time.Until(l.over))
+		a.retries = nil
+	},
+}
+
+// opencodeSession is a session in OpenCode's database, which outlives the process.
+type opencodeSession struct {
+	id, title string
+	messages  []runtimes.OpencodeMessage
+}
+
+func (s *opencodeSession) answered(id string) bool {
+	return slices.ContainsFunc(s.messages, func(m runtimes.OpencodeMessage) bool { return m.Info.ParentID == id })
+}
+
+// stored returns the agent's session; nil: there is none yet.
+func (a *agent) stored() *opencodeSession {
+	for _, s := range a.h.sessions {
+		if s.id == a.session {
+			return s
+		}
+	}
+	return nil
+}
+
+// keep adds a message to the agent's session.
+func (a *agent) keep(role, parent string) *runtimes.OpencodeMessage {
+	var m runtimes.OpencodeMessage
+	m.Info.ID, m.Info.Role, m.Info.ParentID = "msg_"+uuid(a.rng), role, parent
+	m.Info.Time.Created = a.h.now().UnixMilli()
+	if role == "assistant" {
+		m.Info.Provider, m.Info.Model, m.Info.Tokens.Total = "fake", "fake-1", 14_000
+	}
+	s := a.stored()
+	s.messages = append(s.messages, m)
+	a.change()
+	return &s.messages[len(s.messages)-1]
+}
+
+// answer returns the answer that the running turn makes: the newest one.
+func (a *agent) answer() *runtimes.OpencodeMessage {
+	s := a.stored()
+	for i := len(s.messages) - 1; ; i-- {
+		if s.messages[i].Info.Role == "assistant" {
+			return &s.messages[i]
+		}
+	}
+}
+
+// change tells those who follow the server that something has changed.
+func (a *agent) change() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// control is the server of an agent as a daemon sees it.
+type control struct {
+	g    *daemonRun
+	link daemon.Link
+}
+
+var _ daemon.Control = (*control)(nil)
+
+var errNoServer = errors.New("connection refused: simulated")
+
+// at carries out a request to the server of the agent.
+func at[T any](c *control, ctx context.Context, k kind, what string, do func(a *agent) (T, error)) (T, error) {
+	return carry(c.g, ctx, k, fmt.Sprintf("%s agent %d", what, c.link.AgentID), func() (out T, err error) {
+		a := c.g.w.process(c.link.AgentID)
+		if a == nil || a.h != c.g.h || !a.ready || a.cli != opencodeCLI {
+			return out, errNoServer
+		}
+		return do(a)
+	})
+}
+
+// Follow implements [daemon.Control] as package opencode does.
+func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) error {
+	told, asks := map[string]bool{}, []string(nil)
+	var idle time.Time
+	report := func(list ...runtimes.Report) error {
+		for _, r := range list {
+			if told[r.Key] {
+				continue
+			}
+			if err := tell(r); err != nil {
+				return err
+			}
+			told[r.Key] = true
+			if id, asked := strings.CutPrefix(r.Key, "asked "); asked {
+				asks = append(asks, id)
+			}
+		}
+		return nil
+	}
+	asked := map[string]time.Time{}
+	for {
+		var changed, ended <-chan struct{}
+		sight, err := at(c, ctx, looking, "GET session", func(a *agent) (runtimes.OpencodeSight, error) {
+			changed, ended = a.changed, a.ended
+			return c.sight(a)
+		})
+		if err != nil {
+			return err
+		}
+		now := c.g.h.now()
+		if sight.Status.Type != "" {
+			idle = time.Time{}
+		} else if idle.IsZero() {
+			idle = now
+		}
+		sight.IdleSince = idle
+		for i := range sight.Asked {
+			q := &sight.Asked[i]
+			if asked[q.ID].IsZero() {
+				asked[q.ID] = now
+			}
+			q.Since = asked[q.ID]
+		}
+		if err := mirror(&sight); err != nil {
+			return err
+		}
+		reports, limited, again := sight.Reports(now)
+		for len(asks) > 0 && !slices.ContainsFunc(sight.Asked, func(q runtimes.OpencodeAsked) bool { return q.ID == asks[0] }) {
+			if err := report(sight.DialogClosed(asks[0])); err != nil {
+				return err
+			}
+			asks = asks[1:]
+		}
+		if err := report(reports...); err != nil {
+			return err
+		}
+		if limited {
+			if err := c.Interrupt(ctx); err != nil {
+				return err
+			}
+		}
+		if again == 0 {
+			again = 20 * time.Second
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-ended:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// sight returns what the server tells of the agent's session. It makes the session if there is none.
+func (c *control) sight(a *agent) (runtimes.OpencodeSight, error) {
+	title := runtimes.OpencodeTitle(c.link.Name, c.link.AgentID, c.link.Server.Password[:8])
+	if c.link.Session != "" {
+		a.session = c.link.Session
+	}
+	if a.stored() == nil {
+		for _, s := range a.h.sessions {
+			if s.title == title {
+				a.session = s.id
+			}
+		}
+	}
+	if a.stored() == nil {
+		a.session = "ses_" + strings.ReplaceAll(uuid(a.rng), "-", "")
+		a.h.sessions = append(a.h.sessions, &opencodeSession{id: a.session, title: title})
+	}
+	s := runtimes.OpencodeSight{Session: a.session, Transcript: c.link.Transcript, Began: c.link.Began, Window: 100_000}
+	for _, m := range a.stored().messages {
+		m.Parts = slices.Clone(m.Parts)
+		s.Messages = append(s.Messages, m)
+	}
+	switch {
+	case a.retries != nil:
+		s.Status = runtimes.OpencodeStatus{Type: "retry", Message: a.retries.text, Next: a.h.now().Add(time.Until(a.retries.over)).UnixMilli()}
+	case a.stop != nil:
+		s.Status.Type = "busy"
+	}
+	if a.dialog != nil && !a.dialog.exit {
+		s.Asked = []runtimes.OpencodeAsked{{ID: fmt.Sprint("per_", a.dialogs), What: "permission for bash"}}
+	}
+	return s, nil
+}
+
+// mirror writes the conversation into its file.
+func mirror(s *runtimes.OpencodeSight) error {
+	var lines []byte
+	for i := range s.Messages {
+		if m := &s.Messages[i]; s.Shown(i) && m.Whole() {
+			lines = append(lines, m.Lines(s.Session, true)...)
+		}
+	}
+	return os.WriteFile(s.Transcript, lines, 0o600)
+}
+
+// Send implements [daemon.Control].
+func (c *control) Send(ctx context.Context, text string, since time.Time) error {
+	_, err := at(c, ctx, typing, fmt.Sprintf("POST prompt %.60q to", text), func(a *agent) (struct{}, error) {
+		s, err := c.sight(a)
+		if err != nil || s.Awaits(text, since, a.h.now()) {
+			return struct{}{}, err
+		}
+		a.accept(text)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Ask implements [daemon.Control].
+func (c *control) Ask(ctx context.Context, _ string) ([]string, error) {
+	if _, err := at(c, ctx, typing, "POST fork of", func(*agent) (struct{}, error) { return struct{}{}, nil }); err != nil {
+		return nil, err
+	}
+	text, failure, err := c.g.forked(ctx, c.link.Session)
+	if err == nil && failure != "" {
+		err = errors.New(failure)
+	}
+	return []string{text}, err
+}
+
+// Interrupt implements [daemon.Control].
+func (c *control) Interrupt(ctx context.Context) error {
+	_, err := at(c, ctx, typing, "POST abort to", func(a *agent) (struct{}, error) {
+		if a.stop != nil {
+			a.stop(errInterrupted)
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Exit implements [daemon.Control].
+func (c *control) Exit(ctx context.Context, since time.Time) error {
+	_, err := at(c, ctx, typing, "POST app.exit to", func(a *agent) (struct{}, error) {
+		if s, err := c.sight(a); err != nil || !since.IsZero() && s.GivenWork(since, a.h.now()) {
+			return struct{}{}, errors.Join(err, daemon.ErrGivenWork)
+		}
+		a.w.beforeExit(a)
+		go a.exit()
+		return struct{}{}, nil
+	})
+	return err
+}
