@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -171,4 +172,32 @@ func TestLine(t *testing.T) {
 	}
 	_, err := h.client.Line(ctx, 9999)
 	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+}
+
+// TestGenerateIsRefusedWithoutACopy: the runtime of the agent cannot copy its session, so the request is refused at once, and
+// the sentence names the mode that works.
+func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	a := h.agent(func(a *daemon.Agent) { a.Persona, a.Runtime = &slug, "toy" })
+	const sentence = "No copy of the agent's session can write the document, because its runtime toy cannot copy a session: ask the agent itself with mode agent"
+	_, err := h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
+	wantError(t, err, daemon.KindUnprocessable, "cannot_copy_session", sentence)
+	if list := must(h.client.Handoffs(ctx, ListOptions{}))(t); len(list) != 0 {
+		t.Errorf("handoffs %+v of a request that was refused", list)
+	}
+	begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Force: true}))(t)
+	for moved := true; moved; { // the daemon works on it meanwhile
+		row, now := must(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
+		from := row.Phase
+		row.Phase, row.CompletedAt = daemon.Failed, &now
+		row.Error = &daemon.Failure{Phase: daemon.Requested, Code: "document_missing", Message: "There is none"}
+		err := h.store.Commit(ctx, &daemon.Change{Move: &daemon.Move{Handoff: &row, From: from, Cause: "a test"}})
+		if moved = errors.Is(err, daemon.ErrMoved); !moved {
+			check(t, err)
+		}
+	}
+	_, err = h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate)
+	wantError(t, err, daemon.KindUnprocessable, "cannot_copy_session", sentence)
 }

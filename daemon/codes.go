@@ -73,6 +73,7 @@ const (
 	CodeBadStep               Code = "bad_step"
 	CodeBadText               Code = "bad_text"
 	CodeBadTitle              Code = "bad_title"
+	CodeCannotCopySession     Code = "cannot_copy_session"
 	CodeContextMissing        Code = "context_missing"
 	CodeDatabaseFull          Code = "database_full"
 	CodeDatabaseReadOnly      Code = "database_read_only"

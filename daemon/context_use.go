@@ -260,7 +260,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 		}
 	}
 	in := HandoffRequest{Reason: ReasonContext, Force: true, auto: true}
-	if a.CompactHook != 0 {
+	if a.CompactHook != 0 && d.CopiesSession(a) {
 		// Use a fork, which does not compact. The runtime would compact before the agent reads an instruction.
 		in.Mode = ModeGenerate
 	}

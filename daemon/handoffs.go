@@ -101,6 +101,9 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if !in.Force && d.conversationIsEmpty(&a) {
 		return nil, errNothingToHandOff
 	}
+	if err := d.checkWriter(&a, in.Mode); err != nil {
+		return nil, err
+	}
 	dir, err := d.dataDirOf(ctx, a.Host)
 	if err != nil {
 		return nil, err
@@ -148,6 +151,22 @@ func checkMode(mode Mode) error {
 		return Errorf(KindInvalid, CodeBadMode, "mode must be agent, generate or transcript")
 	}
 	return nil
+}
+
+// checkWriter refuses mode generate for an agent whose runtime cannot copy a session. A generic runtime of another host is
+// known to that host only; there the handoff fails when it comes to the copy.
+func (d *Daemon) checkWriter(a *Agent, mode Mode) error {
+	if mode != ModeGenerate || d.CopiesSession(a) {
+		return nil
+	}
+	return Errorf(KindUnprocessable, CodeCannotCopySession,
+		"No copy of the agent's session can write the document, because its runtime %s cannot copy a session: ask the agent itself with mode agent", a.Runtime)
+}
+
+// CopiesSession reports whether a copy of the agent's session can write a document, as far as this host knows.
+func (d *Daemon) CopiesSession(a *Agent) bool {
+	rt, err := d.runtime(a.Runtime)
+	return rt.Can.Copies() || err != nil && a.Host != d.Host
 }
 
 // conversationIsEmpty reports whether the daemon knows that the agent's conversation is empty, which means that it has fewer

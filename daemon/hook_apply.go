@@ -146,7 +146,7 @@ func (h *hookStep) apply() {
 			h.resuming()
 		}
 	case hooks.Interrupt:
-		h.setState(Idle)
+		h.setState(a.interrupt(h.in.At))
 	case hooks.DialogClosed:
 		if a.State == Waiting {
 			h.setState(Working)

@@ -10,6 +10,7 @@ import (
 // Any other request is a dialog that waits for a person. Agents that the daemon started have rules in their settings for
 // these files, so permission serves the agents that a person started.
 func (h *hookStep) permission() {
+	h.tx.Agent.passLimit() // the model has answered with the call of a tool
 	var in struct {
 		FilePath string `json:"file_path"`
 	}

@@ -114,6 +114,23 @@ func (a *Agent) tryLimit(now time.Time) {
 	}
 }
 
+// interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
+// cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
+func (a *Agent) interrupt(now time.Time) AgentState {
+	if a.Limit != nil && a.Limit.TriedAt != nil && !a.Limit.past(now) {
+		l := *a.Limit
+		l.TriedAt, a.Limit, a.LimitedUntil = nil, &l, l.Until
+	}
+	return a.rest()
+}
+
+// passLimit forgets the limit of an agent whose model has answered in the turn that tries whether the limit is over.
+func (a *Agent) passLimit() {
+	if a.Limit != nil && a.Limit.TriedAt != nil {
+		a.endLimit()
+	}
+}
+
 // endLimit forgets the limit: a turn has ended well, or with an error that is no limit.
 func (a *Agent) endLimit() { a.Limit, a.LimitedUntil = nil, nil }
 

@@ -53,8 +53,8 @@ func (d *Daemon) writerFor(ctx context.Context, h *Handoff, a *Agent) (func(cont
 	switch {
 	case err != nil:
 		return nil, err
-	case rt.Fork == nil:
-		return nil, fmt.Errorf("%s cannot answer a single question", rt.Title)
+	case rt.Can.OneShot == "" || rt.Fork == nil:
+		return nil, fmt.Errorf("a new session of %s cannot answer a question without a pane", rt.Title)
 	}
 	job, err := d.transcriptJob(ctx, rt, name, h, a)
 	return func(ctx context.Context) ([]string, error) { return d.runFork(ctx, rt, job) }, err

@@ -154,3 +154,45 @@ func TestLimitWords(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptKeepsALimitThatStands: a person interrupts a limited agent, or the turn that they began before the reset. The
+// limit stands, with what was decided about it.
+func TestInterruptKeepsALimitThatStands(t *testing.T) {
+	t.Parallel()
+	h := limited(t)
+	h.agent.Limit.Do, h.agent.Limit.By = LimitWait, LimitByPolicy
+	wants := func(when string) {
+		t.Helper()
+		a := h.agent
+		if l := a.Limit; a.State != Limited || l == nil || l.TriedAt != nil || l.Do != LimitWait || a.LimitedUntil == nil || !a.LimitedUntil.Equal(*l.Until) {
+			t.Errorf("%s the agent is %s until %v with limit %+v", when, a.State, a.LimitedUntil, l)
+		}
+	}
+	h.gets("Interrupt", map[string]any{})
+	wants("without a turn")
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "p"})
+	h.gets("Interrupt", map[string]any{"prompt_id": "p"})
+	wants("after a turn before the reset")
+	h.at = h.at.Add(3 * time.Hour)
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "q"})
+	h.gets("Interrupt", map[string]any{"prompt_id": "q"})
+	if a := h.agent; a.State != Idle || a.LimitedUntil != nil {
+		t.Errorf("after a turn after the reset the agent is %s until %v with limit %+v", a.State, a.LimitedUntil, a.Limit)
+	}
+}
+
+// TestLimitIsOverWhenTheModelAnswers: the model calls a tool before the reset, so there is no limit any more. An interrupt
+// then leaves an idle agent.
+func TestLimitIsOverWhenTheModelAnswers(t *testing.T) {
+	t.Parallel()
+	h := limited(t)
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "p"})
+	h.gets("PermissionRequest", map[string]any{"prompt_id": "p", "tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}})
+	if a := h.agent; a.State != Waiting || a.Limit != nil {
+		t.Errorf("in the dialog the agent is %s with limit %+v", a.State, a.Limit)
+	}
+	h.gets("Interrupt", map[string]any{"prompt_id": "p"})
+	if a := h.agent; a.State != Idle || a.Limit != nil {
+		t.Errorf("after the dialog the agent is %s with limit %+v", a.State, a.Limit)
+	}
+}

@@ -39,6 +39,9 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 			return h, err
 		}
 		if mode != "" && mode != h.Mode {
+			if err := d.checkRetryWriter(ctx, &h, mode); err != nil {
+				return h, err
+			}
 			if h.RecordedAt != nil && (!h.awaitsDecision() || h.HeirsFirst()) {
 				return h, Errorf(KindConflict, CodeHandoffRecorded, "The document is recorded, so the mode can no longer change: retry without one")
 			}
@@ -55,6 +58,15 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 		}
 		return d.Handoff(ctx, id)
 	}
+}
+
+// checkRetryWriter refuses a retry in mode generate as [Daemon.checkWriter] refuses the request of a handoff.
+func (d *Daemon) checkRetryWriter(ctx context.Context, h *Handoff, mode Mode) error {
+	a, err := d.Agent(ctx, h.AgentID)
+	if err != nil {
+		return err
+	}
+	return d.checkWriter(&a, mode)
 }
 
 // refuseHandedOver returns a conflict error if another handoff of the same agent is closed and has recorded its document, so that it stands

@@ -146,7 +146,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 		}
 	case "idle":
 		if (a.State == Working || a.State == Waiting) && steady {
-			want = a.rest()
+			want = a.interrupt(d.now())
 		}
 	}
 	return a.be(want, d.now())

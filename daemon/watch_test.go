@@ -24,6 +24,7 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 		{"a prompt, and the registry is late", Working, runtimes.StatusIdle, Idle},
 		{"a dialog, and the registry is late", Waiting, runtimes.StatusBusy, Working},
 		{"a question that a hook answers", Working, runtimes.StatusWaiting, Waiting},
+		{"Esc in a turn before the reset of a limit", Working, runtimes.StatusIdle, Limited},
 		{"agreement", Idle, runtimes.StatusIdle, Idle},
 		{"a status of another version", Working, "dreaming", Working},
 	}
@@ -42,6 +43,10 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 				now := time.Now()
 				d := New(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
 				a := &Agent{ID: 1, Runtime: "claude", PID: 4711, State: tt.state, RegisteredAt: &now}
+				if tt.want == Limited {
+					until := now.Add(time.Hour)
+					a.Limit = &Limit{Kind: LimitUsage, Until: &until, TriedAt: &now}
+				}
 				d.look(a)
 				time.Sleep(time.Minute) // in the bubble: the registry has said the same for long
 				d.outdate(a.ID)

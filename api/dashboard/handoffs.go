@@ -69,6 +69,7 @@ type handoff struct {
 	Stages []stage
 	Moves  []daemon.Transition
 	Here   bool // the daemon of this host works on the handoff
+	Copies bool // a copy of the agent's session can write the document
 }
 
 // stage is one phase of a handoff, with its progress.
@@ -80,10 +81,10 @@ type stage struct {
 }
 
 // OtherMode returns the mode to which a retry can change the handoff. If the document is recorded, the mode is fixed and
-// OtherMode returns "".
+// OtherMode returns "". It does not return generate for an agent whose session cannot be copied.
 func (h *handoff) OtherMode() daemon.Mode {
 	switch {
-	case h.RecordedAt != nil:
+	case h.RecordedAt != nil || h.Mode == daemon.ModeAgent && !h.Copies:
 		return ""
 	case h.Mode == daemon.ModeAgent:
 		return daemon.ModeGenerate
@@ -107,6 +108,7 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 	if out.From, err = p.Daemon.Agent(ctx, h.AgentID); err != nil {
 		return nil, err
 	}
+	out.Copies = p.Daemon.CopiesSession(&out.From)
 	agents := []daemon.Agent{out.From}
 	for _, id := range h.SuccessorIDs() {
 		to, err := p.Daemon.Agent(ctx, id)

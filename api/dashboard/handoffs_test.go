@@ -102,8 +102,13 @@ func TestHandoffPage(t *testing.T) {
 			t.Errorf("%s: watches %q", row.what, page.Watch)
 		}
 	}
-	page, err := h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed})
-	if doc, _ := drawn(t, page, err); len(page.Data.(*handoffs).Handoffs) != 3 || find(doc, "handoff-1") != nil {
+	toy := h.agent(func(a *daemon.Agent) { a.Runtime = "toy" }) // a runtime that cannot copy a session
+	o := h.handoff(toy, begin, append(toRecord[:2:2], daemon.Failed)...)
+	page, err := h.Handoff(t.Context(), o.ID)
+	doc, _ := drawn(t, page, err)
+	wantCalls(t, "failed, and no copy", doc, fmt.Sprintf("POST /api/handoffs/%d/retry", o.ID))
+	page, err = h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed})
+	if doc, _ := drawn(t, page, err); len(page.Data.(*handoffs).Handoffs) != 4 || find(doc, "handoff-1") != nil {
 		t.Errorf("failed handoffs: %d", len(page.Data.(*handoffs).Handoffs))
 	}
 }

@@ -34,9 +34,13 @@ type Can struct {
 	Limits      string   // where a usage limit is read
 	Usage       string   // where the use of the context window is read
 	Permissions string   // how a dialog about a permission is noticed
-	Document    string   // how a copy of the session writes a document
+	Document    string   // how a copy of the session writes a document; "": no copy can be made
+	OneShot     string   // how a new session answers one question without a pane; "": it cannot
 	Cannot      []string // sentences: what the runtime cannot do, or does worse
 }
+
+// Copies reports whether a copy of a session can be asked a question, so that it writes a document.
+func (c *Can) Copies() bool { return c.Document != "" }
 
 // Way is how a text gets from the daemon to an agent.
 type Way string

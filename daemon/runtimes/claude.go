@@ -29,7 +29,7 @@ var claude = &Runtime{
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
 		EarlySession: true, HoldsTurn: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
-		Usage: "its status line", Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`",
+		Usage: "its status line", Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
 	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen,
 	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,

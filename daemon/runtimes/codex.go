@@ -29,6 +29,7 @@ var codex = &Runtime{
 		Turns:  "hooks, and its transcript",
 		Errors: "its transcript", Limits: "its transcript, with the time at which the limit ends", Usage: "its transcript",
 		Permissions: "hook PermissionRequest, title of the pane and screen", Document: "`exec fork --ephemeral`",
+		OneShot: "`exec --ephemeral`",
 		Cannot: []string{
 			codexNoStash,
 			"The skill is part of the command line, which other users of the machine can see, and replaces developer_instructions of the user's own settings.",

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// forkCodex asks a copy of the session that leaves no file. The copy has no hooks, and no tools that run a command; a tool
-// that is left finds a folder to which it cannot write, and nobody who could allow more.
+// forkCodex asks a copy of the session that leaves no file, or a new session that leaves none. It has no hooks, and no tools
+// that run a command; a tool that is left finds a folder to which it cannot write, and nobody who could allow more.
 func forkCodex(s ForkSpec) (ForkCommand, error) {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return ForkCommand{}, errors.New("no command: set runtimes.codex.command")
-	case !uuid().MatchString(s.SessionID):
+	case s.SessionID != "" && !uuid().MatchString(s.SessionID):
 		return ForkCommand{}, fmt.Errorf("session id %q is not a UUID", s.SessionID)
 	}
 	argv := append(slices.Clone(s.Command), "exec")
@@ -25,7 +25,11 @@ func forkCodex(s ForkSpec) (ForkCommand, error) {
 	for _, feature := range []string{"shell_tool", "unified_exec", "apps", "goals", "view_image"} {
 		argv = append(argv, "--disable", feature)
 	}
-	argv = append(argv, "fork", "--ephemeral", "--skip-git-repo-check", "--json", s.SessionID, "-")
+	if s.SessionID != "" {
+		argv = append(argv, "fork", "--ephemeral", "--skip-git-repo-check", "--json", s.SessionID, "-")
+	} else {
+		argv = append(argv, "--ephemeral", "--skip-git-repo-check", "--json", "-")
+	}
 	return ForkCommand{Argv: argv, Stdin: []byte(s.Prompt)}, nil
 }
 

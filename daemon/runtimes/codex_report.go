@@ -101,13 +101,17 @@ func codexTrouble(info json.RawMessage, text string) string {
 	var word string
 	if json.Unmarshal(info, &word) == nil {
 		switch {
+		case word == "other" && strings.HasPrefix(text, "stream disconnected"):
+			return ServerError
 		case word == "usage_limit_exceeded" && strings.HasPrefix(text, "Quota exceeded"):
 			return Billing
 		case word == "usage_limit_exceeded":
 			return UsageLimit
 		case word == "unauthorized":
 			return Unauthenticated
-		case word == "context_window_exceeded", word == "bad_request":
+		case word == "context_window_exceeded":
+			return ContextFull
+		case word == "bad_request":
 			return InvalidRequest
 		case word == "internal_server_error":
 			return "server_error"
@@ -122,6 +126,8 @@ func codexTrouble(info json.RawMessage, text string) string {
 	_ = json.Unmarshal(info, &members) // without a member the trouble is unknown
 	for _, m := range members {
 		switch {
+		case m.Status == 0: // the API did not answer, or its answer broke off
+			return ServerError
 		case m.Status == 401 || m.Status == 403:
 			return Unauthenticated
 		case m.Status == 402:

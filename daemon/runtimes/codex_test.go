@@ -277,7 +277,7 @@ func TestCodexRollout(t *testing.T) {
 		t.Errorf("conversation %q, want %q", said, want)
 	}
 	want := []string{"Notification", "Interrupt", "StopFailure usage_limit", "StopFailure authentication_failed", "StopFailure rate_limit", "StopFailure unknown",
-		"StopFailure server_error", "StopFailure overloaded", "StopFailure invalid_request"}
+		"StopFailure server_error", "StopFailure overloaded", "StopFailure context_window_exceeded"}
 	if !slices.Equal(ends, want) {
 		t.Errorf("ends\n%q, want\n%q", ends, want)
 	}
@@ -353,6 +353,18 @@ func TestCodexReset(t *testing.T) {
 	if err := json.Unmarshal(r.Body, &body); !ok || err != nil || body.ResetsAt != want {
 		t.Errorf("%s, %v; want %d", r.Body, err, want)
 	}
+	for info, want := range map[string]string{
+		`"context_window_exceeded"`: ContextFull,
+		`"other"`:                   ServerError,
+		`{"http_connection_failed":{"http_status_code":null}}`:           ServerError,
+		`{"response_stream_disconnected":{}}`:                            ServerError,
+		`{"http_connection_failed":{"http_status_code":401}}`:            Unauthenticated,
+		`{"response_too_many_failed_attempts":{"http_status_code":429}}`: RateLimit,
+	} {
+		if got := codexTrouble(json.RawMessage(info), "stream disconnected before completion"); got != want {
+			t.Errorf("%s is %s, want %s", info, got, want)
+		}
+	}
 	if got := codexTrouble(json.RawMessage(`"usage_limit_exceeded"`), "Quota exceeded. Check your plan and billing details."); got != Billing {
 		t.Errorf("a quota that is used up is %s", got)
 	}
@@ -373,6 +385,10 @@ func TestCodexFork(t *testing.T) {
 	}
 	if _, err := codex.Fork(ForkSpec{Command: []string{"codex"}, SessionID: "last"}); err == nil {
 		t.Error("no error for a session without an id")
+	}
+	fresh, err := codex.Fork(ForkSpec{Command: []string{"codex"}, Prompt: "write it"})
+	if argv := strings.Join(fresh.Argv, " "); err != nil || !strings.HasSuffix(argv, " --ephemeral --skip-git-repo-check --json -") || strings.Contains(argv, " fork ") {
+		t.Errorf("a new session: %s, %v", argv, err)
 	}
 	const begun = `{"type":"thread.started","thread_id":"x"}` + "\n" + `{"type":"item.completed","item":{"id":"1","type":"reasoning","text":"hm"}}` + "\n"
 	message := `{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"# Handoff"}}` + "\n"

@@ -25,6 +25,7 @@ var omp = &Runtime{
 		Usage:       "our extension, at each turn's end",
 		Permissions: "our extension: tool_approval_requested, and the screen",
 		Document:    "`--fork FILE -p`",
+		OneShot:     "`-p`",
 		Cannot: []string{
 			"With its own setting it runs every tool without asking: start it with the mode ask or edits where that is too much.",
 			"In the mode ask it also asks before it writes its handoff document.",
@@ -135,19 +136,23 @@ func checkOmpVersion(version string) error {
 	return fmt.Errorf("oh-my-pi %s is too old to be supervised: install 18.2.3 with `npm install -g @oh-my-pi/pi-coding-agent@18.2.3`", m[0])
 }
 
-// forkOmp asks a copy of the session file. The copy goes to the launch's own folder, so that the user's list of sessions
-// does not show it. It knows neither the persona nor the launch's settings, so both are given again. The extensions of
-// the user are left out, because they would act for a session that nobody sees. The tools stay, and our extension refuses
-// their use: some APIs refuse a conversation with calls of tools if the request offers none.
+// forkOmp asks a copy of the session file, or a new session. Either one goes to the launch's own folder, so that the user's
+// list of sessions does not show it. A copy knows neither the persona nor the launch's settings, so both are given again.
+// The extensions of the user are left out, because they would act for a session that nobody sees. The tools stay, and our
+// extension refuses their use: some APIs refuse a conversation with calls of tools if the request offers none.
 func forkOmp(s ForkSpec) (ForkCommand, error) {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return ForkCommand{}, errors.New("no command: set runtimes.omp.command")
-	case s.Transcript == "":
+	case s.SessionID != "" && s.Transcript == "":
 		return ForkCommand{}, errors.New("the session's file is not known")
 	}
 	settings, oneShot := filepath.Join(s.Dir, "oneshot.yml"), filepath.Join(s.Dir, "oneshot.ts")
-	argv := append(slices.Clone(s.Command), "--fork", s.Transcript, "--session-dir", filepath.Join(s.Dir, "fork"), "--print",
+	argv := slices.Clone(s.Command)
+	if s.SessionID != "" {
+		argv = append(argv, "--fork", s.Transcript)
+	}
+	argv = append(argv, "--session-dir", filepath.Join(s.Dir, "fork"), "--print",
 		"--mode", "json", "--no-title", "--config", settings, "--no-extensions", "--extension", oneShot)
 	if s.Skill != "" {
 		argv = append(argv, "--append-system-prompt", s.Skill)

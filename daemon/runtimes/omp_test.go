@@ -80,8 +80,12 @@ func TestForkOmp(t *testing.T) {
 	if got := strings.Join(cmd.Argv, " "); got != want || string(cmd.Stdin) != "Write it." || len(cmd.Files) != 2 {
 		t.Errorf("command %s\nstdin %q, %d files", got, cmd.Stdin, len(cmd.Files))
 	}
-	if _, err := omp.Fork(ForkSpec{Command: []string{"omp"}}); err == nil {
+	if _, err := omp.Fork(ForkSpec{Command: []string{"omp"}, SessionID: "x"}); err == nil {
 		t.Error("a session without a file was forked")
+	}
+	fresh, err := omp.Fork(ForkSpec{Command: []string{"omp"}, Dir: "/l", Prompt: "Write it."})
+	if got := strings.Join(fresh.Argv, " "); err != nil || !strings.HasPrefix(got, "omp --session-dir /l/fork --print --mode json ") {
+		t.Errorf("a new session: %s, %v", got, err)
 	}
 }
 

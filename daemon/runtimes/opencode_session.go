@@ -358,7 +358,7 @@ func (e *OpencodeError) code() string {
 	case e.Name == "MessageOutputLengthError":
 		return OutputLimit
 	case e.Name == "ContextOverflowError":
-		return InvalidRequest
+		return ContextFull
 	case opencodeQuota().MatchString(e.Data.Message):
 		return UsageLimit
 	case status == 402:

@@ -32,6 +32,7 @@ func (rt *Runtime) Facts() []Fact {
 		{"a full window", yes(can.Compacts, "compacts by itself", "stops")},
 		{"permissions", cmp.Or(can.Permissions, "–")},
 		{"document from a copy", cmp.Or(can.Document, "no")},
+		{"document from another's conversation", cmp.Or(can.OneShot, "no")},
 		{"conversation", yes(can.Transcript, "passed on from its transcript", "not passed on")},
 		{"a file was read", readsInWords(can.Reads)},
 		{"exit", exitInWords(can)},

@@ -60,9 +60,15 @@ func isUsageLimit(text string) bool {
 }
 
 // isFullWindow reports whether the text of an invalid_request says that the conversation does not fit into the context
-// window. Claude Code compacts before that, so the text means that it could not.
+// window. The CLIs compact before that, so the text means that they could not.
 func isFullWindow(text string) bool {
-	return strings.Contains(strings.ToLower(text), "prompt is too long")
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(fullWindow, func(part string) bool { return strings.Contains(text, part) })
+}
+
+// fullWindow are texts by which providers refuse a request that does not fit: Anthropic's, then those of OpenAI's APIs.
+var fullWindow = []string{
+	"prompt is too long", "exceed context limit", "context_length_exceeded", "maximum context length", "exceeds the context window",
 }
 
 // APIFails reports whether a trouble's code says that the API does not answer for the moment. Such a turn may end well when

@@ -18,6 +18,8 @@ func TestReadTrouble(t *testing.T) {
 		{"unknown", "API Error: 400 fake 400", "", OtherTrouble, "API Error: 400 fake 400"},
 		{"overloaded", `API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"} (later)`, "",
 			"overloaded", "API Error: 529 Overloaded (later)"},
+		{"invalid_request", "400 Input is too long: maximum context length is 128000 tokens (context_length_exceeded)", "", ContextFull,
+			"400 Input is too long: maximum context length is 128000 tokens (context_length_exceeded)"},
 		{"overloaded", "API Error: {no JSON}", "", "overloaded", "API Error: {no JSON}"},
 		{"dreaming", "", "", OtherTrouble, "dreaming"},
 		{"", "", "", OtherTrouble, ""},

@@ -236,3 +236,35 @@ func TestBrowserFirstLoadIsSmall(t *testing.T) {
 		p.wantFits("the first page")
 	}
 }
+
+// TestBrowserDecidesAboutALimit: a person decides by a button that an agent waits for its reset, and then by another one that
+// its work is handed over to the fallback.
+func TestBrowserDecidesAboutALimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).onLimit(daemon.LimitAsk, fallback)
+	b := r.openDashboard()
+	a := r.hitLimit(r.startSpokenTo().ID, "usage-limit=1h")
+	button := func(do string) string {
+		return fmt.Sprintf(`main button[data-call="POST /api/agents/%d/limit"][data-body*="%s"]`, a.ID, do)
+	}
+	p := b.openTab("/")
+	p.awaitText("main", "has hit a usage limit")
+	p.takePicture("limited")
+	p.click(button("wait"))
+	r.awaitAgent(a.ID, "waiting for its reset", func(a daemon.Agent) bool {
+		return a.State == daemon.Limited && a.Limit.Do == daemon.LimitWait && a.Limit.By == daemon.LimitByOperator
+	})
+	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
+	p.awaitText("main", "it goes on by itself after the reset")
+	if n := eval[float64](p, fmt.Sprintf("document.querySelectorAll(%q).length", button("wait"))); n != 0 {
+		t.Errorf("%v buttons to wait for an agent that waits", n)
+	}
+	p.click(button("hand_over"))
+	p.awaitText("dialog[open]", "to a successor on its fallback?")
+	p.click("dialog[open] .primary")
+	h := r.awaitLimitHandoff(a.ID)
+	if next := r.getAgent(*h.SuccessorID); next.Runtime != fallback || h.WrittenBy != daemon.WrittenByFallback {
+		t.Errorf("successor on %s, document by %s", next.Runtime, h.WrittenBy)
+	}
+	p.awaitText("main", "Handoff 1, completed: usage_limit")
+}

@@ -154,3 +154,43 @@ func TestLimitHandoffOutlivesTheDaemon(t *testing.T) {
 		}
 	})
 }
+
+// TestApiThatFailsIsHandedOver: The API fails for longer than api_timeout. The work goes on with a successor on the fallback,
+// whose API answers.
+func TestApiThatFailsIsHandedOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.onLimit(daemon.LimitHandOver, fallback).cfg.Settings.Limits.APITimeout = 5 * time.Minute
+		r.start()
+		a := r.startSpokenTo()
+		r.misbehave("api-error=overloaded")
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now speed them up").ID, daemon.Submitted)
+		pass(4 * time.Minute)
+		r.wantHandoffs(a.ID, 0)
+		r.misbehave("")
+		pass(3 * time.Minute)
+		h := r.awaitLimitHandoff(a.ID)
+		if next := r.getAgent(*h.SuccessorID); next.Runtime != fallback || h.WrittenBy != daemon.WrittenByFallback {
+			t.Errorf("successor on %s, document by %s", next.Runtime, h.WrittenBy)
+		}
+		r.wantHandoffs(a.ID, 1)
+	})
+}
+
+// TestFullWindowCannotBeWaitedFor: The policy is to wait, which makes no room in a full window: a person is asked, and told why.
+// A decision to wait is refused.
+func TestFullWindowCannotBeWaitedFor(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.onLimit(daemon.LimitWait).start()
+		a := r.hitLimit(r.startSpokenTo().ID, "api-error=context_full")
+		if l := a.Limit; l.Kind != daemon.LimitContext || l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "does not make room") {
+			t.Errorf("limit %+v, want a person asked", l)
+		}
+		s := r.sit(false, "agent", "limit", "1", "--wait")
+		s.wantExit(commands.ExitFailed)
+		s.awaitPrinted("Waiting does not make room in a context window", 1)
+		pass(2 * time.Hour)
+		if n := r.toldToGoOn(a.ID); n != 0 {
+			t.Errorf("the agent was prompted %d times", n)
+		}
+	})
+}

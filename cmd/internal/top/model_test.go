@@ -350,3 +350,35 @@ func TestTroubleNeedsAPerson(t *testing.T) {
 		t.Errorf("it shows\n%s", shown)
 	}
 }
+
+// TestKeysDecideAboutALimit: w and o decide about the limit of the selected agent, as far as that can be decided.
+func TestKeysDecideAboutALimit(t *testing.T) {
+	t.Parallel()
+	limited := func(id int64, l daemon.Limit) daemon.Agent {
+		a := agent(id, daemon.Limited, 1)
+		a.Limit = &l
+		return a
+	}
+	m := opened(t, snapshot{agents: []daemon.Agent{
+		limited(1, daemon.Limit{Kind: daemon.LimitUsage, Do: daemon.LimitAsk}), limited(2, daemon.Limit{Kind: daemon.LimitContext, Do: daemon.LimitAsk}),
+		limited(3, daemon.Limit{Kind: daemon.LimitUsage, Do: daemon.LimitWait}), limited(4, daemon.Limit{Kind: daemon.LimitUsage, Do: daemon.LimitHandOver}),
+		agent(5, daemon.Idle, 1),
+	}})
+	for _, c := range []struct {
+		id        int64
+		key, want string
+		does      bool
+	}{
+		{1, "w", "deciding about the limit of agent 1…", true}, {1, "o", "deciding about the limit of agent 1…", true},
+		{2, "w", "gives its work to a successor", false}, {2, "o", "deciding about the limit of agent 2…", true},
+		{3, "w", "goes on by itself after the reset", false}, {3, "o", "deciding about the limit of agent 3…", true},
+		{4, "w", "it is handed over", false}, {4, "o", "it is handed over", false},
+		{5, "w", "select an agent that has hit one", false}, {5, "o", "select an agent that has hit one", false},
+	} {
+		m.said, m.wrong = "", false
+		m.choose(slices.IndexFunc(m.rows, func(r row) bool { return r.id == c.id }))
+		if cmd := pressed(m, c.key); (cmd != nil) != c.does || m.wrong == c.does || !strings.Contains(m.said, c.want) {
+			t.Errorf("%s on agent %d: said %q, want %q", c.key, c.id, m.said, c.want)
+		}
+	}
+}

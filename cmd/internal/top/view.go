@@ -2,11 +2,13 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -152,12 +154,22 @@ func rowKeys(r *row) []string {
 		return nil
 	case r.kind == handoffRow:
 		return []string{"t", "retry"}
+	case r.handoff != nil && r.handoff.Open():
+		return []string{"a", "attach", "c", "cancel handoff"}
+	case r.kind == agentRow && len(r.agent.LimitChoices()) > 0:
+		return append([]string{"a", "attach"}, limitKeys(r.agent.LimitChoices())...)
 	case r.handoff == nil:
 		return []string{"a", "attach", "h", "hand off"}
-	case r.handoff.Open():
-		return []string{"a", "attach", "c", "cancel handoff"}
 	}
 	return []string{"a", "attach", "t", "retry", "h", "hand off"}
+}
+
+// limitKeys returns the keys that decide about a limit.
+func limitKeys(choices []daemon.LimitAction) (keys []string) {
+	if slices.Contains(choices, daemon.LimitWait) {
+		keys = append(keys, "w", "wait")
+	}
+	return append(keys, "o", "hand over")
 }
 
 // keysLine returns one line with as many keys and their effects as fit.
