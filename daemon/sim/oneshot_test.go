@@ -34,7 +34,7 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 		session = job.Argv[at("--resume")+1]
 	case at("queue") >= 0:
 		return g.queue(ctx, job.Argv[at("--thread")+1], strings.TrimPrefix(job.Argv[len(job.Argv)-1], "--message="))
-	case at("--ephemeral") >= 0:
+	case at("fork") >= 0:
 		session = job.Argv[len(job.Argv)-2]
 	case at("--fork") >= 0:
 		session = strings.TrimSuffix(filepath.Base(job.Argv[at("--fork")+1]), ".jsonl")

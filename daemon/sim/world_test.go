@@ -64,6 +64,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	w.limits = drawLimits(generator(seed, "limits"))
 	if rng := generator(seed, "runtimes"); rng.IntN(2) == 0 {
 		w.clis = rng
+		w.limits.Fallback = []string{w.drawRuntime(), fallback}
 	}
 	hosts := 1
 	if w.rng.IntN(5) == 0 {
