@@ -215,6 +215,9 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 // For the exit command it presses Enter only if the composer shows the whole command, because a person may have typed before
 // it. The command is short enough to be shown.
 func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
+	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
+		return false
+	}
 	wait := 5 * time.Millisecond // doubled after each look, because a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
