@@ -90,6 +90,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		d.counts.hook(env.Event, HookRefused)
 		return nil, d.refuse(env.Event, err)
 	}
+	p.TranscriptPath = d.lasting(p.TranscriptPath)
 	if rt.Can.AnswerInTranscript && p.Event == hooks.Stop {
 		p.LastAssistantMessage = lastAnswer(ctx, rt, p.TranscriptPath)
 	}

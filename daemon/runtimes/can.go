@@ -28,7 +28,10 @@ type Can struct {
 	// and ends.
 	QuietAfter time.Duration
 	EnterAfter time.Duration // how long Enter must come after a paste; 0: as soon as the text is shown
-	HoldsTurn  bool          // the end of a turn can be answered with a further instruction
+	// LosesPastes says that a pasted text is lost if the CLI is just drawing its composer anew. It is pasted again if the composer is
+	// empty and Enter was not pressed for it.
+	LosesPastes bool
+	HoldsTurn   bool // the end of a turn can be answered with a further instruction
 	// Reads says which calls in the transcript prove that the model has read a file.
 	Reads Reads
 

@@ -23,16 +23,17 @@ var gemini = &Runtime{
 	Can: Can{
 		Tested: "0.61.0", Oldest: "0.61.0",
 		Skill: SkillAsContext, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: "/quit",
-		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ChoosesID: true, AnswerInTranscript: true, Compacts: true, Transcript: true,
+		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, Compacts: true, Transcript: true,
 		EarlySession: true,
+		Reads:        Reads{Tools: []string{"read_file"}, Shells: []string{"run_shell_command"}},
 		Turns:        "hooks BeforeAgent and AfterAgent; an interruption also in its transcript",
 		Errors:       "its transcript", Limits: "a box on the screen, which the daemon answers with Stop; then its transcript, without a time",
 		Usage:       "its transcript",
 		Permissions: "hook Notification, and the screen",
 		Document:    "no",
 		Cannot: []string{
-			geminiRoot,
-			"The machine's own system settings of Gemini CLI (/etc/gemini-cli/settings.json) do not hold for launched agents; its own policies there hold in place of ours, so that it then asks before it writes its handoff document.",
+			"Its settings are a copy of the user's own: what a person changes in the pane, such as the theme, holds until the agent ends.",
+			"Policies of the machine's own (/etc/gemini-cli/policies) hold in place of ours, so that it then asks before it writes its handoff document.",
 			"It uses the persona's folders, where documents and experience are, only after a person has trusted them in its own dialog: once, with the answer that remembers it.",
 			geminiNoStash,
 			geminiNoFork,
@@ -42,22 +43,32 @@ var gemini = &Runtime{
 			"It does not tell when a usage limit ends, nor the size of its context window.",
 			"While the API refuses requests and Gemini CLI tries them again, it reports nothing.",
 			"A turn that an error ends after a part of the answer counts as ended well, until the daemon reads the error in the transcript.",
-			geminiLostHook,
 		},
 	},
-	Modes:  geminiModeNames,
-	Launch: launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
+	Modes:   geminiModeNames,
+	OwnHome: geminiHome,
+	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
 	line: readGeminiLine, clean: withoutGeminiMarks,
 }
 
 // The sentences of the table that tests and errors repeat.
 const (
-	geminiRoot = "It takes the hooks of a launch only from files that belong to root, in folders that root alone can change: " +
-		"so only a daemon that runs as root can start it."
-	geminiNoStash  = "A draft of a person cannot be put aside: a text waits until the person has submitted or deleted it."
-	geminiNoFork   = "Its session cannot be copied: the agent itself writes its handoff document."
-	geminiLostHook = "If the hook at the end of a turn is lost, the agent counts as working until its next turn ends."
+	geminiNoStash = "A draft of a person cannot be put aside: a text waits until the person has submitted or deleted it."
+	geminiNoFork  = "Its session cannot be copied: the agent itself writes its handoff document."
 )
+
+// geminiHome is the home of a launch: the CLI takes no settings from its command line, and system settings only from files of
+// root.
+var geminiHome = &OwnHome{
+	Var: "GEMINI_CLI_HOME", Dir: ".gemini", Settings: "settings.json",
+	Files: []string{
+		"GEMINI.md", "a2a-oauth-tokens.json", "gemini-credentials.json", "google_accounts.json", "installation_id", "keybindings.json",
+		"mcp-oauth-tokens.json", "oauth_creds.json", "state.json",
+	},
+	Folders:  []string{"acknowledgments", "history", "policies", "tmp"},
+	Beside:   []string{".agents", ".env"},
+	Replaced: map[string]string{"GEMINI_CLI_TRUSTED_FOLDERS_PATH": "trustedFolders.json"},
+}
 
 // geminiEvents are the hooks that the daemon acts on. PreCompress comes before every request to the model, so it means
 // nothing.
@@ -77,7 +88,7 @@ var geminiModeNames = []string{"ask", "edits", "auto", "default", "auto_edit", "
 //	COMMAND --session-id SESSION -m MODEL --approval-mode MODE --prompt-interactive=PROMPT
 //
 // and leaves out each flag whose field in the spec is empty. If Resume is set, "--resume ID" takes the place of the first
-// flag. The hooks, the skill and the policy come from system settings of the launch's own.
+// flag. The hooks, the skill and the policy come from the settings in the launch's own home.
 func launchGemini(s Spec) (Launch, error) {
 	if err := checkGeminiSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
@@ -97,11 +108,17 @@ func launchGemini(s Spec) (Launch, error) {
 	}
 	conf := geminiSettings(s, skill)
 	if rules := geminiPolicy(s); rules != "" {
-		conf["adminPolicyPaths"] = []string{file("policy.toml", []byte(rules))} // unlike policyPaths it leaves the user's own policies
+		conf["adminPolicyPaths"] = []any{file("policy.toml", []byte(rules))} // unlike policyPaths it leaves the user's own policies
 	}
-	settings := file("settings.json", marshal(conf))
+	settings, err := mergeGeminiSettings(s.User.Settings, conf)
+	if err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+	}
+	home := filepath.Join(s.Dir, geminiName, "home")
+	file(filepath.Join("home", geminiHome.Dir, geminiHome.Settings), settings)
+	l.Links = geminiHome.links(home, s.User)
 	// Without the second variable the CLI starts itself once more, and the outer process ignores SIGTERM.
-	l.Env = []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + settings, "GEMINI_CLI_NO_RELAUNCH=true"}
+	l.Env = append([]string{geminiHome.Var + "=" + home, "GEMINI_CLI_NO_RELAUNCH=true"}, s.User.Env...)
 	if s.Resume != "" {
 		add("--resume", s.Resume)
 	} else {
@@ -124,11 +141,10 @@ func checkGeminiSpec(s Spec) error {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return errors.New("no command: set runtimes.gemini.command")
-	case !s.Root:
-		return errors.New("Gemini CLI takes the hooks of a launch only from files that belong to root, and this daemon does not run as root: " +
-			"use another runtime, or run the daemon as root, for instance in a container")
 	case !filepath.IsAbs(s.Dir):
 		return fmt.Errorf("directory %q is not absolute", s.Dir)
+	case !filepath.IsAbs(s.User.Path):
+		return fmt.Errorf("home %q is not absolute", s.User.Path)
 	case s.Resume == "" && !uuid().MatchString(s.SessionID):
 		return fmt.Errorf("session id %q is not a UUID", s.SessionID)
 	case s.Resume != "" && !uuid().MatchString(s.Resume):
@@ -151,8 +167,8 @@ func checkGeminiSpec(s Spec) error {
 	return nil
 }
 
-// geminiSettings are the system settings of a launch. skill is the path of the answer to SessionStart that has the skill;
-// "": there is none. The CLI adds the hooks and folders of the user's own settings to these.
+// geminiSettings are what a launch adds to the user's settings. skill is the path of the answer to SessionStart that has the skill;
+// "": there is none.
 func geminiSettings(s Spec, skill string) map[string]any {
 	const limit = 20_000 // milliseconds
 	hook := func(name, command string) map[string]any {
@@ -183,13 +199,13 @@ func geminiSettings(s Spec, skill string) map[string]any {
 
 // geminiFolders are the folders outside the working directory in which the agent may use files: the CLI's tools refuse all
 // others, whatever the policy says.
-func geminiFolders(s Spec) (dirs []string) {
+func geminiFolders(s Spec) (dirs []any) {
 	for _, path := range slices.Concat(s.MayEdit, s.MayRead) {
 		dir, ok := strings.CutSuffix(path, "/")
 		if !ok {
 			dir = filepath.Dir(path)
 		}
-		if !slices.Contains(dirs, dir) {
+		if !slices.Contains(dirs, any(dir)) {
 			dirs = append(dirs, dir)
 		}
 	}

@@ -25,7 +25,6 @@ const (
 	geminiWorking     = "✦"
 	geminiAsks        = "✋"
 	geminiLimitText   = "Usage limit reached for "
-	geminiIgnored     = "⚠  Security Warning: Skipping system settings file"
 )
 
 // geminiDialogs have a text that only this dialog shows. The first match wins.
@@ -42,11 +41,6 @@ func readGeminiScreen(v View) Screen {
 	lines := screenLines(v.Text)
 	if box := lastBox(lines); box != nil {
 		return readGeminiDialog(box)
-	}
-	for _, l := range lines {
-		if strings.HasPrefix(l, geminiIgnored) {
-			return Screen{Dialog: "settings: the CLI ignores those of this launch, because not only root can change their folder"}
-		}
 	}
 	rule := len(lines) - 1
 	for rule >= 0 && !plainRule(lines[rule]) {

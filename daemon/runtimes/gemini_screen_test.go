@@ -73,8 +73,6 @@ func TestReadGeminiScreenAtOtherTimes(t *testing.T) {
 		"another dialog":     {text: "╭────╮\n│ Which of them?  │\n│ ● 1. This │\n╰────╯", want: Screen{Dialog: "dialog: Which of them?"}},
 		"trust":              {text: "╭────╮\n│ Do you trust the files in this │\n│ folder? │\n╰────╯", want: Screen{Dialog: "trust: may the agent work in this folder?"}},
 		"persona's folders":  {text: " ╭────╮\n │ Do you trust the following folders being added? │\n │ ● 1. Yes │\n ╰────╯", want: Screen{Dialog: "trust: may the agent use its persona's folders?"}},
-		"settings ignored": {text: "⚠  Security Warning: Skipping system settings file '/x/settings.json': File is insecure\n" + rule + " YOLO\n\n *   Type your message or @path/to/file\n\n" + footer,
-			want: Screen{Dialog: "settings: the CLI ignores those of this launch, because not only root can change their folder"}},
 	} {
 		if got := gemini.ReadScreen(View{Text: c.text, Title: c.title}); got != c.want {
 			t.Errorf("%s is read as %+v, want %+v", name, got, c.want)

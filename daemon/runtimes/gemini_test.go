@@ -14,7 +14,8 @@ const geminiSession = "0220771c-41d7-462a-90eb-109748196fb5"
 
 func TestLaunchGemini(t *testing.T) {
 	spec := Spec{
-		AgentID: 7, SessionID: geminiSession, Command: []string{"gemini"}, Root: true, Binary: "/opt/it's/hook", Dir: "/d/launch/7",
+		AgentID: 7, SessionID: geminiSession, Command: []string{"gemini"}, Binary: "/opt/it's/hook", Dir: "/d/launch/7",
+		User:  UserHome{Path: "/home/u", Names: []string{"settings.json", "projects.json", "tmp", "projects.json.lock"}, Env: []string{"A=b"}, Settings: []byte(geminiOwnSettings)},
 		Model: "m", Mode: "edits", SkillText: "Be <kind>.", MayEdit: []string{"/d/con/handoffs/", "/d/con/experience.md"}, MayRead: []string{"/d/old/a.md"}, Prompt: "-go",
 	}
 	l, err := Gemini().Launch(spec)
@@ -25,7 +26,7 @@ func TestLaunchGemini(t *testing.T) {
 	if !slices.Equal(l.Argv, want) || l.SessionID != geminiSession {
 		t.Errorf("argv %q of session %s, want %q", l.Argv, l.SessionID, want)
 	}
-	if !slices.Contains(l.Env, "GEMINI_CLI_NO_RELAUNCH=true") || !slices.Contains(l.Env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/d/launch/7/gemini/settings.json") {
+	if !slices.Contains(l.Env, "GEMINI_CLI_NO_RELAUNCH=true") || !slices.Contains(l.Env, "GEMINI_CLI_HOME=/d/launch/7/gemini/home") || !slices.Contains(l.Env, "A=b") {
 		t.Errorf("environment %q", l.Env)
 	}
 	files := map[string]string{}
@@ -37,28 +38,91 @@ func TestLaunchGemini(t *testing.T) {
 			Hooks []struct{ Command string }
 		}
 		Context          struct{ IncludeDirectories []string }
+		General          map[string]bool
 		AdminPolicyPaths []string
 	}
-	if err := json.Unmarshal([]byte(files["/d/launch/7/gemini/settings.json"]), &settings); err != nil {
+	if err := json.Unmarshal([]byte(files["/d/launch/7/gemini/home/.gemini/settings.json"]), &settings); err != nil {
 		t.Fatal(err)
 	}
-	if start := settings.Hooks["SessionStart"][0].Hooks; len(start) != 2 || start[0].Command != "cat '/d/launch/7/gemini/skill.json'" ||
+	if start := settings.Hooks["SessionStart"][1].Hooks; len(start) != 2 || settings.Hooks["SessionStart"][0].Hooks[0].Command != "mine" || start[0].Command != "cat '/d/launch/7/gemini/skill.json'" ||
 		start[1].Command != `'/opt/it'\''s/hook' hook --runtime gemini SessionStart` {
 		t.Errorf("hooks of SessionStart: %q", start)
 	}
 	if _, ok := settings.Hooks["PreCompress"]; ok || len(settings.Hooks) != len(geminiEvents) {
 		t.Errorf("hooks %v", settings.Hooks)
 	}
-	if got := settings.Context.IncludeDirectories; !slices.Equal(got, []string{"/d/con/handoffs", "/d/con", "/d/old"}) {
-		t.Errorf("folders %q", got)
+	if got := settings.Context.IncludeDirectories; !slices.Equal(got, []string{"~/mine", "/d/con/handoffs", "/d/con", "/d/old"}) || !settings.General["vimMode"] {
+		t.Errorf("folders %q, general %v", got, settings.General)
 	}
 	if !strings.Contains(files["/d/launch/7/gemini/skill.json"], "additionalContext") || len(settings.AdminPolicyPaths) != 1 ||
 		files[settings.AdminPolicyPaths[0]] == "" {
 		t.Errorf("files %q", files)
 	}
+	wantGeminiLinks(t, l.Links)
 	spec.Resume = "11111111-2222-4333-8444-001795323436"
 	if l, err = gemini.Launch(spec); err != nil || !slices.Equal(l.Argv[:3], []string{"gemini", "--resume", spec.Resume}) || l.SessionID != spec.Resume {
 		t.Errorf("resumed by %q with session %s, %v", l.Argv, l.SessionID, err)
+	}
+}
+
+const geminiOwnSettings = `{ // the user's
+	"general": {"vimMode": true, /* "a" */ "enableAutoUpdate": true},
+	"context": {"includeDirectories": ["~/mine"]}, "hooks": {"SessionStart": [{"hooks": [{"command": "mine"}]}]}}`
+
+// wantGeminiLinks fails unless the home of the launch has the user's files, except for the settings and for what only passes.
+func wantGeminiLinks(t *testing.T, links []Link) {
+	t.Helper()
+	const own, users = "/d/launch/7/gemini/home/", "/home/u/"
+	for _, want := range []Link{
+		{own + ".gemini/tmp", users + ".gemini/tmp", true}, {own + ".gemini/projects.json", users + ".gemini/projects.json", false},
+		{own + ".gemini/oauth_creds.json", users + ".gemini/oauth_creds.json", false}, {own + ".env", users + ".env", false},
+	} {
+		if !slices.Contains(links, want) {
+			t.Errorf("no link %+v in %+v", want, links)
+		}
+	}
+	paths := map[string]bool{}
+	for _, l := range links {
+		if name := strings.TrimPrefix(l.Path, own+".gemini/"); name == "settings.json" || name == "projects.json.lock" || paths[l.Path] {
+			t.Errorf("link %+v", l)
+		}
+		paths[l.Path] = true
+	}
+}
+
+func TestMergeGeminiSettings(t *testing.T) {
+	ours := map[string]any{"hooks": map[string]any{"A": []any{"ours"}}, "general": map[string]any{"x": false}}
+	for user, want := range map[string]string{
+		"":                                   `{"general":{"x":false},"hooks":{"A":["ours"]}}`,
+		`{"hooks":{"A":["u//"],"B":[1.50]}}`: `{"general":{"x":false},"hooks":{"A":["u//","ours"],"B":[1.50]}}`,
+		`{"hooksConfig":{"enabled":false,"y":1},"hooks":{"A":["u"]}}`: `{"general":{"x":false},"hooks":{"A":["ours"]},"hooksConfig":{"enabled":true,"y":1}}`,
+		"{\"a\\\"/*\": 1 // \"\n} /*":                                 `{"a\"/*":1,"general":{"x":false},"hooks":{"A":["ours"]}}`,
+		`[]`:                                                          "", `{"a"`: "", `"a`: "",
+	} {
+		if got, err := mergeGeminiSettings([]byte(user), ours); string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s becomes %s, %v; want %s", user, got, err, want)
+		}
+	}
+}
+
+// TestGeminiReads: a call shows that a file was read if it has succeeded.
+func TestGeminiReads(t *testing.T) {
+	call := func(tool, arg, path, status string) string {
+		return `{"id":"b","type":"gemini","toolCalls":[{"id":"c","name":"` + tool + `","args":{"` + arg + `":"` + path + `"},"status":"` + status + `"}]}`
+	}
+	for line, left := range map[string]int{
+		call("read_file", "file_path", "/d/a.md", "success"):          0,
+		call("read_file", "file_path", "/d/a.md", "error"):            1,
+		call("read_file", "file_path", "/d/b.md", "success"):          1,
+		call("run_shell_command", "command", "cat a.md", "success"):   0,
+		call("run_shell_command", "command", "cat a.md", "cancelled"): 1,
+		call("write_file", "file_path", "/d/a.md", "success"):         1,
+	} {
+		r := gemini.Reading("nonce", []string{"/d/a.md"})
+		r.Add([]byte(`{"id":"a","type":"user","content":[{"text":"nonce: read"}]}` + "\n" + line + "\n"))
+		if !r.Prompted() || len(r.Left()) != left {
+			t.Errorf("%s leaves %q", line, r.Left())
+		}
 	}
 }
 
@@ -86,12 +150,13 @@ func TestGeminiPolicy(t *testing.T) {
 }
 
 func TestLaunchGeminiRefuses(t *testing.T) {
-	good := Spec{SessionID: geminiSession, Command: []string{"gemini"}, Root: true, Dir: "/d"}
+	good := Spec{SessionID: geminiSession, Command: []string{"gemini"}, Dir: "/d", User: UserHome{Path: "/home/u"}}
 	for name, c := range map[string]struct {
 		change func(*Spec)
 		want   string
 	}{
-		"no root":    {func(s *Spec) { s.Root = false }, "run as root"},
+		"no home":    {func(s *Spec) { s.User.Path = "" }, "home"},
+		"settings":   {func(s *Spec) { s.User.Settings = []byte("{") }, "settings"},
 		"no command": {func(s *Spec) { s.Command = nil }, "runtimes.gemini.command"},
 		"session":    {func(s *Spec) { s.SessionID = "x" }, "not a UUID"},
 		"resume":     {func(s *Spec) { s.Resume = "latest" }, "not a UUID"},

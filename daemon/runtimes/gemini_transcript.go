@@ -60,7 +60,7 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 
 // readGeminiCall reads a call of a tool with its result.
 func (m *message) readGeminiCall(s *skim) {
-	var id, tool, path, status string
+	var id, tool, path, command, status string
 	s.object(func(key string) {
 		switch key {
 		case "id":
@@ -71,8 +71,11 @@ func (m *message) readGeminiCall(s *skim) {
 			status = s.text()
 		case "args":
 			s.object(func(key string) {
-				if key == "file_path" {
+				switch key {
+				case "file_path":
 					path = s.text()
+				case "command":
+					command = s.text()
 				}
 			})
 		}
@@ -80,8 +83,12 @@ func (m *message) readGeminiCall(s *skim) {
 	if path != "" && slices.Contains(geminiEditors, tool) {
 		m.edited = append(m.edited, Edit{Path: path, Call: id})
 	}
-	if status == "error" || status == "cancelled" {
-		m.failed = append(m.failed, id)
+	m.note(call{id: id, tool: tool, path: path, command: command})
+	switch status {
+	case "success":
+		m.answer(id, false)
+	case "error", "cancelled":
+		m.answer(id, true)
 	}
 }
 

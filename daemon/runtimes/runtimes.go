@@ -36,7 +36,7 @@ type Spec struct {
 	Prompt       string   // first prompt; with "" the agent waits in its composer
 	Resume       string   // id of the session to open again; "" starts a new one
 	Server       Server   // for a runtime with [ByServer]: where its server is to listen
-	Root         bool     // the files of the launch belong to root, because the daemon runs as root
+	User         UserHome // for a runtime with [OwnHome]: the user's own home
 }
 
 // Server is the HTTP server that a runtime runs for its agent. It listens on loopback.
@@ -70,6 +70,7 @@ type Launch struct {
 	Argv      []string
 	Env       []string // NAME=value, in addition to the environment that every agent gets
 	Files     []File
+	Links     []Link
 	SessionID string // id of the session that will register; "": the runtime chooses it
 }
 
@@ -114,6 +115,7 @@ type Runtime struct {
 	Title   string   // for people
 	Command []string // what starts it if config.yaml says nothing; nil: config.yaml must say
 	Can     Can
+	OwnHome *OwnHome // nil: it is launched in the user's own home
 	Modes   []string // the permission modes that [Spec.Mode] can name; nil: none
 	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it
 	// refuses.

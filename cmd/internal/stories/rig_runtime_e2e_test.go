@@ -104,15 +104,15 @@ var runtimeCases = []runtimeCase{
 	},
 	{
 		name: "gemini",
-		place: func(t *testing.T, script claudetest.Script, _ bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
 			p, home := realPlace(t, realcli.Gemini, script)
-			p.data = home.SystemDir // the CLI takes system settings only from where no other user can write
+			p.data = home.SystemDir // whose folders the person has trusted
 			p.untouched = []string{filepath.Join(home.ConfigDir, "settings.json")}
 			return p
 		},
 		asked: "Allow execution of", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
-		limit:  runtimes.UsageLimit, untimed: true,
+		limit:  runtimes.UsageLimit, untimed: true, heals: true,
 		cannot: map[string]string{
 			"draft": "A draft of a person cannot be put aside: a text waits until the person has submitted or deleted it.",
 			"fork":  "Its session cannot be copied: the agent itself writes its handoff document.",

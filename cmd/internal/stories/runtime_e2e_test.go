@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -99,6 +100,40 @@ func TestRuntimeLosesAHook(t *testing.T) {
 			r.talk(a.ID, "and the garden?")
 			if n := len(r.tap.of(a.ID, hooks.Stop)); n != 1 {
 				t.Errorf("%d Stops have come, want the second alone", n)
+			}
+		})
+	}
+}
+
+// TestRuntimeLosesAPaste: the composer loses a pasted text while the CLI draws it anew. The text is pasted again and taken once.
+func TestRuntimeLosesAPaste(t *testing.T) {
+	t.Parallel()
+	for _, c := range runtimeCases {
+		rt, err := runtimes.For(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rt.Can.LosesPastes {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var pastes atomic.Int64
+			r := newRuntimeRig(t, c, false)
+			r.halt()
+			r.bendWith(&bend{paste: func(_ context.Context, _ string, do func() error) error {
+				err := do()
+				if pastes.Add(1) == 1 && err == nil {
+					r.personPresses(1, tmux.CtrlU) // the only agent's composer is empty then
+				}
+				return err
+			}})
+			r.start()
+			a := r.newAgent()
+			r.talk(a.ID, "how is the house?")
+			r.wantOnce("how is the house?")
+			if list := r.deliveries(a.ID); pastes.Load() != 2 || list[len(list)-1].Attempts != 1 {
+				t.Errorf("%d pastes, %+v", pastes.Load(), list)
 			}
 		})
 	}
