@@ -108,7 +108,8 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		return
 	}
 	screen, err := d.readScreen(ctx, a)
-	if err != nil || !d.inFront(a) || d.busyAgain(ctx, a, screen) {
+	dropsEnter := screen.Busy && d.runtimeOf(a).Can.EnterAfter > 0
+	if err != nil || !d.inFront(a) || dropsEnter || d.busyAgain(ctx, a, screen) {
 		return
 	}
 	for i := range open {

@@ -46,7 +46,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 			t.Errorf("environment %q, want %s", l.Env, want)
 		}
 	}
-	own := filepath.Join(spec.Dir, "gemini", "home", ".gemini")
+	own := filepath.Join(spec.Dir, "gemini", ".gemini")
 	if got, err := os.ReadFile(filepath.Join(own, "settings.json")); err != nil || !strings.Contains(string(got), `"vimMode":true`) {
 		t.Errorf("settings %s, %v", got, err)
 	}

@@ -27,7 +27,9 @@ type Can struct {
 	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins
 	// and ends.
 	QuietAfter time.Duration
-	EnterAfter time.Duration // how long Enter must come after a paste; 0: as soon as the text is shown
+	// EnterAfter is how long Enter must come after a paste, because the CLI drops an earlier one; it also drops one while its screen
+	// shows a turn or a hook. 0: Enter may come as soon as the text is shown.
+	EnterAfter time.Duration
 	// LosesPastes says that a pasted text is lost if the CLI is just drawing its composer anew. It is pasted again if the composer is
 	// empty and Enter was not pressed for it.
 	LosesPastes bool

@@ -114,8 +114,8 @@ func launchGemini(s Spec) (Launch, error) {
 	if err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	home := filepath.Join(s.Dir, geminiName, "home")
-	file(filepath.Join("home", geminiHome.Dir, geminiHome.Settings), settings)
+	home := filepath.Join(s.Dir, geminiName)
+	file(filepath.Join(geminiHome.Dir, geminiHome.Settings), settings)
 	l.Links = geminiHome.links(home, s.User)
 	// Without the second variable the CLI starts itself once more, and the outer process ignores SIGTERM.
 	l.Env = append([]string{geminiHome.Var + "=" + home, "GEMINI_CLI_NO_RELAUNCH=true"}, s.User.Env...)

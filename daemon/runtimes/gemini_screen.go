@@ -68,7 +68,23 @@ func readGeminiScreen(v View) Screen {
 	for i := rule - 1; i >= max(0, rule-3) && !busy; i-- {
 		busy = geminiRuns().MatchString(lines[i])
 	}
-	return Screen{Composer: true, Draft: geminiDraft(lines[first:footer]), Row: lines[first], Busy: busy}
+	draft := geminiDraft(lines[first:footer])
+	return Screen{Composer: geminiMenuFits(lines[first+1:footer], draft), Draft: draft, Row: lines[first], Busy: busy}
+}
+
+// geminiMenuFits reports whether Enter would carry out the command that stands in the composer; it is true for every other text.
+// Enter carries out the first command of the menu, and the menu follows the text with a delay: "/quit" became "/clear".
+func geminiMenuFits(rows []string, draft string) bool {
+	command, ok := strings.CutPrefix(draft, "/")
+	if !ok {
+		return true
+	}
+	for _, l := range rows {
+		if l != "" && !strings.HasPrefix(l, "   ") {
+			return strings.Fields(l)[0] == command
+		}
+	}
+	return false
 }
 
 // geminiDraft returns the text of the composer. rows end before the footer. The rows behind the last blank one are a menu.

@@ -62,17 +62,19 @@ func TestReadGeminiScreenAtOtherTimes(t *testing.T) {
 		text, title string
 		want        Screen
 	}{
-		"nothing":            {},
-		"a shell":            {text: "$ gemini\ngemini: command not found\n$ "},
-		"a quoted composer":  {text: rule + " * a draft\n\n" + footer + "\nand so on\n" + rule + "$ "},
-		"a menu":             {text: rule + " Shift+Tab to accept edits\n\n > /quit\n\n quit   Exit the cli\n" + footer, want: Screen{Composer: true, Row: " > /quit", Draft: "/quit"}},
-		"a hook":             {text: "  Executing Hook: understudy      ? for shortcuts\n" + rule + " YOLO\n\n * x\n\n" + footer, want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
-		"busy by the title":  {text: rule + " YOLO\n\n * x\n\n" + footer, title: "✦  Working… (work)", want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
-		"shell mode":         {text: rule + " YOLO\n\n ! rm x\n\n" + footer, want: Screen{Dialog: "shell mode: Enter would run the text as a command"}},
-		"the choice to stop": {text: "╭────╮\n│ Usage limit reached for m.   │\n│   1. Keep trying │\n│ ● 2. Stop  │\n╰────╯", want: Screen{Dialog: "usage limit: keep trying or stop?", Limit: true, Stops: true, Row: "│ ● 2. Stop  │"}},
-		"another dialog":     {text: "╭────╮\n│ Which of them?  │\n│ ● 1. This │\n╰────╯", want: Screen{Dialog: "dialog: Which of them?"}},
-		"trust":              {text: "╭────╮\n│ Do you trust the files in this │\n│ folder? │\n╰────╯", want: Screen{Dialog: "trust: may the agent work in this folder?"}},
-		"persona's folders":  {text: " ╭────╮\n │ Do you trust the following folders being added? │\n │ ● 1. Yes │\n ╰────╯", want: Screen{Dialog: "trust: may the agent use its persona's folders?"}},
+		"nothing":             {},
+		"a shell":             {text: "$ gemini\ngemini: command not found\n$ "},
+		"a quoted composer":   {text: rule + " * a draft\n\n" + footer + "\nand so on\n" + rule + "$ "},
+		"a menu":              {text: rule + " Shift+Tab to accept edits\n\n > /quit\n\n quit   Exit the cli\n" + footer, want: Screen{Composer: true, Row: " > /quit", Draft: "/quit"}},
+		"a menu that is late": {text: rule + " Shift+Tab to accept edits\n\n > /quit\n\n clear   Clear the screen\n quit   Exit the cli\n" + footer, want: Screen{Row: " > /quit", Draft: "/quit"}},
+		"no menu yet":         {text: rule + " Shift+Tab to accept edits\n\n > /quit\n\n" + footer, want: Screen{Row: " > /quit", Draft: "/quit"}},
+		"a hook":              {text: "  Executing Hook: understudy      ? for shortcuts\n" + rule + " YOLO\n\n * x\n\n" + footer, want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
+		"busy by the title":   {text: rule + " YOLO\n\n * x\n\n" + footer, title: "✦  Working… (work)", want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
+		"shell mode":          {text: rule + " YOLO\n\n ! rm x\n\n" + footer, want: Screen{Dialog: "shell mode: Enter would run the text as a command"}},
+		"the choice to stop":  {text: "╭────╮\n│ Usage limit reached for m.   │\n│   1. Keep trying │\n│ ● 2. Stop  │\n╰────╯", want: Screen{Dialog: "usage limit: keep trying or stop?", Limit: true, Stops: true, Row: "│ ● 2. Stop  │"}},
+		"another dialog":      {text: "╭────╮\n│ Which of them?  │\n│ ● 1. This │\n╰────╯", want: Screen{Dialog: "dialog: Which of them?"}},
+		"trust":               {text: "╭────╮\n│ Do you trust the files in this │\n│ folder? │\n╰────╯", want: Screen{Dialog: "trust: may the agent work in this folder?"}},
+		"persona's folders":   {text: " ╭────╮\n │ Do you trust the following folders being added? │\n │ ● 1. Yes │\n ╰────╯", want: Screen{Dialog: "trust: may the agent use its persona's folders?"}},
 	} {
 		if got := gemini.ReadScreen(View{Text: c.text, Title: c.title}); got != c.want {
 			t.Errorf("%s is read as %+v, want %+v", name, got, c.want)

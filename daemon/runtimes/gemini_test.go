@@ -15,7 +15,7 @@ const geminiSession = "0220771c-41d7-462a-90eb-109748196fb5"
 func TestLaunchGemini(t *testing.T) {
 	spec := Spec{
 		AgentID: 7, SessionID: geminiSession, Command: []string{"gemini"}, Binary: "/opt/it's/hook", Dir: "/d/launch/7",
-		User:  UserHome{Path: "/home/u", Names: []string{"settings.json", "projects.json", "tmp", "projects.json.lock"}, Env: []string{"A=b"}, Settings: []byte(geminiOwnSettings)},
+		User:  UserHome{Path: "/u", Names: []string{"settings.json", "projects.json", "tmp", "projects.json.lock"}, Env: []string{"A=b"}, Settings: []byte(geminiOwnSettings)},
 		Model: "m", Mode: "edits", SkillText: "Be <kind>.", MayEdit: []string{"/d/con/handoffs/", "/d/con/experience.md"}, MayRead: []string{"/d/old/a.md"}, Prompt: "-go",
 	}
 	l, err := Gemini().Launch(spec)
@@ -26,7 +26,7 @@ func TestLaunchGemini(t *testing.T) {
 	if !slices.Equal(l.Argv, want) || l.SessionID != geminiSession {
 		t.Errorf("argv %q of session %s, want %q", l.Argv, l.SessionID, want)
 	}
-	if !slices.Contains(l.Env, "GEMINI_CLI_NO_RELAUNCH=true") || !slices.Contains(l.Env, "GEMINI_CLI_HOME=/d/launch/7/gemini/home") || !slices.Contains(l.Env, "A=b") {
+	if !slices.Contains(l.Env, "GEMINI_CLI_NO_RELAUNCH=true") || !slices.Contains(l.Env, "GEMINI_CLI_HOME=/d/launch/7/gemini") || !slices.Contains(l.Env, "A=b") {
 		t.Errorf("environment %q", l.Env)
 	}
 	files := map[string]string{}
@@ -41,7 +41,7 @@ func TestLaunchGemini(t *testing.T) {
 		General          map[string]bool
 		AdminPolicyPaths []string
 	}
-	if err := json.Unmarshal([]byte(files["/d/launch/7/gemini/home/.gemini/settings.json"]), &settings); err != nil {
+	if err := json.Unmarshal([]byte(files["/d/launch/7/gemini/.gemini/settings.json"]), &settings); err != nil {
 		t.Fatal(err)
 	}
 	if start := settings.Hooks["SessionStart"][1].Hooks; len(start) != 2 || settings.Hooks["SessionStart"][0].Hooks[0].Command != "mine" || start[0].Command != "cat '/d/launch/7/gemini/skill.json'" ||
@@ -72,7 +72,7 @@ const geminiOwnSettings = `{ // the user's
 // wantGeminiLinks fails unless the home of the launch has the user's files, except for the settings and for what only passes.
 func wantGeminiLinks(t *testing.T, links []Link) {
 	t.Helper()
-	const own, users = "/d/launch/7/gemini/home/", "/home/u/"
+	const own, users = "/d/launch/7/gemini/", "/u/"
 	for _, want := range []Link{
 		{own + ".gemini/tmp", users + ".gemini/tmp", true}, {own + ".gemini/projects.json", users + ".gemini/projects.json", false},
 		{own + ".gemini/oauth_creds.json", users + ".gemini/oauth_creds.json", false}, {own + ".env", users + ".env", false},
@@ -150,7 +150,7 @@ func TestGeminiPolicy(t *testing.T) {
 }
 
 func TestLaunchGeminiRefuses(t *testing.T) {
-	good := Spec{SessionID: geminiSession, Command: []string{"gemini"}, Dir: "/d", User: UserHome{Path: "/home/u"}}
+	good := Spec{SessionID: geminiSession, Command: []string{"gemini"}, Dir: "/d", User: UserHome{Path: "/u"}}
 	for name, c := range map[string]struct {
 		change func(*Spec)
 		want   string
