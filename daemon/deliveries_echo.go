@@ -87,7 +87,7 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 	if d.runtimeOf(a).Can.QuietAfter > 0 {
 		text = strings.ReplaceAll(text, "\n", " ") // a program that reads lines would take each line for a prompt
 	}
-	err = term.Paste(ctx, a.Ref(), text, tmux.PasteOptions{Once: d.onceToken(dl), If: tmux.Sight{Command: before.command}})
+	err = term.Paste(ctx, a.Ref(), text, tmux.PasteOptions{Once: d.onceToken(a, dl), If: tmux.Sight{Command: before.command}})
 	switch {
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())

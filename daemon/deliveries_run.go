@@ -177,7 +177,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	} else if why != "" {
 		return d.decideByTranscript(ctx, a, dl, why)
 	}
-	opt := tmux.PasteOptions{Once: d.onceToken(dl), If: screen.sight()}
+	opt := tmux.PasteOptions{Once: d.onceToken(a, dl), If: screen.sight()}
 	stash, err := screen.CanType(d.runtimeOf(a).Can.StashKey != "")
 	if err != nil {
 		return false, time.Second, nil
@@ -215,6 +215,9 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 // For the exit command it presses Enter only if the composer shows the whole command, because a person may have typed before
 // it. The command is short enough to be shown.
 func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
+	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
+		return false
+	}
 	wait := 5 * time.Millisecond // doubled after each look, because a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
@@ -235,8 +238,14 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 
 // onceToken returns the token by which tmux recognises a text that it has typed. The pane may be a person's, and daemons of
 // several hosts may type into that pane, so the token names the host and the delivery.
-func (d *Daemon) onceToken(dl *Delivery) string {
-	return fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
+//
+// A text that the composer has lost is pasted again, after another intention was committed: so its token names the intention.
+func (d *Daemon) onceToken(a *Agent, dl *Delivery) string {
+	token := fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
+	if d.runtimeOf(a).Can.LosesPastes {
+		token += fmt.Sprintf("-%d", dl.TypedAt.UnixMicro())
+	}
+	return token
 }
 
 // confirmDelivery waits until a hook confirms a typed text. If no hook does, it looks at other evidence. For instance, a
@@ -269,6 +278,8 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
+	case err == nil && d.lost(a, dl, screen) && !d.inTranscript(a, dl):
+		return d.requeue(ctx, a, dl, "the composer has lost it; Enter was not pressed")
 	case inComposer && d.wantsEnter(a, dl, screen) && left > 0:
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
 		return moved, min(left, again), err

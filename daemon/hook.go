@@ -90,6 +90,10 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		d.counts.hook(env.Event, HookRefused)
 		return nil, d.refuse(env.Event, err)
 	}
+	p.TranscriptPath = d.lasting(p.TranscriptPath)
+	if rt.Can.AnswerInTranscript && p.Event == hooks.Stop {
+		p.LastAssistantMessage = lastAnswer(ctx, rt, p.TranscriptPath)
+	}
 	in := HookInput{
 		Key: env.Key, Event: p.Event, Host: d.Host, PID: env.AgentPID, SessionID: p.SessionID,
 		Body: env.Body, At: env.At, Replayed: replayed,

@@ -78,8 +78,11 @@ func (h *hookStep) decide() HookDecision {
 // overtaken reports whether the daemon has read about the end of a turn after a later turn has begun. The end of a turn that
 // is not the row's may also be that of a later one, whose prompt's hook was lost: then it came after the row's state.
 func (h *hookStep) overtaken() bool {
-	a := h.tx.Agent
-	turn := a.TurnPromptID
+	a, turn := h.tx.Agent, h.tx.Agent.TurnPromptID
+	if h.own && turn == "?" && h.p.PromptID == "" && (h.p.Event == hooks.Interrupt || h.p.Event == hooks.StopFailure) {
+		// The runtime's turns have no ids. It may lose a text that comes right after its dialog is left, so the screen ends that.
+		return a.State == Working && h.in.At.Before(a.StateAt) || a.State == Waiting && h.p.Event == hooks.Interrupt
+	}
 	return h.own && h.p.PromptID != "" && turn != "" && turn != "?" && h.p.PromptID != turn && h.p.Event != hooks.UserPromptSubmit &&
 		!h.in.At.After(a.StateAt)
 }

@@ -185,7 +185,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if err := os.MkdirAll(d.Data.Launch(a.ID), 0o700); err != nil {
 		return err
 	}
-	if err := writeFiles(launch.Files); err != nil {
+	if err := errors.Join(writeLinks(launch.Links), writeFiles(launch.Files)); err != nil {
 		return err
 	}
 	b, err := json.Marshal(file)
@@ -256,6 +256,11 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 			return runtimes.Launch{}, fmt.Errorf("port of the agent's server: %w", err)
 		}
 		spec.Server.Password = randomHex(d.Random, 32)
+	}
+	if rt.OwnHome != nil {
+		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
+			return runtimes.Launch{}, err
+		}
 	}
 	spec.Version = d.Version(ctx, command)
 	if rt.CheckVersion != nil {

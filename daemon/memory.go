@@ -25,6 +25,8 @@ type agentMemory struct {
 	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press Enter once
 	// more than [maxEnters] allows, and ack_timeout counts from when the text was typed.
 	lastEnter press
+	// pastedAgain is the last text that was lost and is pasted again. After a restart one that is lost may be pasted once more.
+	pastedAgain int64
 	// actedRung is the last rung of the stop ladder that the daemon acted on. After a restart the daemon acts on that
 	// rung once more. This does no harm: a signal may be sent twice, and before it presses a key the daemon looks at the
 	// registry or the screen.
@@ -36,6 +38,9 @@ type agentMemory struct {
 	// tail is how far the transcript was read for what no hook reports. After a restart the daemon reads its end again; what
 	// it reports counts once.
 	tail tail
+	// limitKeys is how many keys the daemon has pressed in the dialog about a usage limit that is open. After a restart the
+	// daemon counts anew.
+	limitKeys int
 	// quiet is since when the screen shows the same, for a runtime that tells nothing. After a restart the daemon counts anew.
 	quiet quiet
 	// still is since when the screen has shown no turn although one should run. After a restart the daemon counts anew.

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -69,12 +71,18 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {
-		got, err := transcript.Read(r.ctx, r.d.runtimeOf(a), *a.TranscriptPath, transcript.Want{Messages: 1})
-		if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
-			return got.Messages[n-1].Text, 0, nil
-		}
+		return lastAnswer(r.ctx, r.d.runtimeOf(a), *a.TranscriptPath), 0, nil
 	}
 	return "", 0, nil
+}
+
+// lastAnswer returns the last message of a transcript if it is an answer; "": it is none, or the transcript can't be read.
+func lastAnswer(ctx context.Context, rt *runtimes.Runtime, path string) string {
+	got, err := transcript.Read(ctx, rt, path, transcript.Want{Messages: 1})
+	if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
+		return got.Messages[n-1].Text
+	}
+	return ""
 }
 
 // seconds writes a duration in seconds, with as many digits as it needs.

@@ -49,7 +49,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 			return d.climbTo(ctx, a, StopTerm)
 		case a.StopInterrupt && !a.AtRest():
 			return d.climbTo(ctx, a, StopBreak)
-		case a.AtRest() && d.runtimeOf(a).Can.Exit != runtimes.ByServer && d.timeOnRung(*a.StopAskedAt) < readyAfter:
+		case a.AtRest() && d.runtimeOf(a).Can.Exit != runtimes.ByServer && d.timeOnRung(*a.StopAskedAt) < d.readyWithin(a):
 			// Wait for the composer: the agent's Stop hook may not have returned yet, and the runtime would queue the
 			// exit command behind that hook.
 			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
@@ -105,6 +105,15 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		return false, giveUpAfter - onRung, d.actOnRung(ctx, a)
 	}
 	return false, 0, nil
+}
+
+// readyWithin is how long an idle agent that is asked to exit may take until its composer is ready. A runtime that drops an Enter
+// while its screen shows a turn or a hook gets more time.
+func (d *Daemon) readyWithin(a *Agent) time.Duration {
+	if d.runtimeOf(a).Can.EnterAfter > 0 {
+		return max(readyAfter, d.Settings.Handoff.ExitTimeout/2)
+	}
+	return readyAfter
 }
 
 // stopDrops is the evidence of a queued text whose agent was asked to stop.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // screenWatched reports whether the pane of a registered agent is looked at all the time: because its runtime shows some
@@ -54,6 +56,9 @@ func (d *Daemon) watchTurn(ctx context.Context, a *Agent, s runtimes.Screen) err
 func (d *Daemon) watchScreen(ctx context.Context, a *Agent, text string) error {
 	rt := d.runtimeOf(a)
 	s := rt.ReadScreen(runtimes.View{Text: text})
+	if left, err := d.leaveLimit(ctx, a, s.Limit); left || err != nil {
+		return err
+	}
 	if rt.Can.ScreenTurns {
 		if err := d.watchTurn(ctx, a, s); err != nil || !rt.Can.WatchScreen {
 			return err
@@ -80,4 +85,39 @@ func (d *Daemon) watchScreen(ctx context.Context, a *Agent, text string) error {
 		return d.report(ctx, a, r)
 	}
 	return nil
+}
+
+// maxLimitKeys is how many keys the daemon presses in one dialog about a usage limit. A dialog that is still open then is
+// reported as every other one.
+const maxLimitKeys = 8
+
+// leaveLimit answers the dialog about a usage limit so that the turn ends: while the dialog is open, the agent can neither
+// write its document nor be asked to exit, and Enter alone would ask the API again. The runtime reports the end of the turn.
+// leaveLimit presses one key at each look, and tmux presses it only if the chosen answer is still the one that was seen. A
+// daemon that restarts looks anew. leaveLimit returns false if no such dialog is open, or if the keys did not help.
+func (d *Daemon) leaveLimit(ctx context.Context, a *Agent, open bool) (left bool, err error) {
+	pressed := d.memories.of(a.ID).limitKeys
+	if !open || pressed >= maxLimitKeys {
+		if !open && pressed > 0 {
+			d.memories.change(a.ID, func(m *agentMemory) { m.limitKeys = 0 })
+		}
+		return false, nil
+	}
+	s, err := d.readScreen(ctx, a)
+	if err != nil || !s.Limit || s.Row == "" || !d.inFront(a) {
+		return false, err
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return false, err
+	}
+	key := tmux.Down
+	if s.Stops {
+		key = tmux.Enter
+	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.limitKeys++ })
+	if err := term.Press(ctx, a.Ref(), s.sight(), key); err != nil && !errors.Is(err, tmux.ErrChanged) {
+		return false, fmt.Errorf("agent %d: usage limit: %w", a.ID, err)
+	}
+	return true, nil
 }

@@ -5,27 +5,35 @@ import "time"
 // Can says how a runtime does what the flow needs. The flow asks for these values and never for a runtime's name. Their
 // texts are what people read in the table of runtimes.
 type Can struct {
-	Tested       string // the version to which our tests are pinned
-	Oldest       string // the oldest version that we have seen work; "": not measured
-	Skill        Skill
-	Registers    Registers
-	Ways         []Way  // how a text gets to the agent: the first way that is free
-	Exit         Way    // how the agent is asked to exit
-	ExitText     string // with Exit [ByTyping]: the command
-	StashKey     string // tmux's name of the key that puts a draft in the composer aside, or brings it back; "": none
-	Escapes      int    // how often Escape must be pressed to interrupt a turn
-	WatchScreen  bool   // something is shown on the screen only, so that the screen must be looked at all the time
-	ScreenTurns  bool   // the screen without its title shows every running turn; if the hook of its end is lost, the screen tells
-	ChoosesID    bool   // the daemon may choose the session's id
-	Continues    bool   // it goes on by itself when a usage limit ends
-	Compacts     bool   // it makes room by itself when its context window is full
-	KnowsWindow  bool   // it tells the size of its context window
-	Transcript   bool   // there is a file with the conversation
-	EarlySession bool   // the session, and with it the transcript, begins before the first prompt
+	Tested      string // the version to which our tests are pinned
+	Oldest      string // the oldest version that we have seen work; "": not measured
+	Skill       Skill
+	Registers   Registers
+	Ways        []Way  // how a text gets to the agent: the first way that is free
+	Exit        Way    // how the agent is asked to exit
+	ExitText    string // with Exit [ByTyping]: the command
+	StashKey    string // tmux's name of the key that puts a draft in the composer aside, or brings it back; "": none
+	Escapes     int    // how often Escape must be pressed to interrupt a turn
+	WatchScreen bool   // something is shown on the screen only, so that the screen must be looked at all the time
+	ScreenTurns bool   // the screen without its title shows every running turn; if the hook of its end is lost, the screen tells
+	ChoosesID   bool   // the daemon may choose the session's id
+	Continues   bool   // it goes on by itself when a usage limit ends
+	Compacts    bool   // it makes room by itself when its context window is full
+	KnowsWindow bool   // it tells the size of its context window
+	// AnswerInTranscript says that the hook at the end of a turn does not have the answer, and that the transcript has it by then.
+	AnswerInTranscript bool
+	Transcript         bool // there is a file with the conversation
+	EarlySession       bool // the session, and with it the transcript, begins before the first prompt
 	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins
 	// and ends.
 	QuietAfter time.Duration
-	HoldsTurn  bool // the end of a turn can be answered with a further instruction
+	// EnterAfter is how long Enter must come after a paste, because the CLI drops an earlier one; it also drops one while its screen
+	// shows a turn or a hook. 0: Enter may come as soon as the text is shown.
+	EnterAfter time.Duration
+	// LosesPastes says that a pasted text is lost if the CLI is just drawing its composer anew. It is pasted again if the composer is
+	// empty and Enter was not pressed for it.
+	LosesPastes bool
+	HoldsTurn   bool // the end of a turn can be answered with a further instruction
 	// Reads says which calls in the transcript prove that the model has read a file.
 	Reads Reads
 

@@ -36,6 +36,7 @@ type Spec struct {
 	Prompt       string   // first prompt; with "" the agent waits in its composer
 	Resume       string   // id of the session to open again; "" starts a new one
 	Server       Server   // for a runtime with [ByServer]: where its server is to listen
+	User         UserHome // for a runtime with [OwnHome]: the user's own home
 }
 
 // Server is the HTTP server that a runtime runs for its agent. It listens on loopback.
@@ -69,6 +70,7 @@ type Launch struct {
 	Argv      []string
 	Env       []string // NAME=value, in addition to the environment that every agent gets
 	Files     []File
+	Links     []Link
 	SessionID string // id of the session that will register; "": the runtime chooses it
 }
 
@@ -97,8 +99,10 @@ type Screen struct {
 	// that is typed now would answer that dialog.
 	Dialog string
 	// Limit is true if the dialog says that a usage limit is reached. It is set only by a runtime that reports limits in
-	// no other way.
+	// no other way. Row is the chosen answer then.
 	Limit bool
+	// Stops is true if the chosen answer of the dialog about a usage limit ends the turn.
+	Stops bool
 	// Busy is true if the screen shows a running turn. If Busy is false, a turn may still be running: Claude
 	// Code shows no sign of a turn while an answer streams under a draft. The registry and the hooks know.
 	Busy bool
@@ -111,6 +115,7 @@ type Runtime struct {
 	Title   string   // for people
 	Command []string // what starts it if config.yaml says nothing; nil: config.yaml must say
 	Can     Can
+	OwnHome *OwnHome // nil: it is launched in the user's own home
 	Modes   []string // the permission modes that [Spec.Mode] can name; nil: none
 	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it
 	// refuses.
@@ -155,7 +160,7 @@ type Report struct {
 }
 
 // all are the runtimes that we know, in the order in which people see them.
-var all = []*Runtime{claude, codex, opencode, omp}
+var all = []*Runtime{claude, codex, opencode, omp, gemini}
 
 // All returns the runtimes that we know. The caller must not change them.
 func All() []*Runtime { return slices.Clone(all) }

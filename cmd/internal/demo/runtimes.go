@@ -30,6 +30,7 @@ var runtimeTasks = []string{
 	"Plan the change.\nDecision: A scan gets a number from its depot, because clocks can be wrong.",
 	"Say which test would have shown it.\nDecision: Test two scans of one depot in the same second, because that is what depots do.",
 	"Look for what the plan breaks.\nDecision: Old scans keep the number 0, because nobody can tell them apart any more.",
+	"Say what is to be told to those who read scans.\nDecision: Announce the number a week before, because reports group by second.",
 }
 
 // playAll returns settings by which the command, a scripted agent, plays all CLIs, and what puts the roles into a daemon's

@@ -24,9 +24,9 @@ func TestRealOnes(t *testing.T) {
 		add  func(*runtimes.Runtime) bool
 		want string
 	}{
-		{func(*runtimes.Runtime) bool { return false }, "Real CLIs in PATH: none; not in PATH: claude, codex, opencode, omp."},
-		{func(rt *runtimes.Runtime) bool { return rt.Name == "codex" }, "Real CLIs in PATH: codex; not in PATH: claude, opencode, omp."},
-		{func(*runtimes.Runtime) bool { return true }, "Real CLIs in PATH: claude, codex, opencode, omp; not in PATH: none."},
+		{func(*runtimes.Runtime) bool { return false }, "Real CLIs in PATH: none; not in PATH: claude, codex, opencode, omp, gemini."},
+		{func(rt *runtimes.Runtime) bool { return rt.Name == "codex" }, "Real CLIs in PATH: codex; not in PATH: claude, opencode, omp, gemini."},
+		{func(*runtimes.Runtime) bool { return true }, "Real CLIs in PATH: claude, codex, opencode, omp, gemini; not in PATH: none."},
 	} {
 		for _, rt := range runtimes.All() {
 			if step.add(rt) {

@@ -161,7 +161,6 @@ func (h *Home) gemini(t testing.TB, url string) {
 		"ide":      map[string]any{"enabled": false},
 		"model":    map[string]any{"name": Gemini.Model()}, // else another request asks which model is to answer
 	})
-	writeJSON(t, filepath.Join(h.ConfigDir, "trustedFolders.json"), map[string]any{h.Workdir: "TRUST_FOLDER"})
 	cache, err := npmtest.Cache()
 	if err != nil {
 		t.Fatal(err)
@@ -170,6 +169,7 @@ func (h *Home) gemini(t testing.TB, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(h.SystemDir) })
+	writeJSON(t, filepath.Join(h.ConfigDir, "trustedFolders.json"), map[string]any{h.Workdir: "TRUST_FOLDER", h.SystemDir: "TRUST_FOLDER"})
 	h.Environ = append(h.Environ, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_NO_RELAUNCH=true",
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH="+filepath.Join(h.SystemDir, "settings.json"))
 	h.Args = []string{"--skip-trust", "--approval-mode", "yolo"}

@@ -31,6 +31,8 @@ type runtimeCase struct {
 	// errors are codes of trouble, by the status with which the API answers.
 	errors map[int]string
 	limit  string // the code of trouble of a usage limit
+	// untimed says that the runtime does not tell when a usage limit ends.
+	untimed bool
 	// heals says that the agent is idle after its turn even if the hook of its Stop was lost.
 	heals bool
 	// cannot has the stories, by name, that the runtime cannot tell. The reason is a sentence of the runtime's Can.Cannot.
@@ -44,6 +46,7 @@ type runtimePlace struct {
 	work      string
 	command   []string // as configured
 	untouched []string // files of the person's that must stay as they are
+	data      string   // a folder for the daemon's data; "": the system's temporary folder
 }
 
 // runtimeCases are the runtimes that the stories of runtime_e2e_test.go are about.
@@ -99,6 +102,22 @@ var runtimeCases = []runtimeCase{
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
 		limit:  runtimes.UsageLimit, heals: true,
 	},
+	{
+		name: "gemini",
+		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
+			p, home := realPlace(t, realcli.Gemini, script)
+			p.data = home.SystemDir // whose folders the person has trusted
+			p.untouched = []string{filepath.Join(home.ConfigDir, "settings.json")}
+			return p
+		},
+		asked: "Allow execution of", no: tmux.Escape,
+		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
+		limit:  runtimes.UsageLimit, untimed: true, heals: true,
+		cannot: map[string]string{
+			"draft": "A draft of a person cannot be put aside: a text waits until the person has submitted or deleted it.",
+			"fork":  "Its session cannot be copied: the agent itself writes its handoff document.",
+		},
+	},
 }
 
 // realPlace makes a place for one of the CLIs of package realcli.
@@ -128,7 +147,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase, asks bool) *runtimeRig {
 		t.Fatal(err)
 	}
 	r := &runtimeRig{runtimeCase: c, runtimePlace: c.place(t, complies, asks), rt: rt, tap: &hookTap{}}
-	r.rig = newRig(t)
+	r.rig = newRigIn(t, r.data)
 	r.rig.work = r.runtimePlace.work
 	r.cfg.Environ = append(slices.Clone(r.environ), "GORACE=atexit_sleep_ms=0")
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}}

@@ -64,7 +64,21 @@ type screens interface {
 // newRig makes a rig of real processes. It does not start the daemon.
 func newRig(t testing.TB) *rig {
 	t.Helper()
+	return newRigIn(t, "")
+}
+
+// newRigIn is newRig with the daemon's data in a folder of the test's own; "": in the system's temporary folder.
+func newRigIn(t testing.TB, in string) *rig {
+	t.Helper()
 	r := bareRig(t, "") // short: socket paths are limited to 107 bytes
+	if in != "" {
+		r.root = filepath.Join(in, "data") // short, too: with long paths an instruction becomes a file
+		r.cfg.Root = r.root
+		var err error
+		if r.dir, err = data.Open(r.root); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r.cfg.Settings.DatabaseURL = dbtest.New(t, db.Migrate)
 	if _, measures := t.(*testing.B); !measures {
 		// A daemon rarely needs more connections at once. Each one costs the CPU time of hundreds of queries.

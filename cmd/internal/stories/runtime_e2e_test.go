@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -99,6 +100,40 @@ func TestRuntimeLosesAHook(t *testing.T) {
 			r.talk(a.ID, "and the garden?")
 			if n := len(r.tap.of(a.ID, hooks.Stop)); n != 1 {
 				t.Errorf("%d Stops have come, want the second alone", n)
+			}
+		})
+	}
+}
+
+// TestRuntimeLosesAPaste: the composer loses a pasted text while the CLI draws it anew. The text is pasted again and taken once.
+func TestRuntimeLosesAPaste(t *testing.T) {
+	t.Parallel()
+	for _, c := range runtimeCases {
+		rt, err := runtimes.For(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rt.Can.LosesPastes {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var pastes atomic.Int64
+			r := newRuntimeRig(t, c, false)
+			r.halt()
+			r.bendWith(&bend{paste: func(_ context.Context, _ string, do func() error) error {
+				err := do()
+				if pastes.Add(1) == 1 && err == nil {
+					r.personPresses(1, tmux.CtrlU) // the only agent's composer is empty then
+				}
+				return err
+			}})
+			r.start()
+			a := r.newAgent()
+			r.talk(a.ID, "how is the house?")
+			r.wantOnce("how is the house?")
+			if list := r.deliveries(a.ID); pastes.Load() != 2 || list[len(list)-1].Attempts != 1 {
+				t.Errorf("%d pastes, %+v", pastes.Load(), list)
 			}
 		})
 	}
@@ -206,6 +241,7 @@ func waitsForADraft(r *runtimeRig, a daemon.Agent) int64 {
 	r.wantUntyped(a.ID, "mind the step")
 	r.personPresses(a.ID, tmux.Enter)
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	r.awaitAsked("mind the step")
 	r.wantOnce(draftOfAPerson)
 	if got := r.wantOnce("mind the step"); strings.Contains(got, draftOfAPerson) {
 		r.t.Errorf("the model was told %q in one", got)
@@ -439,7 +475,7 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 	if err := json.Unmarshal(all[failures].in.Body, &told); err != nil {
 		r.t.Fatal(err)
 	}
-	if off := time.Unix(told.ResetsAt, 0).Sub(until).Abs(); r.limit == runtimes.UsageLimit && off > time.Minute {
+	if off := time.Unix(told.ResetsAt, 0).Sub(until).Abs(); r.limit == runtimes.UsageLimit && (r.untimed && told.ResetsAt != 0 || !r.untimed && off > time.Minute) {
 		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
 	}
 	return 0
@@ -455,6 +491,7 @@ func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) int64 {
 	dl := r.sendMessage(a.ID, "mind the dialog")
 	r.wantUntyped(a.ID, "mind the dialog")
 	r.awaitShown(a.ID, r.asked)
+	r.api.SetScript(complies) // the refused prompt may be asked again with the next one
 	r.personPresses(a.ID, r.no)
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 	r.awaitAsked("mind the dialog")

@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+)
+
+// TestLaunchInAHomeOfItsOwn: the launch of a CLI that reads its settings only from a home changes nothing in the user's home but
+// what the CLI would change, and what the agent leaves there outlives the launch.
+func TestLaunchInAHomeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	user, root := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(user, ".gemini", "commands"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const settings = `{"general": {"vimMode": true}} // mine`
+	if err := os.WriteFile(filepath.Join(user, ".gemini", "settings.json"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rt := runtimes.Gemini()
+	d := New(Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
+	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
+	for range 2 { // the second time after a daemon that was killed
+		var err error
+		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
+			t.Fatal(err)
+		}
+		l, err := rt.Launch(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeLinks(l.Links); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeFiles(l.Files); err != nil {
+			t.Fatal(err)
+		}
+		if want := "GEMINI_CLI_TRUSTED_FOLDERS_PATH=" + filepath.Join(user, ".gemini", "trustedFolders.json"); !slices.Contains(l.Env, want) {
+			t.Errorf("environment %q, want %s", l.Env, want)
+		}
+	}
+	own := filepath.Join(spec.Dir, "gemini", ".gemini")
+	if got, err := os.ReadFile(filepath.Join(own, "settings.json")); err != nil || !strings.Contains(string(got), `"vimMode":true`) {
+		t.Errorf("settings %s, %v", got, err)
+	}
+	for _, name := range []string{"oauth_creds.json", "tmp/chat.jsonl", "commands/c.toml"} { // as the CLI writes them
+		if err := os.WriteFile(filepath.Join(own, name), []byte("x"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	real, err := filepath.EvalSymlinks(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.lasting(filepath.Join(own, "tmp", "work", "chats", "s.jsonl")), filepath.Join(real, ".gemini", "tmp", "work", "chats", "s.jsonl"); got != want {
+		t.Errorf("the transcript is in %s, want %s", got, want)
+	}
+	if got := d.lasting("/elsewhere/s.jsonl"); got != "/elsewhere/s.jsonl" {
+		t.Errorf("another transcript is in %s", got)
+	}
+	if err := d.removeLaunchFiles(&Agent{ID: 7}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"settings.json": settings, "oauth_creds.json": "x", "tmp/chat.jsonl": "x", "commands/c.toml": "x"} {
+		if got, err := os.ReadFile(filepath.Join(user, ".gemini", name)); err != nil || string(got) != want {
+			t.Errorf("%s of the user's is %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+// TestUserHome: the user's own home is not that of another agent's launch.
+func TestUserHome(t *testing.T) {
+	t.Parallel()
+	own := runtimes.Gemini().OwnHome
+	for _, c := range []struct {
+		environ []string
+		want    string
+	}{
+		{[]string{"HOME=/no/home"}, "/no/home"},
+		{[]string{"HOME=/no/home", "GEMINI_CLI_HOME=/no/other"}, "/no/other"},
+		{[]string{"HOME=/no/home", "GEMINI_CLI_HOME=/no/launch/7", "UNDERSTUDY_LAUNCH=s"}, "/no/home"},
+		{[]string{"HOME=home"}, ""}, {nil, ""},
+	} {
+		if got, err := New(Config{Environ: c.environ}).userHome(own); (err == nil) != (c.want != "") || err == nil && got.Path != c.want {
+			t.Errorf("%q: home %q, %v; want %q", c.environ, got.Path, err, c.want)
+		}
+	}
+	if got, err := New(Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).userHome(own); err != nil || len(got.Env) != 0 {
+		t.Errorf("environment %q, %v: the user's own must hold", got.Env, err)
+	}
+}
+
+// TestLostPaste: a paste counts as lost once, and only if nothing shows that the text is there or was taken.
+func TestLostPaste(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	lost := func(change func(a *Agent, dl *Delivery, s *screen)) bool {
+		d := New(Config{Clock: func() time.Time { return now }})
+		typed := now.Add(-lostAfter)
+		a := &Agent{ID: 1, Runtime: "gemini", State: Idle, LastPrompt: 3}
+		dl := &Delivery{ID: 2, AgentID: 1, Kind: KindMessage, State: DeliveryTyped, TypedAt: &typed, AfterHook: 3}
+		s := &screen{Screen: runtimes.Screen{Composer: true}}
+		change(a, dl, s)
+		first := d.lost(a, dl, s)
+		if d.lost(a, dl, s) {
+			t.Error("the same text is lost twice")
+		}
+		return first
+	}
+	for name, c := range map[string]struct {
+		change func(a *Agent, dl *Delivery, s *screen)
+		want   bool
+	}{
+		"lost":            {func(*Agent, *Delivery, *screen) {}, true},
+		"another runtime": {func(a *Agent, _ *Delivery, _ *screen) { a.Runtime = "claude" }, false},
+		"Enter pressed":   {func(_ *Agent, dl *Delivery, _ *screen) { dl.Attempts = 1 }, false},
+		"too soon":        {func(_ *Agent, dl *Delivery, _ *screen) { dl.TypedAt = &now }, false},
+		"a prompt since":  {func(a *Agent, _ *Delivery, _ *screen) { a.LastPrompt = 4 }, false},
+		"a turn":          {func(a *Agent, _ *Delivery, _ *screen) { a.State = Working }, false},
+		"a turn shown":    {func(_ *Agent, _ *Delivery, s *screen) { s.Busy = true }, false},
+		"a text":          {func(_ *Agent, _ *Delivery, s *screen) { s.Draft = "x" }, false},
+		"no composer":     {func(_ *Agent, _ *Delivery, s *screen) { s.Composer = false }, false},
+		"exit":            {func(_ *Agent, dl *Delivery, _ *screen) { dl.Kind = KindExit }, false},
+	} {
+		if got := lost(c.change); got != c.want {
+			t.Errorf("%s: lost %t", name, got)
+		}
+	}
+}

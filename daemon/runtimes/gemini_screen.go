@@ -1,0 +1,145 @@
+package runtimes
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// The bottom of Gemini CLI's screen is, from top to bottom: a row for what runs; a rule; a row for the mode; a blank row; the
+// draft, whose first row begins with a sign and whose other rows with three blanks; a blank row; while a person types a
+// command, a menu; and the footer in two rows. A dialog is a box in place of all of that.
+var (
+	geminiSign   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ [>*!](?: |$)`) })
+	geminiFooter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ workspace \(.* /model$`) })
+	// geminiRuns matches the row of a running turn, and that of a hook, during which the CLI drops the Enter key.
+	geminiRuns = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^ \S .*\(esc to cancel|^ +(?:\S )?Executing Hooks?: `)
+	})
+	geminiAnswer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^│ +(●)? +\d+\. (.*?) +│$`) })
+)
+
+const (
+	geminiPlaceholder = "  Type your message or @path/to/file"
+	geminiShell       = " !"
+	geminiWorking     = "✦"
+	geminiAsks        = "✋"
+	geminiLimitText   = "Usage limit reached for "
+)
+
+// geminiDialogs have a text that only this dialog shows. The first match wins.
+var geminiDialogs = []struct{ text, name string }{
+	{geminiLimitText, "usage limit: keep trying or stop?"},
+	{"How would you like to authenticate", "login: how is the CLI to log in?"},
+	{"Do you trust the files in this folder?", "trust: may the agent work in this folder?"},
+	{"Do you trust the following folders", "trust: may the agent use its persona's folders?"},
+	{"Allow execution of", "permission to run a command"},
+	{"Apply this change?", "permission to change a file"},
+}
+
+func readGeminiScreen(v View) Screen {
+	lines := screenLines(v.Text)
+	if box := lastBox(lines); box != nil {
+		return readGeminiDialog(box)
+	}
+	rule := len(lines) - 1
+	for rule >= 0 && !plainRule(lines[rule]) {
+		rule--
+	}
+	first, footer := -1, -1 // of the draft
+	for i := rule + 1; rule >= 0 && i < len(lines); i++ {
+		switch {
+		case first < 0 && geminiSign().MatchString(lines[i]):
+			first = i
+		case first >= 0 && geminiFooter().MatchString(lines[i]):
+			footer = i
+		}
+	}
+	if first < 0 || footer < 0 {
+		if strings.HasPrefix(v.Title, geminiAsks) {
+			return Screen{Dialog: "dialog: " + title(lines[max(0, len(lines)-3):])}
+		}
+		return Screen{}
+	}
+	if strings.HasPrefix(lines[first], geminiShell) {
+		return Screen{Dialog: "shell mode: Enter would run the text as a command"}
+	}
+	busy := strings.HasPrefix(v.Title, geminiWorking)
+	for i := rule - 1; i >= max(0, rule-3) && !busy; i-- {
+		busy = geminiRuns().MatchString(lines[i])
+	}
+	draft := geminiDraft(lines[first:footer])
+	return Screen{Composer: geminiMenuFits(lines[first+1:footer], draft), Draft: draft, Row: lines[first], Busy: busy}
+}
+
+// geminiMenuFits reports whether Enter would carry out the command that stands in the composer; it is true for every other text.
+// Enter carries out the first command of the menu, and the menu follows the text with a delay: "/quit" became "/clear".
+func geminiMenuFits(rows []string, draft string) bool {
+	command, ok := strings.CutPrefix(draft, "/")
+	if !ok {
+		return true
+	}
+	for _, l := range rows {
+		if l != "" && !strings.HasPrefix(l, "   ") {
+			return strings.Fields(l)[0] == command
+		}
+	}
+	return false
+}
+
+// geminiDraft returns the text of the composer. rows end before the footer. The rows behind the last blank one are a menu.
+func geminiDraft(rows []string) string {
+	text := strings.TrimPrefix(rows[0][2:], " ")
+	if rows[0][2:] == " "+geminiPlaceholder {
+		text = ""
+	}
+	var draft []string
+	for _, l := range rows[1:] {
+		if l != "" && !strings.HasPrefix(l, "   ") {
+			break // a menu
+		}
+		draft = append(draft, strings.TrimPrefix(l, "   "))
+	}
+	return strings.TrimRight(strings.Join(append([]string{text}, draft...), "\n"), "\n ")
+}
+
+// lastBox returns the rows of the box with which the screen ends; nil: it ends otherwise.
+func lastBox(lines []string) []string {
+	bottom := len(lines) - 1
+	if !strings.HasPrefix(strings.TrimLeft(lines[bottom], " "), "╰─") || !strings.HasSuffix(lines[bottom], "─╯") {
+		return nil
+	}
+	for i := bottom - 1; i >= 0; i-- {
+		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), "╭─") {
+			return lines[i+1 : bottom]
+		}
+	}
+	return lines[:bottom] // a box that is higher than the pane
+}
+
+// readGeminiDialog reads the rows of a dialog's box.
+func readGeminiDialog(box []string) Screen {
+	s := Screen{}
+	stops := false
+	for _, l := range box {
+		if m := geminiAnswer().FindStringSubmatch(l); m != nil && m[1] != "" {
+			s.Row, stops = l, m[2] == "Stop"
+		}
+	}
+	words := strings.Join(strings.Fields(strings.ReplaceAll(strings.Join(box, "\n"), "│", " ")), " ")
+	for _, d := range geminiDialogs {
+		if strings.Contains(words, d.text) {
+			s.Dialog = d.name
+			break
+		}
+	}
+	if s.Limit = strings.HasPrefix(words, geminiLimitText); s.Limit {
+		s.Stops = stops
+		return s
+	}
+	s.Row = ""
+	if s.Dialog == "" {
+		s.Dialog = "dialog: " + strings.Trim(title(box), "│ ")
+	}
+	return s
+}
