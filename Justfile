@@ -24,6 +24,11 @@ test-all:
 check:
     .ci/run
 
+# try released versions of the CLIs (all, or claude,codex,opencode,omp), and write down which pass; some minutes for each
+drift NAMES="all" STEPS="8":
+    go test -tags e2e ./cmd/internal/stories -run '^TestDrift$' -drift {{NAMES}} -drift-steps {{STEPS}} -timeout 0 -v
+    go test ./daemon/runtimes -run TestTable -update
+
 # measure: a whole handoff, the trigger, a delivery, a hook, an idle daemon, the dashboard in a browser
 bench:
     go test -tags e2e -run '^$' -bench . ./cmd/internal/stories

@@ -115,7 +115,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) {
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) || d.maybeMoved(a) {
 			d.Wake(a.ID)
 		}
 	}

@@ -45,7 +45,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 	switch a.StopStage {
 	case StopNone:
 		switch {
-		case a.StopForce || !a.HasPane():
+		case a.StopForce || !a.HasPane() || d.sighted(a.ID).behind: // the exit command would end the view of the session alone
 			return d.climbTo(ctx, a, StopTerm)
 		case a.StopInterrupt && !a.AtRest():
 			return d.climbTo(ctx, a, StopBreak)
@@ -245,6 +245,7 @@ func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 
 // reap commits the end of an agent whose process is gone.
 func (d *Daemon) reap(ctx context.Context, a *Agent) error {
+	d.endView(ctx, a)
 	now := d.now()
 	e, err := d.endEvent(ctx, a)
 	if err != nil {

@@ -30,6 +30,8 @@ type sighting struct {
 	status runtimes.Status
 	since  time.Time // the registry has said the same in every look since then
 	known  bool      // the registry has an entry
+	parked string    // the job in the background in which the session goes on; "": it is in the agent's process
+	behind bool      // the agent's process is such a job
 }
 
 // busy reports whether the registry says that a turn runs, or that a dialog is open.
@@ -61,12 +63,15 @@ func (d *Daemon) look(a *Agent) sighting {
 	if dir, rt := d.configDir(a), d.runtimeOf(a); dir != "" && a.PID != 0 && rt.Registry != nil {
 		if b, err := d.Registry(rt.Registry(dir, a.PID)); err == nil {
 			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
-				s = sighting{status: reg.Status, since: time.Now(), known: true}
+				s = sighting{status: reg.Status, since: time.Now(), known: true, parked: reg.ParkedJob, behind: reg.Kind == runtimes.KindBackground}
 			}
 		}
 	}
 	d.memories.change(a.ID, func(m *agentMemory) {
-		if m.sighting.known == s.known && m.sighting.status == s.status {
+		if !s.known {
+			s.behind = m.sighting.behind // a job's process that has ended was one all the same
+		}
+		if was := m.sighting; was.known == s.known && was.status == s.status && was.parked == s.parked && was.behind == s.behind {
 			s = m.sighting
 		}
 		m.sighting = s

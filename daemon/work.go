@@ -93,23 +93,25 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 // The order matters:
 //
 //  1. Make the pane of an agent that has none. Such an agent has no process, screen or registry to look at.
-//  2. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
+//  2. Follow a session that a person has moved into the background. From then on another process is the agent's, whose end
+//     (3) and whose registry entry (5) count.
+//  3. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
 //     the process.
-//  3. Take what the transcript tells and no hook reports. It may end a turn.
-//  4. Correct the state by the registry and by the screen. The duties after this one decide by the state.
-//  5. Take an agent that was asked to stop one rung further. Duties 7 to 10 are not due for such an agent. The handoff comes
+//  4. Take what the transcript tells and no hook reports. It may end a turn.
+//  5. Correct the state by the registry and by the screen. The duties after this one decide by the state.
+//  6. Take an agent that was asked to stop one rung further. Duties 8 to 11 are not due for such an agent. The handoff comes
 //     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
 //     drops the queued ones.
-//  6. See whether a successor has read its handoff's document. This comes after all that may end a turn, and counts for an
+//  7. See whether a successor has read its handoff's document. This comes after all that may end a turn, and counts for an
 //     agent that has ended, too.
-//  7. Notice the end of a turn by a quiet screen, and queue the skill of an agent whose runtime takes it as a prompt only.
-//  8. Measure the use of the context. That use decides whether duty 11 requests a handoff.
-//  9. Tell the operator about an agent that has not registered in time. An open dialog (4) gives it more time.
-//  10. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
-//  11. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
-//  12. Type the next delivery. The agent's state is known (4), and neither its end nor its handoff has anything to do.
-//  13. Open the session of an ended agent again that died while it waited for a reset.
-//  14. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
+//  8. Notice the end of a turn by a quiet screen, and queue the skill of an agent whose runtime takes it as a prompt only.
+//  9. Measure the use of the context. That use decides whether duty 12 requests a handoff.
+//  10. Tell the operator about an agent that has not registered in time. An open dialog (5) gives it more time.
+//  11. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
+//  12. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
+//  13. Type the next delivery. The agent's state is known (5), and neither its end nor its handoff has anything to do.
+//  14. Open the session of an ended agent again that died while it waited for a reset.
+//  15. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -142,6 +144,7 @@ var duties = []struct {
 	do   func(d *Daemon, ctx context.Context, a *Agent) (moved bool, again time.Duration, err error)
 }{
 	{(*Agent).launching, (*Daemon).launch},
+	{(*Agent).started, (*Daemon).followSession},
 	{(*Agent).started, (*Daemon).reapGone},
 	{(*Agent).started, (*Daemon).readTail},
 	{(*Agent).started, (*Daemon).correctState},

@@ -26,9 +26,10 @@ const (
 	CtrlD
 	Up
 	Down
+	Left
 )
 
-var keyNames = [...]string{Enter: "Enter", Escape: "Escape", CtrlC: "C-c", CtrlS: "C-s", CtrlU: "C-u", CtrlD: "C-d", Up: "Up", Down: "Down"}
+var keyNames = [...]string{Enter: "Enter", Escape: "Escape", CtrlC: "C-c", CtrlS: "C-s", CtrlU: "C-u", CtrlD: "C-d", Up: "Up", Down: "Down", Left: "Left"}
 
 // Valid says whether the key is one of the set.
 func (k Key) Valid() bool { return k > 0 && int(k) < len(keyNames) }

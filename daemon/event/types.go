@@ -26,6 +26,7 @@ const (
 	AgentWaiting         Type = "agent_waiting"
 	AgentWorking         Type = "agent_working"
 	AgentHandoffRefused  Type = "agent_handoff_refused"
+	AgentInBackground    Type = "agent_in_background"
 	AgentMessaged        Type = "agent_messaged"
 	AgentPersonaAssigned Type = "agent_persona_assigned"
 	AgentRegistered      Type = "agent_registered"
@@ -115,7 +116,7 @@ func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what
 var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
-		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
+		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,

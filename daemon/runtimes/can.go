@@ -5,8 +5,7 @@ import "time"
 // Can says how a runtime does what the flow needs. The flow asks for these values and never for a runtime's name. Their
 // texts are what people read in the table of runtimes.
 type Can struct {
-	Tested      string // the version to which our tests are pinned
-	Oldest      string // the oldest version that we have seen work; "": not measured
+	Tested      string // the version that our tests run, and the only place where it is pinned
 	Skill       Skill
 	Registers   Registers
 	Ways        []Way  // how a text gets to the agent: the first way that is free

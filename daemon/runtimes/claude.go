@@ -24,8 +24,8 @@ func Claude() *Runtime { return claude }
 var claude = &Runtime{
 	Name: claudeName, Title: "Claude Code", Command: []string{"claude"}, Modes: permissionModes,
 	Can: Can{
-		Tested: "2.1.329", Oldest: "2.1.213",
-		Skill: SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
+		Tested: "2.1.330",
+		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
 		EarlySession: true, HoldsTurn: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",

@@ -22,8 +22,8 @@ const codexName = "codex"
 var codex = &Runtime{
 	Name: codexName, Title: "Codex", Command: []string{"codex"},
 	Can: Can{
-		Tested: "0.169.0", Oldest: "0.169.0",
-		Skill: SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
+		Tested: "0.169.0",
+		Skill:  SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
 		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, HoldsTurn: true,
 		Reads:  Reads{Shells: []string{"exec_command", "shell_command", "shell"}},
 		Turns:  "hooks, and its transcript",

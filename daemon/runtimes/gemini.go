@@ -21,7 +21,7 @@ const geminiName = "gemini"
 var gemini = &Runtime{
 	Name: geminiName, Title: "Gemini CLI", Command: []string{"gemini"},
 	Can: Can{
-		Tested: "0.61.0", Oldest: "0.61.0",
+		Tested: "0.61.0",
 		Skill: SkillAsContext, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: "/quit",
 		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, Compacts: true, Transcript: true,
 		EarlySession: true,

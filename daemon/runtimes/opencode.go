@@ -20,8 +20,8 @@ const opencodeName = "opencode"
 var opencode = &Runtime{
 	Name: opencodeName, Title: "OpenCode", Command: []string{"opencode"},
 	Can: Can{
-		Tested: "1.18.33", Oldest: "1.18.33",
-		Skill: SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
+		Tested: "1.18.33",
+		Skill:  SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
 		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
 		Reads: opencodeReads,
 		Turns: "its server: messages and status", Errors: "its server: the error of an answer",

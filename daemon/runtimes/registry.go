@@ -29,7 +29,15 @@ type Registry struct {
 	Cwd        string
 	Tmux       string // "session:@window.%pane"; "" outside tmux
 	Name       string
+	// ParkedJob is the job in which the session of this process goes on, because a person opened the agents view: the
+	// process only shows that job from then on, or the view. "": the session is in this process.
+	ParkedJob string
+	Kind      string // "interactive", or KindBackground
+	Job       string // the job of a session in the background; "": it is in a terminal
 }
+
+// KindBackground is the kind of a session that Claude Code runs in the background, without a terminal of a person's.
+const KindBackground = "bg"
 
 // RegistryPath returns the path of the file in which the Claude Code process pid keeps its entry.
 func RegistryPath(configDir string, pid int) string {
@@ -52,6 +60,9 @@ func ParseRegistry(b []byte) (Registry, error) {
 		Cwd        string `json:"cwd"`
 		Tmux       string `json:"tmux"`
 		Name       string `json:"name"`
+		ParkedJob  string `json:"parkedJobId"`
+		Kind       string `json:"kind"`
+		Job        string `json:"jobId"`
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
 		return Registry{}, fmt.Errorf("session registry: %w", err)

@@ -10,7 +10,7 @@ func TestParseRegistry(t *testing.T) {
 		"tmux":"0:@0.%0","name":"developer-con-1","status":"waiting","waitingFor":"permission prompt","updatedAt":1795192594428}`
 	got, err := ParseRegistry([]byte(entry))
 	want := Registry{PID: 27700, SessionID: "2c388fc5-7400-4d26-a96e-14238c0c6a09", Status: StatusWaiting,
-		WaitingFor: "permission prompt", Cwd: "/home/dev/work", Tmux: "0:@0.%0", Name: "developer-con-1"}
+		WaitingFor: "permission prompt", Cwd: "/home/dev/work", Tmux: "0:@0.%0", Name: "developer-con-1", Kind: "interactive"}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -19,6 +19,15 @@ func TestParseRegistry(t *testing.T) {
 		if got, err := ParseRegistry([]byte(s)); err != nil || got.Status != StatusUnknown {
 			t.Errorf("%s: %+v, %v", s, got, err)
 		}
+	}
+	// The agents view has moved a session into a job in the background (2.1.329).
+	got, err = ParseRegistry([]byte(`{"pid":1,"sessionId":"x","kind":"interactive","status":"idle","parkedJobId":"d8069c9a"}`))
+	if err != nil || got.ParkedJob != "d8069c9a" {
+		t.Errorf("a parked session: %+v, %v", got, err)
+	}
+	got, err = ParseRegistry([]byte(`{"pid":2,"sessionId":"y","kind":"bg","jobId":"d8069c9a","status":"busy"}`))
+	if err != nil || got.Kind != KindBackground || got.Job != "d8069c9a" || got.Status != StatusBusy {
+		t.Errorf("a job: %+v, %v", got, err)
 	}
 	// A session in which only commands in the background run has no turn.
 	if got, err := ParseRegistry([]byte(`{"pid":1,"sessionId":"x","status":"shell"}`)); err != nil || got.Status != StatusIdle {

@@ -16,8 +16,8 @@ type Fact struct {
 func (rt *Runtime) Facts() []Fact {
 	can := &rt.Can
 	return []Fact{
-		{"tested version", cmp.Or(can.Tested, "none")},
-		{"oldest version", cmp.Or(can.Oldest, "not measured")},
+		{"tested versions", cmp.Or(rt.Tried().Words(), "none")},
+		{"all tests run with", cmp.Or(can.Tested, "none")},
 		{"the skill comes as", cmp.Or(string(can.Skill), "–")},
 		{"registers when", cmp.Or(string(can.Registers), "–")},
 		{"takes texts", waysInWords(can.Ways)},

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/npmtest"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// Version is the version of the CLI to which the tests are pinned. The golden screens under daemon/runtimes/testdata and
-// the recording of its hooks in hooks/hookstest come from the same version: after a change here, run
+// Version is the version of the CLI that the tests run: the pinned one, which is Tested in daemon/runtimes/claude.go,
+// unless [npmtest.Version] says another. The golden screens under daemon/runtimes/testdata and the recording of its hooks
+// in hooks/hookstest come from the pinned version: after a change there, run
 //
 //	go test -tags e2e ./cmd/internal/claudetest -run 'TestScreens|TestHooks' -update
-const Version = "2.1.329"
+var Version = npmtest.Version("claude", runtimes.Claude().Can.Tested)
 
 var installed = sync.OnceValues(install)
 

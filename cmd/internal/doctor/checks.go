@@ -228,11 +228,22 @@ func CheckRuntimes(ctx context.Context, s serve.Settings) (found []Finding) {
 				continue
 			}
 		}
-		if rt.Can.Tested != "" && !strings.Contains(version, rt.Can.Tested) {
-			found = append(found, OK(name, "%s; tested with %s", words.Terminal(version), rt.Can.Tested))
-			continue
-		}
-		found = append(found, OK(name, "%s", words.Terminal(version)))
+		found = append(found, checkTried(name, version, rt))
 	}
 	return found
+}
+
+// checkTried compares a CLI's version with those that were tried.
+func checkTried(name, version string, rt *runtimes.Runtime) Finding {
+	tried, shown := rt.Tried(), words.Terminal(version)
+	switch tried.Verdict(version) {
+	case runtimes.VersionFails:
+		return Finding{Name: name, State: FindingWarning, Detail: fmt.Sprintf("%s fails our tests; tested with %s", shown, tried.Words()), Fix: "install a tested version of " + rt.Title}
+	case runtimes.VersionNewer:
+		return OK(name, "%s, newer than what was tested: %s", shown, tried.Words())
+	}
+	if tested := tried.Words(); tested != "" {
+		return OK(name, "%s; tested with %s", shown, tested)
+	}
+	return OK(name, "%s", shown)
 }

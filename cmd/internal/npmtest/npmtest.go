@@ -6,15 +6,20 @@
 package npmtest
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // Program is a program that npm can give.
@@ -28,6 +33,31 @@ type Program struct {
 	// Command returns the argv that runs the program installed in dir. Its first word is an absolute path.
 	Command func(dir string) ([]string, error)
 	Version string // the first or the last word that the program prints with --version
+}
+
+// VersionVariable begins the name of an environment variable with the version of one CLI that tests are to run in place of
+// the pinned one: UNDERSTUDY_CLI_VERSION_claude=2.1.300. `just drift` sets it.
+const VersionVariable = "UNDERSTUDY_CLI_VERSION_"
+
+// Version returns the version of a CLI that the tests run: the pinned one, unless the CLI's variable names another.
+func Version(cli, pinned string) string {
+	return cmp.Or(os.Getenv(VersionVariable+cli), pinned)
+}
+
+// Versions asks the npm registry for the released versions of a package, oldest first, without those for previews and for
+// single platforms, which have a suffix.
+func Versions(pkg string) ([]string, error) {
+	out, err := exec.Command("npm", "view", pkg, "versions", "--json", "--loglevel=error").Output()
+	if err != nil {
+		return nil, fmt.Errorf("versions of %s: %w", pkg, err)
+	}
+	var list []string
+	if err := json.Unmarshal(out, &list); err != nil {
+		return nil, fmt.Errorf("versions of %s: %w", pkg, err)
+	}
+	list = slices.DeleteFunc(list, func(v string) bool { return strings.Contains(v, "-") })
+	slices.SortFunc(list, runtimes.CompareVersions)
+	return list, nil
 }
 
 // Install returns the argv that runs the program. If the program is not in the cache yet, Install installs it. The error

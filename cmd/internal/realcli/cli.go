@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/understudyd/understudy/cmd/internal/npmtest"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // CLI is one of the CLIs, by the name of its runtime.
@@ -30,18 +31,31 @@ const (
 // All lists the CLIs.
 func All() []CLI { return []CLI{Codex, OpenCode, Pi, Gemini} }
 
-// The versions to which the tests are pinned. The golden screens under daemon/runtimes/testdata come from the same
-// versions: after a change here, run
+// The versions of the CLIs that the tests run: the pinned ones, which are Tested in daemon/runtimes, unless
+// [npmtest.Version] says another. The golden screens under daemon/runtimes/testdata come from the pinned versions: after a
+// change there, run
 //
 //	go test -tags e2e ./cmd/internal/realcli -run TestScreens -update
-const (
-	CodexVersion    = "0.169.0"
-	OpenCodeVersion = "1.18.33"
-	PiVersion       = "18.2.3" // 18.3.4 is incomplete on npm
-	bunVersion      = "1.3.14"
-	GeminiVersion   = "0.61.0"
-	nodeVersion     = "22.23.3" // for Gemini, if the machine's own is older than 20
+var (
+	codexVersion    = version(Codex)
+	openCodeVersion = version(OpenCode)
+	piVersion       = version(Pi)
+	geminiVersion   = npmtest.Version(string(Gemini), "0.61.0") // not a runtime yet
 )
+
+// What some CLIs run on.
+const (
+	bunVersion  = "1.3.14"
+	nodeVersion = "22.23.3" // for Gemini, if the machine's own is older than 20
+)
+
+func version(cli CLI) string {
+	rt, err := runtimes.For(string(cli))
+	if err != nil {
+		panic(err) // a name in this file is wrong
+	}
+	return npmtest.Version(string(cli), rt.Can.Tested)
+}
 
 var installed = map[CLI]func() ([]string, error){
 	Codex:    sync.OnceValues(func() ([]string, error) { return install(codex) }),
@@ -97,12 +111,12 @@ func recentNode() string {
 // codex is the native binary without the wrapper, which is a program of node.
 func codex(m machine) npmtest.Program {
 	return npmtest.Program{
-		Name:     "codex-" + m.system + "-" + m.arch + "-" + CodexVersion,
-		Packages: []string{"@openai/codex@" + CodexVersion + "-" + m.system + "-" + m.arch},
+		Name:     "codex-" + m.system + "-" + m.arch + "-" + codexVersion,
+		Packages: []string{"@openai/codex@" + codexVersion + "-" + m.system + "-" + m.arch},
 		Keep:     "@openai/codex",
 		Remove:   []string{"vendor/*/codex-resources/voice"},
 		Command:  func(dir string) ([]string, error) { return one(dir, "vendor/*/bin/codex") },
-		Version:  CodexVersion,
+		Version:  codexVersion,
 	}
 }
 
@@ -112,11 +126,11 @@ func openCode(m machine) npmtest.Program {
 		pkg += "-baseline"
 	}
 	return npmtest.Program{
-		Name:     pkg + "-" + OpenCodeVersion,
-		Packages: []string{pkg + "@" + OpenCodeVersion},
+		Name:     pkg + "-" + openCodeVersion,
+		Packages: []string{pkg + "@" + openCodeVersion},
 		Keep:     pkg,
 		Command:  func(dir string) ([]string, error) { return one(dir, "bin/opencode") },
-		Version:  OpenCodeVersion,
+		Version:  openCodeVersion,
 	}
 }
 
@@ -131,11 +145,11 @@ func pi(m machine) npmtest.Program {
 		unused = "modern"
 	}
 	return npmtest.Program{
-		Name: "omp-" + m.system + "-" + m.arch + "-" + PiVersion,
+		Name: "omp-" + m.system + "-" + m.arch + "-" + piVersion,
 		Packages: []string{
-			"@oh-my-pi/pi-coding-agent@" + PiVersion,
+			"@oh-my-pi/pi-coding-agent@" + piVersion,
 			"@oven/bun-" + m.system + "-" + arch + "@" + bunVersion,
-			"@oh-my-pi/pi-natives-" + m.system + "-" + m.arch + "@" + PiVersion,
+			"@oh-my-pi/pi-natives-" + m.system + "-" + m.arch + "@" + piVersion,
 		},
 		Flags:  []string{"--omit=optional"},
 		Remove: []string{"node_modules/@oh-my-pi/pi-natives-*/pi_natives.*-x64-" + unused + ".node", "node_modules/lucide-react"},
@@ -144,17 +158,17 @@ func pi(m machine) npmtest.Program {
 			cli, cliErr := one(dir, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")
 			return append(bun, cli...), errors.Join(err, cliErr)
 		},
-		Version: PiVersion,
+		Version: piVersion,
 	}
 }
 
 // gemini runs on the Node.js of the machine. Debian 12 has one that is too old: then another one comes from npm as well.
 func gemini(m machine) npmtest.Program {
 	p := npmtest.Program{
-		Name:     "gemini-" + GeminiVersion,
-		Packages: []string{"@google/gemini-cli@" + GeminiVersion},
+		Name:     "gemini-" + geminiVersion,
+		Packages: []string{"@google/gemini-cli@" + geminiVersion},
 		Remove:   []string{"node_modules/@google/gemini-cli/bundle/bundled"}, // a server for browsers
-		Version:  GeminiVersion,
+		Version:  geminiVersion,
 	}
 	if m.node == "" {
 		p.Name += "-node-" + nodeVersion

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// Version is the release of Claude Code that the scripted agent imitates.
-const Version = "2.1.329"
+// Version is the release of Claude Code that the scripted agent imitates: the one that our tests run.
+var Version = runtimes.Claude().Can.Tested
 
 // Options are the options of a parsed command line.
 type Options struct {

@@ -28,7 +28,7 @@ func TestCommandLine(t *testing.T) {
 		want string
 		code int
 	}{
-		{"--version", "2.1.329 (scripted agent)\n", 0},
+		{"--version", Version + " (scripted agent)\n", 0},
 		{"--no-such-flag", "error: unknown option '--no-such-flag'\n", 1},
 		{"--settings /nowhere", "error: settings file not found: /nowhere\n", 1},
 		{"--resume " + sessionID, "error: no conversation found with session ID: " + sessionID + "\n", 1},

@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -81,7 +82,12 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	s := r.sit(false, "agent", "start", con, "--cwd", r.work)
 	s.wantExit(1)
 	s.awaitPrinted("2.1.200 is too old to register: the oldest that does is 2.1.213", 1)
-	if a := r.getAgent(1); a.HasPane() {
-		t.Error("the agent got a pane")
+	if a := r.getAgent(1); a.HasPane() || a.Active() {
+		t.Errorf("agent %+v", a)
 	}
+	r.awaitAlertEvent("agent_failed")
+	r.await("the operator is told what to do", func() (bool, string) {
+		told := r.agentEvents(1, "operator_notified")
+		return len(told) == 1 && strings.Contains(field(t, told[0], "message").(string), "update it, as with `claude update`"), fmt.Sprint(len(told))
+	})
 }

@@ -1,0 +1,174 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Claude Code's agents view (the left arrow in an empty composer) moves the session out of the process in the pane: a copy
+// of the session, with an id of its own, goes on as a job in a process of the CLI's own supervisor. The process in the pane
+// shows the view, and later the job, and hands on what is typed. It may exit without the job (measured with Claude Code
+// 2.1.329). Hooks come from the job's process. So the job's process becomes the agent's process and, once it has a
+// transcript, the job's session the agent's session: hooks, the registry, the stop ladder and a resume are then about what does the work.
+
+// maybeMoved reports whether followSession may have something to do for an agent.
+func (d *Daemon) maybeMoved(a *Agent) bool {
+	s := d.sighted(a.ID)
+	return s.parked != "" || s.behind
+}
+
+// followSession makes the process of a job in the background the agent's process, when the registry says that the agent's
+// session has moved there, and tells the operator. When the pane of such an agent is closed, the agent goes on without one,
+// and the operator is told again.
+func (d *Daemon) followSession(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	switch s := d.sighted(a.ID); {
+	case s.parked != "":
+		return d.followJob(ctx, a, s.parked)
+	case s.behind:
+		if moved, err := d.followTranscript(ctx, a); moved || err != nil || !a.HasPane() {
+			return moved, 0, err
+		}
+		return d.losePane(ctx, a)
+	}
+	return false, 0, nil
+}
+
+func (d *Daemon) followJob(ctx context.Context, a *Agent, job string) (bool, time.Duration, error) {
+	reg, ok := d.entryOfJob(a, job)
+	if !ok || reg.PID == a.PID {
+		return false, 0, nil // its process is about to write its entry, or the last look was at the process in the pane
+	}
+	proc, err := d.Processes.Find(reg.PID)
+	if err != nil {
+		return false, time.Second, nil // it has just ended: the entry will be gone at the next look
+	}
+	a.PID, a.PIDStart = proc.PID, proc.Start
+	text := fmt.Sprintf("The session of agent %d (%s) moved to a process in the background, because the agents view was opened in its pane (←). "+
+		"It goes on there, and texts wait while the view is open: press Esc in its pane to return to it, `understudy agent attach %[1]d`.", a.ID, a.Name)
+	if !a.Managed { // in a person's pane a shell may read what is typed, as soon as the view is closed
+		a.Pane, a.Note = nil, noteInBackground
+		text = d.withoutPane(a)
+	}
+	told := d.inBackground(a, text)
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{told}})
+}
+
+// followTranscript makes the job's session the agent's. Until its first turn the copy has no transcript and cannot be resumed
+// (measured with 2.1.330), so the agent keeps the session from which it was copied until then.
+func (d *Daemon) followTranscript(ctx context.Context, a *Agent) (moved bool, err error) {
+	rt, dir := d.runtimeOf(a), d.configDir(a)
+	if dir == "" || a.TranscriptPath == nil || a.SessionID == nil || rt.Registry == nil {
+		return false, nil
+	}
+	b, err := d.Registry(rt.Registry(dir, a.PID))
+	if err != nil {
+		return false, nil // its process is gone
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	if err != nil || reg.PID != a.PID || reg.SessionID == *a.SessionID {
+		return false, nil
+	}
+	path := filepath.Join(filepath.Dir(*a.TranscriptPath), reg.SessionID+".jsonl")
+	if !d.hasContent(ctx, path) {
+		return false, nil
+	}
+	a.SessionID, a.TranscriptPath = &reg.SessionID, &path
+	e := d.event(event.AgentSessionChanged, &a.ID, nil, map[string]any{"session_id": reg.SessionID, "source": "background"})
+	return true, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
+}
+
+// losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the
+// session through it any more.
+func (d *Daemon) losePane(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return false, time.Second, nil
+	}
+	info, err := term.Inspect(ctx, a.Ref())
+	gone := errors.Is(err, tmux.ErrGone)
+	if !gone && (err != nil || !info.Dead) {
+		return false, 0, nil
+	}
+	if !gone {
+		if err := term.Kill(ctx, a.Ref()); err != nil {
+			return false, 0, fmt.Errorf("agent %d: closed pane: %w", a.ID, err)
+		}
+	}
+	a.Pane, a.Note = nil, noteInBackground
+	told := d.inBackground(a, d.withoutPane(a))
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{told}})
+}
+
+// endView ends the process that only shows a session in the background, in the pane of an agent whose own process is gone.
+// The pane is kept: people may be attached to it.
+func (d *Daemon) endView(ctx context.Context, a *Agent) {
+	if !d.sighted(a.ID).behind || !a.HasPane() || !a.Managed {
+		return
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return
+	}
+	info, err := term.Inspect(ctx, a.Ref())
+	if err != nil || info.Dead {
+		return
+	}
+	view, err := d.Processes.Find(info.PID)
+	if err == nil {
+		err = d.Processes.Signal(view, syscall.SIGTERM)
+	}
+	if err == nil { // only a dead pane is removed when the successor has its own
+		ctx, cancel := context.WithTimeoutCause(ctx, killAfter, errors.New("it did not end in time"))
+		defer cancel()
+		err = d.Processes.Wait(ctx, view)
+	}
+	if err != nil && !errors.Is(err, tmux.ErrNoProcess) {
+		d.Log.Warn("the view of an ended session still runs", "agent_id", a.ID, "pid", info.PID, "error", err)
+	}
+}
+
+// withoutPane says what to do about an agent whose session goes on without a pane.
+func (d *Daemon) withoutPane(a *Agent) string {
+	return fmt.Sprintf("The session of agent %d (%s) goes on in the background (the agents view, ←), without a pane in which the daemon could type: "+
+		"take it back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`.", a.ID, a.Name)
+}
+
+// noteInBackground is the note of an agent whose session goes on without a pane.
+const noteInBackground = "its session goes on in the background and has no pane: stop it and resume it"
+
+// inBackground returns the alert about an agent in the background.
+func (d *Daemon) inBackground(a *Agent, message string) *event.Event {
+	e := d.event(event.AgentInBackground, &a.ID, nil, map[string]any{"agent_name": a.Name, "session_id": a.SessionID, "message": message})
+	e.Alert = true
+	return e
+}
+
+// entryOfJob looks in the registry for the session of a job.
+func (d *Daemon) entryOfJob(a *Agent, job string) (runtimes.Registry, bool) {
+	rt, dir := d.runtimeOf(a), d.configDir(a)
+	if rt.Registry == nil || dir == "" {
+		return runtimes.Registry{}, false
+	}
+	paths, err := filepath.Glob(filepath.Join(filepath.Dir(rt.Registry(dir, a.PID)), "*.json"))
+	if err != nil { // the directory's name has a bracket
+		return runtimes.Registry{}, false
+	}
+	for _, path := range paths {
+		b, err := d.Registry(path)
+		if err != nil {
+			continue
+		}
+		if reg, err := runtimes.ParseRegistry(b); err == nil && reg.Kind == runtimes.KindBackground && reg.Job == job && path == rt.Registry(dir, reg.PID) {
+			return reg, true
+		}
+	}
+	return runtimes.Registry{}, false
+}

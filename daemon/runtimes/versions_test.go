@@ -1,0 +1,60 @@
+package runtimes
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// TestTried holds versions.json against the runtimes: a version that is said to work is not refused at the launch, the
+// pinned version is among those that work, and nothing is said of a runtime that does not exist.
+func TestTried(t *testing.T) {
+	t.Parallel()
+	if got := slices.Sorted(maps.Keys(measured())); !slices.Equal(got, slices.Sorted(slices.Values(Names()))) {
+		t.Errorf("versions.json is about %v, the runtimes are %v: run `just drift`", got, Names())
+	}
+	for _, rt := range all {
+		tried := rt.Tried()
+		oldest, newest := tried.Range()
+		if !slices.Contains(tried.Passed, rt.Can.Tested) || CompareVersions(rt.Can.Tested, oldest) < 0 || CompareVersions(rt.Can.Tested, newest) > 0 {
+			t.Errorf("%s: the pinned version %s is not among %s – %s: run `just drift`", rt.Name, rt.Can.Tested, oldest, newest)
+		}
+		for _, list := range [][]string{tried.Passed, tried.Failed} {
+			if !slices.IsSortedFunc(list, CompareVersions) {
+				t.Errorf("%s: %v is not sorted", rt.Name, list)
+			}
+		}
+		for _, version := range tried.Passed {
+			if err := rt.CheckVersion(version); err != nil {
+				t.Errorf("%s %s passes its tests and is refused: %v", rt.Name, version, err)
+			}
+			if tried.Verdict(version+" (as it is printed)") != VersionPasses {
+				t.Errorf("%s %s: it passes its tests, the verdict is another", rt.Name, version)
+			}
+		}
+		for _, version := range tried.Failed {
+			if err := rt.CheckVersion(version); err == nil && CompareVersions(version, oldest) < 0 {
+				t.Errorf("%s %s fails its tests, is older than all that pass, and is not refused at the launch", rt.Name, version)
+			}
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	tried := Tried{Passed: []string{"1.9.0", "1.18.3", "1.18.30", "1.20.0"}, Failed: []string{"1.10.0", "1.20.1"}}
+	if got := tried.Words(); got != "1.18.3 – 1.20.0" {
+		t.Errorf("range %q", got)
+	}
+	for version, want := range map[string]Verdict{
+		"1.18.3": VersionPasses, "codex-cli 1.20.1": VersionFails, "v1.20.2": VersionNewer, "1.19.0": VersionUnknown, "": VersionUnknown,
+		"a wrapper": VersionUnknown,
+	} {
+		if got := tried.Verdict(version); got != want {
+			t.Errorf("%q: verdict %d, want %d", version, got, want)
+		}
+	}
+	if got := (Tried{}).Verdict("1.0.0"); got != VersionUnknown || (Tried{}).Words() != "" {
+		t.Errorf("nothing was tried: verdict %d, %q", got, (Tried{}).Words())
+	}
+}
