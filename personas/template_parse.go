@@ -21,7 +21,7 @@ const (
 
 var (
 	templateKeys = []string{"name", "description", "steps"}
-	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout", "runtime", "model"}
+	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout", "runtime", "model", "next", "max_rounds"}
 )
 
 // templateFile is the name of a template's file in errors.
@@ -92,6 +92,7 @@ func parseTemplate(b []byte) (t Template, nameLine int, err error) {
 }
 
 func parseSteps(list yamlfile.Value) (steps []TemplateStep, err error) {
+	var gotos []target
 	items, err := list.Items(": begin each with - agent: and a role or a persona's slug")
 	for i, n := range items {
 		if i == maxTemplateSteps {
@@ -99,17 +100,24 @@ func parseSteps(list yamlfile.Value) (steps []TemplateStep, err error) {
 			return nil, n.Errorf("has %d steps and the limit is %d: split it into several templates", len(items), maxTemplateSteps)
 		}
 		n.Of = fmt.Sprintf("step %d", i+1)
-		step, err := parseStep(n)
+		step, targets, err := parseStep(n)
 		if err != nil {
 			return nil, err
 		}
+		for _, to := range targets {
+			to.step = i
+			gotos = append(gotos, to)
+		}
 		steps = append(steps, step)
+	}
+	if err == nil {
+		err = setTargets(steps, gotos)
 	}
 	return steps, err
 }
 
-func parseStep(n yamlfile.Value) (s TemplateStep, err error) {
-	agent, remind := n, n
+func parseStep(n yamlfile.Value) (s TemplateStep, targets []target, err error) {
+	agent, remind, bound := n, n, n
 	err = n.Each(stepKeys, func(key, value yamlfile.Value) (err error) {
 		value.Of = n.Of + ": " + key.Value
 		switch key.Value {
@@ -131,6 +139,11 @@ func parseStep(n yamlfile.Value) (s TemplateStep, err error) {
 			s.Runtime, err = argument(value)
 		case "model":
 			s.Model, err = argument(value)
+		case "next":
+			s.Next, targets, err = parseNext(value)
+		case "max_rounds":
+			bound = value
+			s.MaxRounds, err = rounds(value)
 		}
 		return err
 	})
@@ -143,8 +156,12 @@ func parseStep(n yamlfile.Value) (s TemplateStep, err error) {
 		err = agent.Errorf("%s must be a role such as senior-reviewer or a persona's slug such as developer-con-1, in lower-case letters, digits and single hyphens, of at most %d characters", yamlfile.Quote(s.Agent), maxSlug)
 	case s.RemindAfter > 0 && !s.Approval:
 		err = remind.Errorf("is of use with an approval alone: add approval: true or remove it")
+	case s.MaxRounds > 0 && len(s.Next) == 0:
+		err = bound.Errorf("is of use with next alone: add next: or remove it")
+	case s.MaxRounds == 0 && len(s.Next) > 0:
+		s.MaxRounds = defaultRounds
 	}
-	return s, err
+	return s, targets, err
 }
 
 // argument reads a word that becomes an argument of a command, and refuses one that the command would read as a flag.

@@ -55,6 +55,8 @@ type TemplateStep struct {
 	Timeout     time.Duration `json:"timeout"`      // 0: the timeout of the settings
 	Runtime     string        `json:"runtime"`      // "": the persona's
 	Model       string        `json:"model"`        // "": the persona's, if that is of the same runtime
+	Next        []Rule        `json:"next"`         // the first that applies says which step comes next; none: the following step
+	MaxRounds   int           `json:"max_rounds"`   // with Next: from that round on a person must approve a further one
 }
 
 // Templates serves the templates in one folder: its files *.yaml and *.yml that are not hidden.
@@ -125,7 +127,11 @@ func (t *Templates) List() []Template {
 
 // clone returns a copy that shares nothing with t; its steps are never nil.
 func (t Template) clone() Template {
-	t.Steps = append([]TemplateStep{}, t.Steps...)
+	steps := make([]TemplateStep, len(t.Steps))
+	for i := range t.Steps {
+		steps[i] = t.Steps[i].clone()
+	}
+	t.Steps = steps
 	return t
 }
 

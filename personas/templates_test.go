@@ -70,7 +70,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("list is %s", got)
 	}
 	got, err := all.Get("zebra")
-	want := Template{Name: "zebra", Steps: []TemplateStep{{Agent: "dev"}, {Agent: "qa"}}, File: filepath.Join(root, "b.yaml")}
+	want := Template{Name: "zebra", Steps: []TemplateStep{{Agent: "dev", Next: []Rule{}}, {Agent: "qa", Next: []Rule{}}}, File: filepath.Join(root, "b.yaml")}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
