@@ -29,7 +29,7 @@ func (h *fixture) pipeline(change func(*daemon.Pipeline)) *daemon.Pipeline {
 	}
 	for i, name := range []string{"developer", "reviewer"} {
 		p.Steps = append(p.Steps, daemon.Step{
-			ID: must(h.store.NextID(ctx, daemon.StepIDs))(h.t), PipelineID: p.ID, OrderIndex: i, AgentName: name, Status: daemon.StepPending,
+			ID: must(h.store.NextID(ctx, daemon.StepIDs))(h.t), PipelineID: p.ID, OrderIndex: i, Number: i + 1, Round: 1, AgentName: name, Status: daemon.StepPending,
 		})
 	}
 	if change != nil {

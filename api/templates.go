@@ -27,6 +27,9 @@ type TemplateStep struct {
 	Timeout     *float64 `json:"timeout"`      // seconds; null for the setting pipeline.step_timeout
 	Runtime     string   `json:"runtime"`      // "" for that of the persona
 	Model       string   `json:"model"`        // "" for that of the persona
+
+	Next      []personas.Rule `json:"next"`       // the first that applies says which step comes next
+	MaxRounds int             `json:"max_rounds"` // with Next: from that round on a person must approve a further one
 }
 
 func (s *Server) listTemplates(c echo.Context) error {
@@ -43,7 +46,7 @@ func template(t personas.Template) Template {
 		steps[i] = TemplateStep{
 			Agent: step.Agent, Description: step.Description, Prompt: step.Prompt, Approval: step.Approval,
 			RemindAfter: seconds(step.RemindAfter), Timeout: seconds(step.Timeout),
-			Runtime: step.Runtime, Model: step.Model,
+			Runtime: step.Runtime, Model: step.Model, Next: append([]personas.Rule{}, step.Next...), MaxRounds: step.MaxRounds,
 		}
 	}
 	return Template{Name: t.Name, Description: t.Description, Steps: steps, File: t.File, Problem: orNull(t.Problem)}

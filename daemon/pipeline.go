@@ -3,6 +3,8 @@ package daemon
 import (
 	"slices"
 	"time"
+
+	"github.com/understudyd/understudy/personas"
 )
 
 // PipelineStatus is the status of a pipeline. docs/states.md is generated from the tables in this file.
@@ -42,7 +44,7 @@ const (
 	// StepFailed: its agent ended or took too long, no agent could be started, or a person rejected the step or aborted
 	// the pipeline during the step. A resume ends this.
 	StepFailed StepStatus = "failed"
-	// StepSkipped: a person resumed the pipeline without it. It stays so.
+	// StepSkipped: a person resumed the pipeline without it, or a rule led past it. It stays so.
 	StepSkipped StepStatus = "skipped"
 )
 
@@ -74,14 +76,14 @@ type Pipeline struct {
 	WorkDir string `json:"-"` // where its agents are started; with a branch: inside the work tree, and "" until the work tree is made
 }
 
-// Step is one step of a pipeline. It holds copies from the template and the persona, so later edits of either do not
+// Step is one step of a pipeline, in one round. It holds copies from the template and the persona, so later edits of either do not
 // change it. The template is copied when the pipeline is created. So is the persona; if no persona could play the step
 // then, it is copied when the step is reached.
 type Step struct {
 	ID            int64        `json:"id"`
-	AgentName     string       `json:"agent_name"` // as the template names it: a persona's slug, or a role
-	OrderIndex    int          `json:"order_index"`
-	Persona       *string      `json:"persona"` // slug; null: no persona could play the step at the last try
+	AgentName     string       `json:"agent_name"`  // as the template names it: a persona's slug, or a role
+	OrderIndex    int          `json:"order_index"` // its place in the pipeline; it grows for a step that has not begun when rows are put before it
+	Persona       *string      `json:"persona"`     // slug; null: no persona could play the step at the last try
 	Description   string       `json:"description"`
 	Prompt        string       `json:"prompt"` // the template's prompt for the step
 	Approval      bool         `json:"approval"`
@@ -96,6 +98,13 @@ type Step struct {
 	Runtime       string       `json:"runtime"`         // as chosen for the step, else the persona's; "": no persona could play the step yet
 	Model         string       `json:"model"`           // as chosen for the step, else the persona's; "": the runtime's default
 	LatestHandoff *StepHandoff `json:"latest_handoff"`
+
+	Number    int             `json:"number"`     // of the step in the template, from 1
+	Round     int             `json:"round"`      // from 1: how often the work has come to this step of the template
+	Next      []personas.Rule `json:"next"`       // the first that applies to the output says which step comes next
+	MaxRounds int             `json:"max_rounds"` // with Next: from that round on a person must approve a further one
+	CameFrom  *int64          `json:"came_from"`  // the step whose end led here; null: none, or not yet
+	CameBy    string          `json:"came_by"`    // the rule that led here; "": the order of the steps
 
 	PipelineID  int64         `json:"-"`
 	Skill       string        `json:"-"` // the persona's skill
@@ -243,7 +252,8 @@ var pipelineStages = []stage[PipelineStatus]{
 // stepStages is the whole life of a step.
 var stepStages = []stage[StepStatus]{
 	{StepPending, theDaemon, true, "the steps before it are over, it is approved and their agents are gone: its agent's row is committed, with the prompt",
-		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, byReject}, {StepSkipped, bySkip}}},
+		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, byReject}, {StepSkipped, bySkip},
+			{StepSkipped, "a rule of a step before it leads past it"}}},
 	{StepRunning, itsAgent, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
 		[]way[StepStatus]{{to: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, byAbort}}},
 	{StepFailed, aPerson, false, "a person resumes the pipeline, with the step or without it",

@@ -50,13 +50,26 @@ func (s *Step) who() string {
 }
 
 // furtherStepHeadings returns the headings that the output of a step should have in addition to the four standard ones,
-// because the role of the next step requires them.
+// because the role of a step that may come next requires them, or its rules read them.
 func (d *Daemon) furtherStepHeadings(p *Pipeline, s *Step) []string {
-	next := p.nextStep(s)
-	if next == nil {
-		return nil
+	var roles, further []string
+	if next := p.nextStep(s); next != nil {
+		roles = append(roles, roleOf(next.who()))
 	}
-	return d.headingsFor([]string{roleOf(next.who())})
+	for _, rule := range s.Next {
+		if to := p.newestOf(rule.Goto); to != nil {
+			roles = append(roles, roleOf(to.who()))
+		}
+		if !slices.Contains(further, rule.When.Heading) && !data.Standard(rule.When.Heading) {
+			further = append(further, rule.When.Heading)
+		}
+	}
+	for _, title := range d.headingsFor(roles) {
+		if !slices.ContainsFunc(further, func(h string) bool { return data.SameHeading(h, title) }) {
+			further = append(further, title)
+		}
+	}
+	return further
 }
 
 // newStepAssembly begins the assembly of what a step passes on. For the assembly, the output is a handoff's document and the
@@ -66,7 +79,7 @@ func (r *pipelineRun) newStepAssembly(s *Step, a *Agent, text string) *assembly 
 		d: r.d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: r.d.Settings.Handoff, lapBegan: time.Now(), step: s,
 		h: Handoff{AgentID: a.ID, Persona: s.who(), SourceAgent: s.AgentName},
 	}
-	if next := r.p.nextStep(s); next != nil {
+	if next, _ := r.p.after(s, text); next != nil {
 		out.h.Heirs = []HandoffHeir{{Heir: Heir{Persona: next.who()}}}
 	} else {
 		out.settings.ValidateContext = false // nobody takes over

@@ -110,6 +110,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		s := Step{
 			PipelineID: p.ID, OrderIndex: i, AgentName: ts.Agent, Description: ts.Description, Prompt: ts.Prompt, Approval: ts.Approval,
 			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending, AgentIDs: []int64{},
+			Number: i + 1, Round: 1, Next: ts.Next, MaxRounds: ts.MaxRounds,
 		}
 		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
 			return nil, err
@@ -142,7 +143,10 @@ func (d *Daemon) template(name string) (personas.Template, error) {
 	switch {
 	case errors.Is(err, personas.ErrNoTemplate):
 		return t, Errorf(KindUnprocessable, CodeUnknownTemplate, "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
-	case err != nil:
+	case err == nil:
+		err = t.CheckRoutes()
+	}
+	if err != nil {
 		return t, Errorf(KindUnprocessable, CodeTemplateBroken, "Template %q can't be used: %s", name, words.TrimDot(err.Error()))
 	}
 	return t, nil

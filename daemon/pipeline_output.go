@@ -34,6 +34,9 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	r.p.Note = ""
 	s.Status, s.FinishedAt, s.LatestHandoff = StepDone, &r.now, out
 	c.Events = r.outputEvents(s, out, fallback)
+	if err := r.leadOn(s, text, c); err != nil {
+		return runOutcome{err: err}
+	}
 	r.dismiss(a, c, false)
 	took := elapsed(*s.StartedAt, r.now).Milliseconds()
 	c.Events = append(c.Events, r.event(event.StepDone, s, map[string]any{"duration_ms": took}))

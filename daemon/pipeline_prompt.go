@@ -51,8 +51,9 @@ func asked(p *Pipeline, s *Step) string {
 func placeInPipeline(p *Pipeline, s *Step, headings []string) (string, error) {
 	var b bytes.Buffer
 	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{
-		"Run": p.ID, "Title": p.Title, "N": s.OrderIndex + 1, "Of": len(p.Steps), "Description": strings.TrimSpace(s.Description),
-		"Last": s.OrderIndex == len(p.Steps)-1, "Headings": headings,
+		"Run": p.ID, "Title": p.Title, "N": s.Number, "Of": p.Steps[len(p.Steps)-1].Number, "Description": strings.TrimSpace(s.Description),
+		"Last": s.OrderIndex == len(p.Steps)-1 && len(s.Next) == 0, "Headings": headings,
+		"Round": p.roundWords(s), "Rules": p.ruleWords(s), "End": s.OrderIndex == len(p.Steps)-1,
 	})
 	if err != nil {
 		return "", fmt.Errorf("prompt step: %w", err)

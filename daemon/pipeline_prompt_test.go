@@ -56,7 +56,7 @@ func TestStepPromptHasTheOutputBeforeItAndTheRequest(t *testing.T) {
 
 func TestStepIsToldItsPlaceInThePipeline(t *testing.T) {
 	t.Parallel()
-	p := &Pipeline{ID: 7, Title: "The roof", Steps: []Step{{}, {OrderIndex: 1, Description: " mends it "}}}
+	p := &Pipeline{ID: 7, Title: "The roof", Steps: []Step{{Number: 1}, {OrderIndex: 1, Number: 2, Description: " mends it "}}}
 	for i, want := range []string{`step 1 of 2 of the pipeline run 7, "The roof".` + "\n", `step 2 of 2 of the pipeline run 7, "The roof". Your part: mends it` + "\n"} {
 		text, err := placeInPipeline(p, &p.Steps[i], []string{"Coverage Config"})
 		if err != nil {

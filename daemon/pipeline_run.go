@@ -298,7 +298,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 
 // askFor returns the sentence that asks a person for the approval of a step.
 func (r *pipelineRun) askFor(s *Step, waits string) string {
-	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, r.p.approvalNext())
+	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s%s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, r.p.roundNext(s), r.p.approvalNext())
 }
 
 // failure is why a step or a pipeline fails.

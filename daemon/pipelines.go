@@ -128,6 +128,9 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 			return nil, err
 		}
 		f := failure{code: CodeRejected, says: "Rejected", hint: fmt.Sprintf("`understudy pipeline resume %d` asks for the approval again", id)}
+		if r.p.pastBound(s) != nil {
+			f.hint += ", with --skip it goes on without a further round"
+		}
 		if comment != "" {
 			f.says += ": " + comment
 		}
@@ -163,12 +166,15 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 		s := r.p.front()
 		switch {
 		case s != nil && skip:
-			s.Status = target(waysFrom(stepStages, s.Status), bySkip)
-			if s.FinishedAt == nil {
-				s.FinishedAt = &r.now
+			left := &Change{PipelineMove: move}
+			for _, each := range r.p.skipped(s) {
+				r.skip(each, left)
 			}
-			move.Steps = []*Step{s}
-			events = append(events, r.event(event.StepSkipped, s, nil))
+			events = append(events, left.Events...)
+			if next := r.p.front(); next != nil {
+				next.CameFrom = &s.ID
+				move.Steps = append(move.Steps, next)
+			}
 		case s != nil && target(waysFrom(stepStages, s.Status), byResume) != "":
 			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
 			move.Steps = []*Step{s}

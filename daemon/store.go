@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -43,6 +45,21 @@ type Change struct {
 type PipelineMove struct {
 	Pipeline *Pipeline
 	Steps    []*Step
+	NewSteps []*Step // written after Steps; IDs taken from NextID beforehand
+}
+
+// InOrder returns Steps in the order in which a store must write them, because the database checks each row as it is written:
+// the step that becomes running comes last, and before it those with the highest OrderIndex first, which make room.
+func (m *PipelineMove) InOrder() []*Step {
+	begins := func(s *Step) int {
+		if s.Status == StepRunning {
+			return 1
+		}
+		return 0
+	}
+	return slices.SortedStableFunc(slices.Values(m.Steps), func(a, b *Step) int {
+		return cmp.Or(cmp.Compare(begins(a), begins(b)), cmp.Compare(b.OrderIndex, a.OrderIndex))
+	})
 }
 
 // pipelines returns the pipelines that the change writes.

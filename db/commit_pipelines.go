@@ -2,7 +2,6 @@ package db
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -88,25 +87,17 @@ func (w *write) pipelines() {
 	}
 }
 
-// movePipeline queues the updates of a pipeline and of its steps. It updates the step that becomes running after
-// all others, because a unique index never allows two running steps in one pipeline.
+// movePipeline queues the updates of a pipeline and of its steps, and the rows of its new steps.
 func (w *write) movePipeline(m *daemon.PipelineMove) {
 	p := m.Pipeline
 	next := *p
 	next.Seq++
 	w.guarded(fmt.Sprintf("pipeline %d", p.ID), updatePipeline, append(pipelineValues(&next), p.Seq)...)
 	w.done = append(w.done, func() { p.Seq = next.Seq })
-	begins := func(s *daemon.Step) bool { return s.Status == daemon.StepRunning }
-	for _, s := range slices.DeleteFunc(slices.Clone(m.Steps), begins) {
-		w.step(p.ID, s)
+	for _, s := range m.InOrder() {
+		w.guarded(fmt.Sprintf("step %d of pipeline %d", s.ID, p.ID), updateStep, stepValues(p.ID, s)...)
 	}
-	for _, s := range m.Steps {
-		if begins(s) {
-			w.step(p.ID, s)
-		}
+	for _, s := range m.NewSteps {
+		w.batch.Queue(insertStep, stepValues(p.ID, s)...)
 	}
-}
-
-func (w *write) step(pipelineID int64, s *daemon.Step) {
-	w.guarded(fmt.Sprintf("step %d of pipeline %d", s.ID, pipelineID), updateStep, stepValues(pipelineID, s)...)
 }

@@ -27,6 +27,17 @@ type pipeline struct {
 // At says whether s is the pipeline's running step, or the step that begins next.
 func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }
 
+// Edge says which rule of which step led to s; "": none did.
+func (p *pipeline) Edge(s daemon.Step) string { return p.EdgeWords(&s) }
+
+// Rules says where the rules of s lead; "": it has none, or has ended.
+func (p *pipeline) Rules(s daemon.Step) string {
+	if s.FinishedAt != nil {
+		return ""
+	}
+	return p.RuleWords(&s)
+}
+
 // Failed says whether the pipeline has failed, so that it can be resumed.
 func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
 

@@ -25,7 +25,7 @@ func (h *house) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline
 func (h *house) step(run *daemon.Pipeline, index int, status daemon.StepStatus) daemon.Step {
 	h.t.Helper()
 	return daemon.Step{
-		ID: must(h.store.NextID(h.t.Context(), daemon.StepIDs))(h.t), PipelineID: run.ID, OrderIndex: index,
+		ID: must(h.store.NextID(h.t.Context(), daemon.StepIDs))(h.t), PipelineID: run.ID, OrderIndex: index, Number: index + 1, Round: 1,
 		AgentName: "developer", Status: status, Approval: true,
 	}
 }

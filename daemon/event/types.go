@@ -86,6 +86,7 @@ const (
 	StepFailed                 Type = "step_failed"
 	StepOutputEmpty            Type = "step_output_empty"
 	StepRejected               Type = "step_rejected"
+	StepRouted                 Type = "step_routed"
 	StepRunning                Type = "step_running"
 	StepSkipped                Type = "step_skipped"
 

@@ -64,6 +64,7 @@ var eventWords = map[Type]string{
 	StepRunning:             "{step} of {pipeline} is at work",
 	StepDone:                "{step} of {pipeline} is done[ in {took}]",
 	StepFailed:              "{step} of {pipeline} has failed[: {error}]",
+	StepRouted:              "{step} of {pipeline} leads to step {to_step}[, by {rule}]",
 	StepSkipped:             "{step} of {pipeline} was skipped",
 	StepApproved:            "{step} of {pipeline} was approved[: {comment}]",
 	StepRejected:            "{step} of {pipeline} was rejected[: {comment}]",

@@ -270,6 +270,7 @@ func (a *agent) turn(j job) {
 			a.fail("API Error: Request rejected (429)")
 			return
 		}
+		answer = a.wayOn(answer)
 		a.frame.Print(actor.BlockAnswer, answer)
 		a.record("assistant", answer)
 		a.answers = append(a.answers, answer)

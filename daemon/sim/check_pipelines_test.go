@@ -18,10 +18,11 @@ type pipelineChecks struct {
 	resumed      map[int64]int      // how often somebody may have resumed a pipeline
 	resumptions  map[int64]int      // how often a failed pipeline has gone on
 	prompted     map[int64]int      // how often an agent was given the prompt of its step
+	places       map[int64]int      // of each step that has begun: its place in the pipeline
 }
 
 func newPipelineChecks() pipelineChecks {
-	return pipelineChecks{map[int64][]string{}, map[int64][]string{}, map[int64]bool{}, map[int64]int{}, map[int64]int{}, map[int64]int{}}
+	return pipelineChecks{map[int64][]string{}, map[int64][]string{}, map[int64]bool{}, map[int64]int{}, map[int64]int{}, map[int64]int{}, map[int64]int{}}
 }
 
 // maxRunning is the setting pipeline.max_running of all hosts.
@@ -32,6 +33,7 @@ func (w *world) checkPipelines(agents []daemon.Agent, handoffs []daemon.Handoff)
 	atWork := map[string]int{}
 	for _, p := range w.pipelines() {
 		w.checkPipeline(&p)
+		w.checkRoutes(&p)
 		front := p.Front()
 		for i := range p.Steps {
 			w.checkStep(&p, &p.Steps[i], i > front, agents)

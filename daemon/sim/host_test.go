@@ -83,7 +83,7 @@ func newHost(w *world, name string) (*host, error) {
 			return nil, err
 		}
 	}
-	if err := writeTemplates(h.dir.Pipelines()); err != nil {
+	if err := writeTemplates(h.dir.Pipelines(), w.routes); err != nil {
 		return nil, err
 	}
 	h.table = tmuxtest.NewProcesses()

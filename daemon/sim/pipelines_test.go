@@ -20,12 +20,14 @@ var templates = map[string]string{
 }
 
 // templateNames are the names in a fixed order, so that a seed draws the same one each time.
-var templateNames = []string{"one", "two", "three", "four"}
+var templateNames = append([]string{"one", "two", "three", "four"}, routed...)
 
-func writeTemplates(folder string) error {
-	for name, steps := range templates {
-		if err := os.WriteFile(filepath.Join(folder, name+".yaml"), []byte("name: "+name+"\n"+steps), 0o600); err != nil {
-			return err
+func writeTemplates(folder string, drawn map[string]string) error {
+	for _, all := range []map[string]string{templates, drawn} {
+		for name, steps := range all {
+			if err := os.WriteFile(filepath.Join(folder, name+".yaml"), []byte("name: "+name+"\n"+steps), 0o600); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
 
 // drawer draws rows and actions. They depend only on its seed and on the rows of the model. Most of them look as
@@ -291,13 +292,33 @@ func (d *drawer) step(s *daemon.Step) *daemon.Step {
 	if !d.mostly() {
 		s.Status = one(d, "broken", s.Status)
 	}
+	if d.half() {
+		s.Next, s.MaxRounds = []personas.Rule{{When: personas.Condition{Heading: d.word(), Contains: d.word()}, Goto: 1}}, 3
+	}
 	return s
+}
+
+// furtherRound puts a new row into the order of a pipeline's steps, and moves those behind it. With some, the move is wrong.
+func (d *drawer) furtherRound(m *daemon.PipelineMove, steps []daemon.Step) {
+	at := 1 + d.rand.IntN(len(steps))
+	for i := at; i < len(steps); i++ {
+		steps[i].OrderIndex++
+		if d.mostly() {
+			m.Steps = append(m.Steps, &steps[i])
+		}
+	}
+	row := d.step(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: at, Number: 1, Round: 2, CameBy: d.word()})
+	row.CameFrom = one(d, &steps[at-1].ID, &steps[0].ID)
+	if !d.mostly() {
+		row.CameFrom = ptr(int64(999))
+	}
+	m.NewSteps = append(m.NewSteps, row)
 }
 
 func (d *drawer) newPipeline() *daemon.Pipeline {
 	p := d.pipeline(&daemon.Pipeline{ID: d.newID(daemon.PipelineIDs)})
 	for i := range d.rand.IntN(3) {
-		p.Steps = append(p.Steps, *d.step(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: i}))
+		p.Steps = append(p.Steps, *d.step(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: i, Number: i + 1, Round: 1}))
 	}
 	if len(p.Steps) > 1 && !d.mostly() {
 		p.Steps[1].OrderIndex = 0

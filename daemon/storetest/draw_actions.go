@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,11 @@ func (d *drawer) changePipeline(c *daemon.Change) string {
 	p := one(d, d.pipelines...)
 	d.stale(&p.Seq)
 	c.PipelineMove, c.Admit = &daemon.PipelineMove{Pipeline: d.pipeline(&p)}, d.rand.IntN(4)
+	p.Steps = slices.Clone(p.Steps)
+	if len(p.Steps) > 0 && d.rand.IntN(3) == 0 {
+		d.furtherRound(c.PipelineMove, p.Steps)
+		return fmt.Sprintf("pipeline %d to %s, with a further round", p.ID, p.Status)
+	}
 	for i := range p.Steps {
 		if d.half() {
 			c.PipelineMove.Steps = append(c.PipelineMove.Steps, d.step(&p.Steps[i]))

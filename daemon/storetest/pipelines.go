@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
 )
 
 // APipeline returns a pending pipeline of host h1 with that many pending steps, not committed.
@@ -20,7 +21,7 @@ func APipeline(t testing.TB, st daemon.Store, steps int) *daemon.Pipeline {
 	for i := range steps {
 		p.Steps = append(p.Steps, daemon.Step{
 			ID: nextOf(t, st, daemon.StepIDs), PipelineID: p.ID, OrderIndex: i, AgentName: "developer",
-			Status: daemon.StepPending, AgentIDs: []int64{},
+			Number: i + 1, Round: 1, Next: []personas.Rule{}, Status: daemon.StepPending, AgentIDs: []int64{},
 		})
 	}
 	return p
@@ -73,6 +74,9 @@ func wholePipeline(t testing.TB, st daemon.Store) *daemon.Pipeline {
 		s := &p.Steps[i]
 		s.ID, s.PipelineID, s.OrderIndex = nextOf(t, st, daemon.StepIDs), p.ID, i
 		s.Status, s.AgentIDs, s.LatestHandoff = daemon.StepFailed, []int64{}, nil
+		if s.CameFrom = nil; i > 0 {
+			s.CameFrom = ptr(p.Steps[i-1].ID)
+		}
 	}
 	return &p
 }
@@ -95,7 +99,7 @@ func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
 	next.ID, next.Seq, next.Status = p.ID, p.Seq, daemon.PipelineFailed
 	var steps []*daemon.Step
 	for i := range next.Steps {
-		next.Steps[i].ID, next.Steps[i].PipelineID = p.Steps[i].ID, p.ID
+		next.Steps[i].ID, next.Steps[i].PipelineID, next.Steps[i].CameFrom = p.Steps[i].ID, p.ID, p.Steps[i].CameFrom
 		steps = append(steps, &next.Steps[i])
 	}
 	next.Steps[0].Status, next.Steps[1].Status = daemon.StepSkipped, daemon.StepRunning

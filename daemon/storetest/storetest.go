@@ -47,6 +47,7 @@ var tests = []struct {
 	{"OneOfManyWritersOfAPipelineWins", alone(oneOfManyWritersOfAPipelineWins)},
 	{"MovedPipelineLeavesNothing", alone(movedPipelineLeavesNothing)},
 	{"AStepLeavesOneOutput", alone(aStepLeavesOneOutput)},
+	{"AFurtherRoundComesBetween", alone(aFurtherRoundComesBetween)},
 	{"TheNextStepBeginsAsOneEnds", alone(theNextStepBeginsAsOneEnds)},
 	{"ConstraintsKeepNonsenseOutOfPipelines", alone(constraintsKeepNonsenseOutOfPipelines)},
 	{"AdmissionUnderPressure", alone(admissionUnderPressure)},

@@ -70,8 +70,7 @@ func (t *tx) pipelineRows() error {
 	return inOrder(t.changePipeline, t.output)
 }
 
-// changePipeline writes a pipeline with its steps. It writes the step that begins last, because the schema never
-// allows two running steps of a pipeline.
+// changePipeline writes a pipeline with its steps.
 func (t *tx) changePipeline() error {
 	if t.c.PipelineMove == nil {
 		return nil
@@ -85,17 +84,18 @@ func (t *tx) changePipeline() error {
 		return err
 	}
 	t.done = append(t.done, func() { p.Seq = next.Seq })
-	begins := func(s *daemon.Step) int {
-		if s.Status == daemon.StepRunning {
-			return 1
-		}
-		return 0
-	}
-	steps := slices.SortedStableFunc(slices.Values(t.c.PipelineMove.Steps), func(a, b *daemon.Step) int { return cmp.Compare(begins(a), begins(b)) })
-	for _, step := range steps {
+	for _, step := range t.c.PipelineMove.InOrder() {
 		if row := t.steps.get(step.ID); row == nil || row.PipelineID != p.ID {
 			t.refuse(fmt.Errorf("step %d of pipeline %d: %w", step.ID, p.ID, daemon.ErrMoved))
 		} else if err := t.putStep(p.ID, step); err != nil {
+			return err
+		}
+	}
+	for _, step := range t.c.PipelineMove.NewSteps {
+		if t.steps.get(step.ID) != nil {
+			return violation("steps_pkey")
+		}
+		if err := t.putStep(p.ID, step); err != nil {
 			return err
 		}
 	}
@@ -135,11 +135,15 @@ func (t *tx) putStep(pipelineID int64, s *daemon.Step) error {
 		"steps_status_known", slices.Contains(stepStatuses, row.Status),
 		"steps_order", !sibling(func(b *daemon.Step) bool { return b.OrderIndex == row.OrderIndex }),
 		"steps_one_running", row.Status != daemon.StepRunning || !sibling(func(b *daemon.Step) bool { return b.Status == daemon.StepRunning }),
+		"steps_came_from_key", row.CameFrom == nil || !t.steps.any(row.ID, func(b *daemon.Step) bool { return b.CameFrom != nil && *b.CameFrom == *row.CameFrom }),
 	); err != nil {
 		return err
 	}
 	write(t, &t.steps, row.ID, &row)
-	return check("steps_pipeline_id_fkey", t.pipelines.get(pipelineID) != nil)
+	return check(
+		"steps_pipeline_id_fkey", t.pipelines.get(pipelineID) != nil,
+		"steps_came_from_fkey", row.CameFrom == nil || t.steps.get(*row.CameFrom) != nil,
+	)
 }
 
 func (t *tx) output() error {
