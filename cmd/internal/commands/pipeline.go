@@ -25,7 +25,8 @@ func (a *app) pipelineCommand() *cobra.Command {
 		a.pipelineApprove(), a.pipelineReject(), a.pipelineTemplates())
 	c.Long = `Run personas in sequence. A pipeline is one run of a template. Each step starts an agent with the
 step's persona and gives it the output of the step before; the agent's final message is the step's
-own output. A step may wait for a person's approval before it begins.`
+own output. A step may wait for a person's approval before it begins. A rule of a template may send
+the work back to an earlier step, for max_rounds rounds; then a person decides about a further one.`
 	return c
 }
 

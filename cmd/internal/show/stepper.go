@@ -35,9 +35,12 @@ func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 	return w
 }
 
-// name returns the label of a step: its number and its agent.
+// name returns the label of a step: its number, its agent, and its round if that is not the first.
 func (w *Stepper) name(p *daemon.Pipeline, i int) string {
 	name := fmt.Sprintf("%d/%d %s", i+1, len(p.Steps), words.Terminal(p.Steps[i].AgentName))
+	if round := p.Steps[i].Round; round > 1 {
+		name += fmt.Sprintf(", round %d", round)
+	}
 	return name + strings.Repeat(" ", max(w.wide-utf8.RuneCountInString(name), 0))
 }
 
@@ -132,15 +135,24 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 	default:
 		line := fmt.Sprintf("    %-*s %11s  %s", term.LabelWidth, w.name(p, i), "-", words.Terminal(cmp.Or(gate, s.Description)))
 		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
-		return
+		gate = ""
 	}
-	for _, said := range []string{gate, headingWords(p, i)} {
+	for _, said := range []string{p.EdgeWords(s), gate, headingWords(p, i), ruleWords(p, i)} {
 		for _, line := range w.Below(words.Terminal(said)) {
 			if said != "" {
 				w.Printf("%s\n", w.Dim(line))
 			}
 		}
 	}
+}
+
+// ruleWords says where the rules of a step lead. It returns "" if it has none, or has ended: then the edge that was taken says it.
+func ruleWords(p *daemon.Pipeline, i int) string {
+	rules := p.RuleWords(&p.Steps[i])
+	if rules == "" || ended(&p.Steps[i]) {
+		return ""
+	}
+	return "leads on by " + rules
 }
 
 // headingWords says that a step's output has none of the four headings. It returns "" if that is not so.

@@ -205,6 +205,9 @@ func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
 			took = words.Took(s.FinishedAt.Sub(*s.StartedAt))
 		}
 		p.line(fmt.Sprintf("%d. %-20s %-10s %8s", i+1, words.Terminal(s.AgentName), words.Of(s.Status), took))
+		if edge := r.EdgeWords(s); edge != "" {
+			p.line("   " + words.Terminal(edge))
+		}
 		if s.LatestHandoff != nil {
 			newest = i
 		}
