@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
 
 // scene is what a busy person has, as rows that no daemon works on. The maps find each row by a word for what it
@@ -251,9 +252,18 @@ func (s *scene) addPipeline(key string, status daemon.PipelineStatus, host strin
 		p.FinishedAt = &ended
 	}
 	for i, of := range steps {
-		step := daemon.Step{ID: s.nextID(daemon.StepIDs),
+		step := daemon.Step{ID: s.nextID(daemon.StepIDs), Number: i + 1, Round: 1, MaxRounds: 3,
 			AgentName: s.say([]string{"architect", "tester-kit-1", "developer", "reviewer"}[i]), OrderIndex: i, Description: s.say("It says what is to be done, and in which order."),
 			Approval: i == 2, Status: of, Input: s.write("You are the step's agent.")}
+		if i > 0 {
+			step.CameFrom = &p.Steps[i-1].ID
+		}
+		switch i {
+		case 2: // sent back
+			step.Number, step.Round, step.CameBy = 2, 2, s.say("Verdict: changes requested")
+		case 3:
+			step.Next = []personas.Rule{{When: personas.Condition{Heading: s.say("Verdict"), Contains: s.say("changes requested")}, Goto: 1}}
+		}
 		if of != daemon.StepPending {
 			step.StartedAt = &began
 		}
