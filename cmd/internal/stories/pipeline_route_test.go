@@ -48,7 +48,12 @@ func TestReviewSendsWorkBackUntilAPersonDecides(t *testing.T) {
 		verdict := r.reviewed()
 		r.start()
 		id := r.startPipeline("reviewed", "Mend the roof.").ID
-		p := r.awaitPipeline(id, daemon.PipelineWaiting)
+		p := r.awaitPipelineThat(id, "asks for a third round", func(p daemon.Pipeline) bool {
+			if len(p.Steps) > 7 {
+				t.Fatalf("the pipeline has begun a round more than a person has allowed: %s", stepStatuses(p))
+			}
+			return p.Status == daemon.PipelineWaiting
+		})
 		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 pending", "2.3 pending", "3.1 pending")
 		told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1)
 		for _, want := range []string{"step 5 (developer)", "step 4 (reviewer) has sent the work back in round 2 of at most 2",
