@@ -277,7 +277,9 @@ func reportGemini(event string, body []byte) (Report, error) {
 	name := event
 	switch event {
 	case hooks.SessionStart:
-		out["source"] = in.Source
+		if out["source"] = in.Source; in.Source == "resume" {
+			delete(out, "transcript_path") // it names a file that is never made; the hooks of the turns name the session's
+		}
 	case "BeforeAgent":
 		name, out["prompt"] = hooks.UserPromptSubmit, in.Prompt
 	case "AfterAgent":

@@ -181,6 +181,7 @@ func TestLaunchGeminiRefuses(t *testing.T) {
 func TestReportGemini(t *testing.T) {
 	for _, c := range []struct{ event, body, want, has string }{
 		{"SessionStart", `{"session_id":"S","source":"startup","transcript_path":"/t"}`, hooks.SessionStart, `"source":"startup"`},
+		{"SessionStart", `{"session_id":"S","source":"resume","transcript_path":"O K"}`, hooks.SessionStart, `"source":"resume"`},
 		{"BeforeAgent", `{"prompt":"hello"}`, hooks.UserPromptSubmit, `"prompt":"hello"`},
 		{"AfterAgent", `{"prompt":"hello","prompt_response":"O K"}`, hooks.Stop, `"stop_hook_active":false`},
 		{"AfterAgent", `{"prompt_response":"[no response text]"}`, hooks.Notification, `"idle_prompt"`},
