@@ -162,6 +162,7 @@ type Record struct {
 	Agent      string           `json:"agent"`
 	Persona    string           `json:"persona"`
 	Decisions  []data.Decision  `json:"decisions"`
+	Todos      []data.Todo      `json:"todos"`
 	References []data.Reference `json:"references"`
 	Messages   []data.Message   `json:"messages"`
 	Progress   bool             `json:"progress"`
@@ -173,7 +174,7 @@ func (s *Server) showRecord(c echo.Context) error {
 		r, err := s.Daemon.Record(ctx, id)
 		return Record{
 			HandoffID: r.HandoffID, AgentID: r.AgentID, Agent: r.Agent, Persona: r.Persona, Decisions: r.Decisions,
-			References: r.References, Messages: r.Messages, Progress: r.Progress, At: r.At,
+			Todos: r.Todos, References: r.References, Messages: r.Messages, Progress: r.Progress, At: r.At,
 		}, err
 	})
 }

@@ -39,13 +39,14 @@ func TestRecordedHandoff(t *testing.T) {
 	h.commit(&daemon.Change{
 		Move: &daemon.Move{Handoff: &row, From: daemon.Failed},
 		NewRecord: &daemon.Record{HandoffID: id, AgentID: a.ID, Agent: "a", Persona: slug, Document: "the document", Context: "the context", At: now,
-			Decisions: []data.Decision{{Agent: "a", Summary: "slate", Timestamp: now}}, Messages: []data.Message{{Agent: "a", Role: "user", Text: "Mend it.", At: now}}},
+			Decisions: []data.Decision{{Agent: "a", Summary: "slate", Timestamp: now}}, Messages: []data.Message{{Agent: "a", Role: "user", Text: "Mend it.", At: now}},
+			Todos: []data.Todo{{Text: "Sweep", Status: "pending"}}},
 	})
 	if file := must(h.client.ContextFile(ctx, id))(t); string(file) != "the context" {
 		t.Errorf("context file: %q", file)
 	}
 	record := h.mainDoor().do("GET", at("handoffs", id, "/record"), "")
-	for _, want := range []string{`"summary":"slate"`, `"references":[]`, `"text":"Mend it."`} {
+	for _, want := range []string{`"summary":"slate"`, `"references":[]`, `"text":"Mend it."`, `"todos":[{"text":"Sweep","status":"pending"}]`} {
 		if record.status != 200 || !strings.Contains(string(record.body), want) || strings.Contains(string(record.body), "the document") {
 			t.Errorf("record: %d %s, want %s", record.status, record.body, want)
 		}

@@ -23,7 +23,7 @@ var answered = map[string]any{
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
-	"Record": Record{}, "Decision": data.Decision{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
+	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},

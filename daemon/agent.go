@@ -128,6 +128,9 @@ type Agent struct {
 	TurnError     string `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
 	StopInterrupt bool   `json:"-"`              // the stop ladder begins by interrupting the running turn
 	StopYields    bool   `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
+	// Effort is the thinking level with which the agent is launched, and after its handoff's record the level with which it
+	// worked last; "": not known.
+	Effort string `json:"-"`
 	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
 	LimitTriedAt *time.Time `json:"-"`
 	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.

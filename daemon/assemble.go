@@ -32,7 +32,8 @@ type assembled struct {
 	fallback        string // why this is only the basic context; "": this is the full context
 	idleGenerations int    // how many generations in a row made no progress, this one included
 	rendered        data.Rendered
-	parts           []any // how long each part took, for the log
+	effort          string // the thinking level of the session's newest answer; "": not known
+	parts           []any  // how long each part took, for the log
 }
 
 // maxIdle is how many generations in a row may make no progress before the operator is told.
@@ -200,7 +201,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		return nil
 	}
 	got, err := transcript.Read(ctx, s.d.runtimeOf(&s.agent), *s.agent.TranscriptPath, transcript.Want{
-		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Until: s.h.Ref,
+		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Todos: true, Until: s.h.Ref,
 	})
 	if err != nil && ctx.Err() == nil {
 		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, words.TrimDot(err.Error()))
@@ -210,7 +211,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 	for i := range got.Messages {
 		got.Messages[i].Agent = s.agent.Name
 	}
-	s.out.record.Messages = got.Messages
+	s.out.record.Messages, s.out.record.Todos, s.out.effort = got.Messages, got.Todos, got.Effort
 	return got.Edited
 }
 
@@ -322,7 +323,7 @@ func (s *assembly) render(line []Record) {
 	}
 	c := data.Context{
 		Source: s.h.SourceAgent, Structured: s.out.structured, Document: s.doc.Bytes, Warnings: s.out.warnings,
-		Decisions: decisions, References: s.out.record.References, Messages: s.conversation(line), MaxBytes: s.settings.MaxContextBytes,
+		Decisions: decisions, Todos: s.out.record.Todos, References: s.out.record.References, Messages: s.conversation(line), MaxBytes: s.settings.MaxContextBytes,
 	}
 	s.out.rendered = c.Render()
 	s.out.context = s.out.rendered.Bytes

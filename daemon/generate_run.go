@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
@@ -255,6 +257,10 @@ func (d *Daemon) forkJob(rt *runtimes.Runtime, prompt string, a *Agent) (OneShot
 	}
 	if a.TranscriptPath != nil {
 		spec.Transcript = *a.TranscriptPath
+		// Without the level, which may not be known, the copy answers with the CLI's own.
+		if level, err := transcript.Effort(rt, spec.Transcript); err == nil && slices.Contains(rt.Can.Efforts, level) {
+			spec.Effort = level
+		}
 	}
 	if skill := runtimes.SkillFile(spec.Dir); fileHasContent(skill) {
 		spec.Skill = skill

@@ -279,7 +279,7 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
-		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Model: a.Model, PermissionMode: a.PermissionMode,
+		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.runtimeOf(a).Can.Reads.Shown(),
 	}, nil
 }
@@ -298,8 +298,11 @@ func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now t
 	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
 	next.TmuxSession = tmuxSession(next.Name, next.ID)
 	if next.Runtime != a.Runtime { // these are words of the other runtime
-		next.Options, next.Model, next.PermissionMode = nil, "", ""
+		next.Options, next.Model, next.PermissionMode, next.Effort = nil, "", "", ""
 		next.Reading = d.runtimeOf(next).Can.Reads.Shown()
+	}
+	if resolved.Model != "" && resolved.Model != a.Model { // a level means something else for another model
+		next.Effort = ""
 	}
 	next.Model, next.PermissionMode = cmp.Or(resolved.Model, next.Model), cmp.Or(resolved.PermissionMode, next.PermissionMode)
 	return next, nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type Record struct {
 	Context    string           `json:"context"`    // the content of the context file
 	Messages   []data.Message   `json:"messages"`   // of this agent's session only, the oldest first
 	Decisions  []data.Decision  `json:"decisions"`  // of this document only
+	Todos      []data.Todo      `json:"todos"`      // what this agent's session still had to do, by its own list
 	References []data.Reference `json:"references"` // the files that this agent touched
 	// Progress says that the agent touched a file, committed or decided something.
 	Progress bool      `json:"progress"`
@@ -48,6 +50,13 @@ func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble
 		"duration_ms", h.Metrics.DurationMS, "context_size", h.Metrics.ContextSizeBytes,
 		"messages_transferred", h.Metrics.MessagesTransferred, "decisions_transferred", h.Metrics.DecisionsTransferred,
 		"context_validated", h.ContextValidated, "error", trouble)
+}
+
+// keepEffort notes the thinking level with which the agent worked last, so that its successor begins with it.
+func (r *handoffRun) keepEffort(level string) {
+	if slices.Contains(r.d.runtimeOf(r.agent).Can.Efforts, level) {
+		r.agent.Effort = level
+	}
 }
 
 // basicContext returns the context that is used if the assembly failed with cause. It names the two agents and points to

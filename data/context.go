@@ -34,6 +34,7 @@ type Context struct {
 	Document   []byte
 	Warnings   []string
 	Decisions  []Decision
+	Todos      []Todo
 	References []Reference
 	Messages   []Message // oldest first
 	MaxBytes   int64     // limit of everything except the document and its wrapper; 0 for no limit
@@ -56,6 +57,12 @@ type Decision struct {
 	RelatedArtifacts []string  `json:"related_artifacts"`
 }
 
+// Todo is an item of the list that a session kept of what is still to be done.
+type Todo struct {
+	Text   string `json:"text"`
+	Status string `json:"status"` // pending or in_progress
+}
+
 // Reference is a file that the work touched.
 type Reference struct {
 	Path string `json:"path"`           // relative to the working directory if the file is inside it
@@ -70,14 +77,14 @@ type Rendered struct {
 }
 
 // Render makes the context file: the structured header, the document in its wrapper, then the warnings, decisions,
-// references and messages. If MaxBytes has no room for everything, Render takes the warnings first, then the header,
-// the decisions and the references, each from its first item. It takes the messages last, from the newest one. The
+// open todos, references and messages. If MaxBytes has no room for everything, Render takes the warnings first, then the header,
+// the decisions, the todos and the references, each from its first item. It takes the messages last, from the newest one. The
 // same Context always gives the same bytes.
 func (c Context) Render() Rendered {
-	sections := []section{c.warnings(), c.header(), c.decisions(), c.references(), c.messages()}
+	sections := []section{c.warnings(), c.header(), c.decisions(), c.todos(), c.references(), c.messages()}
 	fit(sections, c.MaxBytes)
 
-	out := Rendered{Decisions: sections[2].kept, References: sections[3].kept, Messages: sections[4].kept}
+	out := Rendered{Decisions: sections[2].kept, References: sections[4].kept, Messages: sections[5].kept}
 	var b bytes.Buffer
 	b.WriteString(sections[1].text())
 	b.Write(RenderContext(c.Document))

@@ -25,6 +25,7 @@ func full() Context {
 			{Summary: "Use B"},
 			{},
 		},
+		Todos:      []Todo{{Text: "Test\na.go", Status: "in_progress"}, {Text: "# Write b.go", Status: "pending"}, {Text: " ", Status: "in_progress"}},
 		References: []Reference{{Path: "a.go", Note: "modified, +3 -1"}, {Path: "b.go"}},
 		Messages: []Message{
 			{Agent: "con-1", Role: "user", Text: "Do it.\n\n# now", At: at},
@@ -57,6 +58,11 @@ The above is a handoff document from a previous session. Use this context to con
   > - fast
   Files: ` + "`a.go`, `` b`c ``" + `
 - Use B
+
+## Open todos
+
+- Test a.go (in progress)
+- \# Write b.go
 
 ## Files touched
 
@@ -103,6 +109,7 @@ func TestRenderFits(t *testing.T) {
 	for i := range 20 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("warning %d", i))
 		c.Decisions = append(c.Decisions, Decision{Summary: fmt.Sprintf("decision %d", i)})
+		c.Todos = append(c.Todos, Todo{Text: fmt.Sprintf("todo %d", i)})
 		c.References = append(c.References, Reference{Path: fmt.Sprintf("f%d.go", i)})
 		c.Messages = append(c.Messages, Message{Text: fmt.Sprintf("message %d", i), Role: "user"})
 	}
@@ -171,6 +178,7 @@ func TestRenderHoldsTexts(t *testing.T) {
 	c := Context{
 		Source: evil, Structured: &Structured{OpenQuestions: &text}, Document: []byte("doc"), Warnings: []string{evil},
 		Decisions:  []Decision{{Agent: evil, Summary: evil, Rationale: evil, RelatedArtifacts: []string{evil, "```"}}},
+		Todos:      []Todo{{Text: evil, Status: evil}},
 		References: []Reference{{Path: evil, Note: evil}},
 		Messages:   []Message{{Agent: evil, Role: evil, Text: evil}},
 	}
@@ -186,7 +194,7 @@ func TestRenderHoldsTexts(t *testing.T) {
 		t.Errorf("control character at %d of %q", i, got)
 	}
 	headings := regexp.MustCompile(`(?m)^\s*(#+ .*|\x60\x60\x60.*|~~~.*|- \x60\x60\x60+[^\x60]*)$`).FindAllString(string(rest), -1)
-	if len(headings) != 5 { // our four, and one in the message
+	if len(headings) != 6 { // our five, and one in the message
 		t.Errorf("headings %q in\n%s", headings, rest)
 	}
 }
@@ -216,6 +224,7 @@ func FuzzRender(f *testing.F) {
 		c := Context{
 			Source: a, Structured: &Structured{WhatWasDone: &b}, Document: []byte("doc"), Warnings: []string{a, b}, MaxBytes: limit,
 			Decisions:  []Decision{{Agent: a, Summary: b, Rationale: m, RelatedArtifacts: []string{a}}},
+			Todos:      []Todo{{Text: a, Status: b}, {Text: m, Status: "in_progress"}},
 			References: []Reference{{Path: a, Note: b}}, Messages: []Message{{Agent: a, Role: b, Text: m}, {Text: a}},
 		}
 		got := c.Render()

@@ -194,6 +194,23 @@ func (d Decision) item() string {
 	return b.String()
 }
 
+func (c Context) todos() section {
+	s := section{title: "Open todos", list: true}
+	for _, t := range c.Todos {
+		text := oneLine(t.Text)
+		if text != "" && t.Status == "in_progress" {
+			text += " (in progress)"
+		}
+		if text != "" {
+			s.items = append(s.items, "- "+safe(text)+"\n")
+		}
+	}
+	s.notes = func(kept int) []string {
+		return missing(kept, len(s.items), "", "open todos")
+	}
+	return s
+}
+
 func (c Context) references() section {
 	s := section{title: "Files touched", list: true}
 	for _, r := range c.References {

@@ -9,11 +9,11 @@ import (
 )
 
 // recordColumns lists the columns that are written, in the order of [recordValues].
-const recordColumns = `handoff_id, agent_id, agent, persona, document, context, messages, said, refs, progress, at`
+const recordColumns = `handoff_id, agent_id, agent, persona, document, context, messages, said, refs, progress, at, todos`
 
 func recordValues(r *daemon.Record) []any {
 	return storable(r.HandoffID, r.AgentID, r.Agent, r.Persona, r.Document, r.Context,
-		notNil(r.Messages), len(r.Messages), notNil(r.References), r.Progress, r.At)
+		notNil(r.Messages), len(r.Messages), notNil(r.References), r.Progress, r.At, notNil(r.Todos))
 }
 
 // notNil returns list, or an empty list if it is nil, because nil would be stored as null.
@@ -53,7 +53,7 @@ func (w *write) record(r *daemon.Record) {
 // recordFields are the fields that each read of a record selects. It writes the times inside JSON in UTC and with a
 // "Z", even if the session has another time zone, so that Go can parse them.
 const recordFields = `records.handoff_id, records.agent_id, records.agent, records.persona,
-	records.refs AS "references", records.progress, records.at,
+	records.refs AS "references", records.progress, records.at, records.todos,
 	(SELECT COALESCE(jsonb_agg(jsonb_build_object(
 			'agent', agent, 'summary', summary, 'rationale', rationale,
 			'timestamp', to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),

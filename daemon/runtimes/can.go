@@ -36,6 +36,12 @@ type Can struct {
 	// Reads says which calls in the transcript prove that the model has read a file.
 	Reads Reads
 
+	// Todos is how the transcript shows the session's list of todos; "": it does not.
+	Todos string
+	// Efforts are the thinking levels with which a session can be launched, if the transcript shows the level of each
+	// answer; nil: a successor has the CLI's own level.
+	Efforts []string
+
 	Turns       string   // where the beginning and the end of a turn are read
 	Errors      string   // where errors of the API are read
 	Limits      string   // where a usage limit is read

@@ -28,6 +28,7 @@ var claude = &Runtime{
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
 		EarlySession: true, HoldsTurn: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
+		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts,
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
 		Usage: "its status line", Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
@@ -44,6 +45,8 @@ var (
 	// permissionModes are the values of --permission-mode. "default" is among them because hooks still
 	// report the mode "manual" by that old name.
 	permissionModes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"}
+
+	efforts = []string{"low", "medium", "high", "xhigh", "max"} // the values of --effort
 )
 
 // launchClaude builds
@@ -93,6 +96,10 @@ func launchClaude(s Spec) (Launch, error) {
 	if s.Mode != "" {
 		options = without(options, "--permission-mode", "--dangerously-skip-permissions")
 		options = append(options, option{"--permission-mode", []string{launchMode(s.Mode)}})
+	}
+	if s.Effort != "" {
+		options = without(options, "--effort")
+		options = append(options, option{"--effort", []string{s.Effort}})
 	}
 	for _, o := range options {
 		add(o.argv()...)
@@ -156,6 +163,8 @@ func checkSpec(s Spec) error {
 		return fmt.Errorf("session id %q is not a UUID", s.SessionID)
 	case s.Resume != "" && !uuid().MatchString(s.Resume):
 		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
+	case s.Effort != "" && !slices.Contains(efforts, s.Effort):
+		return fmt.Errorf("thinking level %q: use one of %s", s.Effort, strings.Join(efforts, ", "))
 	case strings.ContainsAny(s.Name, "\n\r"):
 		return fmt.Errorf("name %q has more than one line", s.Name)
 	case s.Mode != "" && !slices.Contains(permissionModes, s.Mode):

@@ -26,6 +26,7 @@ var codex = &Runtime{
 		Skill:  SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
 		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, HoldsTurn: true,
 		Reads:  Reads{Shells: []string{"exec_command", "shell_command", "shell"}},
+		Todos:  "`update_plan`, if the user's settings offer that tool to the model",
 		Turns:  "hooks, and its transcript",
 		Errors: "its transcript", Limits: "its transcript, with the time at which the limit ends", Usage: "its transcript",
 		Permissions: "hook PermissionRequest, title of the pane and screen", Document: "`exec fork --ephemeral`",

@@ -45,8 +45,11 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 	case kind == "response_item" && p.kind == "function_call":
 		l.kind, l.message = "assistant", message{role: "assistant"}
 		l.message.note(call{id: p.call, tool: p.name, command: codexCommand(p.arguments)})
+		l.message.codexPlan(p)
 	case kind == "response_item" && p.kind == "function_call_output" && codexExitedWell(p.output):
 		l.kind, l.message = "user", message{role: "user", done: []string{p.call}}
+	case kind == "response_item" && p.kind == "function_call_output" && codexRefused(p.output):
+		l.kind, l.message = "user", message{role: "user", failed: []string{p.call}}
 	case kind == "response_item" && p.kind == "custom_tool_call_output" && !strings.Contains(p.output, "Success. Updated the following files"):
 		l.kind, l.message = "user", message{role: "user", failed: []string{p.call}}
 	}
@@ -121,6 +124,11 @@ func codexCommand(arguments string) string {
 func codexExitedWell(output string) bool {
 	head, _, _ := strings.Cut(output, "\nOutput:")
 	return strings.Contains(head, "Process exited with code 0")
+}
+
+// codexRefused reports whether the output of a call says that the CLI has not made the call.
+func codexRefused(output string) bool {
+	return strings.HasPrefix(output, "unsupported call: ") || strings.HasPrefix(output, "failed to parse function arguments")
 }
 
 // codexMarks are the tags of the texts that the CLI itself gives the model in the user's name.

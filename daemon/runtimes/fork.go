@@ -19,6 +19,7 @@ type ForkSpec struct {
 	Binary       string   // absolute path of our program that runs as the one-shot's hook; "": no hooks
 	SettingsJSON string   // settings for this question alone, in place of those that are made of Binary
 	Dir          string   // absolute path of a folder for Files
+	Effort       string   // the thinking level of the session, one of Can.Efforts; "": not known
 	Skill        string   // the path of the file in which the launch gave the skill, [SkillFile]; "": there is none
 	Prompt       string
 }
@@ -34,8 +35,8 @@ type ForkCommand struct {
 // forkClaude does not name the model, the
 // system prompt or the tools, because the session has recorded them. So the request begins with the same
 // prefix that the provider has cached (compared request by request on 2.1.329). Another model or fewer
-// tools would change that prefix; the permission mode dontAsk does not. With --no-session-persistence the
-// copy of the session leaves no file.
+// tools would change that prefix; the permission mode dontAsk does not. It names the thinking level, because a copy would
+// otherwise answer with the CLI's own. With --no-session-persistence the copy of the session leaves no file.
 //
 // It keeps the definitions of the tools for the same reason; the hook in the settings refuses each call of a tool. Without
 // DISABLE_AUTO_COMPACT, the fork of a session that is nearly full would compact first, and answer from the summary.
@@ -51,6 +52,9 @@ func forkClaude(s ForkSpec) (ForkCommand, error) {
 		argv = append(argv, "--resume", s.SessionID, "--fork-session")
 	}
 	argv = append(argv, "--no-session-persistence", "--output-format", "stream-json", "--verbose", "--permission-mode", "dontAsk")
+	if s.Effort != "" {
+		argv = append(argv, "--effort", s.Effort)
+	}
 	settings := s.SettingsJSON
 	if settings == "" && s.Binary != "" {
 		text, err := hooks.OneShotSettings(s.Binary)

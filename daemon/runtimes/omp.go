@@ -21,6 +21,7 @@ var omp = &Runtime{
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByInbox, ByTyping}, Exit: ByInbox,
 		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true, HoldsTurn: true,
 		Reads:  Reads{Tools: []string{"read"}, Shells: []string{"bash"}},
+		Todos:  "the results of `todo`",
 		Turns:  "our extension: before_agent_start, session_stop, agent_end",
 		Errors: "our extension: agent_end", Limits: "our extension: the text of a 429, with its retry-after-ms",
 		Usage:       "our extension, at each turn's end",

@@ -54,8 +54,9 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 
 func readOmpMessage(s *skim, l *transcriptLine) {
 	m := &l.message
-	var id string // of the call that a result answers
+	var id, tool string // of the call that a result answers
 	var failed bool
+	var todos []TodoChange
 	s.object(func(key string) {
 		switch key {
 		case "role":
@@ -72,6 +73,12 @@ func readOmpMessage(s *skim, l *transcriptLine) {
 			s.array(func() { m.readOmpBlock(s) })
 		case "toolCallId":
 			id = s.text()
+		case "toolName":
+			tool = s.text()
+		case "details":
+			if c, ok := readOmpTodos(s); ok {
+				todos = append(todos, c)
+			}
 		case "isError":
 			failed = s.isTrue()
 		case "usage":
@@ -83,6 +90,9 @@ func readOmpMessage(s *skim, l *transcriptLine) {
 			})
 		}
 	})
+	if tool == "todo" && !failed {
+		m.todos = todos
+	}
 	m.answer(id, failed)
 }
 

@@ -23,7 +23,7 @@ var opencode = &Runtime{
 		Tested: "1.18.33",
 		Skill:  SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
 		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
-		Reads: opencodeReads,
+		Reads: opencodeReads, Todos: "`todowrite`",
 		Turns: "its server: messages and status", Errors: "its server: the error of an answer",
 		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer",
 		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",

@@ -62,21 +62,26 @@ func (m *OpencodeMessage) Whole() bool {
 }
 
 // input returns the input of a tool's call as the mirror shows it.
-func (p *OpencodePart) input() map[string]string {
-	in := map[string]string{"file_path": p.State.Input.FilePath}
+func (p *OpencodePart) input() map[string]any {
+	in := map[string]any{"file_path": p.State.Input.FilePath}
 	if p.State.Input.Command != "" {
 		in["command"] = p.State.Input.Command
+	}
+	if len(p.State.Input.Todos) > 0 {
+		in["todos"] = p.State.Input.Todos
 	}
 	return in
 }
 
-// opencodeTool returns Claude Code's name of a tool that changes files.
+// opencodeTool returns Claude Code's name of a tool that changes files or the list of todos.
 func opencodeTool(name string) string {
 	switch name {
 	case "edit", "multiedit":
 		return "Edit"
 	case "write":
 		return "Write"
+	case "todowrite":
+		return "TodoWrite"
 	}
 	return name
 }

@@ -63,6 +63,8 @@ type OpencodePart struct {
 		Input  struct {
 			FilePath string `json:"filePath"`
 			Command  string `json:"command"`
+			// Todos is the whole list, of the tool todowrite.
+			Todos json.RawMessage `json:"todos"`
 		} `json:"input"`
 	} `json:"state"`
 }

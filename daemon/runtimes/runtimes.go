@@ -26,6 +26,7 @@ type Spec struct {
 	Options      []string // flags kept from a predecessor, as InheritOptions returns them
 	Model        string   // overrides the model in Options; "" keeps the model in Options
 	Mode         string   // overrides the permission mode in Options; "" keeps the mode in Options
+	Effort       string   // the thinking level, one of Can.Efforts, overrides the level in Options; "" keeps the level in Options
 	SkillText    string   // the persona's skill and experience
 	Binary       string   // absolute path of our program that runs as the agent's hook; "": no hooks
 	MayEdit      []string // absolute paths that the agent may read and change without asking; a folder ends with a slash

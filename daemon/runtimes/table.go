@@ -34,6 +34,8 @@ func (rt *Runtime) Facts() []Fact {
 		{"document from a copy", cmp.Or(can.Document, "no")},
 		{"document from another's conversation", cmp.Or(can.OneShot, "no")},
 		{"conversation", yes(can.Transcript, "passed on from its transcript", "not passed on")},
+		{"open todos", cmp.Or(can.Todos, "not passed on")},
+		{"thinking level", yes(len(can.Efforts) > 0, "kept by successors and copies", "the CLI's own")},
 		{"a file was read", readsInWords(can.Reads)},
 		{"exit", exitInWords(can)},
 	}

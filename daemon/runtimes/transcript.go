@@ -16,13 +16,15 @@ type transcriptLine struct {
 	summary    bool // the line is the summary of the conversation that a compaction wrote
 	failed     bool // the line looks like an answer, but reports an error of the API
 	message    message
-	attached   string   // kind of an attachment
-	prompt     [][]byte // texts of an attachment, as JSON strings
-	subtype    string   // kind of a system line
-	postTokens int64    // tokens in the context after a compaction
-	compacted  bool     // the runtime compacted the context here, and the line is the summary
-	operation  string   // what was done to the queue of prompts
-	content    []byte   // the prompt that was queued or taken out, as JSON
+	todos      []TodoChange // what the result of a call says about the list of todos
+	effort     string       // the thinking level of an answer; "": the line does not tell
+	attached   string       // kind of an attachment
+	prompt     [][]byte     // texts of an attachment, as JSON strings
+	subtype    string       // kind of a system line
+	postTokens int64        // tokens in the context after a compaction
+	compacted  bool         // the runtime compacted the context here, and the line is the summary
+	operation  string       // what was done to the queue of prompts
+	content    []byte       // the prompt that was queued or taken out, as JSON
 }
 
 // message is the message of a line. An answer of the model takes one line for each of its blocks; all of
@@ -34,8 +36,9 @@ type message struct {
 	called          []call   // tool calls that name a file or a command
 	done            []string // ids of tool calls that succeeded
 	failed          []string // ids of tool calls that failed or were refused
-	used            int64    // tokens in the context
-	window          int64    // size of the context window; 0: the line does not tell
+	todos           []TodoChange
+	used            int64 // tokens in the context
+	window          int64 // size of the context window; 0: the line does not tell
 }
 
 // editors are the tools that change a file. Only older versions of Claude Code have MultiEdit.
@@ -126,6 +129,12 @@ func readLine(line []byte) (transcriptLine, error) {
 			})
 		case "message":
 			l.message = readMessage(s)
+		case "effort":
+			l.effort = s.text()
+		case "toolUseResult":
+			if c, ok := readTodoResult(s); ok {
+				l.todos = append(l.todos, c)
+			}
 		case "attachment":
 			l.attached, l.prompt = "", nil
 			s.object(func(key string) {
@@ -153,7 +162,7 @@ func readMessage(s *skim) (m message) {
 			m.model = s.text()
 		case "content":
 			c := readContent(s)
-			m.texts, m.edited, m.failed, m.called, m.done = c.texts, c.edited, c.failed, c.called, c.done
+			m.texts, m.edited, m.failed, m.called, m.done, m.todos = c.texts, c.edited, c.failed, c.called, c.done, c.todos
 		case "usage":
 			s.object(func(key string) {
 				switch key {
@@ -180,6 +189,7 @@ func (m *message) readBlock(s *skim) {
 	var text []byte // only text blocks have one
 	var id, tool, path, notebook, command, answered string
 	var failed bool
+	var todo todoInput
 	s.object(func(key string) {
 		switch key {
 		case "text":
@@ -197,6 +207,14 @@ func (m *message) readBlock(s *skim) {
 					notebook = s.text()
 				case "command":
 					command = s.text()
+				case "todos":
+					todo.list = s.raw()
+				case "taskId":
+					todo.id = s.text()
+				case "subject":
+					todo.subject = s.text()
+				case "status":
+					todo.status = s.text()
 				}
 			})
 		case "tool_use_id":
@@ -215,5 +233,6 @@ func (m *message) readBlock(s *skim) {
 		m.edited = append(m.edited, Edit{Path: path, Call: id})
 	}
 	m.note(call{id: id, tool: tool, path: path, command: command})
+	m.noteTodos(id, tool, todo)
 	m.answer(answered, failed)
 }

@@ -16,14 +16,16 @@ type Entry struct {
 	// whole text of the line, so that the daemon can find its own instruction in it.
 	Text      string
 	At        time.Time
-	Edited    []Edit   // calls of the tools that change files
-	Failed    []string // ids of calls that failed or were refused; the line with the call came before
-	Used      int64    // tokens in the context, at this answer or after this compaction; 0 if the line has no number
-	Window    int64    // size of the context window in tokens; 0 if the line does not tell
-	Compacted bool     // the CLI compacted the context here, so an earlier Used no longer holds
-	Sidechain bool     // the line is a sub-agent's; never a message
-	Ours      bool     // this supervisor typed the text; never a message
-	MessageID string   // id of an answer; lines with the same id are one message
+	Edited    []Edit       // calls of the tools that change files
+	Failed    []string     // ids of calls that failed or were refused; the line with the call came before
+	Used      int64        // tokens in the context, at this answer or after this compaction; 0 if the line has no number
+	Window    int64        // size of the context window in tokens; 0 if the line does not tell
+	Compacted bool         // the CLI compacted the context here, so an earlier Used no longer holds
+	Sidechain bool         // the line is a sub-agent's; never a message
+	Ours      bool         // this supervisor typed the text; never a message
+	MessageID string       // id of an answer; lines with the same id are one message
+	Todos     []TodoChange // changes of the session's list of todos, the oldest first
+	Effort    string       // the thinking level with which the model answered; "": the line does not tell
 }
 
 // Edit is one call of a tool that changes a file.
@@ -48,6 +50,9 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("line of a transcript: %w", err)
 	}
 	e := Entry{At: l.at, Sidechain: l.sidechain}
+	if !l.sidechain { // a sub-agent has a list and a level of its own
+		e.Todos, e.Effort = slices.Concat(l.message.todos, l.todos), l.effort
+	}
 	if l.kind == "assistant" && l.message.role == "assistant" {
 		e.MessageID, e.Used, e.Window = l.message.id, l.message.used, l.message.window
 		e.Edited = l.message.edited

@@ -250,6 +250,7 @@ func (d *drawer) record() *daemon.Record {
 	for range d.rand.IntN(3) {
 		r.Messages = append(r.Messages, data.Message{Agent: d.word(), Role: "user", Text: d.word(), At: d.at()})
 		r.Decisions = append(r.Decisions, data.Decision{Summary: d.word(), Timestamp: d.at(), RelatedArtifacts: one(d, nil, []string{d.word()})})
+		r.Todos = append(r.Todos, data.Todo{Text: d.word(), Status: d.word()})
 		r.References = append(r.References, data.Reference{Path: d.word()})
 	}
 	return r

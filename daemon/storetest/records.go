@@ -40,7 +40,7 @@ func recordIsKeptWhole(t *testing.T, st daemon.Store) {
 	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
 	Commit(t, st, Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: h.AgentID, Decisions: []data.Decision{{}}}))
 	equal(t, "empty", result(st.Record(t.Context(), h.ID))(t), daemon.Record{
-		HandoffID: h.ID, AgentID: h.AgentID, Messages: []data.Message{}, References: []data.Reference{},
+		HandoffID: h.ID, AgentID: h.AgentID, Messages: []data.Message{}, Todos: []data.Todo{}, References: []data.Reference{},
 		Decisions: []data.Decision{{RelatedArtifacts: []string{}}},
 	})
 
@@ -80,8 +80,8 @@ func recordWithAnyBytes(t *testing.T, st daemon.Store) {
 		return &daemon.Record{
 			HandoffID: h.ID, AgentID: h.AgentID, Agent: s, Persona: s, Document: s, Context: s, At: now(),
 			Messages:   []data.Message{{Agent: s, Role: s, Text: s}},
-			References: []data.Reference{{Path: s, Note: s}},
-			Decisions:  []data.Decision{{Agent: s, Summary: s, Rationale: s, RelatedArtifacts: []string{s, s}}},
+			References: []data.Reference{{Path: s, Note: s}}, Todos: []data.Todo{{Text: s, Status: s}},
+			Decisions: []data.Decision{{Agent: s, Summary: s, Rationale: s, RelatedArtifacts: []string{s, s}}},
 		}
 	}
 	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)

@@ -37,6 +37,7 @@ type Want struct {
 	MaxBytes int64  // the limit of the messages' texts in bytes, the newest ones; 0 or more than 16 MB: 16 MB
 	All      bool   // as many messages as MaxBytes allows; Messages is then ignored
 	Edited   bool   // also the edited files, those edited after Until included; Read then reads as far as Far allows
+	Todos    bool   // also the open todos, as they are after Until; Read then reads as far as the last whole list, or as Far allows
 	Far      int64  // how many bytes of the file's end Read reads at most; 0: 256 MB
 	Until    string // leave out the newest message that contains this text, and all later messages; "": leave out none
 }
@@ -45,6 +46,8 @@ type Want struct {
 type Found struct {
 	Messages []data.Message // the oldest first; Agent is left empty
 	Edited   []string       // paths as the transcript has them, sorted, each once
+	Todos    []data.Todo    // those that are not completed, in the session's own order
+	Effort   string         // the thinking level of the newest answer; "": not known
 	Used     int64          // tokens in the context at the newest answer; 0: not known
 	Count    int            // messages in the part that was read; if Count is more than len(Messages), there are older ones
 	Warnings []string       // sentences for the operator
@@ -189,8 +192,9 @@ type conversation struct {
 	used     bool            // read.Used is final: an entry gave the number, or said that it is not known
 	edited   map[string]bool // by path
 	failed   map[string]bool // by id of the tool call
-	more     bool            // there are more edited files than maxPaths
-	short    bool            // Far kept Read from reading the whole transcript
+	todos    todoList
+	more     bool // there are more edited files than maxPaths
+	short    bool // Far kept Read from reading the whole transcript
 }
 
 // blocks is a message. The runtime writes each block of a message as a line of its own.
@@ -213,11 +217,20 @@ func newConversation(want Want) *conversation {
 // none reports whether no messages are wanted.
 func (c *conversation) none() bool { return c.want.Messages <= 0 && !c.want.All }
 
-func (c *conversation) done() bool { return c.full && c.until && c.used && !c.want.Edited }
+func (c *conversation) done() bool {
+	return c.full && c.until && c.used && !c.want.Edited && (!c.want.Todos || c.todos.known)
+}
 
 func (c *conversation) add(e runtimes.Entry) {
+	c.addFailed(e)
 	if c.want.Edited {
 		c.addEdited(e)
+	}
+	if c.want.Todos {
+		c.todos.add(e.Todos, c.failed)
+	}
+	if c.read.Effort == "" {
+		c.read.Effort = e.Effort
 	}
 	if !c.used && tellsUse(e) {
 		c.used, c.read.Used = true, e.Used
@@ -280,14 +293,17 @@ func ending(text string, n int64) string {
 	return mark + text
 }
 
-// addEdited stores the paths of the files that e edited, unless the call failed. The entries come newest first, so
-// addEdited knows of a failure before it gets the call.
-func (c *conversation) addEdited(e runtimes.Entry) {
+// addFailed notes the calls that failed. The entries come newest first, so a failure is known before its call.
+func (c *conversation) addFailed(e runtimes.Entry) {
 	for _, call := range e.Failed {
 		if len(c.failed) < maxPaths {
 			c.failed[call] = true
 		}
 	}
+}
+
+// addEdited stores the paths of the files that e edited, unless the call failed.
+func (c *conversation) addEdited(e runtimes.Entry) {
 	for _, edit := range e.Edited {
 		if c.failed[edit.Call] || len(edit.Path) > maxPathSize || c.edited[edit.Path] {
 			continue
@@ -319,6 +335,9 @@ func (c *conversation) result(bad, long int) Found {
 	warn(long > 1, "%d lines of the transcript are longer than %d MB and were left out.", long, maxLine>>20)
 	warn(c.short, "Of the transcript only the newest %d bytes were read.", c.want.Far)
 	warn(c.cut, "The messages of the transcript were cut to the newest %d bytes.", c.want.MaxBytes)
+	var open int
+	c.read.Todos, open = c.todos.open()
+	warn(open > maxTodos, "%d todos of the session are open, more than are passed on: the last %d are left out.", open, open-maxTodos)
 	warn(c.more, "Of the files that the transcript names as edited, only the newest %d were kept.", maxPaths)
 	return c.read
 }

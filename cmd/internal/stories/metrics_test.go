@@ -18,23 +18,28 @@ type scraped map[string]*dto.MetricFamily
 
 // scrape reads the daemon's metrics as Prometheus does.
 func (r *rig) scrape(ctx context.Context) (scraped, error) {
-	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
-	}}
-	if r.memory != nil {
-		transport = r.memory
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := transport.RoundTrip(request)
+	response, err := r.fetch(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	return parser.TextToMetricFamilies(response.Body)
+}
+
+// fetch gets an address of the daemon's API that the Go client does not know.
+func (r *rig) fetch(ctx context.Context, path string) (*http.Response, error) {
+	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
+	}}
+	if r.memory != nil {
+		transport = r.memory
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return transport.RoundTrip(request)
 }
 
 // value is the value of a series; of a histogram, its count. -1: there is no such series.

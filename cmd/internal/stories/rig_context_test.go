@@ -54,8 +54,8 @@ type contextFile struct {
 	header   string
 	document string // in its wrapper
 	// The parts behind the document: the items of the lists, and in notes what the daemon left out of them.
-	warnings, decisions, files, notes []string
-	messages                          []heard
+	warnings, decisions, todos, files, notes []string
+	messages                                 []heard
 }
 
 // heard is one message of the conversation.
@@ -79,7 +79,7 @@ func parseContext(t testing.TB, text string) contextFile {
 	}
 	c.header, c.document = header, document
 	lists := map[string]*[]string{
-		"What could not be confirmed": &c.warnings, "Decisions so far": &c.decisions, "Files touched": &c.files,
+		"What could not be confirmed": &c.warnings, "Decisions so far": &c.decisions, "Open todos": &c.todos, "Files touched": &c.files,
 	}
 	for part := range strings.SplitSeq(rest, "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
