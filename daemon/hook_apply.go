@@ -119,10 +119,15 @@ func (h *hookStep) answerLost() {
 	}
 }
 
-// apply applies the hook's event to an active agent. It takes the transcript's path from any hook, because the SessionStart
-// may be lost, and the daemon looks in the transcript whether the agent was given work.
+// apply applies the hook's event to an active agent. It takes the session's id and the transcript's path from any hook,
+// because the SessionStart may be lost, and the daemon looks in the transcript whether the agent was given work, and how its
+// turns end.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
+	if a.SessionID == nil && h.p.SessionID != "" {
+		id := h.p.SessionID
+		a.SessionID = &id
+	}
 	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path

@@ -166,3 +166,29 @@ func TestEachTroubleHasAHintWithACommand(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionOfALostStart: the hook that tells of the session was lost. The next hook names the session, and the overtaken
+// rule knows the end of a later turn by its time.
+func TestSessionOfALostStart(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "build", "session_id": "s1", "transcript_path": "/t"})
+	if a := h.agent; a.SessionID == nil || *a.SessionID != "s1" || a.TranscriptPath == nil || *a.TranscriptPath != "/t" {
+		t.Errorf("agent %+v, want session s1", a)
+	}
+	h.gets("Stop", map[string]any{"session_id": "s2"})
+	if id := *h.agent.SessionID; id != "s1" {
+		t.Errorf("session %s, want the known one to stay", id)
+	}
+	for _, c := range []struct {
+		at   time.Duration // after the row's state
+		want bool
+	}{{-time.Second, true}, {0, true}, {time.Second, false}} {
+		a := *h.agent
+		a.TurnPromptID = "turn-2"
+		step := hookStep{own: true, in: HookInput{At: a.StateAt.Add(c.at)}, tx: HookTx{Agent: &a}, p: hooks.Payload{Event: hooks.StopFailure, PromptID: "turn-1"}}
+		if got := step.overtaken(); got != c.want {
+			t.Errorf("the end of another turn %v after the row's state is overtaken: %v, want %v", c.at, got, c.want)
+		}
+	}
+}
