@@ -93,7 +93,7 @@ func limits(set daemon.HandoffSettings) map[string]time.Duration {
 }
 
 // checkTime: no handoff fails by a deadline unless its daemon had that time. After a start half a minute is enough,
-// because a daemon cannot know how much time there was before.
+// because a daemon cannot know how much time there was before. An absence of less than five seconds counts as presence.
 func (w *world) checkTime(h *daemon.Handoff) {
 	limit, timed := limits(settings().Handoff)[string(h.Error.Code)]
 	list, err := w.lent.Transitions(ctx(), h.ID)
@@ -105,7 +105,7 @@ func (w *world) checkTime(h *daemon.Handoff) {
 		if host.name != h.Host {
 			continue
 		}
-		if had := host.usableSince(host.trueTime(was.shown, was.seen)); had < limit-limit/10-3*time.Second && host.usableSince(host.began) < 27*time.Second {
+		if had := host.usableSince(host.trueTime(was.shown, was.seen)); had < limit-limit/10-3*time.Second && host.usableSince(host.began) < 24*time.Second {
 			w.fail("handoff %d failed by %s (%s), but its daemon had only %s", h.ID, h.Error.Code, limit, had)
 		}
 	}
