@@ -106,6 +106,7 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.openDashboard().openTab("/")
+	p.awaitText("#light[data-state=live]", "live") // the daemon has proved itself to the page
 	asked := eval[[]string](p, `(async () => {
 		const real = fetch, asked = [];
 		const { follow } = await import('/ui/static/feed.js');

@@ -41,7 +41,7 @@ func driftPackages(t *testing.T) map[string]string {
 	platform := system + "-" + arch
 	return map[string]string{
 		"claude": "@anthropic-ai/claude-code-" + platform, "codex": "@openai/codex", "opencode": "opencode-" + platform,
-		"omp": "@oh-my-pi/pi-coding-agent",
+		"omp": "@oh-my-pi/pi-coding-agent", "gemini": "@google/gemini-cli",
 	}
 }
 
