@@ -19,8 +19,8 @@ type Control interface {
 	// by the link. If tell returns an error, Follow ends with it, because the report was not taken.
 	Follow(ctx context.Context, tell func(runtimes.Report) error) error
 	// Send submits a text, unless the session shows that the same text was submitted at the time since or later and was taken
-	// or may still be taken. So it may be called again for one text, also by another daemon. If it returns an error, the text
-	// may or may not have been submitted.
+	// or may still be taken; the zero time stands for any time. So it may be called again for one text, also by another
+	// daemon. If it returns an error, the text may or may not have been submitted.
 	Send(ctx context.Context, text string, since time.Time) error
 	// Ask asks a copy of the session a question, which may use no tools, and returns the model's messages. The session does not
 	// change, and the copy is removed.

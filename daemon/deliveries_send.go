@@ -53,6 +53,7 @@ func (d *Daemon) beginSending(ctx context.Context, a *Agent, dl *Delivery, way r
 	if err := d.commitIntention(ctx, a, dl, way); err != nil || !dl.Open() {
 		return err == nil, 0, err
 	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.sent = dl.ID })
 	return d.send(ctx, a, dl)
 }
 
@@ -82,7 +83,11 @@ func (d *Daemon) give(ctx context.Context, a *Agent, dl *Delivery) error {
 		}
 		err = d.putInInbox(a, inboxName(dl), map[string]string{"text": dl.Text})
 	case runtimes.ByServer:
-		err = d.bySession(a, func(c Control) error { return c.Send(ctx, dl.Text, d.earliestShown(*dl.TypedAt)) })
+		since := d.earliestShown(*dl.TypedAt)
+		if d.memories.of(a.ID).sent != dl.ID {
+			since = time.Time{} // an earlier daemon may have sent it, and the clock may have been set back since
+		}
+		err = d.bySession(a, func(c Control) error { return c.Send(ctx, dl.Text, since) })
 	case runtimes.ByQueue:
 		err = d.queueText(ctx, a, dl.Text)
 	default:

@@ -45,6 +45,9 @@ type agentMemory struct {
 	quiet quiet
 	// still is since when the screen has shown no turn although one should run. After a restart the daemon counts anew.
 	still still
+	// sent is the delivery that this daemon sent by a way beside the composer. After a restart, a text that the session has is
+	// not sent once more, whenever it was submitted: the daemon does not know whether the clock was set back.
+	sent int64
 	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
 	// once more.
 	unknownTold bool

@@ -220,6 +220,13 @@ func TestSendSubmitsOnce(t *testing.T) {
 		if got := s.Prompts(id); !slices.Equal(got, []string{"go on", "go on"}) {
 			t.Errorf("prompts %q: the same text later is another one", got)
 		}
+		if err := s.server().Send(t.Context(), "go on", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		rest(time.Second)
+		if got := s.Prompts(id); len(got) != 2 {
+			t.Errorf("prompts %q: whoever does not know the time finds it at any time", got)
+		}
 	})
 }
 
