@@ -83,8 +83,12 @@ func (h *hookStep) overtaken() bool {
 		// The runtime's turns have no ids. It may lose a text that comes right after its dialog is left, so the screen ends that.
 		return a.State == Working && h.in.At.Before(a.StateAt) || a.State == Waiting && h.p.Event == hooks.Interrupt
 	}
-	return h.own && h.p.PromptID != "" && turn != "" && turn != "?" && h.p.PromptID != turn && h.p.Event != hooks.UserPromptSubmit &&
-		!h.in.At.After(a.StateAt)
+	return h.ofUnknownTurn() && turn != "" && turn != "?" && !h.in.At.After(a.StateAt)
+}
+
+// ofUnknownTurn reports whether the daemon has read about the end of a turn whose prompt no hook has told yet.
+func (h *hookStep) ofUnknownTurn() bool {
+	return h.own && h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && h.p.Event != hooks.UserPromptSubmit
 }
 
 // afterEnd applies a hook that came after its agent's end was committed.
@@ -131,6 +135,9 @@ func (h *hookStep) apply() {
 	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path
+	}
+	if h.ofUnknownTurn() {
+		a.endUnknownTurn(h.p.PromptID, h.in.At)
 	}
 	defer h.contextReported() // after the event, which may begin a new window
 	switch h.p.Event {
@@ -227,6 +234,9 @@ func (h *hookStep) promptSubmitted() {
 		a.endTask()
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At)
+	}
+	if h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt) {
+		return // the hook waited in the spool, and the end of its turn was read meanwhile
 	}
 	h.setState(Working)
 }

@@ -192,3 +192,24 @@ func TestSessionOfALostStart(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptFromTheSpoolAfterItsEnd: the hook of a prompt comes out of the spool after the end of its turn was read.
+func TestPromptFromTheSpoolAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		replayed bool
+		at       time.Duration // after the row's state
+		want     AgentState
+	}{{true, -time.Second, Idle}, {true, time.Second, Working}, {false, -time.Second, Working}} {
+		a := *hookedAgent(t).agent
+		p, err := hooks.Parse("UserPromptSubmit", []byte(`{"prompt":"build","prompt_id":"p"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := New(Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		step := hookStep{d: d, p: p, in: HookInput{Key: "k", PID: 7, At: a.StateAt.Add(c.at), Replayed: c.replayed}, tx: HookTx{HookID: 9, Agent: &a}}
+		if out := step.decide(); !out.Applied || a.State != c.want || a.LastPrompt != 9 || a.TurnPromptID != "p" {
+			t.Errorf("%+v: the agent is %s, last prompt %d: %s", c, a.State, a.LastPrompt, out.Reason)
+		}
+	}
+}

@@ -19,6 +19,15 @@ func (a *Agent) beginTurn(promptID string, queued bool) {
 	}
 }
 
+// endUnknownTurn notes the end of a turn whose prompt no hook has told yet: at is since when the agent is at rest. The hook of
+// the prompt may still come, out of the spool.
+func (a *Agent) endUnknownTurn(promptID string, at time.Time) {
+	a.TurnPromptID = promptID
+	if a.AtRest() {
+		a.StateAt = at
+	}
+}
+
 // takeWork notes a prompt that gave the agent work of its own. The agent's UserPromptSubmit calls it after beginTurn,
 // unless the prompt comes from a handoff or a pipeline, or reports the end of a background task.
 func (a *Agent) takeWork(hook int64, at time.Time) {
