@@ -164,6 +164,7 @@ var asides = []struct{ part, aside string }{
 	{"structure of the <state_snapshot>", "compaction"},    // Gemini
 	{"<state_snapshot>` XML", "compaction"},                // Gemini
 	{"Analyze *only* the content and structure", "router"}, // Gemini: who speaks next
+	{"primary intent or goal in this", "summary"},          // Gemini: at its start, of the session before it
 }
 
 // markAside finds out whether the CLI asks besides the conversation.

@@ -142,7 +142,7 @@ func (p *tab) note(event any) {
 	case *runtime.EventExceptionThrown:
 		p.problems = append(p.problems, fmt.Sprintf("exception: %s", e.ExceptionDetails.Text))
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError && (!p.refused || e.Entry.Source != log.EntrySourceNetwork) {
+		if e.Entry.Level == log.EntryLevelError && !p.isExpected(e.Entry) {
 			p.problems = append(p.problems, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
 	case *network.EventRequestWillBeSent:
@@ -152,6 +152,13 @@ func (p *tab) note(event any) {
 	case *network.EventLoadingFinished:
 		p.received += e.EncodedDataLength
 	}
+}
+
+// isExpected says whether an error of the browser is a failing request that is no fault: the test has said so, or the page
+// asked for the screen of an agent before it had heard that the agent has ended.
+func (p *tab) isExpected(e *log.Entry) bool {
+	ended := strings.Contains(e.Text, "400 (Bad Request)") && strings.HasSuffix(e.URL, "/screen?format=html")
+	return e.Source == log.EntrySourceNetwork && (p.refused || ended)
 }
 
 func (p *tab) visit(path string) {

@@ -375,11 +375,7 @@ func (r *runtimeRig) wantFollowed(h daemon.Handoff) {
 	r.t.Helper()
 	r.awaitHooks(*h.SuccessorID, hooks.Stop, 1)
 	next := r.awaitState(*h.SuccessorID, daemon.Idle)
-	requests := r.api.Requests()
-	last := requests[len(requests)-1]
-	for i := len(requests) - 1; i >= 0 && last.Aside != ""; i-- {
-		last = requests[i]
-	}
+	last := r.lastRequest()
 	for i, path := range []string{h.FilePath, *h.ContextPath} {
 		got := results(last)
 		if !called(last, read(path)) || len(got) < 2 || !strings.Contains(got[i], []string{"Continue with the renderer", "<handoff-context>"}[i]) {
@@ -395,6 +391,18 @@ func (r *runtimeRig) wantFollowed(h daemon.Handoff) {
 			r.t.Errorf("agent %d waited for a person: %d times", id, len(waited))
 		}
 	}
+}
+
+// lastRequest is the newest request that belongs to a conversation.
+func (r *runtimeRig) lastRequest() claudetest.Request {
+	r.t.Helper()
+	for _, req := range slices.Backward(r.api.Requests()) {
+		if req.Aside == "" {
+			return req
+		}
+	}
+	r.t.Fatal("the model was asked nothing")
+	return claudetest.Request{}
 }
 
 // wantExitedByItself waits for the agent's end, and fails if more than a request to exit was needed.
@@ -432,8 +440,7 @@ func exitsAndIsResumed(r *runtimeRig, a daemon.Agent) int64 {
 	if n := len(r.tap.of(again.ID, hooks.StopFailure)); n != 0 || now.Trouble != nil {
 		r.t.Errorf("the resumed agent is in trouble %+v because of an error before its time; %d failures", now.Trouble, n)
 	}
-	requests := r.api.Requests()
-	last := requests[len(requests)-1]
+	last := r.lastRequest()
 	if said := strings.Join(last.UserTexts(), "\n"); !strings.Contains(said, "remember the number 4711") || !strings.Contains(said, "which number was it?") {
 		r.t.Errorf("the resumed model knows %.500q", said)
 	}
