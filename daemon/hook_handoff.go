@@ -207,3 +207,41 @@ func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks
 	}
 	return false
 }
+
+// tellPane shows those who look at the outgoing agent's pane how the handoff has ended that was requested there. The agent's
+// runtime may have ended, and a shell run in the pane, so tellPane types nothing. Those who were attached to an agent of our
+// own server look at the successor's pane by then. tellPane only logs an error: the handoff's end is an event of which the
+// operator is told as well.
+func (r *handoffRun) tellPane() {
+	h, a := r.h, r.agent
+	said := h.endWords()
+	if h.Reason != reasonCommand || said == "" {
+		return
+	}
+	if a.Managed {
+		if next, _ := r.successor(); next != nil && next.HasPane() {
+			a = next
+		}
+	}
+	if !a.HasPane() {
+		return
+	}
+	term, err := r.d.terminalOf(a)
+	if err == nil {
+		_, err = term.ShowMessage(r.ctx, a.Ref(), said)
+	}
+	if err != nil {
+		r.d.Log.Debug("the pane of /handoff was not told", "handoff_id", h.ID, "agent_id", a.ID, "error", err)
+	}
+}
+
+// endWords says in one line of a terminal how the handoff has ended, with what to do first; "": it has not ended.
+func (h *Handoff) endWords() string {
+	switch {
+	case h.Phase == Completed && h.SuccessorID != nil:
+		return fmt.Sprintf("Handoff %d is done, agent %d goes on: understudy agent attach %[2]d", h.ID, *h.SuccessorID)
+	case h.Phase == Failed:
+		return fmt.Sprintf("Handoff %d has failed (%s): understudy handoff show %[1]d", h.ID, h.Error.Code)
+	}
+	return ""
+}

@@ -1,8 +1,10 @@
 package stories
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +53,12 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 		if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); !strings.Contains(said, want) {
 			t.Errorf("the person was not told %q:\n%s", want, said)
 		}
+		next := r.getAgent(*h.SuccessorID)
+		want = fmt.Sprintf("%s: Handoff 2 is done, agent %d goes on: understudy agent attach %[2]d", *next.Pane, next.ID)
+		r.await("the outcome in the pane", func() (bool, string) {
+			told := r.memory.term.Messages()
+			return slices.Contains(told, want), strings.Join(told, "\n")
+		})
 	})
 }
 
