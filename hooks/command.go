@@ -20,7 +20,8 @@ const Usage = `usage: understudy hook [--runtime NAME] [--data DIR] [--socket PA
 Hands the hook's JSON from stdin to the daemon and prints the daemon's answer.
 EVENT is SessionStart, session-start, Stop and so on; with --runtime, an event
 of that runtime. It always exits 0; when the daemon cannot be reached the event
-is kept in the data directory's spool/.
+is kept in the data directory's spool/. With --holds, the answer to a typed
+/handoff comes when its document is recorded, within 55 minutes.
 `
 
 // DenyTool is the answer to a one-shot that wants to use a tool. A one-shot could
