@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -22,18 +23,41 @@ func (s *Server) takeHook(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.Daemon.Hook(c.Request().Context(), env, sender(c.Request()))
-	if err != nil {
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	var held func(int64)
+	if env.Holds {
+		held = func(handoff int64) {
+			context.AfterFunc(s.streams, cancel) // the server that shuts down does not wait for the end of a handoff
+			s.holdAnswer(c.Response().Writer, handoff)
+		}
+	}
+	out, err := s.Daemon.HookHeld(ctx, env, sender(c.Request()), held)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errCutOff
+	case err != nil:
 		return err
 	}
 	return c.Blob(http.StatusOK, "application/json", out)
+}
+
+// holdAnswer tells the hook's command that its answer comes when the handoff's document is recorded, or when the handoff has
+// ended. The time for reading a request does not count from here on: it would cut the connection.
+func (s *Server) holdAnswer(w http.ResponseWriter, handoff int64) {
+	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
+		s.Log.Debug("a held hook keeps its deadline; its command asks again", "error", err)
+	}
+	w.Header().Set(hooks.HeldHeader, strconv.FormatInt(handoff, 10))
+	w.WriteHeader(http.StatusProcessing)
+	w.Header().Del(hooks.HeldHeader)
 }
 
 func envelope(c echo.Context) (hooks.Envelope, error) {
 	header := c.Request().Header
 	env := hooks.Envelope{
 		Key: header.Get(hookKeyHeader), Launch: header.Get(launchHeader), Runtime: header.Get(runtimeHeader),
-		Tmux: header.Get(tmuxHeader), Pane: header.Get(paneHeader), At: time.Now().UTC(),
+		Tmux: header.Get(tmuxHeader), Pane: header.Get(paneHeader), Holds: header.Get(hooks.HoldsHeader) != "", At: time.Now().UTC(),
 	}
 	event, ok := hooks.Canonical(c.Param("event"))
 	if !ok {

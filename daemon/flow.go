@@ -94,6 +94,7 @@ func (r *handoffRun) move(out outcome) error {
 	}
 	if out.next == Completed {
 		r.d.logHandoff(h, "handoff_completed", slog.LevelInfo, "")
+		r.tellPane()
 	}
 	return nil
 }
@@ -117,6 +118,7 @@ func (r *handoffRun) commitFailure(out outcome) error {
 		out.then()
 	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, string(out.fail.Code))
+	r.tellPane()
 	return nil
 }
 

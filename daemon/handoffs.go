@@ -343,22 +343,31 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 
 // cancelChange returns the change that cancels a handoff which has no record yet.
 func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
+	if h.DeliveryID == nil {
+		return d.cancelled(h, nil, "", now), nil
+	}
+	dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
+	if err != nil {
+		return nil, err
+	}
+	return d.cancelled(h, &dl, "", now), nil
+}
+
+// cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
+// nil: none. where ends the sentence that says that it was cancelled.
+func (d *Daemon) cancelled(h *Handoff, dl *Delivery, where string, now time.Time) *Change {
 	from := h.Phase
 	c := &Change{}
-	if h.DeliveryID != nil {
-		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
-		if err != nil {
-			return nil, err
-		}
-		if dl.State == DeliveryQueued {
-			dl.decide(NotSubmitted, "the handoff was cancelled", now)
-			c.Deliveries = []*Delivery{&dl}
-		}
+	if dl != nil && dl.State == DeliveryQueued {
+		dl.decide(NotSubmitted, "the handoff was cancelled", now)
+		c.Deliveries = []*Delivery{dl}
 	}
 	spent := h.enterPhase(Cancelled, now, d.Settings.Handoff)
 	h.CompletedAt = &now
-	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled"}
-	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
-	c.Events = []*event.Event{d.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
-	return c, nil
+	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled" + where}
+	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled" + where}
+	c.Events = []*event.Event{d.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
+		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
+	})}
+	return c
 }

@@ -19,15 +19,32 @@ import (
 // its sender is not known. Hook returns what the hook's command prints; nil: nothing. A hook whose key is stored already is
 // answered from its row.
 func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) (json.RawMessage, error) {
+	return d.HookHeld(ctx, env, from, nil)
+}
+
+// HookHeld is [Daemon.Hook] for a hook whose answer may take as long as a handoff's document. If the hook is a person's
+// /handoff, HookHeld calls held with the handoff's id, and then returns when the document is recorded or the handoff has
+// ended. If ctx ends before, the handoff goes on, and the same hook may come again to wait on.
+func (d *Daemon) HookHeld(ctx context.Context, env hooks.Envelope, from *tmux.Peer, held func(handoffID int64)) (json.RawMessage, error) {
+	out, cmd, err := d.arrive(ctx, env, from)
+	if err != nil || cmd == nil {
+		return out, err
+	}
+	return d.answerCommand(ctx, *cmd, held)
+}
+
+// arrive stores a hook and applies it to its agent. cmd is a person's /handoff, which is still to be answered; nil: the hook
+// is none.
+func (d *Daemon) arrive(ctx context.Context, env hooks.Envelope, from *tmux.Peer) (out json.RawMessage, cmd *command, err error) {
 	defer d.arriving.begin(env.Launch)()
 	// Check the sender now: its process may have ended by the time the spooled hooks are applied.
 	claim, err := d.claimOf(ctx, env, from, false)
 	if err != nil {
-		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
+		return nil, nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
 	// An agent's hooks are applied in order: those that it has spooled come first.
 	if err := d.replayBefore(ctx, env); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return d.applyHook(ctx, env, claim, false)
 }
@@ -62,12 +79,12 @@ const maxSession = 200
 
 // applyHook records a hook whose sender was checked, and wakes the lanes of the agents that it concerns. It returns what
 // the hook's command prints. replayed: the hook comes from the spool.
-func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (json.RawMessage, error) {
+func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (output json.RawMessage, cmd *command, err error) {
 	rt := runtimes.Claude()
 	if env.Runtime != "" {
 		known, err := d.runtime(env.Runtime)
 		if err != nil {
-			return nil, d.refuse(env.Event, err)
+			return nil, nil, d.refuse(env.Event, err)
 		}
 		rt = known
 	}
@@ -75,10 +92,10 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		said, err := rt.Report(env.Event, env.Body)
 		if err != nil {
 			d.counts.hook(env.Event, HookRefused)
-			return nil, d.refuse(env.Event, err)
+			return nil, nil, d.refuse(env.Event, err)
 		}
 		if said.Event == "" {
-			return nil, nil // the runtime told something that the daemon does not act on
+			return nil, nil, nil // the runtime told something that the daemon does not act on
 		}
 		env.Event, env.Body = said.Event, said.Body
 	}
@@ -88,7 +105,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	}
 	if err != nil {
 		d.counts.hook(env.Event, HookRefused)
-		return nil, d.refuse(env.Event, err)
+		return nil, nil, d.refuse(env.Event, err)
 	}
 	p.TranscriptPath = d.lasting(p.TranscriptPath)
 	if rt.Can.AnswerInTranscript && p.Event == hooks.Stop {
@@ -107,27 +124,28 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	}
 	in.PIDStart = c.proc.Start
 	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, replayed)}
+	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c.proc, replayed)
 	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
 		if step.around, err = d.agentAround(ctx, c.proc); err != nil {
-			return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
+			return nil, nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 		}
 	}
-	output, err := d.take(ctx, step)
+	output, cmd, err = d.take(ctx, step)
 	if err == nil && len(output) > 0 && rt.Answer != nil {
 		output = rt.Answer(output)
 	}
-	return output, err
+	return output, cmd, err
 }
 
 // take records a hook and wakes the lanes of the agents that it concerns. It returns what the hook's command prints, in
-// Claude Code's form.
-func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, error) {
+// Claude Code's form, or the person's /handoff.
+func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *command, error) {
 	p := step.p
 	step.resets = d.resetOf(p, step.in.At)
 	decided, res, err := d.recordHook(ctx, step)
 	if err != nil {
-		return nil, fmt.Errorf("hook %s %s: %w", p.Event, step.in.Key, err)
+		return nil, nil, fmt.Errorf("hook %s %s: %w", p.Event, step.in.Key, err)
 	}
 	d.counts.recorded(p.Event, res, &decided.out.Change)
 	if !res.Applied {
@@ -143,10 +161,13 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, erro
 		d.wakeKin(a)
 	}
 	d.EventsChanged()
-	if step.command && res.Applied && !res.Again {
-		return d.answerCommand(ctx, res.AgentID, p.Prompt)
+	if decided.cancelled && res.Applied {
+		d.endFork(res.AgentID)
 	}
-	return res.Output, nil
+	if step.command && (res.Applied || decided.rejoins) && res.AgentID != 0 {
+		return nil, &command{agentID: res.AgentID, prompt: p.Prompt, at: step.in.At, again: res.Again}, nil
+	}
+	return res.Output, nil, nil
 }
 
 // errUnseen undoes a hook's transaction: decide needs to know of a file at which nobody has looked yet.

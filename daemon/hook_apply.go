@@ -26,18 +26,22 @@ type hookStep struct {
 	noPane  string          // why the pane that the hook names is wrong; "": it is not wrong
 	around  int64           // id of the active agent inside whose process the hook's process runs; 0: none
 	command bool            // the hook is a person's /handoff
+	goesOn  bool            // the CLI that ended the held hook of a /handoff goes on, as after Esc
 	own     bool            // no process sent it: the daemon has read it, maybe long after it happened
 	files   map[string]bool // by path, whether the file had content at a look before the transaction
 	unseen  string          // a path that decide asked for and that is not in files; "": none
 	resets  *time.Time      // when the limit ends that the hook reports; nil: it does not say that
 
 	out         HookDecision
+	rejoins     bool   // the agent itself has sent the hook again
+	cancelled   bool   // the hook cancels the agent's open handoff
 	disbelieved string // why the hook was not believed, for the operator; "": the hook was believed
 }
 
 // decide returns the change to commit with the hook, and the output for the hook's command to print.
 func (h *hookStep) decide() HookDecision {
 	if h.tx.Again {
+		h.rejoins = h.tx.Agent != nil && h.foreign() == ""
 		h.answerLost()
 		return h.out
 	}
@@ -161,6 +165,10 @@ func (h *hookStep) apply() {
 			h.resuming()
 		}
 	case hooks.Interrupt:
+		if h.p.Handoff != 0 {
+			h.cancelInPane()
+			break
+		}
 		h.setState(a.interrupt(h.in.At))
 	case hooks.DialogClosed:
 		if a.State == Waiting {

@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -51,30 +48,6 @@ func ownSlash(config, cwd string) bool {
 	}
 	file, err := hooks.ReadSlash(filepath.Join(config, "settings.json"))
 	return err == nil && file.Ours()
-}
-
-// answerCommand requests the handoff that a person at the pane wants, and returns an answer that tells the person the
-// result. The runtime shows the answer's reason and drops the prompt; the model sees neither (seen with Claude Code
-// 2.1.329).
-func (d *Daemon) answerCommand(ctx context.Context, agentID int64, prompt string) (json.RawMessage, error) {
-	focus, _ := handoffCommand(prompt)
-	h, err := d.RequestHandoff(ctx, agentID, HandoffRequest{Reason: "command", Focus: focus, Mode: ModeGenerate})
-	said := fmt.Sprintf("Handoff %d started: the document is generated from this session, then a successor takes over. `understudy handoff cancel %[1]d` cancels it.", h.ID)
-	if err != nil {
-		var told *Error
-		if !errors.As(err, &told) {
-			return nil, err
-		}
-		said = "No handoff was started: " + words.TrimDot(told.Message)
-		if told.Code == errAgentNoPersona.Code {
-			said += fmt.Sprintf(": give it one with `understudy agent assign %d PERSONA`", agentID)
-		}
-		said += "."
-	}
-	return event.Payload(map[string]any{
-		"decision": "block", "reason": said,
-		"hookSpecificOutput": map[string]any{"hookEventName": hooks.UserPromptSubmit, "suppressOriginalPrompt": true},
-	}), nil
 }
 
 // compacting applies a PreCompact: the runtime is about to compact its context by itself, and loses knowledge that a handoff

@@ -87,9 +87,9 @@ func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
 				body = string(b)
 			}
 			env := hooks.Envelope{Key: "k", Event: c.event, AgentPID: 7, Launch: "secret", Body: json.RawMessage(body)}
-			out, err := d.applyHook(t.Context(), env, claim{}, false)
-			if err != nil {
-				t.Fatal(err)
+			out, cmd, err := d.applyHook(t.Context(), env, claim{}, false)
+			if err != nil || cmd != nil {
+				t.Fatal(cmd, err)
 			}
 			if got := c.yes(s, out); got != there || s.wrote != 1 {
 				t.Errorf("%s: document there: %t; taken for there: %t, with %d transactions committed", c.name, there, got, s.wrote)

@@ -49,7 +49,7 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 		if c, err = d.claimOf(ctx, env, nil, true); err != nil {
 			return err
 		}
-		if _, err = d.applyHook(ctx, env, c, true); err == nil || passing(ctx, err) {
+		if _, _, err = d.applyHook(ctx, env, c, true); err == nil || passing(ctx, err) {
 			return err
 		}
 	}

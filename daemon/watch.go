@@ -68,6 +68,9 @@ func (d *Daemon) look(a *Agent) sighting {
 		}
 	}
 	d.memories.change(a.ID, func(m *agentMemory) {
+		if m.held > 0 && s.status == runtimes.StatusBusy {
+			s.status = "idle" // busy with the hook of /handoff, which begins no turn
+		}
 		if !s.known {
 			s.behind = m.sighting.behind // a job's process that has ended was one all the same
 		}
@@ -172,6 +175,9 @@ func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row:
 // for, and again is the time until the next look.
 func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string, again time.Duration) {
 	const soon = 25 * time.Millisecond
+	if d.memories.of(a.ID).held > 0 {
+		return nil, "", soon // a text would be queued behind the hook of /handoff
+	}
 	if s := d.look(a); s.known {
 		switch s.status {
 		case "busy":

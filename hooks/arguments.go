@@ -10,6 +10,7 @@ import (
 
 type options struct {
 	installed          bool
+	holds              bool // the CLI gives the hook the time of [HoldTimeout]
 	data, socket, made string
 	runtime            string // whose hook it is; "": Claude Code's
 	event              string
@@ -27,6 +28,9 @@ func parseArgs(args []string) (options, error) {
 			return o, errHelp
 		case args[i] == "--installed":
 			o.installed = true
+			continue
+		case args[i] == holdsFlag:
+			o.holds = true
 			continue
 		case name == "--data":
 			to = &o.data

@@ -15,12 +15,13 @@ import (
 )
 
 // Usage is the help of the command.
-const Usage = `usage: understudy hook [--runtime NAME] [--data DIR] [--socket PATH] EVENT
+const Usage = `usage: understudy hook [--runtime NAME] [--data DIR] [--socket PATH] [--holds] EVENT
 
 Hands the hook's JSON from stdin to the daemon and prints the daemon's answer.
 EVENT is SessionStart, session-start, Stop and so on; with --runtime, an event
 of that runtime. It always exits 0; when the daemon cannot be reached the event
-is kept in the data directory's spool/.
+is kept in the data directory's spool/. With --holds, the answer to a typed
+/handoff comes when its document is recorded, within 55 minutes.
 `
 
 // DenyTool is the answer to a one-shot that wants to use a tool. A one-shot could
@@ -44,7 +45,9 @@ func Main(args []string) (code int, mine bool) {
 // the daemon refused the event, or if the event could be neither delivered nor
 // spooled.
 //
-// args are [--installed] [--runtime NAME] [--data DIR] [--socket PATH] EVENT.
+// args are [--installed] [--holds] [--runtime NAME] [--data DIR] [--socket PATH]
+// EVENT. --holds says that the CLI lets the hook run as long as [HoldTimeout]; see
+// [Interrupted] for what Command reports if the CLI ends it meanwhile.
 // --runtime names the runtime whose hook it is; without it, that is Claude Code.
 // Command takes the
 // socket from UNDERSTUDY_SOCKET; if that is not set, from --socket; otherwise the
@@ -126,7 +129,15 @@ func (o options) run(at time.Time, env func(string) string, stdin io.Reader, std
 		Launch: env("UNDERSTUDY_LAUNCH"), Runtime: o.runtime, Tmux: env("TMUX"), Pane: env("TMUX_PANE"),
 		Body: payload(ctx, o.event, stdin),
 	}
-	answer, sendErr := Send(ctx, socket, e)
+	if o.holds {
+		return sendHeld(socket, e, stdout)
+	}
+	answer, err := Send(ctx, socket, e)
+	return deliver(socket, e, answer, err, stdout)
+}
+
+// deliver prints the daemon's answer to an event. If there is none, it spools the event.
+func deliver(socket string, e Envelope, answer []byte, sendErr error, stdout io.Writer) error {
 	switch {
 	case sendErr == nil:
 		_, _ = stdout.Write(answer) // ignore the error: the CLI has ended

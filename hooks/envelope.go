@@ -23,10 +23,12 @@ type Envelope struct {
 	AgentPID int    `json:"agent_pid,omitempty"`
 	// AgentStart and Boot distinguish the agent's process from a later process with the same id. AgentStart is
 	// the start time of the agent's process, in clock ticks since the boot Boot. Outside Linux both are empty.
-	AgentStart uint64          `json:"agent_start,omitempty"`
-	Boot       string          `json:"boot,omitempty"`
-	At         time.Time       `json:"at"`   // when the hook started
-	Body       json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
+	AgentStart uint64 `json:"agent_start,omitempty"`
+	Boot       string `json:"boot,omitempty"`
+	// Holds says that the hook's command waits for the answer as long as [HoldTimeout], once the daemon says that it holds it.
+	Holds bool            `json:"-"`
+	At    time.Time       `json:"at"`   // when the hook started
+	Body  json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
 }
 
 // NewKey returns a key of 32 hexadecimal digits for a hook that started at the

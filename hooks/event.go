@@ -126,6 +126,9 @@ type Payload struct {
 	Context   ContextUse
 	ToolInput json.RawMessage
 
+	// Handoff is the id of the handoff whose command was interrupted while the daemon held it; see [Interrupted]. 0: none.
+	Handoff int64
+
 	// Truncated and Malformed say that the CLI's payload was too large or not JSON.
 	// [Command] then sent a body that has only the ids.
 	Truncated, Malformed bool
@@ -186,6 +189,7 @@ func parse(event string, body []byte) (Payload, error) {
 		field(fields, truncatedField, &p.Truncated, "true or false"),
 		field(fields, malformedField, &p.Malformed, "true or false"),
 		field(fields, contextField, &p.Context, "numbers of tokens"),
+		field(fields, handoffField, &p.Handoff, "the id of a handoff"),
 		field(fields, "background_tasks", &tasks, "a list"))
 	if err != nil {
 		return Payload{}, err

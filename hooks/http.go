@@ -42,7 +42,7 @@ func request(e Envelope) []byte {
 	return post("/hooks/"+e.Event, body,
 		"X-Understudy-Launch", e.Launch, "X-Understudy-Runtime", e.Runtime, "X-Tmux", e.Tmux, "X-Tmux-Pane", e.Pane, "X-Agent-Pid", number(uint64(max(0, e.AgentPID))),
 		"X-Agent-Start", number(e.AgentStart), "X-Boot-Id", e.Boot,
-		"X-Hook-Key", e.Key, "X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
+		"X-Hook-Key", e.Key, "X-Hook-At", e.At.UTC().Format(time.RFC3339Nano), HoldsHeader, onOff(e.Holds))
 }
 
 // post returns an encoded request. headers are names and values in turn; post leaves out a header whose value is empty.
@@ -74,7 +74,20 @@ func headerValue(s string) string {
 	return string(clean)
 }
 
+// onOff returns the value of a header that is there or not.
+func onOff(set bool) string {
+	if set {
+		return "1"
+	}
+	return ""
+}
+
 func exchange(ctx context.Context, socket string, request []byte) (response, error) {
+	return exchangeHeld(ctx, socket, request, func(map[string]string) {})
+}
+
+// exchangeHeld is exchange. It calls interim with the header of each informational answer.
+func exchangeHeld(ctx context.Context, socket string, request []byte, interim func(fields map[string]string)) (response, error) {
 	conn, err := dial(ctx, socket)
 	if err != nil {
 		return response{}, err
@@ -85,7 +98,7 @@ func exchange(ctx context.Context, socket string, request []byte) (response, err
 	// Read the answer even if the write failed: a server may answer and close the
 	// connection before it has read the whole request.
 	_, writeErr := conn.Write(request)
-	answer, err := readResponse(bufio.NewReader(conn))
+	answer, err := readResponse(bufio.NewReader(conn), interim)
 	if err != nil {
 		return response{}, errors.Join(writeErr, err)
 	}
@@ -121,13 +134,14 @@ func (r response) sentence() string {
 
 // readResponse reads one answer, which must have a Content-Length or be chunked, except for the status 204 and 304. The
 // close of the connection does not mark the end, because a daemon that dies closes it too.
-func readResponse(r *bufio.Reader) (response, error) {
+func readResponse(r *bufio.Reader, interim func(fields map[string]string)) (response, error) {
 	for {
 		status, fields, err := readHead(r)
 		if err != nil {
 			return response{}, err
 		}
-		if status < 200 { // skip informational answers, such as 100 Continue
+		if status < 200 { // informational, such as 100 Continue
+			interim(fields)
 			continue
 		}
 		body, err := readBody(r, status, fields)

@@ -236,7 +236,7 @@ func FuzzReadResponse(f *testing.F) {
 	}
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nanswer\r\n0\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := readResponse(bufio.NewReader(strings.NewReader(string(text))))
+		got, err := readResponse(bufio.NewReader(strings.NewReader(string(text))), func(map[string]string) {})
 		if err != nil {
 			return
 		}

@@ -54,7 +54,7 @@ func (o InstallOptions) command(event string, made int) string {
 	if o.DataDir != "" {
 		line += " --data " + shellWord(o.DataDir)
 	}
-	return line + " " + event
+	return strings.Join(append([]string{line, event}, holding(event)...), " ")
 }
 
 // ours is one of our hooks in a settings text, with its place there.

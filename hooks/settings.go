@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -24,10 +25,13 @@ type hookGroup struct {
 
 // hookTimeout returns after how many seconds the CLI ends the hook. It is longer
 // than AnswerTimeout. SessionEnd needs it most, because there the CLI's default is
-// only 1.5 s.
+// only 1.5 s. UserPromptSubmit has the time of [HoldTimeout].
 func hookTimeout(event string) int {
-	if event == SessionEnd {
+	switch event {
+	case SessionEnd:
 		return 5
+	case UserPromptSubmit:
+		return int((HoldTimeout + 5*time.Minute) / time.Second)
 	}
 	return 20
 }
@@ -54,9 +58,10 @@ func LaunchSettings(bin string, events []string, allow []string, with LaunchOpti
 		if name, ok := Canonical(event); !ok || name != event {
 			return nil, fmt.Errorf("launch settings: event %.80q is not canonical", event)
 		}
-		h := commandHook{Type: "command", Command: shellWord(bin) + " hook " + event, Timeout: hookTimeout(event)}
+		args := append([]string{"hook", event}, holding(event)...)
+		h := commandHook{Type: "command", Command: shellWord(bin) + " " + strings.Join(args, " "), Timeout: hookTimeout(event)}
 		if with.Exec {
-			h.Command, h.Args = bin, []string{"hook", event}
+			h.Command, h.Args = bin, args
 		}
 		groups[event] = []hookGroup{{[]commandHook{h}}}
 	}

@@ -176,6 +176,14 @@ func (c *console) SwitchClients(ctx context.Context, from, to string) error {
 	return change(c, ctx, "SwitchClients "+from+" "+to, func() error { return c.Fake().SwitchClients(ctx, from, to) })
 }
 
+func (c *console) ShowMessage(ctx context.Context, ref tmux.Ref, text string) (shown int, err error) {
+	err = change(c, ctx, "ShowMessage "+ref.Pane, func() error {
+		shown, err = c.Fake().ShowMessage(ctx, ref, text)
+		return err
+	})
+	return shown, err
+}
+
 // trees makes plain folders in place of git work trees.
 type trees struct{ g *daemonRun }
 

@@ -38,6 +38,8 @@ type Fake struct {
 	next  int
 	panes map[string]*fakePane
 	fail  error
+
+	messages []string
 }
 
 type fakePane struct {
@@ -68,6 +70,24 @@ func (f *Fake) Server() int {
 
 // SwitchClients moves no client: a Fake has none.
 func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
+
+// ShowMessage keeps the text as if one client looked at the pane; see [Fake.Messages].
+func (f *Fake) ShowMessage(_ context.Context, ref tmux.Ref, text string) (shown int, err error) {
+	if err := f.failure(); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.messages = append(f.messages, ref.Pane+": "+text)
+	return 1, nil
+}
+
+// Messages returns the texts of ShowMessage, each behind its pane.
+func (f *Fake) Messages() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.messages)
+}
 
 // Fail makes each call of a Terminal's method return err, until Fail(nil). A daemon's own sweep calls as well: a failure
 // of one call alone could be the sweep's.

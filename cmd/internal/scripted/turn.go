@@ -33,6 +33,10 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 	if from != queued && !a.submitted(ctx, prompt) {
 		return
 	}
+	if ctx.Err() != nil && from != queued {
+		a.returnPrompt(prompt)
+		return
+	}
 	if ctx.Err() != nil {
 		a.interrupted()
 		return
@@ -71,7 +75,14 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 // submitted sends UserPromptSubmit. It returns false if a hook refuses the prompt. A refused command is dropped, and the
 // transcript gets the hook's reason. Any other refused prompt returns to the composer.
 func (a *Agent) submitted(ctx context.Context, prompt string) bool {
-	answer := a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt))
+	answered := make(chan hookAnswer, 1)
+	a.wg.Go(func() { answered <- a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt)) })
+	var answer hookAnswer
+	select {
+	case answer = <-answered:
+	case <-ctx.Done(): // measured: after Esc the agent is idle at once, and its hook has 1.4 s to end
+		return true
+	}
 	if answer.block {
 		command := slash().MatchString(prompt)
 		original := "Original prompt: " + prompt
@@ -80,10 +91,7 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 		}
 		a.screen.print(actor.BlockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
 		if !command {
-			select {
-			case a.giveBack <- prompt:
-			case <-a.life.Done():
-			}
+			a.returnPrompt(prompt)
 			return false
 		}
 		a.record("system", fields{
@@ -94,6 +102,15 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	}
 	a.recordContext("UserPromptSubmit", answer.context)
 	return true
+}
+
+// returnPrompt puts a prompt that did not begin a turn back into the composer. Measured: so does Esc while the hooks of
+// UserPromptSubmit run, and nothing is recorded.
+func (a *Agent) returnPrompt(prompt string) {
+	select {
+	case a.giveBack <- prompt:
+	case <-a.life.Done():
+	}
 }
 
 // stopHooks sends Stop and returns the text with which the turn goes on. If it returns "", the turn ends. Measured: the

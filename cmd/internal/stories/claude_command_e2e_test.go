@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/commands"
@@ -27,8 +29,10 @@ func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 	said, before := len(r.requests(a.ID)), r.countMade()
 	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
 	id := r.awaitCommanded(a.ID, len(had))
-	r.awaitShown(a.ID, fmt.Sprintf("Handoff %d started", id))
 	h := r.wantCommanded(id, before)
+	if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); !strings.Contains(said, fmt.Sprintf("Handoff %d: the document is recorded. This session ends now", id)) {
+		t.Errorf("the person was not told how handoff %d goes on:\n%s", id, said)
+	}
 	if n := len(r.requests(a.ID)); n != said {
 		t.Errorf("the model was asked %d times, want %d", n, said)
 	}
@@ -38,6 +42,34 @@ func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 		heard{a.Name, "assistant", "OK"}, // The answer to the injection prompt.
 		heard{a.Name, "user", "still there?"}, heard{a.Name, "assistant", "OK"})
 	return *h.SuccessorID
+}
+
+// cancelsByEsc: a person types /handoff, and presses Esc while the document is being written. The session goes on as it was.
+func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
+		reply := obeys(req)
+		reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork)
+		return reply
+	})
+	forked, had, said := len(r.forkRequests()), len(r.handoffsOf(a.ID)), len(r.requests(a.ID))
+	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	id := r.awaitCommanded(a.ID, had)
+	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > forked, r.tap.String() })
+	pids := r.forkProcesses()
+	r.awaitShown(a.ID, "running UserPromptSubmit hook")
+	r.personPresses(a.ID, tmux.Escape)
+	h := r.awaitPhase(id, daemon.Cancelled)
+	if h.Error == nil || h.Error.Message != "Handoff cancelled in the agent's pane" {
+		t.Errorf("error %+v", h.Error)
+	}
+	r.wantEndedWithin(time.Second, pids...)
+	r.awaitShown(a.ID, `/handoff the parser's "tabs"; $(touch by-a-shell) and so on`) // in the composer
+	r.personPresses(a.ID, tmux.CtrlU)
+	r.awaitState(a.ID, daemon.Idle)
+	if n := len(r.requests(a.ID)); n != said {
+		t.Errorf("the model was asked %d times, want %d", n, said)
+	}
+	return a.ID
 }
 
 // handsOverByItself: the model itself can run the command.

@@ -30,7 +30,8 @@ func TestClaudeForkWritesTheDocument(t *testing.T) {
 	r.installCommand()
 	r.start()
 	r.relay(t, leg{"written", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 { return handsOverByFork(t, r, a, atExit) }},
-		leg{"cancelled", cancelsFork}, leg{"command, typed", handsOverByCommand}, leg{"command, by the model", handsOverByItself})
+		leg{"cancelled", cancelsFork}, leg{"cancelled by Esc", cancelsByEsc},
+		leg{"command, typed", handsOverByCommand}, leg{"command, by the model", handsOverByItself})
 }
 
 // handsOverByFork hands over a new agent. The fork begins with everything that the provider has cached of the

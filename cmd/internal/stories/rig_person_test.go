@@ -97,7 +97,7 @@ func (p *person) sendHook(event, session string, pane tmux.PaneInfo) {
 		p.r.t.Fatal(err)
 	}
 	if p.process != nil {
-		p.process.runHook(p.r.t.Context(), event, []string{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
+		p.process.runHook(p.r.t.Context(), event, false, []string{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
 		return
 	}
 	p.hooks++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
@@ -100,15 +101,26 @@ func (m *computer) kill(pid int) error {
 
 // handleHook gives a hook to the daemon that listens, and returns its answer.
 func (m *computer) handleHook(ctx context.Context, sender *program, e hooks.Envelope) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, hooks.AnswerTimeout(e.Event))
+	return m.handleHeldHook(ctx, sender, e, nil)
+}
+
+// handleHeldHook is handleHook for a hook that may be held.
+func (m *computer) handleHeldHook(ctx context.Context, sender *program, e hooks.Envelope, held func(handoff int64)) (json.RawMessage, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	patience := time.AfterFunc(hooks.AnswerTimeout(e.Event), cancel)
+	defer patience.Stop()
+	var hold func(int64)
+	if e.Holds {
+		hold = func(id int64) { patience.Stop(); held(id) }
+	}
 	type verdict struct {
 		said json.RawMessage
 		err  error
 	}
 	answered := make(chan verdict, 1)
 	m.request(ctx, func(ctx context.Context, up *servingHere) {
-		said, err := up.d.Hook(ctx, e, sender.peer())
+		said, err := up.d.HookHeld(ctx, e, sender.peer(), hold)
 		answered <- verdict{said, err}
 	})
 	select {

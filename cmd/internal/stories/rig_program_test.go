@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -228,7 +229,7 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	}
 	switch {
 	case len(words) >= 3 && words[1] == "hook":
-		return p.runHook(ctx, words[2], c.Environ, c.Stdin)
+		return p.runHook(ctx, words[2], slices.Contains(words, "--holds"), c.Environ, c.Stdin)
 	case len(words) == 2 && words[1] == "statusline":
 		return p.runStatusLine(ctx, c.Environ, c.Stdin)
 	}
@@ -257,7 +258,7 @@ func (p *program) startLeftover(c scripted.Command) scripted.Result {
 
 // runHook does what `understudy hook` does: it hands the payload to the daemon and prints the answer, or puts the
 // payload into the spool.
-func (p *program) runHook(ctx context.Context, event string, env []string, payload []byte) scripted.Result {
+func (p *program) runHook(ctx context.Context, event string, holds bool, env []string, payload []byte) scripted.Result {
 	switch {
 	case child.Getenv(env, "UNDERSTUDY_ONESHOT") == "":
 	case event == hooks.PreToolUse:
@@ -267,15 +268,16 @@ func (p *program) runHook(ctx context.Context, event string, env []string, paylo
 	}
 	letAMomentPass()
 	at := time.Now()
-	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: child.Getenv(env, "UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
+	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: child.Getenv(env, "UNDERSTUDY_LAUNCH"), Boot: boot, Holds: holds, Body: payload}
 	e.AgentPID, _ = strconv.Atoi(child.Getenv(env, "CLAUDE_PID")) // If it is missing, the daemon says so.
 	if of, err := p.m.table.Find(e.AgentPID); err == nil {
 		e.AgentStart = of.Start
 	}
 	sender := p.m.program(p.PID)
 	answer := make(chan scripted.Result, 1)
+	var heldFor atomic.Int64
 	sender.start(func(life context.Context) int { // The hook outlives the agent.
-		answer <- p.m.send(life, sender, e)
+		answer <- p.m.send(life, sender, e, heldFor.Store)
 		return 0
 	})
 	select {
@@ -284,14 +286,26 @@ func (p *program) runHook(ctx context.Context, event string, env []string, paylo
 	case <-ctx.Done():
 	}
 	if p.ctx.Err() == nil { // Only the hook is ended, not the process.
+		if id := heldFor.Load(); id != 0 {
+			p.m.send(p.ctx, p.m.program(p.PID), hooks.Interrupted(e, id, time.Now()), nil)
+		}
 		sender.kill()
 	}
 	return scripted.Result{Code: -1, Err: context.Cause(ctx)}
 }
 
-// send gives a hook to the daemon, or puts it into the spool.
-func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) scripted.Result {
-	said, err := m.handleHook(ctx, sender, e)
+// send gives a hook to the daemon, or puts it into the spool. It asks again while no daemon answers and an earlier one has
+// called held.
+func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope, held func(handoff int64)) scripted.Result {
+	holding := false
+	said, err := m.handleHeldHook(ctx, sender, e, func(id int64) { holding = true; held(id) })
+	for holding && ctx.Err() == nil && kindOf(err) == daemon.KindUnavailable {
+		<-time.After(200 * time.Millisecond)
+		said, err = m.handleHeldHook(ctx, sender, e, held)
+	}
+	if holding && err != nil {
+		return scripted.Result{Code: -1, Err: err}
+	}
 	told, _ := errors.AsType[*daemon.Error](err)
 	switch {
 	case err == nil:
@@ -303,6 +317,17 @@ func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) 
 		return scripted.Result{Stderr: []byte("understudy: " + err.Error())}
 	}
 	return scripted.Result{}
+}
+
+// kindOf returns the kind of a daemon's error; it is KindUnavailable for any other error.
+func kindOf(err error) daemon.Kind {
+	if told, ok := errors.AsType[*daemon.Error](err); ok || err == nil {
+		if told == nil {
+			return 0
+		}
+		return told.Kind
+	}
+	return daemon.KindUnavailable
 }
 
 // peer is what the daemon learns of the process from its end of the socket.

@@ -1,0 +1,75 @@
+package tmux_test
+
+import (
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestShowMessageReachesWhoeverLooksAtThePane shows a text to a real client. A client that looks at another pane does not get
+// it, and tmux expands nothing in it.
+func TestShowMessageReachesWhoeverLooksAtThePane(t *testing.T) {
+	t.Parallel()
+	server := tmuxtest.Server(t)
+	pane, other := spawn(t, server, "mine").Ref, spawn(t, server, "other").Ref
+	const text = "Handoff 12: 100 % of #{session_name} #(id) %Y; goes on"
+	if n, err := server.ShowMessage(t.Context(), pane, text); n != 0 || err != nil {
+		t.Errorf("nobody is attached: %d clients, %v", n, err)
+	}
+	looks, elsewhere := watched(t, pane.Socket, "mine"), watched(t, pane.Socket, "other")
+	tmuxtest.Eventually(t, "the client shows the text", func() bool {
+		n, err := server.ShowMessage(t.Context(), pane, text)
+		return err == nil && n == 1 && strings.Contains(looks(), text)
+	})
+	if strings.Contains(elsewhere(), "Handoff") {
+		t.Errorf("a client at pane %s shows\n%s", other, elsewhere())
+	}
+	gone := pane
+	gone.ServerStart++
+	if n, err := server.ShowMessage(t.Context(), gone, text); n != 0 || err != nil {
+		t.Errorf("a pane of an earlier server: %d clients, %v", n, err)
+	}
+}
+
+// watched attaches a client to a session, and returns what its terminal got.
+func watched(t *testing.T, socket, session string) (got func() string) {
+	t.Helper()
+	cmd := exec.Command("tmux", "-u", "-N", "-S", socket, "attach-session", "-t", "="+session)
+	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var text strings.Builder
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		buf := make([]byte, 4096)
+		for {
+			n, err := terminal.Read(buf)
+			mu.Lock()
+			text.Write(buf[:n])
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = terminal.Close()
+		<-drained
+	})
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return text.String()
+	}
+}
