@@ -62,6 +62,11 @@ type agent struct {
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
+	refused  bool      // a person has refused what its last dialog asked
+	hooking  int       // how many of its hooks run
+	pastedAt time.Time // when a daemon pasted a text
+	ticks    int       // of what shows that it works
+	printed  []string  // what it has printed
 	tasks    int
 	dialogs  int                            // how many dialogs it has opened
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
@@ -101,6 +106,8 @@ type dialog struct {
 	actor.Dialog
 	answer chan int
 	exit   bool // the question is whether to exit although tasks run
+	limit  bool // the question is whether to keep trying although a usage limit is reached
+	chosen int  // with limit: the answer that Enter would give
 }
 
 // newAgent starts an agent's process in a pane.
@@ -292,7 +299,12 @@ func (a *agent) hook(event string, more actor.Fields) hookAnswer {
 	if name == "" {
 		return hookAnswer{}
 	}
+	a.hooking++
+	if a.cli.rt.Can.EnterAfter > 0 {
+		a.draw() // it shows that a hook runs
+	}
 	answer := a.h.hook(a, name, payload)
+	a.hooking--
 	a.do(event+" answered", 0, time.Millisecond)
 	return answer
 }
@@ -361,7 +373,9 @@ func (a *agent) leave(reason string, code int) {
 		if reason == "prompt_input_exit" {
 			a.promptID = uuid(a.rng) // Claude Code gives each command a prompt id
 		}
-		a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
+		for range max(a.cli.ends, 1) {
+			a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
+		}
 	}
 	a.h.registry.Delete(runtimes.RegistryPath(a.h.config, a.proc.PID))
 	a.die(reason, code)

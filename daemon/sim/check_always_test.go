@@ -86,6 +86,9 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 			w.fail("handoff %d had ended as %s and moved to %s", h.ID, from, t.To)
 		}
 		w.last[h.ID] = t.To
+		if a := w.process(h.AgentID); a != nil && t.To == daemon.Verifying && h.Mode == daemon.ModeTranscript {
+			a.documentAt, a.unmentioned = time.Now(), nil // the document has the whole conversation
+		}
 		if t.To == daemon.Failed {
 			w.checkTime(h)
 			w.checkCode(h)
@@ -165,7 +168,8 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.fail("agent %d took a text %d times that was sent %d times: %.80q", a.id, n, sent, key)
 		}
 	}
-	if a.working = ""; !ours && from != notification {
+	noticed := len(counted) > 0 || a.cli.rt.Can.QuietAfter == 0 // a turn that a person begins there shows nowhere
+	if a.working = ""; !ours && from != notification && noticed {
 		a.working = prompt
 	}
 	if a.working != "" && !a.documentAt.IsZero() {
@@ -192,10 +196,17 @@ func (w *world) checkGiven(d *daemon.Delivery) {
 		return
 	}
 	if !slices.ContainsFunc(w.agents, func(a *agent) bool {
-		return a.id == d.AgentID && slices.ContainsFunc(a.given, func(text string) bool { return strings.Contains(text, token(d)) })
+		return a.id == d.AgentID && (slices.ContainsFunc(a.given, func(text string) bool { return strings.Contains(text, token(d)) }) || a.aboutToTake(d))
 	}) {
 		w.fail("delivery %d has the verdict submitted (%s), but nobody gave it to agent %d", d.ID, d.Evidence, d.AgentID)
 	}
+}
+
+// aboutToTake reports whether an agent whose runtime tells nothing has yet to read the Enter for a text in its composer: the
+// verdict comes with the key.
+func (a *agent) aboutToTake(d *daemon.Delivery) bool {
+	typed := slices.ContainsFunc(a.inputs, func(in tmuxtest.Input) bool { return in.Key == tmux.Enter })
+	return a.cli.rt.Can.QuietAfter > 0 && typed && strings.Contains(a.composer.Text, token(d))
 }
 
 // checkSkill: an agent gets its skill before its injection prompt.
