@@ -455,6 +455,7 @@ func (a *agent) record(role, text string) {
 
 // over appends what the transcript shows of a turn's end.
 func (a *agent) over(how turnEnd, failure string) {
+	a.cut = how == turnInterrupted
 	for _, line := range a.cli.end(a, how, failure) {
 		a.append(line)
 	}

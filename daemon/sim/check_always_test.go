@@ -89,6 +89,9 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		if a := w.process(h.AgentID); a != nil && t.To == daemon.Verifying && h.Mode == daemon.ModeTranscript {
 			a.documentAt, a.unmentioned = time.Now(), nil // the document has the whole conversation
 		}
+		if a := w.process(h.AgentID); a != nil && t.From == daemon.Generating && t.To == daemon.Verifying && h.Mode == daemon.ModeGenerate {
+			w.cover(a.cli.rt.Name, "document of a copy")
+		}
 		if t.To == daemon.Failed {
 			w.checkTime(h)
 			w.checkCode(h)
@@ -154,6 +157,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
 		}
+		w.coverTaken(a, d.ID)
 		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt || d.Kind == daemon.KindSkill
 		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) && !sentOn(d, prompt) {
 			w.fail("agent %d takes delivery %d, whose verdict is not_submitted (%s)", a.id, d.ID, d.Evidence)
@@ -222,6 +226,7 @@ func (w *world) checkSkill(a *agent) {
 // afterLaunch: no two processes are the same agent. It is called when a process has read its launch file.
 func (w *world) afterLaunch(a *agent) {
 	w.trace.note(a.owner.name, "is agent %d", a.id)
+	w.cover(a.cli.rt.Name, "launch")
 	for _, b := range w.agents {
 		if b != a && b.id == a.id && !b.dead {
 			w.fail("agent %d has two processes", a.id)
