@@ -26,10 +26,11 @@ const (
 )
 
 // unrecognised returns the screen of an idle agent if the daemon has known nothing on it for unknownAfter; nil: it knows
-// the screen, or the agent is not idle, or another program is in front.
+// the screen, or the agent is not idle, or another program is in front. A generic runtime takes a prompt only where its
+// settings say so: a program that asks something would echo the text, and take it for the answer.
 func (d *Daemon) unrecognised(ctx context.Context, a *Agent) *screen {
 	since := d.memories.of(a.ID).unreadySince
-	if since.IsZero() || time.Since(since) < unknownAfter || d.look(a).busy() || !d.inFront(a) {
+	if d.runtimeOf(a).Can.QuietAfter > 0 || since.IsZero() || time.Since(since) < unknownAfter || d.look(a).busy() || !d.inFront(a) {
 		return nil
 	}
 	s, err := d.readScreen(ctx, a)
@@ -48,7 +49,21 @@ func (d *Daemon) beginEcho(ctx context.Context, a *Agent, dl *Delivery, s *scree
 	if err := d.commitIntention(ctx, a, dl, runtimes.ByEcho); err != nil || !dl.Open() {
 		return err == nil, 0, err
 	}
+	if time.Since(s.at) > lookFresh { // look again: the screen may have changed during the commit
+		if s = d.echoScreen(ctx, a); s == nil {
+			return d.requeue(ctx, a, dl, noteNotReady)
+		}
+	}
 	return d.typeByEcho(ctx, a, dl, s)
+}
+
+// echoScreen returns the screen of an agent to which a text can be delivered by echo; nil: none can be delivered now.
+func (d *Daemon) echoScreen(ctx context.Context, a *Agent) *screen {
+	if d.runtimeOf(a).Can.QuietAfter > 0 {
+		s, _, _ := d.composer(ctx, a)
+		return s
+	}
+	return d.unrecognised(ctx, a)
 }
 
 // tellUnknownScreen tells the operator, once for each version of a runtime, that its screen is not known.
@@ -87,7 +102,7 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 	if d.runtimeOf(a).Can.QuietAfter > 0 {
 		text = strings.ReplaceAll(text, "\n", " ") // a program that reads lines would take each line for a prompt
 	}
-	err = term.Paste(ctx, a.Ref(), text, tmux.PasteOptions{Once: d.onceToken(a, dl), If: tmux.Sight{Command: before.command}})
+	err = term.Paste(ctx, a.Ref(), text, tmux.PasteOptions{Once: d.onceToken(a, dl), If: before.sight()})
 	switch {
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())

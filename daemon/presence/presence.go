@@ -34,6 +34,8 @@ const (
 type stretch struct {
 	from, to      time.Time
 	presentBefore time.Duration // the sum of the stretches before this one
+	// least is the earliest time that the clock may have shown in the stretch, if that is before from; else the zero time.
+	least time.Time
 }
 
 // presentAt returns how long the daemon had run, in all stretches together, when the clock showed t in this stretch.
@@ -74,11 +76,12 @@ func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	case gap > absentAfter:
 		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, presentBefore: seen})
 	case gap < 0:
-		since := time.Since(p.provedAt)
+		since, least := time.Since(p.provedAt), time.Time{}
 		if since > absentAfter { // the machine may have slept after the clock was set back, so count only absentAfter
+			least = now.Add(-since)
 			since, seen = absentAfter, seen-absentAfter+ProveEvery
 		}
-		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen})
+		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen, least: least})
 	}
 	last.to = now
 	return append(before, last)
@@ -144,6 +147,9 @@ func lowestSince(all []stretch, i int, since time.Time) time.Time {
 	for _, s := range all[i+1:] {
 		if s.from.Before(since) {
 			since = s.from
+		}
+		if !s.least.IsZero() && s.least.Before(since) {
+			since = s.least
 		}
 	}
 	return since

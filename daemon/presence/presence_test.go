@@ -109,6 +109,26 @@ func checkEarliest(t *testing.T, start time.Time, at func(int) time.Time) {
 	}
 }
 
+// TestEarliestAfterAPause: the clock was set back while the daemon did nothing for long, at some moment since its last proof.
+func TestEarliestAfterAPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p Presence
+		start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		p.Begin(start)
+		p.Prove(start.Add(time.Second))
+		<-time.After(3 * absentAfter)
+		back := start.Add(-time.Hour)
+		if got, want := p.Earliest(start, back), back.Add(-3*absentAfter); !got.Equal(want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		p.Prove(back)
+		if got, want := p.Earliest(start, back.Add(time.Second)), back.Add(-3*absentAfter); !got.Equal(want) {
+			t.Errorf("after the proof: got %s, want %s", got, want)
+		}
+	})
+}
+
 // TestShownSince: a clock that was set back shows again what it showed before, up to absentAfter beyond the last proof.
 func TestShownSince(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,7 @@ func NewGeneric(name string, g Generic) (*Runtime, error) {
 		Limits: "none are noticed", Usage: "not known", Permissions: "none are noticed",
 		Cannot: []string{
 			"Only the screen is read: a turn that a person begins in the pane, a dialog, an error and a limit are not noticed.",
+			"A draft of a person is submitted together with the text that is typed behind it.",
 			"A turn that shows nothing new for " + g.Quiet.String() + " counts as ended.",
 			"Nothing shows whether a successor has read its document and context, so nobody is told if it has not.",
 			"The conversation is not passed on: a successor gets the document, the files and the decisions.",

@@ -19,3 +19,13 @@ func TestOneShot(t *testing.T) {
 		}
 	}
 }
+
+// TestCopies: a runtime of which Can says that a copy of its session writes a document can make the copy.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for _, rt := range append(All(), generic()) {
+		if can := rt.Fork != nil || rt.Can.Registers == RegistersByServer; rt.Can.Copies() != can {
+			t.Errorf("%s: Can says %t (%q), but the runtime %t", rt.Name, rt.Can.Copies(), rt.Can.Document, can)
+		}
+	}
+}

@@ -62,6 +62,13 @@ type agent struct {
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
+	refused  bool             // a person has refused what its last dialog asked
+	hooking  int              // how many of its hooks run
+	pastedAt time.Time        // when a daemon pasted a text
+	queuedAs map[int64]string // what stood in the way when a delivery was queued
+	cut      bool             // its last turn was interrupted
+	ticks    int              // of what shows that it works
+	printed  []string         // what it has printed
 	tasks    int
 	dialogs  int                            // how many dialogs it has opened
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
@@ -101,6 +108,8 @@ type dialog struct {
 	actor.Dialog
 	answer chan int
 	exit   bool // the question is whether to exit although tasks run
+	limit  bool // the question is whether to keep trying although a usage limit is reached
+	chosen int  // with limit: the answer that Enter would give
 }
 
 // newAgent starts an agent's process in a pane.
@@ -110,7 +119,7 @@ func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
-		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{},
+		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, queuedAs: map[int64]string{},
 	}
 	a.mood = newMood(a.rng, h.w.plan)
 	a.frame = actor.Frame{Width: 200, Height: 50, Header: []string{"✻ Simulated agent"}, Footer: "auto"}
@@ -292,7 +301,12 @@ func (a *agent) hook(event string, more actor.Fields) hookAnswer {
 	if name == "" {
 		return hookAnswer{}
 	}
+	a.hooking++
+	if a.cli.rt.Can.EnterAfter > 0 {
+		a.draw() // it shows that a hook runs
+	}
 	answer := a.h.hook(a, name, payload)
+	a.hooking--
 	a.do(event+" answered", 0, time.Millisecond)
 	return answer
 }
@@ -343,6 +357,7 @@ func (a *agent) signal(sig syscall.Signal) {
 	switch {
 	case a.dead, a.undead:
 	case sig == syscall.SIGKILL:
+		a.w.cover(a.cli.rt.Name, "kill")
 		a.end("killed", 137)
 	case a.id == 0: // its program has not begun yet, so it handles no signal
 		a.end(sig.String(), 128+int(sig))
@@ -361,9 +376,14 @@ func (a *agent) leave(reason string, code int) {
 		if reason == "prompt_input_exit" {
 			a.promptID = uuid(a.rng) // Claude Code gives each command a prompt id
 		}
-		a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
+		for range max(a.cli.ends, 1) {
+			a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
+		}
 	}
 	a.h.registry.Delete(runtimes.RegistryPath(a.h.config, a.proc.PID))
+	if reason == "prompt_input_exit" {
+		a.w.cover(a.cli.rt.Name, "exit")
+	}
 	a.die(reason, code)
 }
 

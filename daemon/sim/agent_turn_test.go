@@ -78,15 +78,30 @@ func (a *agent) odd(what string, chance float64) bool {
 
 // typed takes an input that the daemon types into the pane.
 func (a *agent) typed(in tmuxtest.Input) {
-	if (in.Key == tmux.Enter || in.Text != "") && a.dialog != nil && !a.dialog.exit {
+	if a.answersDialog(in) {
 		a.w.fail("%.60q was typed into the dialog %q of agent %d", cmp.Or(in.Text, in.Key.String()), a.dialog.Title, a.id)
 	}
 	if a.dead {
 		a.w.fail("%.60q was typed into the shell that agent %d has left", cmp.Or(in.Text, in.Key.String()), a.id)
 		return
 	}
+	if in.Text != "" {
+		a.pastedAt = time.Now()
+	}
+	if had := time.Since(a.pastedAt); in.Key == tmux.Enter && had < a.cli.rt.Can.EnterAfter {
+		a.w.fail("Enter was pressed %s after a paste in the pane of agent %d, which drops it", had, a.id)
+	}
 	a.inputs = append(a.inputs, in)
 	nudge(a.keys)
+}
+
+// answersDialog reports whether an input of a daemon would answer a dialog that is a person's to answer.
+func (a *agent) answersDialog(in tmuxtest.Input) bool {
+	d := a.dialog
+	if d == nil || d.exit {
+		return false
+	}
+	return in.Text != "" || in.Key == tmux.Enter && !(d.limit && d.chosen == stopTrying)
 }
 
 // keyboard handles typed inputs until the agent ends.
@@ -117,6 +132,13 @@ func (a *agent) press() {
 
 func (a *agent) key(in tmuxtest.Input) {
 	switch {
+	case a.dialog != nil && a.dialog.limit:
+		switch in.Key {
+		case tmux.Down:
+			a.dialog.chosen = (a.dialog.chosen + 1) % len(a.dialog.Choices)
+		case tmux.Enter:
+			a.reply(a.dialog.chosen)
+		}
 	case a.dialog != nil:
 		switch in.Key {
 		case tmux.Enter:
@@ -124,6 +146,7 @@ func (a *agent) key(in tmuxtest.Input) {
 		case tmux.Escape, tmux.CtrlC:
 			a.reply(-1)
 		}
+	case in.Text != "" && a.cli.rt.Can.LosesPastes && a.odd("paste lost", a.mood.swallow/2):
 	case in.Text != "" && a.cli.plain:
 		a.composer.Text, a.composer.Pasted = a.composer.Text+in.Text, true
 	case in.Text != "":
@@ -134,6 +157,7 @@ func (a *agent) key(in tmuxtest.Input) {
 		a.composer.KillLine()
 	case in.Key == tmux.Escape && a.stop != nil:
 		a.stop(errInterrupted)
+	case in.Key == tmux.Enter && a.cli.rt.Can.EnterAfter > 0 && a.hooking > 0 && a.odd("Enter dropped", 0.5):
 	case in.Key == tmux.Enter && a.composer.Pasted && a.odd("Enter swallowed", a.mood.swallow):
 		a.composer.Pasted = false
 	case in.Key == tmux.Enter && strings.TrimSpace(a.composer.Text) != "":
@@ -156,6 +180,9 @@ func (a *agent) submit(prompt string) {
 	text := strings.TrimSpace(prompt)
 	a.given = append(a.given, prompt)
 	switch {
+	case text == a.cli.rt.Can.ExitText && a.cli.quick && a.busy():
+		a.given = a.given[:len(a.given)-1]
+		a.composer.Text = prompt
 	case text == a.cli.rt.Can.ExitText:
 		a.w.beforeExit(a)
 		go a.exit()
@@ -258,7 +285,9 @@ func (a *agent) turn(j job) {
 			a.hook(hooks.Interrupt, nil)
 			return
 		}
-		if l := a.limit(); l != nil && a.cli.retry != nil {
+		if l := a.limit(); l != nil && a.cli.box && a.keepTrying(l) {
+			a.w.trace.note(a.owner.name, "its limit is over")
+		} else if l != nil && a.cli.retry != nil {
 			a.cli.retry(ctx, a, l)
 			a.over(turnInterrupted, "")
 			return
@@ -389,6 +418,7 @@ func (a *agent) permission(ctx context.Context) bool {
 	}()
 	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
 		Choices: []string{"Yes", "No"}}})
+	a.refused = choice != 0
 	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil
 }
@@ -425,6 +455,7 @@ func (a *agent) record(role, text string) {
 
 // over appends what the transcript shows of a turn's end.
 func (a *agent) over(how turnEnd, failure string) {
+	a.cut = how == turnInterrupted
 	for _, line := range a.cli.end(a, how, failure) {
 		a.append(line)
 	}

@@ -86,6 +86,12 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 			w.fail("handoff %d had ended as %s and moved to %s", h.ID, from, t.To)
 		}
 		w.last[h.ID] = t.To
+		if a := w.process(h.AgentID); a != nil && t.To == daemon.Verifying && h.Mode == daemon.ModeTranscript {
+			a.documentAt, a.unmentioned = time.Now(), nil // the document has the whole conversation
+		}
+		if a := w.process(h.AgentID); a != nil && t.From == daemon.Generating && t.To == daemon.Verifying && h.Mode == daemon.ModeGenerate {
+			w.cover(a.cli.rt.Name, "document of a copy")
+		}
 		if t.To == daemon.Failed {
 			w.checkTime(h)
 			w.checkCode(h)
@@ -151,6 +157,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
 		}
+		w.coverTaken(a, d.ID)
 		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt || d.Kind == daemon.KindSkill
 		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) && !sentOn(d, prompt) {
 			w.fail("agent %d takes delivery %d, whose verdict is not_submitted (%s)", a.id, d.ID, d.Evidence)
@@ -165,7 +172,8 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.fail("agent %d took a text %d times that was sent %d times: %.80q", a.id, n, sent, key)
 		}
 	}
-	if a.working = ""; !ours && from != notification {
+	noticed := len(counted) > 0 || a.cli.rt.Can.QuietAfter == 0 // a turn that a person begins there shows nowhere
+	if a.working = ""; !ours && from != notification && noticed {
 		a.working = prompt
 	}
 	if a.working != "" && !a.documentAt.IsZero() {
@@ -192,10 +200,17 @@ func (w *world) checkGiven(d *daemon.Delivery) {
 		return
 	}
 	if !slices.ContainsFunc(w.agents, func(a *agent) bool {
-		return a.id == d.AgentID && slices.ContainsFunc(a.given, func(text string) bool { return strings.Contains(text, token(d)) })
+		return a.id == d.AgentID && (slices.ContainsFunc(a.given, func(text string) bool { return strings.Contains(text, token(d)) }) || a.aboutToTake(d))
 	}) {
 		w.fail("delivery %d has the verdict submitted (%s), but nobody gave it to agent %d", d.ID, d.Evidence, d.AgentID)
 	}
+}
+
+// aboutToTake reports whether an agent whose runtime tells nothing has yet to read the Enter for a text in its composer: the
+// verdict comes with the key.
+func (a *agent) aboutToTake(d *daemon.Delivery) bool {
+	typed := slices.ContainsFunc(a.inputs, func(in tmuxtest.Input) bool { return in.Key == tmux.Enter })
+	return a.cli.rt.Can.QuietAfter > 0 && typed && strings.Contains(a.composer.Text, token(d))
 }
 
 // checkSkill: an agent gets its skill before its injection prompt.
@@ -211,6 +226,7 @@ func (w *world) checkSkill(a *agent) {
 // afterLaunch: no two processes are the same agent. It is called when a process has read its launch file.
 func (w *world) afterLaunch(a *agent) {
 	w.trace.note(a.owner.name, "is agent %d", a.id)
+	w.cover(a.cli.rt.Name, "launch")
 	for _, b := range w.agents {
 		if b != a && b.id == a.id && !b.dead {
 			w.fail("agent %d has two processes", a.id)

@@ -97,6 +97,7 @@ func (w *world) ended() {
 			w.fail("handoff %d is completed, but agent %d never got its prompt", h.ID, *h.SuccessorID)
 		}
 	}
+	w.coverStored(agents, events)
 	w.checkLimits(agents, handoffs, events)
 	w.checkReading(agents, events)
 	w.ownEnded()

@@ -40,6 +40,10 @@ type cli struct {
 
 	plain bool // its composer shows a pasted text as it is
 	late  bool // it tells of its session only with the first prompt
+	box   bool // in a turn that has hit a usage limit it asks whether to keep trying
+	ends  int  // how often it calls the hook of its end
+	// quick says that it exits only while it is idle: else the exit command stays in the composer.
+	quick bool
 	// live starts what the CLI does beside its screen; nil: nothing.
 	live func(a *agent)
 }
@@ -53,8 +57,11 @@ const (
 	turnFailed
 )
 
+// cliNames are the names in clis.
+var cliNames = []string{"claude", "codex", "omp", "opencode", "gemini", linesName}
+
 // clis are the CLIs by the name of their program.
-var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI, "opencode": opencodeCLI}
+var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI, "opencode": opencodeCLI, "gemini": geminiCLI, linesName: linesCLI}
 
 // claudeCLI is Claude Code.
 var claudeCLI = &cli{
@@ -289,7 +296,7 @@ func (a *agent) takeQueue() {
 
 // draftBlocks reports whether a draft in the composer, which the daemon cannot put aside, is in the way of its texts.
 func (a *agent) draftBlocks() bool {
-	return a.composer.Text != "" && (a.composer.Stashed() || a.cli.rt.Can.StashKey == "")
+	return a.composer.Text != "" && a.cli.rt.Can.QuietAfter == 0 && (a.composer.Stashed() || a.cli.rt.Can.StashKey == "")
 }
 
 // stamp returns the time as transcripts have it.
@@ -306,7 +313,7 @@ func mustJSON(v any) []byte {
 
 // drawRuntime draws the runtime of an agent.
 func (w *world) drawRuntime() string {
-	names := []string{"claude", "codex", "omp", "opencode"}
+	names := cliNames
 	if w.clis == nil {
 		return names[0]
 	}

@@ -133,7 +133,7 @@ func (h *host) start() error {
 		Registry:  h.entry,
 		Random:    &numbers{rng: generator(h.w.seed, g.name)},
 		Log:       slog.New(&logger{w: h.w, who: g.name}),
-		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "PATH=/bin"},
+		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "HOME=" + filepath.Dir(h.config), "PATH=/bin"},
 		Binary:    "/bin/true",
 		OneShot:   g.oneShot,
 		Control:   func(link daemon.Link) (daemon.Control, error) { return &control{g, link}, nil },

@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -27,9 +28,10 @@ func (w *world) settings() daemon.Settings {
 	set := settings()
 	set.Limits = w.limits
 	set.Runtimes[fallback] = set.Runtimes["claude"]
-	for _, name := range []string{"codex", "omp", "opencode"} {
+	for _, name := range cliNames {
 		set.Runtimes[name] = []string{name}
 	}
+	set.Generic = map[string]*runtimes.Runtime{linesName: linesRuntime}
 	return set
 }
 
@@ -135,7 +137,7 @@ func (w *world) waitsForLimit(a *daemon.Agent) bool {
 	case daemon.LimitUndecided, daemon.LimitHandOver:
 		return true
 	case daemon.LimitWait:
-		return a.Limit.DeliveryID == nil
+		return a.Limit.DeliveryID == nil && a.Limit.Until != nil // without a time it is taken to last longer than a run
 	}
 	return false
 }

@@ -216,7 +216,7 @@ func (p *person) look(h *host) {
 			case !p.faulty() && a.draftBlocks() && a.stop == nil:
 				p.w.trace.note(p.name, "deletes the draft of agent %d", a.id)
 				a.person("", tmux.CtrlU)
-			case plan.has("person prompts") && p.w.rng.IntN(4) == 0 && a.ready:
+			case plan.has("person prompts") && p.w.rng.IntN(4) == 0 && a.ready && a.cli.rt.Can.QuietAfter == 0: // else nobody notices the turn
 				text := p.newText()
 				plan.count("person prompts")
 				p.w.trace.note(p.name, "prompts agent %d: %s", a.id, text)

@@ -120,11 +120,13 @@ func (p *person) command(what string, pl *daemon.Pipeline, h *host, do func(ctx 
 // approve approves a pipeline's next step. It notes the approval before the request, because the step may begin before
 // the daemon's answer.
 func (p *person) approve(pl *daemon.Pipeline, h *host) {
+	in := daemon.Decision{Comment: "go on"}
 	if i := pl.Front(); i < len(pl.Steps) {
 		p.w.approved[pl.Steps[i].ID] = true
+		in.StepID = pl.Steps[i].ID // a request that is sent again because its answer was lost must not approve the next step
 	}
 	p.command("approve", pl, h, func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.ApprovePipeline(ctx, pl.ID, daemon.Decision{Comment: "go on"})
+		_, err := d.ApprovePipeline(ctx, pl.ID, in)
 		return err
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // readBriefing reads the files that the predecessor left. It returns false if the turn was interrupted.
@@ -48,6 +49,9 @@ func (w *world) firstTurnOver(a *daemon.Agent) bool {
 func (w *world) checkReading(agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
 		a := &agents[i]
+		if rt, err := runtimes.For(a.Runtime); err != nil || !rt.Can.Reads.Shown() {
+			continue // nothing shows what it has read
+		}
 		told := map[event.Type]int{}
 		for j := range events {
 			e := &events[j]

@@ -42,6 +42,7 @@ type outcome struct {
 	calls    int
 	handoffs int
 	virtual  time.Duration
+	covered  map[cell]int
 }
 
 // simulate runs a seed. try is 0 for the first run of the seed and 1 for its replay.
@@ -59,7 +60,7 @@ func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 		}
 		w.live(w.people)
 		_, handoffs := w.rows()
-		out = outcome{w.failures, w.trace, w.plan.counts, w.calls, len(handoffs), time.Since(w.trace.began)}
+		out = outcome{w.failures, w.trace, w.plan.counts, w.calls, len(handoffs), time.Since(w.trace.began), w.covered}
 	})
 	return out
 }
@@ -96,6 +97,7 @@ func TestSeeds(t *testing.T) {
 	})
 	close(stop)
 	t.Log(sum.String(began))
+	t.Log("\n" + table(sum.covered))
 }
 
 // mostFailed is how many seeds may fail before TestSeeds stops: a rule that is broken everywhere shows in the first.
@@ -122,6 +124,7 @@ type tally struct {
 	seeds, failed, calls, handoffs int
 	virtual                        time.Duration
 	counts                         map[string]int
+	covered                        map[cell]int
 }
 
 // add counts an outcome, and returns how many seeds have failed so far.
@@ -129,7 +132,7 @@ func (s *tally) add(out outcome) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
-		s.counts = map[string]int{}
+		s.counts, s.covered = map[string]int{}, map[cell]int{}
 	}
 	s.seeds++
 	s.calls += out.calls
@@ -140,6 +143,9 @@ func (s *tally) add(out outcome) int {
 	}
 	for what, n := range out.counts {
 		s.counts[what] += n
+	}
+	for c, n := range out.covered {
+		s.covered[c] += n
 	}
 	return s.failed
 }

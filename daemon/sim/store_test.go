@@ -66,6 +66,7 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 		err := s.inner.Commit(context.WithoutCancel(ctx), c)
 		if err == nil {
 			s.g.w.checkVerdicts(c)
+			s.g.w.noteQueued(c)
 			s.g.seen.noteCommit(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
 			if c.NewOutput != nil {
@@ -103,6 +104,7 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 				s.g.w.noteTyped(d)
 			}
 			s.g.w.checkVerdicts(&out.Change)
+			s.g.w.noteQueued(&out.Change)
 			s.g.w.checkHook(in, tx, was, &out)
 			why := ""
 			if !res.Applied {

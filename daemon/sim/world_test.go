@@ -38,6 +38,7 @@ type world struct {
 	born     func(a *agent)    // if set, called with each new process of an agent, before it acts
 	calm     time.Time         // from then on nothing goes wrong any more
 	failures []string
+	covered  map[cell]int // how often each runtime has met what is asked of it
 }
 
 const mostFailures = 5
@@ -57,7 +58,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	tr := &trace{began: time.Now(), hide: strings.NewReplacer(root, "…")}
 	w := &world{
 		seed: seed, root: root, store: memory.New(), schedule: newSchedule(seed, tr), self: &owner{name: "world"}, rng: generator(seed, "people"),
-		checks: newChecks(), pipelineChecks: newPipelineChecks(),
+		covered: map[cell]int{}, checks: newChecks(), pipelineChecks: newPipelineChecks(),
 	}
 	w.plan.until = tr.began.Add(between(w.rng, 40*time.Second, 3*time.Minute))
 	w.calm = w.plan.until

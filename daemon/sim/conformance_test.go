@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestConformance: every runtime meets in one world each row of conformance that its Can promises. The seeds meet the rows
+// with faults and by chance; TestSeeds prints how often.
+func TestConformance(t *testing.T) {
+	for _, name := range cliNames {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.meetRows(h, name)
+				agents, _ := p.w.rows()
+				p.w.coverStored(agents, p.w.log())
+				for _, c := range conformance {
+					if c.promised != nil && !c.promised(&clis[name].rt.Can) {
+						continue
+					}
+					if p.w.covered[cell{name, c.row}] == 0 {
+						t.Errorf("%s does not meet %q", name, c.row)
+					}
+				}
+			})
+		})
+	}
+}
+
+// meetRows has agents of a runtime meet the rows, one after the other.
+func (p *person) meetRows(h *host, name string) {
+	a := p.agentOn(h, name)
+	a.mood.think = 5 * time.Second
+	rest := func() {
+		p.await("rest", 2*time.Minute, func() bool { row := p.row(a); return row.AtRest() && !a.busy() && a.dialog == nil })
+	}
+	give := func(text string) {
+		p.message(h, a, text)
+		if !p.await("the text "+text, 2*time.Minute, func() bool { return a.was(text) }) {
+			p.w.fail("%s was not given %q", name, text)
+		}
+	}
+	give("while idle")
+	rest()
+	a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works long", 10*time.Second, 11*time.Second) }
+	p.message(h, a, "a long turn")
+	p.poll("the turn", func() bool { return a.stop != nil })
+	give("while busy")
+	rest()
+
+	a.extra = a.permission
+	p.message(h, a, "that asks")
+	p.poll("the dialog", func() bool { return a.dialog != nil })
+	p.message(h, a, "behind the dialog")
+	p.wait("reads the dialog", 12*time.Second, 12*time.Second)
+	a.person("", tmux.Enter)
+	p.await("the text behind the dialog", 2*time.Minute, func() bool { return a.was("behind the dialog") })
+	rest()
+
+	a.person("half a thought ")
+	p.poll("the draft", func() bool { return a.composer.Text != "" })
+	p.message(h, a, "beside the draft")
+	p.wait("looks away", 5*time.Second, 5*time.Second)
+	if a.draftBlocks() {
+		a.person("", tmux.CtrlU)
+	}
+	p.await("the text beside the draft", 2*time.Minute, func() bool { return a.was("beside the draft") })
+	rest()
+
+	a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works long", time.Hour, time.Hour) }
+	give("to be interrupted")
+	p.wait("reads", 3*time.Second, 3*time.Second)
+	a.person("", tmux.Escape)
+	p.poll("the end of the turn", func() bool { return a.stop == nil })
+	a.extra = nil // the turn may have been interrupted before it
+	rest()
+	give("after the interrupt")
+	rest()
+
+	a.failing = true
+	give("that fails")
+	rest()
+	a.failing = false
+	give("after the failure")
+	rest()
+	p.meetEnds(h, a)
+}
+
+// meetEnds has an agent hit a limit, be copied, exit, be opened again, and be killed.
+func (p *person) meetEnds(h *host, a *agent) {
+	name, can := a.cli.rt.Name, &a.cli.rt.Can
+	if can.QuietAfter == 0 {
+		text, lasts := a.cli.limited(a, time.Minute)
+		a.limits = append(a.limits, &limitHit{over: time.Now().Add(lasts), text: text})
+		p.message(h, a, "that hits a limit")
+		p.await("the limit", 2*time.Minute, func() bool { return p.row(a).State == daemon.Limited })
+		a.limits = nil
+		p.message(h, a, "after the limit")
+		p.await("the end of the limit", 2*time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.row(a).Limit == nil })
+	}
+	if can.Copies() {
+		p.requestHandoff(h, a, daemon.ModeGenerate)
+		done := p.reach(a, daemon.Completed)
+		if a = p.w.process(*done.SuccessorID); a == nil {
+			return
+		}
+	}
+	p.stop(h, a.id, false)
+	if !p.await("its end", 2*time.Minute, func() bool { return a.dead }) {
+		p.w.fail("the agent of %s has not exited", name)
+	}
+	var next *agent
+	if can.QuietAfter == 0 {
+		p.await("its row", time.Minute, func() bool { row := p.row(a); return !row.Active() })
+		id := p.reopen(h, a.id).ID
+		p.await("the session", 2*time.Minute, func() bool {
+			row, err := p.w.store.Agent(ctx(), id)
+			return err == nil && row.RegisteredAt != nil
+		})
+		next = p.w.process(id)
+	} else {
+		next = p.agentOn(h, name)
+	}
+	if next == nil {
+		p.w.fail("%s was not opened again", name)
+		return
+	}
+	next.signal(syscall.SIGKILL)
+	p.await("the end of the killed agent", time.Minute, func() bool { row := p.row(next); return !row.Active() })
+}
+
+// was reports whether the agent's model was given a text.
+func (a *agent) was(text string) bool {
+	for _, given := range a.given {
+		if given == text || len(given) > len(text) && given[len(given)-len(text):] == text {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// agentOn starts an agent on a runtime, and returns it once it is idle, and has its skill.
+func (p *person) agentOn(h *host, runtime string) *agent {
+	var id int64
+	if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
+		a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
+		id = a.ID
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	p.await("its registration", 2*time.Minute, func() bool {
+		a, err := p.w.store.Agent(ctx(), id)
+		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle && a.SkillInjectedAt != nil
+	})
+	return p.w.process(id)
+}
+
+// message sends a text to an agent.
+func (p *person) message(h *host, a *agent, text string) {
+	if err := p.ask(h, "send", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.SendMessage(ctx, a.id, text, false)
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+}
+
+// pressed returns the keys that daemons have pressed in an agent's pane since the last text.
+func pressed(h *host, a *agent) (keys []tmux.Key) {
+	for _, in := range h.term.Inputs(a.ref) {
+		if keys = append(keys, in.Key); in.Text != "" {
+			keys = nil
+		}
+	}
+	return keys
+}
+
+// hitLimit has an agent that shows its limit on the screen only hit one in its next turn.
+func (p *person) hitLimit(h *host, a *agent) {
+	a.limits = append(a.limits, &limitHit{over: time.Now().Add(time.Hour), text: "You have exhausted your daily quota on this model."})
+	p.message(h, a, "some work")
+	p.poll("the question about the limit", func() bool { return a.dialog != nil && a.dialog.limit })
+}
+
+// TestLimitOnTheScreenIsLeft: the daemon answers the question about a usage limit with Stop, with two keys, although it is
+// killed after the first. The agent is limited then, and is handed over as any other.
+func TestLimitOnTheScreenIsLeft(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "gemini")
+		p.w.inject = func(c *call) fault {
+			if strings.HasPrefix(c.what, "Press ") && strings.Contains(c.what, "Down") {
+				p.w.inject = nil
+				return crashAfter
+			}
+			return none
+		}
+		p.hitLimit(h, a)
+		if !p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited }) {
+			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
+		}
+		if keys := pressed(h, a); !slices.Equal(keys[len(keys)-2:], []tmux.Key{tmux.Down, tmux.Enter}) || len(keys) != 3 {
+			t.Errorf("the keys after the text are %v", keys)
+		}
+		if h.starts != 2 {
+			t.Errorf("%d daemons were started", h.starts)
+		}
+		a.limits = nil
+		p.request(h, a, daemon.Completed)
+	})
+}
+
+// TestLimitOnTheScreenThatStays: the agent takes no keys. After some of them the daemon reports the question as every other
+// dialog, and presses none any more. Once the agent reads them, whoever answers last ends the turn.
+func TestLimitOnTheScreenThatStays(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "gemini")
+		p.hitLimit(h, a)
+		a.mood.hands = 0
+		a.frozen = time.Now().Add(time.Minute)
+		if !p.await("the question in the row", 40*time.Second, func() bool { return p.row(a).State == daemon.Waiting }) {
+			t.Errorf("the agent is %s", p.row(a).State)
+		}
+		was := len(pressed(h, a))
+		p.wait("waits", 10*time.Second, 10*time.Second)
+		if n := len(pressed(h, a)); n != was || n > 10 {
+			t.Errorf("%d keys were pressed in vain, then %d", was, n-was)
+		}
+		p.await("the keys are read", time.Minute, func() bool { return len(a.inputs) == 0 && time.Now().After(a.frozen) })
+		p.wait("waits", time.Second, time.Second)
+		if d := a.dialog; d != nil && d.chosen != stopTrying {
+			a.person("", tmux.Down)
+		}
+		a.person("", tmux.Enter)
+		if !p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited }) {
+			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
+		}
+		a.limits = nil
+	})
+}
+
+// TestEchoLooksAgain: the commit of the intention to type takes long, and a dialog opens meanwhile. The daemon looks again, and
+// types nothing into the dialog of a program that it knows by its screen only.
+func TestEchoLooksAgain(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, linesName)
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "typing") }, func() time.Duration {
+			go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+			return 2 * time.Second
+		})
+		before := len(h.term.Inputs(a.ref))
+		p.message(h, a, "some work")
+		p.wait("waits", 20*time.Second, 20*time.Second)
+		if a.dialog == nil || len(h.term.Inputs(a.ref)) != before {
+			t.Errorf("dialog %+v, typed %v", a.dialog, h.term.Inputs(a.ref)[before:])
+		}
+		a.person("", tmux.Enter)
+		p.await("the turn", time.Minute, func() bool { return slices.Contains(a.given, "some work") })
+		if !slices.Contains(a.given, "some work") {
+			t.Error("the text was not delivered after the dialog")
+		}
+	})
+}
