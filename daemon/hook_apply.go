@@ -162,6 +162,10 @@ func (h *hookStep) apply() {
 		}
 	case hooks.Interrupt:
 		h.setState(a.interrupt(h.in.At))
+	case hooks.RetryStarted:
+		h.retryStarted()
+	case hooks.RetryEnded:
+		h.retryEnded()
 	case hooks.DialogClosed:
 		if a.State == Waiting {
 			h.setState(Working)

@@ -49,6 +49,7 @@ type agent struct {
 	told       int           // how many events it has told
 	source     string        // how its session began
 	changed    chan struct{} // closed when something changes that its server tells
+	refused    bool          // the API refuses its requests, and it sends them again
 	retries    *limitHit     // its server waits with the turn until that is over
 	status     string        // its status in the registry
 	frame      actor.Frame

@@ -258,6 +258,12 @@ func (a *agent) turn(j job) {
 			a.hook(hooks.Interrupt, nil)
 			return
 		}
+		if a.refuses(ctx) {
+			a.w.trace.note(a.owner.name, "turn ends, which the API has refused: %v", context.Cause(ctx))
+			a.over(turnInterrupted, "")
+			a.hook(hooks.Interrupt, nil)
+			return
+		}
 		if l := a.limit(); l != nil && a.cli.retry != nil {
 			a.cli.retry(ctx, a, l)
 			a.over(turnInterrupted, "")
