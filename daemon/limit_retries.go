@@ -26,7 +26,7 @@ func (h *hookStep) retryStarted() {
 	if was != nil && (was.Retrying || runtimes.APIFails(was.Code)) {
 		now.Since = was.Since
 	}
-	a.Trouble = &now
+	a.retryTurn(now)
 	if was == nil || was.Code != code {
 		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
 	}
@@ -55,15 +55,6 @@ func (h *hookStep) retryEnded() {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	a.passLimit()
-}
-
-// endRetrying notes that no turn runs any more whose request the runtime sends again. [Agent.be] calls it. The trouble itself
-// lasts until the API answers.
-func (a *Agent) endRetrying() {
-	if a.Trouble != nil && a.Trouble.Retrying && a.State != Working {
-		t := *a.Trouble
-		t.Retrying, a.Trouble = false, &t
-	}
 }
 
 // ending reports whether the daemon has decided to end the running turn, because the API has failed for too long.
