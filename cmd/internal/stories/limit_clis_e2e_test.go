@@ -93,14 +93,19 @@ func TestRetriesOfACLIBecomeALimit(t *testing.T) {
 			if runtime == "omp" { // after a 5xx it tries for half a minute before it says so; it knows this one by the text
 				status = http.StatusConflict
 			}
-			r.api.SetScript(claudetest.Fails(status, "The server is overloaded"))
+			const prompt = "Your last turn ended with an error of the API"
+			r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
+				if !strings.Contains(strings.Join(req.UserTexts(), "\n"), prompt) {
+					return claudetest.Reply{Status: status, Error: "The server is overloaded"}
+				}
+				return complies(req)
+			})
 			r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now mend the roof").ID, daemon.Submitted)
 			a = r.awaitAgent(a.ID, "a request that is sent again", func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Retrying })
 			if a.State != daemon.Working || a.Limit != nil || a.Trouble.Code != "overloaded" {
 				t.Errorf("agent is %s with limit %+v and trouble %+v", a.State, a.Limit, a.Trouble)
 			}
 			child.kill()
-			r.api.SetScript(complies)
 			child = r.startDaemonChild()
 			r.await("the decision to end the turn", func() (bool, string) { return r.getAgent(a.ID).Limit != nil, "" })
 			child.kill()
@@ -110,7 +115,7 @@ func TestRetriesOfACLIBecomeALimit(t *testing.T) {
 			if len(list) != 1 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted || a.Trouble != nil || a.LastMessage != "OK" {
 				t.Errorf("prompts after the limit: %+v; agent %+v", list, a)
 			}
-			r.wantOnce("Your last turn ended with an error of the API")
+			r.wantOnce(prompt)
 			if n := len(r.agentEvents(a.ID, "agent_limited")); n != 1 {
 				t.Errorf("it was limited %d times", n)
 			}
