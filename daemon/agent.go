@@ -167,6 +167,7 @@ func (a *Agent) be(s AgentState, now time.Time) bool {
 	if s != Waiting {
 		a.WaitsFor = ""
 	}
+	a.endRetrying()
 	if s == Working {
 		a.tryLimit(now)
 	}

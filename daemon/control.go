@@ -41,6 +41,7 @@ type Link struct {
 	Began      time.Time // when the agent's row was made: what the session holds from before is not the agent's
 	Session    string    // the session's id; "": it is not made yet, or nobody knows its id yet
 	Cwd        string
+	Retrying   bool   // the newest report of a retry that was taken said that it has begun: see [Trouble]
 	Transcript string // path of the file in which Follow keeps the conversation, one entry per line
 }
 
@@ -74,6 +75,7 @@ func (d *Daemon) control(a *Agent) (Control, error) {
 	if a.SessionID != nil {
 		link.Session = *a.SessionID
 	}
+	link.Retrying = a.Trouble != nil && a.Trouble.Retrying
 	return d.Control(link)
 }
 

@@ -216,12 +216,13 @@ func (d *Daemon) questionFor(rt *runtimes.Runtime, h *Handoff, a *Agent) (func(c
 	switch {
 	case err != nil:
 		return nil, err
-	case rt.Fork != nil:
-		job, err := d.forkJob(rt, prompt, a)
-		return func(ctx context.Context) ([]string, error) { return d.runFork(ctx, rt, job) }, err
+	case !rt.Can.Copies():
 	case rt.Can.Registers == runtimes.RegistersByServer:
 		c, err := d.control(a)
 		return func(ctx context.Context) ([]string, error) { return c.Ask(ctx, prompt) }, err
+	case rt.Fork != nil:
+		job, err := d.forkJob(rt, prompt, a)
+		return func(ctx context.Context) ([]string, error) { return d.runFork(ctx, rt, job) }, err
 	}
 	return nil, fmt.Errorf("%s cannot copy a session", rt.Title)
 }

@@ -170,6 +170,10 @@ func (h *hookStep) apply() {
 			break
 		}
 		h.setState(a.interrupt(h.in.At))
+	case hooks.RetryStarted:
+		h.retryStarted()
+	case hooks.RetryEnded:
+		h.retryEnded()
 	case hooks.DialogClosed:
 		if a.State == Waiting {
 			h.setState(Working)

@@ -36,7 +36,8 @@ const (
 func LimitActions() []LimitAction { return []LimitAction{LimitWait, LimitHandOver, LimitAsk} }
 
 // Limit is a limit that a runtime has reported in place of the end of a turn, and what is done about it. It begins with the
-// report, and ends with the next turn that ends well. While a turn runs in between, TriedAt is set.
+// report, and ends with the next turn that ends well. While a turn runs in between, TriedAt is set. A limit without TriedAt on
+// an agent that works is that of an API: the daemon is about to end the turn, because the runtime would try again without end.
 type Limit struct {
 	Kind  LimitKind   `json:"kind"`
 	Since time.Time   `json:"since"`
@@ -117,9 +118,12 @@ func (a *Agent) tryLimit(now time.Time) {
 // interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
 // cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
 func (a *Agent) interrupt(now time.Time) AgentState {
-	if a.Limit != nil && a.Limit.TriedAt != nil && !a.Limit.past(now) {
-		l := *a.Limit
-		l.TriedAt, a.Limit, a.LimitedUntil = nil, &l, l.Until
+	if a.ending() && a.Trouble != nil {
+		a.failTurn(*a.Trouble)
+	}
+	if l := a.Limit; l != nil && (l.TriedAt == nil || !l.past(now)) { // without TriedAt the daemon has ended the turn: see endRetries
+		again := *l
+		again.TriedAt, a.Limit, a.LimitedUntil = nil, &again, l.Until
 	}
 	return a.rest()
 }

@@ -80,15 +80,21 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	if err := prompts().ExecuteTemplate(&b, "transcript.md", in); err != nil {
 		return OneShot{}, fmt.Errorf("prompt transcript: %w", err)
 	}
-	cmd, err := rt.Fork(runtimes.ForkSpec{Command: d.Settings.Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()})
+	spec := runtimes.ForkSpec{Command: d.Settings.Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()}
+	if rt.OwnHome != nil {
+		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
+			return OneShot{}, err
+		}
+	}
+	cmd, err := rt.Fork(spec)
 	if err != nil {
 		return OneShot{}, err
 	}
-	if err := writeFiles(cmd.Files); err != nil {
+	if err := errors.Join(writeFiles(cmd.Files), writeLinks(cmd.Links)); err != nil {
 		return OneShot{}, err
 	}
 	env := append(append(runtimes.StripEnv(d.Environ), "UNDERSTUDY_ONESHOT=1"), cmd.Env...)
-	return OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil
+	return OneShot{Argv: cmd.Argv, Dir: cmp.Or(cmd.Dir, a.Cwd), Env: env, Stdin: cmd.Stdin}, nil
 }
 
 // transcriptPrompt holds the values of the prompt that has another session write a document from a conversation.

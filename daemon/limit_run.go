@@ -32,15 +32,18 @@ const (
 // seeToLimit does what is due about an agent's limit. It decides by the policy first, and commits the decision; then it
 // does what was decided. While a handoff is open, the handoff decides what happens.
 func (d *Daemon) seeToLimit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	fails := a.apiFails()
-	if !fails && (a.State != Limited || a.Limit == nil) {
+	fails, retries := a.apiFails(), a.retries()
+	if !fails && !retries && (a.State != Limited || a.Limit == nil) {
 		return false, 0, nil
 	}
 	if _, open, err := d.openHandoff(ctx, a.ID); err != nil || open {
 		return false, 0, err
 	}
-	if fails {
+	switch {
+	case fails:
 		return d.limitByAPI(ctx, a)
+	case retries:
+		return d.endRetries(ctx, a)
 	}
 	switch a.Limit.Do {
 	case LimitUndecided:

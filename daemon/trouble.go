@@ -10,11 +10,14 @@ import (
 )
 
 // Trouble is an error that an agent's runtime reports instead of the end of a turn, for example that the API refuses its
-// requests. It begins with a turn that ends with an error, and ends with the next turn that ends well.
+// requests. It begins with a turn that ends with an error, and ends with the next turn that ends well. It also begins with a
+// request that the runtime sends again by itself, and then ends as soon as the API answers.
 type Trouble struct {
 	Code    string    `json:"code"`    // one of [TroubleCodes]
 	Message string    `json:"message"` // the runtime's own text in one line; "": it gave none
 	Since   time.Time `json:"since"`
+	// Retrying says that a turn runs and that the runtime sends its request again and again.
+	Retrying bool `json:"retrying"`
 }
 
 const maxTrouble = 300 // runes of a trouble's message
@@ -30,7 +33,8 @@ func (t *Trouble) Words() string {
 	return t.Code + ": " + t.Message
 }
 
-// InTrouble returns the trouble of an active agent; nil: it is in none, or a turn runs, which may end the trouble.
+// InTrouble returns the trouble of an active agent whose turns fail; nil: it is in none, or a turn runs, which may end the
+// trouble.
 func (a *Agent) InTrouble() *Trouble {
 	if !a.Active() || a.State == Working {
 		return nil
@@ -45,6 +49,9 @@ func (a *Agent) TroubleHint() string {
 	}
 	if hint := a.LimitWords(); hint != "" {
 		return hint
+	}
+	if a.Trouble.Retrying {
+		return "its runtime tries again by itself"
 	}
 	switch a.Trouble.Code {
 	case runtimes.UsageLimit:

@@ -62,8 +62,20 @@ func (a *Agent) failTurn(t Trouble) {
 	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &t, t.Words(), "", false
 }
 
+// retryTurn notes that the API refuses the requests of the running turn. The agent's RetryStarted calls it.
+func (a *Agent) retryTurn(t Trouble) { a.Trouble = &t }
+
+// endRetrying notes that no turn runs any more whose request the runtime sends again. [Agent.be] calls it. The trouble itself
+// lasts until the API answers.
+func (a *Agent) endRetrying() {
+	if a.Trouble != nil && a.Trouble.Retrying && a.State != Working {
+		t := *a.Trouble
+		t.Retrying, a.Trouble = false, &t
+	}
+}
+
 // endTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
-// was in none. The Stop of a turn that ended well calls it, and the end of the agent.
+// was in none. The Stop of a turn that ended well calls it, the RetryEnded, and the end of the agent.
 func (d *Daemon) endTrouble(a *Agent, by string) *event.Event {
 	if a.Trouble == nil {
 		return nil

@@ -28,7 +28,7 @@ func limitScreen(chosen int) string {
 }
 
 // inPane returns a working agent of Gemini CLI in a pane.
-func inPane(ref tmux.Ref) *Agent {
+func agentInPane(ref tmux.Ref) *Agent {
 	return &Agent{
 		ID: 1, Runtime: "gemini", PID: 4711, State: Working,
 		Pane: &ref.Pane, PaneSocket: ref.Socket, PaneServerPID: ref.ServerPID, PaneServerStart: ref.ServerStart,
@@ -66,7 +66,7 @@ func TestLeaveLimit(t *testing.T) {
 				Terminal:  func(string) (Terminal, error) { return term, nil },
 				Processes: infront{is: !tt.behind}, Log: slog.New(slog.DiscardHandler),
 			})
-			a := inPane(pane.Ref)
+			a := agentInPane(pane.Ref)
 			left := false
 			for _, screen := range tt.screens {
 				term.SetScreen(pane.Ref, screen)
@@ -106,7 +106,7 @@ func TestLeaveLimitOfAChangedDialog(t *testing.T) {
 		Terminal: func(string) (Terminal, error) { return changing{term, limitScreen(0)}, nil }, Processes: infront{is: true},
 		Log: slog.New(slog.DiscardHandler),
 	})
-	a := inPane(pane.Ref)
+	a := agentInPane(pane.Ref)
 	if left, err := d.leaveLimit(t.Context(), a, true); err != nil || !left {
 		t.Errorf("left %t, %v", left, err)
 	}

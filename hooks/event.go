@@ -31,6 +31,8 @@ const (
 const (
 	Interrupt    = "Interrupt"    // a person has interrupted the turn
 	DialogClosed = "DialogClosed" // the dialog that a PermissionRequest reported is gone, and the turn goes on
+	RetryStarted = "RetryStarted" // the API has refused a request of the running turn, and the runtime sends it again by itself
+	RetryEnded   = "RetryEnded"   // the API has answered such a request, and the turn goes on
 )
 
 // names are the 33 events of Claude Code 2.1.329.
@@ -122,6 +124,8 @@ type Payload struct {
 	BackgroundTasks      int  // how many background tasks are still running
 	// ResetsAt is when the limit ends that a StopFailure reports, in Unix seconds. Claude Code does not send it; 0: not given.
 	ResetsAt int64
+	// Since is when the first of the requests was sent that a RetryStarted reports, in Unix milliseconds; 0: not given.
+	Since int64
 	// Context is the use of the context window at the event, from a runtime that tells it with its hooks.
 	Context   ContextUse
 	ToolInput json.RawMessage
@@ -197,6 +201,9 @@ func parse(event string, body []byte) (Payload, error) {
 	p.BackgroundTasks = len(tasks)
 	if json.Unmarshal(fields["resets_at"], &p.ResetsAt) != nil { // a runtime may mean something else by that name
 		p.ResetsAt = 0
+	}
+	if json.Unmarshal(fields["since"], &p.Since) != nil {
+		p.Since = 0
 	}
 	p.ToolInput = fields["tool_input"]
 	if c, ok := Canonical(named); named != "" && (!ok || c != event) {

@@ -21,15 +21,18 @@ type ForkSpec struct {
 	Dir          string   // absolute path of a folder for Files
 	Effort       string   // the thinking level of the session, one of Can.Efforts; "": not known
 	Skill        string   // the path of the file in which the launch gave the skill, [SkillFile]; "": there is none
+	User         UserHome // what is in the user's home, if the runtime has an OwnHome
 	Prompt       string
 }
 
-// ForkCommand is the command that asks the question. It runs in the agent's directory and with its environment.
+// ForkCommand is the command that asks the question. It runs with the agent's environment.
 type ForkCommand struct {
 	Argv  []string
 	Stdin []byte
 	Env   []string // NAME=value, in addition to the agent's
 	Files []File   // to be written before it
+	Links []Link   // to be made before it
+	Dir   string   // where it runs; "": in the agent's directory
 }
 
 // forkClaude does not name the model, the

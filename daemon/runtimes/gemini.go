@@ -30,6 +30,7 @@ var gemini = &Runtime{
 		Errors:       "its transcript", Limits: "a box on the screen, which the daemon answers with Stop; then its transcript, without a time",
 		Usage:       "its transcript",
 		Permissions: "hook Notification, and the screen",
+		OneShot:     "its headless mode, in a home of its own",
 		Cannot: []string{
 			"Its settings are a copy of the user's own: what a person changes in the pane, such as the theme, holds until the agent ends.",
 			"Policies of the machine's own (/etc/gemini-cli/policies) hold in place of ours, so that it then asks before it writes its handoff document.",
@@ -47,6 +48,7 @@ var gemini = &Runtime{
 	Modes:   geminiModeNames,
 	OwnHome: geminiHome,
 	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
+	Fork: askGemini, ForkAnswer: readGeminiAnswer,
 	line: readGeminiLine, clean: withoutGeminiMarks,
 }
 

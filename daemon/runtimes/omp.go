@@ -31,7 +31,7 @@ var omp = &Runtime{
 		Cannot: []string{
 			"With its own setting it runs every tool without asking: start it with the mode ask or edits where that is too much.",
 			"In the mode ask it also asks before it writes its handoff document.",
-			"While the provider refuses requests and oh-my-pi tries them again, it reports nothing.",
+			"When the provider refuses requests, it tells that only after half a minute: it sends each request up to twelve times first.",
 			"The version 18.3.4 cannot be installed from npm.",
 		},
 	},

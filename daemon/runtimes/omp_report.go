@@ -27,7 +27,8 @@ type ompEvent struct {
 	Message        string          `json:"message"`    // of TurnEnded: the last answer
 	StopReason     string          `json:"stop_reason"`
 	StopHookActive bool            `json:"stop_hook_active"`
-	Jobs           int             `json:"jobs"` // that run in the background
+	Since          int64           `json:"since"` // of RetryStarted: Unix milliseconds
+	Jobs           int             `json:"jobs"`  // that run in the background
 	Error          string          `json:"error"`
 	ErrorStatus    int             `json:"error_status"` // of HTTP; 0: none
 	ToolName       string          `json:"tool_name"`
@@ -60,6 +61,10 @@ func reportOmp(event string, body []byte) (Report, error) {
 		}
 	case "TurnEnded":
 		name = e.turnEnd(out)
+	case hooks.RetryStarted:
+		out["error"], _ = e.trouble()
+		out["last_assistant_message"], out["since"] = e.Error, e.Since
+	case hooks.RetryEnded:
 	case "DialogOpened":
 		name, out["tool_name"], out["tool_input"] = hooks.PermissionRequest, e.ToolName, ompInput(e.ToolInput)
 	case "DialogClosed":

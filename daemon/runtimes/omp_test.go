@@ -136,6 +136,13 @@ func TestReportOmp(t *testing.T) {
 	if job := reported(t, "PromptTaken", about+`"prompt":"done","background":true}`); job.Prompt != "<task-notification>\ndone" {
 		t.Errorf("prompt of a background job %+v", job)
 	}
+	retry := reported(t, "RetryStarted", about+`"since":1795323700000,"error":"503 overloaded"}`)
+	if retry.Event != hooks.RetryStarted || retry.Error != Overloaded || retry.LastAssistantMessage != "503 overloaded" || retry.Since != 1795323700000 || retry.PromptID != "t1" {
+		t.Errorf("retry %+v", retry)
+	}
+	if again := reported(t, "RetryEnded", about+`"x":1}`); again.Event != hooks.RetryEnded || again.PromptID != "t1" {
+		t.Errorf("end of the retries %+v", again)
+	}
 	stop := reported(t, "TurnEnded", about+`"message":"OK","stop_reason":"stop","stop_hook_active":true,"jobs":2}`)
 	if stop.Event != hooks.Stop || stop.LastAssistantMessage != "OK" || !stop.StopHookActive || stop.BackgroundTasks != 2 || stop.PromptID != "t1" || stop.Context != (hooks.ContextUse{Tokens: 1234, Limit: 100000}) {
 		t.Errorf("stop %+v", stop)

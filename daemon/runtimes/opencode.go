@@ -27,16 +27,17 @@ var opencode = &Runtime{
 		Turns: "its server: messages and status", Errors: "its server: the error of an answer",
 		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer",
 		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",
+		OneShot: "`run`, with a database of its own",
 		Cannot: []string{
 			"Without a mode its own settings hold: they ask for nothing inside the working directory.",
 			"The end of a turn cannot be answered: a text for a busy agent, such as the instruction of a handoff, waits until it is idle.",
-			"While the provider refuses requests and OpenCode tries them again, it reports nothing.",
 			"A session that a person opens in the pane beside the agent's own is not followed.",
 			"Its compaction cannot be refused.",
 			"The user's variable OPENCODE_CONFIG does not hold for launched agents; their other files of settings do.",
 		},
 	},
 	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen,
+	Fork: askOpencode, ForkAnswer: readOpencodeAnswer,
 	line: readLine, clean: withoutMarks, // the mirror has the form of Claude Code's transcript: see OpencodeMessage.lines
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -104,6 +105,7 @@ type OpencodeSight struct {
 	Messages   []OpencodeMessage
 	Status     OpencodeStatus
 	Asked      []OpencodeAsked
+	Retried    bool           // the newest report of a retry said that it has begun
 	Failed     *OpencodeError // the newest error that the server has reported of the session; nil: none
 	FailedAt   time.Time      // when it was reported
 	IdleSince  time.Time      // since when the session has been idle, without a gap
@@ -248,6 +250,8 @@ func (r *opencodeReporter) turn(t *opencodeTurn, newest bool) {
 		r.add(hooks.Stop, "end "+id, r.ending(t, last, map[string]any{"last_assistant_message": last.text()}))
 	case newest && r.Status.Type == "retry":
 		r.retrying(t, last)
+	case newest && r.Retried && r.Status.Type == "busy": // it says retry until the API has begun to answer
+		r.add(hooks.RetryEnded, "retried "+last.Info.ID+" "+strconv.FormatInt(r.now.UnixMilli(), 10), map[string]any{"prompt_id": id})
 	case idle:
 		limit := opencodeLost
 		if last.Info.Time.Completed != 0 {
@@ -281,11 +285,17 @@ func (r *opencodeReporter) failed(t *opencodeTurn, why *OpencodeError) {
 	r.add(hooks.StopFailure, "end "+id, map[string]any{"prompt_id": id, "error": code, "last_assistant_message": cmp.Or(why.Data.Message, why.Name)})
 }
 
-// retrying reports a usage limit: the retry is far away, or its text names a quota.
+// retrying reports a usage limit if the retry is far away, or its text names a quota. Otherwise it reports the first of several
+// retries.
 func (r *opencodeReporter) retrying(t *opencodeTurn, last *OpencodeMessage) {
 	next := time.UnixMilli(r.Status.Next)
 	far := next.Sub(r.now) > opencodeFar
 	if !far && !opencodeQuota().MatchString(r.Status.Message) && !strings.Contains(r.Status.Action.Reason, "limit") {
+		if !r.Retried {
+			r.add(hooks.RetryStarted, "retry "+last.Info.ID+" "+strconv.FormatInt(r.Status.Next, 10), map[string]any{
+				"prompt_id": t.prompt.Info.ID, "error": opencodeRefusal(r.Status.Message), "last_assistant_message": r.Status.Message,
+			})
+		}
 		return
 	}
 	r.limited = true
@@ -349,32 +359,4 @@ func (s *OpencodeSight) GivenWork(since, now time.Time) bool {
 		}
 	}
 	return false
-}
-
-// code returns Claude Code's word for an error.
-func (e *OpencodeError) code() string {
-	text := strings.ToLower(e.Data.Message)
-	switch status := e.Data.StatusCode; {
-	case e.Name == "ProviderAuthError", status == 401, status == 403:
-		return Unauthenticated
-	case e.Name == "MessageOutputLengthError":
-		return OutputLimit
-	case e.Name == "ContextOverflowError":
-		return ContextFull
-	case opencodeQuota().MatchString(e.Data.Message):
-		return UsageLimit
-	case status == 402:
-		return Billing
-	case status == 404, strings.Contains(text, "model not found"), strings.Contains(e.Name, "ModelNotFound"):
-		return UnknownModel
-	case status == 429:
-		return RateLimit
-	case status == 529, status == 503:
-		return "overloaded"
-	case status >= 500:
-		return "server_error"
-	case status >= 400:
-		return InvalidRequest
-	}
-	return "unknown"
 }

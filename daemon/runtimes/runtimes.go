@@ -134,8 +134,8 @@ type Runtime struct {
 	// Tail reads a line of the transcript that tells what no hook reports; ok is false for all other lines. session is the
 	// agent's session. nil: hooks report everything.
 	Tail func(session string, line []byte) (report Report, ok bool)
-	// Fork returns the command that asks a copy of a session a question. ForkAnswer reads the command's output. nil: the
-	// runtime's server does it, or nothing can.
+	// Fork returns the command that asks a copy of a session a question, or a new session: Can says what of that it can. Its
+	// error is for people. ForkAnswer reads the command's output. nil: it can do neither, or the runtime's server does it.
 	Fork       func(ForkSpec) (ForkCommand, error)
 	ForkAnswer func(stdout []byte) ([]string, error)
 	// Queue returns a command that gives a text to a session without its pane. nil: there is none.

@@ -49,6 +49,7 @@ type agent struct {
 	told       int           // how many events it has told
 	source     string        // how its session began
 	changed    chan struct{} // closed when something changes that its server tells
+	refused    bool          // the API refuses its requests, and it sends them again
 	retries    *limitHit     // its server waits with the turn until that is over
 	status     string        // its status in the registry
 	frame      actor.Frame
@@ -62,7 +63,7 @@ type agent struct {
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
-	refused  bool             // a person has refused what its last dialog asked
+	denied   bool             // a person has denied what its last dialog asked
 	hooking  int              // how many of its hooks run
 	pastedAt time.Time        // when a daemon pasted a text
 	queuedAs map[int64]string // what stood in the way when a delivery was queued

@@ -285,6 +285,12 @@ func (a *agent) turn(j job) {
 			a.hook(hooks.Interrupt, nil)
 			return
 		}
+		if a.refuses(ctx) {
+			a.w.trace.note(a.owner.name, "turn ends, which the API has refused: %v", context.Cause(ctx))
+			a.over(turnInterrupted, "")
+			a.hook(hooks.Interrupt, nil)
+			return
+		}
 		if l := a.limit(); l != nil && a.cli.box && a.keepTrying(l) {
 			a.w.trace.note(a.owner.name, "its limit is over")
 		} else if l != nil && a.cli.retry != nil {
@@ -418,7 +424,7 @@ func (a *agent) permission(ctx context.Context) bool {
 	}()
 	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
 		Choices: []string{"Yes", "No"}}})
-	a.refused = choice != 0
+	a.denied = choice != 0
 	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil
 }

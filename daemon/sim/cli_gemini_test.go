@@ -119,8 +119,8 @@ func geminiHook(a *agent, event string, more actor.Fields) (string, actor.Fields
 	case hooks.Stop:
 		event, body["prompt_response"], body["stop_hook_active"] = "AfterAgent", more["last_assistant_message"], more["stop_hook_active"]
 	case hooks.Interrupt:
-		if a.refused {
-			a.refused = false
+		if a.denied {
+			a.denied = false
 			return "", nil // Escape in a dialog ends the turn without a word
 		}
 		event, body["prompt_response"] = "AfterAgent", noAnswer

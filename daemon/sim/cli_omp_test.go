@@ -68,6 +68,13 @@ var ompCLI = &cli{
 		lasts += 5 * time.Minute // it waits itself for what is shorter
 		return "429 usage limit reached retry-after-ms=" + strconv.FormatInt(lasts.Milliseconds(), 10), lasts
 	},
+	refused: func(a *agent, begins bool) {
+		if begins {
+			a.hook(hooks.RetryStarted, actor.Fields{"error": "503 overloaded"})
+		} else {
+			a.hook(hooks.RetryEnded, nil)
+		}
+	},
 	live: func(a *agent) { go a.readInbox() },
 }
 
@@ -97,6 +104,9 @@ func ompHook(a *agent, event string, more actor.Fields) (string, actor.Fields) {
 		event, body["stop_reason"], body["error"] = "TurnEnded", "error", more["last_assistant_message"]
 	case hooks.Interrupt:
 		event, body["stop_reason"] = "TurnEnded", "aborted"
+	case hooks.RetryStarted:
+		body["error"], body["since"] = more["error"], body["at"]
+	case hooks.RetryEnded:
 	case hooks.PermissionRequest:
 		event, body["tool_name"], body["tool_input"] = "DialogOpened", "bash", more["tool_input"]
 	case hooks.DialogClosed:

@@ -85,6 +85,10 @@ var opencodeCLI = &cli{
 	limited: func(_ *agent, lasts time.Duration) (string, time.Duration) {
 		return "usage limit reached", lasts + 5*time.Minute // only a retry so far away has its time
 	},
+	refused: func(a *agent, begins bool) {
+		a.refused = begins
+		a.change()
+	},
 	// It tries again when the limit is over, unless somebody aborts the turn.
 	retry: func(ctx context.Context, a *agent, l *limitHit) {
 		a.retries = l
@@ -169,6 +173,7 @@ func at[T any](c *control, ctx context.Context, k kind, what string, do func(a *
 func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) error {
 	told, asks := map[string]bool{}, []string(nil)
 	var idle time.Time
+	retried := c.link.Retrying
 	report := func(list ...runtimes.Report) error {
 		for _, r := range list {
 			if told[r.Key] {
@@ -211,6 +216,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 		if err := mirror(&sight); err != nil {
 			return err
 		}
+		sight.Retried = retried
 		reports, limited, again := sight.Reports(now)
 		for len(asks) > 0 && !slices.ContainsFunc(sight.Asked, func(q runtimes.OpencodeAsked) bool { return q.ID == asks[0] }) {
 			if err := report(sight.DialogClosed(asks[0])); err != nil {
@@ -221,6 +227,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 		if err := report(reports...); err != nil {
 			return err
 		}
+		retried = sight.Status.Type == "retry" && !limited
 		if limited {
 			if err := c.Interrupt(ctx); err != nil {
 				return err
@@ -265,6 +272,8 @@ func (c *control) sight(a *agent) (runtimes.OpencodeSight, error) {
 	switch {
 	case a.retries != nil:
 		s.Status = runtimes.OpencodeStatus{Type: "retry", Message: a.retries.text, Next: a.h.now().Add(time.Until(a.retries.over)).UnixMilli()}
+	case a.refused:
+		s.Status = runtimes.OpencodeStatus{Type: "retry", Message: "The server is overloaded", Next: a.h.now().Add(10 * time.Second).UnixMilli()}
 	case a.stop != nil:
 		s.Status.Type = "busy"
 	}

@@ -38,6 +38,9 @@ type cli struct {
 	// retry waits with a turn that has hit a usage limit, which ctx interrupts; nil: the turn ends.
 	retry func(ctx context.Context, a *agent, l *limitHit)
 
+	// refused notes that the API begins, or ends, to refuse the requests of a turn, and that the CLI sends them again; nil: the turn ends.
+	refused func(a *agent, begins bool)
+
 	plain bool // its composer shows a pasted text as it is
 	late  bool // it tells of its session only with the first prompt
 	box   bool // in a turn that has hit a usage limit it asks whether to keep trying

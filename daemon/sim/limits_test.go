@@ -44,6 +44,21 @@ type limitHit struct {
 	goOns   int       // how many prompts to go on the model was given
 }
 
+// refuses has the API refuse the requests of the turn for a while, if the CLI sends them again by itself. It reports whether
+// somebody has interrupted the turn meanwhile.
+func (a *agent) refuses(ctx context.Context) (interrupted bool) {
+	if a.cli.refused == nil || a.mood.limits == 0 || !a.odd("refused requests", a.mood.limits/2) {
+		return false
+	}
+	a.cli.refused(a, true)
+	if a.doIn(ctx, "waits for its API", 0, 6*time.Minute) || ctx.Err() != nil {
+		a.refused = false
+		return true
+	}
+	a.cli.refused(a, false)
+	return false
+}
+
 // resumedText begins the prompt with which an agent goes on by itself.
 const resumedText = "Your claude.ai usage limit has reset."
 

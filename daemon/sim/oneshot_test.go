@@ -115,6 +115,12 @@ var answers = map[string]func(text, failure string) []actor.Fields{
 		}
 		return []actor.Fields{{"type": "message_end", "message": m}, {"type": "agent_end"}}
 	},
+	"opencode": func(text, failure string) []actor.Fields {
+		if failure != "" {
+			return []actor.Fields{{"type": "error", "error": actor.Fields{"name": "APIError", "data": actor.Fields{"message": failure}}}}
+		}
+		return []actor.Fields{{"type": "text", "part": actor.Fields{"messageID": "msg_1", "text": text}}, {"type": "step_finish", "part": actor.Fields{"reason": "stop"}}}
+	},
 }
 
 // queue puts a text into the queue of a session of Codex, as its command does.

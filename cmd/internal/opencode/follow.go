@@ -72,6 +72,7 @@ func (s *server) Follow(ctx context.Context, tell func(runtimes.Report) error) (
 	defer func() { cancel(nil); <-ended }()
 
 	f := &follower{server: s, tell: tell, told: map[string]bool{}, mirror: mirror{path: s.link.Transcript}}
+	f.before.Retried = s.link.Retrying
 	if f.id, err = s.theSession(ctx); err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	sight.Failed, sight.FailedAt = f.before.Failed, f.before.FailedAt
+	sight.Failed, sight.FailedAt, sight.Retried = f.before.Failed, f.before.FailedAt, f.before.Retried
 	if sight.Status.Type == "" { // since the first look that saw it idle, not since the last one that saw it busy
 		if sight.IdleSince = f.before.IdleSince; sight.IdleSince.IsZero() {
 			sight.IdleSince = now
@@ -210,6 +211,7 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 	if err := f.report(reports); err != nil {
 		return 0, err
 	}
+	f.before.Retried = sight.Status.Type == "retry" && !limited
 	if limited { // only now: an abort that nobody has reported would look like a person's
 		if err := f.call(ctx, http.MethodPost, inSession(f.id, "/abort"), nil, nil); err != nil {
 			return 0, err

@@ -31,6 +31,8 @@ export default function understudy(pi: any) {
 	let stopped = false; // the end of the turn was told by session_stop
 	let last: any; // the last answer of the running turn
 	let pauses = 0; // compactions and waits before a retry that have begun and not ended
+	let asked = 0; // when the newest request to the model was begun
+	let retries = 0; // when the first of the requests was begun that oh-my-pi sends again; 0: it sends none again
 	let quiet = 0; // since when the turn has no work; 0: it has some
 	let automatic = false; // the coming compaction is oh-my-pi's own idea
 	let ending = "prompt_input_exit"; // why the session ends
@@ -153,10 +155,18 @@ export default function understudy(pi: any) {
 		}
 	}
 
+	// answered tells that the model answers again.
+	function answered(c: any) {
+		if (!retries) return;
+		retries = 0;
+		tell("RetryEnded", c);
+	}
+
 	// over tells that the turn has ended and nothing can hold it.
 	function over(c: any) {
 		running = false;
 		stopped = false;
+		retries = 0;
 		quiet = 0;
 		asking.clear();
 		const active = goesOn;
@@ -284,11 +294,21 @@ export default function understudy(pi: any) {
 			over(c);
 		}
 	});
-	on("auto_retry_start", () => {
-		pauses++;
+	on("turn_start", () => {
+		asked = Date.now();
 	});
-	on("auto_retry_end", () => {
+	on("auto_retry_start", (e, c) => {
+		pauses++;
+		if (retries) return; // each further attempt begins so as well
+		retries = asked || Date.now();
+		tell("RetryStarted", c, { since: retries, error: e.errorMessage });
+	});
+	on("after_provider_response", (e, c) => {
+		if (e.status < 400) answered(c);
+	});
+	on("auto_retry_end", (e, c) => {
 		pauses = Math.max(0, pauses - 1);
+		if (e.success) answered(c);
 	});
 
 	on("tool_execution_start", (e, c) => {

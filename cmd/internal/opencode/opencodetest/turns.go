@@ -204,6 +204,18 @@ func (s *Server) work(ctx context.Context, one *session, turn Turn) (failed map[
 		s.tell("session.status", one.ID, nil)
 		wait(nil)
 	}
+	if turn.Refused > 0 {
+		one.status = map[string]any{"type": "retry", "attempt": 1, "message": "The server is overloaded", "next": time.Now().Add(2 * time.Second).UnixMilli()}
+		s.tell("session.status", one.ID, nil)
+		s.unlocked(func() {
+			select {
+			case <-time.After(turn.Refused):
+			case <-ctx.Done():
+			}
+		})
+		one.status = map[string]any{"type": "busy"}
+		s.tell("session.status", one.ID, nil)
+	}
 	if turn.Hold != nil {
 		wait(turn.Hold)
 	}
