@@ -24,7 +24,7 @@ test-all:
 check:
     .ci/run
 
-# try released versions of the CLIs (all, or claude,codex,opencode,omp), and write down which pass; some minutes for each
+# try released versions of the CLIs (all, or claude,codex@0.170.0,…), and write down which pass; some minutes for each
 drift NAMES="all" STEPS="8":
     go test -tags e2e ./cmd/internal/stories -run '^TestDrift$' -drift {{NAMES}} -drift-steps {{STEPS}} -timeout 0 -v
     go test ./daemon/runtimes -run TestTable -update

@@ -127,6 +127,9 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 // pressed Enter.
 func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term Terminal, before *screen) bool {
 	was, _ := runtimes.Echo(before.text, text)
+	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
+		return false
+	}
 	wait := 10 * time.Millisecond
 	for until := time.Now().Add(echoWithin); time.Now().Before(until); wait *= 2 {
 		s, err := d.readScreen(ctx, a)

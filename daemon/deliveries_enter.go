@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -115,7 +116,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 	for i := range open {
 		dl := &open[i]
 		switch {
-		case dl.Kind != KindExit:
+		case dl.Kind != KindExit, dl.Way == runtimes.ByEcho: // if the exit command had no effect, the ladder climbs on
 		case dl.State == DeliveryTyping:
 			_, _, err = d.typeText(ctx, a, dl, screen)
 		case d.wantsEnter(a, dl, screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:

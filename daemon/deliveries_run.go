@@ -36,8 +36,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	case dl.Kind == KindExit:
 		return false, 0, nil // the stop ladder types it
 	case !a.HasPane():
-		dl.decide(NotSubmitted, "the agent has no pane", d.now())
-		return d.saveDelivery(ctx, a, dl, false)
+		return d.withoutPaneTo(ctx, a, dl)
 	}
 	if dl.Kind == KindGoOn && dl.State == DeliveryQueued && !a.wantsGoOn(dl) {
 		dl.decide(NotSubmitted, evidenceWentOn, d.now())
@@ -386,6 +385,9 @@ func deliveryPayload(dl *Delivery) map[string]any {
 	if dl.Verdict != nil && *dl.Verdict != Submitted {
 		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
 			dl.AgentID, dl.Evidence, dl.AgentID)
+		if dl.Evidence == evidenceNoPane {
+			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
+		}
 	}
 	return p
 }

@@ -234,16 +234,24 @@ func (r *handoffRun) shutDown() outcome {
 		out.err = err
 		return out
 	}
-	if r.d.runtimeOf(a).Can.Exit != runtimes.ByServer { // a draft is not in the way of a server
+	switch {
+	case r.d.runtimeOf(a).Can.Exit == runtimes.ByServer: // a draft is not in the way of a server
+	case !a.HasPane(), r.d.sighted(a.ID).behind: // the stop ladder types nothing to a session in the background
+		if r.d.look(a).busy() {
+			return r.stayLong(time.Second, noteTurn)
+		}
+	default:
 		screen, why, again := r.d.composer(r.ctx, a)
-		if screen == nil {
+		if screen == nil && (why != noteNotReady || r.d.unrecognised(r.ctx, a) == nil) {
 			again, why = r.d.notReady(a.ID, again, why)
 			if why == noteDialog {
 				return stayFor(again, why)
 			}
 			return r.stayLong(again, why)
 		}
-		r.d.isReady(a.ID)
+		if screen != nil {
+			r.d.isReady(a.ID)
+		}
 	}
 	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile
 	return outcome{with: Change{Agents: []*Agent{a}}}

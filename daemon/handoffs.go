@@ -66,7 +66,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	case a.Persona == nil:
 		return nil, errAgentNoPersona
 	case !a.HasPane() && !a.launching():
-		return nil, errAgentNoPane
+		return nil, a.noPaneError()
 	case a.StepID != nil && a.StopAskedAt != nil:
 		return nil, errAgentStopping
 	case in.limit && !a.awaitsLimitHandoff():

@@ -130,6 +130,9 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		if step.around, err = d.agentAround(ctx, c.proc); err != nil {
 			return nil, nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 		}
+		if step.around == 0 {
+			step.around = d.agentOfJob(ctx, env.AgentPID, p.TranscriptPath)
+		}
 	}
 	output, cmd, err = d.take(ctx, step)
 	if err == nil && len(output) > 0 && rt.Answer != nil {

@@ -150,6 +150,7 @@ func (h *hookStep) apply() {
 	case "UserPromptSubmit":
 		h.promptSubmitted()
 	case "Stop":
+		h.followCopy()
 		h.stopped()
 	case "StopFailure":
 		h.stopFailed()
@@ -192,20 +193,26 @@ func (h *hookStep) apply() {
 func (h *hookStep) sessionStart() {
 	a := h.tx.Agent
 	binds := h.mayBind()
+	copied := h.ofCopy()
+	if copied && !h.hasContent(h.p.TranscriptPath) {
+		return // it cannot be resumed yet: its first Stop makes it the agent's session, or followTranscript does
+	}
 	changed := a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
 	a.setSession(h.p)
 	if changed || h.p.Source == "compact" {
 		a.Context, a.ContextStart = nil, nil // the window is new, and the last measurement is about the old one
 	}
 	if changed {
-		a.endLimit() // the new session has no task that could go on after the limit
+		if !copied {
+			a.endLimit() // the new session has no task that could go on after the limit
+		}
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
 	now := h.d.now()
 	if a.asksBeforeSession() {
 		a.noteAnswered(now)
 	}
-	if h.p.Source != "compact" {
+	if h.p.Source != "compact" && !(copied && !a.AtRest()) { // a copy goes on with the turn in which it was made
 		h.setState(a.rest())
 	}
 	if binds && h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {

@@ -27,6 +27,9 @@ func (h *hookStep) register() {
 	case h.around != 0:
 		h.out.Reason = fmt.Sprintf("it runs inside agent %d", h.around)
 		return
+	case h.p.Event == "SessionStart" && (h.p.Source == "fork" || h.p.AgentType != ""):
+		h.out.Reason = "it may be a copy or a spare session in the background, which registers with its first prompt"
+		return
 	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
 		h.out.Reason = "it comes from no known agent"
 		return

@@ -33,7 +33,7 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	case !a.Active():
 		return Delivery{}, errAgentNotActive
 	case !a.HasPane() && !a.launching():
-		return Delivery{}, errAgentNoPane
+		return Delivery{}, a.noPaneError()
 	case a.StopAskedAt != nil:
 		return Delivery{}, errAgentStopping
 	}

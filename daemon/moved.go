@@ -85,6 +85,88 @@ func (d *Daemon) followTranscript(ctx context.Context, a *Agent) (moved bool, er
 	return true, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
 
+// agentOfJob returns the id of the active agent whose session goes on in a process of the CLI's supervisor; 0: there is none,
+// as far as the registry says. Until the daemon has followed the session, the process is not the agent's.
+func (d *Daemon) agentOfJob(ctx context.Context, pid int, transcript string) int64 {
+	dir := runtimes.ConfigDirOfTranscript(transcript)
+	job, ok := d.entryAt(dir, pid)
+	if !ok || job.Kind != runtimes.KindBackground || job.Job == "" {
+		return 0
+	}
+	active, err := d.roster.agents(ctx)
+	if err != nil {
+		return 0
+	}
+	for i := range active {
+		a := &active[i]
+		if d.runtimeOf(a).Registry == nil || d.configDir(a) != dir {
+			continue
+		}
+		if reg, ok := d.entryAt(dir, a.PID); ok && (reg.ParkedJob == job.Job || reg.Job == job.Job) {
+			return a.ID
+		}
+	}
+	return 0
+}
+
+// entryAt reads the entry of a process in Claude Code's registry.
+func (d *Daemon) entryAt(dir string, pid int) (runtimes.Registry, bool) {
+	if dir == "" || pid == 0 {
+		return runtimes.Registry{}, false
+	}
+	b, err := d.Registry(runtimes.RegistryPath(dir, pid))
+	if err != nil {
+		return runtimes.Registry{}, false
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	return reg, err == nil && reg.PID == pid
+}
+
+// ofCopy reports whether a SessionStart is that of a copy of the agent's session, such as the one that goes on in the
+// background. While it has no transcript, nobody can resume it.
+func (h *hookStep) ofCopy() bool {
+	a := h.tx.Agent
+	return h.p.Source == "fork" && a.RegisteredAt != nil && a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
+}
+
+// followCopy makes the session that has ended a turn the agent's session: the turn is in its transcript. The registry tells
+// the same, but only while the process lives, and this hook may come out of the spool.
+func (h *hookStep) followCopy() {
+	a := h.tx.Agent
+	if h.d.runtimeOf(a).Registry == nil || h.in.PID == 0 || h.in.PID != a.PID || h.p.SessionID == "" || h.p.TranscriptPath == "" ||
+		a.SessionID == nil || *a.SessionID == h.p.SessionID {
+		return
+	}
+	a.setSession(h.p)
+	h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": "background"}, a)
+}
+
+// withoutPaneTo does the next step of a delivery to an agent that has no pane. The end of a turn is answered with the
+// instruction of a handoff all the same. The transcript shows whether the agent has taken what was given to it before.
+func (d *Daemon) withoutPaneTo(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	switch {
+	case dl.State == DeliveryQueued && dl.Kind == KindInstruction && a.State == Working && d.runtimeOf(a).Can.HoldsTurn:
+		return false, time.Second, nil
+	case dl.State == DeliveryQueued, dl.TypedAt == nil:
+		dl.decide(NotSubmitted, evidenceNoPane, d.now())
+		return d.saveDelivery(ctx, a, dl, false)
+	case dl.State == DeliveryTyping:
+		return d.decideByTranscript(ctx, a, dl, evidenceNoPane)
+	}
+	return d.confirmDelivery(ctx, a, dl)
+}
+
+// evidenceNoPane is the evidence of a text for an agent that has no pane.
+const evidenceNoPane = "the agent has no pane"
+
+// noPaneError refuses what needs the pane of an agent that has none. In the background it says how to get one.
+func (a *Agent) noPaneError() error {
+	if a.Note == noteInBackground {
+		return Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane: %s", a.Note)
+	}
+	return errAgentNoPane
+}
+
 // losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the
 // session through it any more.
 func (d *Daemon) losePane(ctx context.Context, a *Agent) (bool, time.Duration, error) {

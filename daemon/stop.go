@@ -156,8 +156,11 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	if err != nil && d.timeOnRung(*a.StopAskedAt) < killAfter {
 		return false, 0, err // tmux may answer at the next look
 	}
+	unknown := d.unrecognised(ctx, a)
 	switch _, cannot := screen.CanType(d.runtimeOf(a).Can.StashKey != ""); {
 	case err == nil && cannot == nil && d.inFront(a):
+		unknown = nil
+	case unknown != nil: // delivered by echo
 	case a.StopYields:
 		return true, 0, d.withdrawExit(ctx, a)
 	default:
@@ -168,7 +171,11 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		return false, 0, err
 	}
 	now := d.now()
-	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: d.runtimeOf(a).Can.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
+	var way runtimes.Way
+	if unknown != nil {
+		way = runtimes.ByEcho
+	}
+	dl := &Delivery{ID: id, AgentID: a.ID, Way: way, Kind: KindExit, Text: d.runtimeOf(a).Can.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
 	a.StopStage, a.StopStageAt = StopAsked, &now
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": StopAsked})
 	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: stopDrops, Events: []*event.Event{e}}
@@ -183,6 +190,9 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		if yielded, err := d.yieldToWork(ctx, &now); yielded || err != nil {
 			return yielded, 0, err
 		}
+	}
+	if unknown != nil {
+		return d.typeByEcho(ctx, a, dl, unknown)
 	}
 	if time.Since(screen.at) > lookFresh {
 		if screen, err = d.readScreen(ctx, a); err != nil || !d.inFront(a) {

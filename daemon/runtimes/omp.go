@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -127,18 +126,16 @@ func jsonText(s string) string {
 	return string(b)
 }
 
-var ompVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.\d+\b`) })
+var ompVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b`) })
 
-// checkOmpVersion refuses the versions before 18.2. Those before 18 are the program pi, whose extensions get other events;
-// 18.1.16 did not exit when our extension asked for it.
+// checkOmpVersion refuses the versions before 18.2.3. Those before 18 are the program pi, whose extensions get other events;
+// 18.1.16 and 18.2.0 did not exit when our extension asked for it.
 func checkOmpVersion(version string) error {
 	m := ompVersion().FindStringSubmatch(version)
 	if m == nil {
 		return nil
 	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	if major > 18 || major == 18 && minor >= 2 {
+	if CompareVersions(m[0], "18.2.3") >= 0 {
 		return nil
 	}
 	return fmt.Errorf("oh-my-pi %s is too old to be supervised: install 18.2.3 with `npm install -g @oh-my-pi/pi-coding-agent@18.2.3`", m[0])

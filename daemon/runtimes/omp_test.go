@@ -63,7 +63,7 @@ func TestLaunchOmpRefuses(t *testing.T) {
 }
 
 func TestCheckOmpVersion(t *testing.T) {
-	for version, ok := range map[string]bool{"": true, "omp 18.2.3": true, "19.0.0": true, "100.1.2": true, "nightly": true, "0.73.1": false, "omp 17.9.9": false} {
+	for version, ok := range map[string]bool{"": true, "omp 18.2.3": true, "19.0.0": true, "100.1.2": true, "nightly": true, "0.73.1": false, "omp 17.9.9": false, "18.2.0": false, "18.2.11": true} {
 		if err := omp.CheckVersion(version); (err == nil) != ok {
 			t.Errorf("version %q: %v", version, err)
 		}

@@ -26,7 +26,22 @@ var measured = sync.OnceValue(func() map[string]Tried {
 // Tried lists the released versions of a CLI that were run through a short conformance test, each list from old to new.
 type Tried struct {
 	Passed []string `json:"passed"`
-	Failed []string `json:"failed"` // versions that CheckVersion refuses are not tried
+	Failed []string `json:"failed"`
+	// Refused are versions that CheckVersion refuses, and with which the real CLI was seen to be refused at its start.
+	Refused []string `json:"refused,omitempty"`
+}
+
+// Add notes the verdict of one version, in place of an earlier one. A verdict other than VersionPasses, VersionFails and
+// VersionRefused removes the version.
+func (t *Tried) Add(version string, v Verdict) {
+	for verdict, list := range map[Verdict]*[]string{VersionPasses: &t.Passed, VersionFails: &t.Failed, VersionRefused: &t.Refused} {
+		kept := slices.DeleteFunc(slices.Clone(*list), func(have string) bool { return have == version })
+		if verdict == v {
+			kept = append(kept, version)
+			slices.SortFunc(kept, CompareVersions)
+		}
+		*list = kept
+	}
 }
 
 // Tried returns what was measured of the runtime's CLI.
@@ -64,6 +79,7 @@ const (
 	VersionPasses
 	VersionFails
 	VersionNewer // than the newest that passed, and not tried
+	VersionRefused
 )
 
 // Verdict judges a version as a CLI prints it.

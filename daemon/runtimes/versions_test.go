@@ -2,7 +2,9 @@ package runtimes
 
 import (
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +21,7 @@ func TestTried(t *testing.T) {
 		if !slices.Contains(tried.Passed, rt.Can.Tested) || CompareVersions(rt.Can.Tested, oldest) < 0 || CompareVersions(rt.Can.Tested, newest) > 0 {
 			t.Errorf("%s: the pinned version %s is not among %s – %s: run `just drift`", rt.Name, rt.Can.Tested, oldest, newest)
 		}
-		for _, list := range [][]string{tried.Passed, tried.Failed} {
+		for _, list := range [][]string{tried.Passed, tried.Failed, tried.Refused} {
 			if !slices.IsSortedFunc(list, CompareVersions) {
 				t.Errorf("%s: %v is not sorted", rt.Name, list)
 			}
@@ -37,6 +39,37 @@ func TestTried(t *testing.T) {
 				t.Errorf("%s %s fails its tests, is older than all that pass, and is not refused at the launch", rt.Name, version)
 			}
 		}
+	}
+}
+
+// TestTooOldIsSaid: each version that was seen to be refused is refused in words that say so.
+func TestTooOldIsSaid(t *testing.T) {
+	t.Parallel()
+	for _, rt := range all {
+		if len(rt.Tried().Refused) == 0 {
+			t.Errorf("%s: no real version was seen to be refused: run `just drift`", rt.Name)
+		}
+		for _, version := range rt.Tried().Refused {
+			if err := rt.CheckVersion(version); err == nil || !strings.Contains(err.Error(), version+" is too old") {
+				t.Errorf("%s %s: %v", rt.Name, version, err)
+			}
+		}
+	}
+}
+
+func TestTriedAdd(t *testing.T) {
+	t.Parallel()
+	tried := Tried{Passed: []string{"1.9.0", "1.18.3"}, Failed: []string{"1.10.0"}}
+	was := slices.Clone(tried.Passed)
+	tried.Add("1.10.0", VersionPasses)
+	tried.Add("1.2.0", VersionRefused)
+	tried.Add("1.9.0", VersionFails)
+	want := Tried{Passed: []string{"1.10.0", "1.18.3"}, Failed: []string{"1.9.0"}, Refused: []string{"1.2.0"}}
+	if !reflect.DeepEqual(tried, want) {
+		t.Errorf("%+v, want %+v", tried, want)
+	}
+	if tried = (Tried{Passed: was}); !slices.Equal(tried.Passed, []string{"1.9.0", "1.18.3"}) {
+		t.Errorf("the measured list was changed to %v", tried.Passed)
 	}
 }
 

@@ -40,7 +40,7 @@ var (
 	codexVersion    = version(Codex)
 	openCodeVersion = version(OpenCode)
 	piVersion       = version(Pi)
-	geminiVersion   = npmtest.Version(string(Gemini), "0.61.0") // not a runtime yet
+	geminiVersion   = version(Gemini)
 )
 
 // What some CLIs run on.

@@ -31,6 +31,22 @@ func TestUnknownScreenIsDeliveredToByEcho(t *testing.T) {
 	})
 }
 
+// TestAgentWithAnUnknownScreenIsHandedOver: the exit command is delivered by echo, too, so that a handoff does not wait for a
+// composer that the daemon will never see.
+func TestAgentWithAnUnknownScreenIsHandedOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.misbehave("strange-screen")
+		r.start()
+		a := r.startAgent(con)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "carry on").ID, daemon.Submitted)
+		r.awaitState(a.ID, daemon.Idle)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		r.wantStopStages(a.ID, daemon.StopAsked)
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
+}
+
 // TestTextThatIsNotEchoedIsNotSubmitted: Something that the daemon does not know, such as a dialog of a new version, swallows
 // a pasted text. Enter would answer it.
 func TestTextThatIsNotEchoedIsNotSubmitted(t *testing.T) {

@@ -3,13 +3,10 @@
 package stories
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
@@ -66,28 +63,4 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 	})
 	r.answerTrust(*h.SuccessorID)
 	r.awaitPhase(id, daemon.Completed)
-}
-
-// TestStartOfATooOldRuntimeIsRefused: A CLI of this version would never register.
-func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	old := r.work + "/old-claude"
-	r.writeFile(old, "#!/bin/sh\necho '2.1.200 (Claude Code)'\n")
-	if err := os.Chmod(old, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{old}}}
-	r.start()
-	s := r.sit(false, "agent", "start", con, "--cwd", r.work)
-	s.wantExit(1)
-	s.awaitPrinted("2.1.200 is too old to register: the oldest that does is 2.1.213", 1)
-	if a := r.getAgent(1); a.HasPane() || a.Active() {
-		t.Errorf("agent %+v", a)
-	}
-	r.awaitAlertEvent("agent_failed")
-	r.await("the operator is told what to do", func() (bool, string) {
-		told := r.agentEvents(1, "operator_notified")
-		return len(told) == 1 && strings.Contains(field(t, told[0], "message").(string), "update it, as with `claude update`"), fmt.Sprint(len(told))
-	})
 }
