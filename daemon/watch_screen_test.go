@@ -27,7 +27,7 @@ func limitScreen(chosen int) string {
 		signs[0], signs[1])
 }
 
-// inPane returns a working agent of Gemini CLI in a pane.
+// agentInPane returns a working agent of Gemini CLI in a pane.
 func agentInPane(ref tmux.Ref) *Agent {
 	return &Agent{
 		ID: 1, Runtime: "gemini", PID: 4711, State: Working,
