@@ -159,7 +159,7 @@ func (s *scene) stageHandoffs() {
 		h.ContextChecksum = new("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 		h.Structured = &data.Structured{WhatWasDone: new(s.write("The first part.")), DecisionsMade: new(s.write("- one key\n- no lock")),
 			OpenQuestions: new(s.write("Who owns the schema?")), NextAgentContext: new(s.write("Begin with `schema.sql`."))}
-		h.Metrics.TotalMS, h.Metrics.ContextSizeBytes, h.Metrics.DurationMS, h.Metrics.MessagesTransferred = 48_200, 18_000, 41, 12
+		h.Metrics.TotalMS, h.Metrics.ContextSizeBytes, h.Metrics.DurationMS, h.Metrics.MessagesTransferred = 48_200, 18_000, 41.207, 12
 	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed)
 }
