@@ -181,7 +181,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
 	}
-	r.keepEffort(got.effort)
+	r.keepChoices(&got)
 	c.Events = r.recordEvents(&got)
 	out := moveTo(Recorded, "document verified", c)
 	out.then = func() { r.logRecord(&got) }

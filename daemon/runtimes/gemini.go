@@ -47,6 +47,7 @@ var gemini = &Runtime{
 		},
 	},
 	Modes:   geminiModeNames,
+	Widths:  geminiWidths,
 	OwnHome: geminiHome,
 	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
 	line: readGeminiLine, clean: withoutGeminiMarks,
@@ -83,6 +84,11 @@ var geminiModes = map[string]string{
 
 // geminiModeNames are the modes in the order in which people see them.
 var geminiModeNames = []string{"ask", "edits", "auto", "default", "auto_edit", "yolo", "plan"}
+
+var geminiWidths = map[string]Width{
+	"": WidthAsk, "ask": WidthAsk, "edits": WidthEdits, "auto": WidthAuto, "default": WidthAsk, "auto_edit": WidthEdits, "yolo": WidthAuto,
+	"plan": WidthPlan,
+}
 
 // launchGemini builds
 //
