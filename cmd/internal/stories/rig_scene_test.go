@@ -193,7 +193,11 @@ func (s *scene) addHandoff(key, agent, host string, change func(*daemon.Handoff)
 		case daemon.Recorded:
 			h.RecordedAt = &at
 			c.NewRecord = &daemon.Record{HandoffID: id, AgentID: agentID, Agent: h.SourceAgent, Persona: persona, At: at,
-				Document: s.write(paper), Context: s.write(paper)}
+				Document: s.write(paper), Context: s.write(paper),
+				Decisions:  []data.Decision{{Agent: h.SourceAgent, Summary: s.say("One key for all scans"), Rationale: s.say("two keys would drift apart"), RelatedArtifacts: []string{s.say("src/scan.go")}}},
+				Todos:      []data.Todo{{Text: s.say("Mend the three callers"), Status: "in_progress"}, {Text: s.say("Sweep"), Status: "pending"}},
+				References: []data.Reference{{Path: s.say("src/scan.go"), Note: "modified, +3 -1"}},
+				Messages:   []data.Message{{Role: "user", Text: s.write("Begin with the schema."), At: at}, {Role: "assistant", Text: s.write(paper), At: at}}}
 		case daemon.Failed:
 			h.Error, h.CompletedAt = failure, &at
 		case daemon.Completed:
