@@ -139,6 +139,11 @@ func (c *Client) Transitions(ctx context.Context, id int64) ([]daemon.Transition
 	return call[[]daemon.Transition](ctx, c, "GET", at("handoffs", id, "/transitions"), nil)
 }
 
+// Record returns what a handoff passed on beside its document.
+func (c *Client) Record(ctx context.Context, id int64) (Record, error) {
+	return call[Record](ctx, c, "GET", at("handoffs", id, "/record"), nil)
+}
+
 // Document returns a handoff's document.
 func (c *Client) Document(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/document"), nil)

@@ -81,7 +81,7 @@ type Agent struct {
 	SkillInjectedAt *time.Time  `json:"skill_injected_at"`
 	CreatedAt       time.Time   `json:"created_at"`
 	RegisteredAt    *time.Time  `json:"registered_at"`
-	Model           string      `json:"model"`           // that it was launched with by somebody's choice; "": as its persona and its runtime say
+	Model           string      `json:"model"`           // that somebody has chosen for its launch, or, once its handoff is recorded, in its session; "": as its persona and its runtime say
 	PermissionMode  string      `json:"permission_mode"` // the same
 	ReadAt          *time.Time  `json:"read_at"`         // when its transcript showed that it has read the document and the context of its handoff
 	UnreadAt        *time.Time  `json:"unread_at"`       // when the daemon saw that its first turn had ended without that

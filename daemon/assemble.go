@@ -33,6 +33,7 @@ type assembled struct {
 	idleGenerations int    // how many generations in a row made no progress, this one included
 	rendered        data.Rendered
 	effort          string // the thinking level of the session's newest answer; "": not known
+	model, mode     string // what a person has chosen in the session for its successors as well; "": nothing
 	parts           []any  // how long each part took, for the log
 }
 
@@ -201,7 +202,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		return nil
 	}
 	got, err := transcript.Read(ctx, s.d.runtimeOf(&s.agent), *s.agent.TranscriptPath, transcript.Want{
-		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Todos: true, Until: s.h.Ref,
+		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Todos: true, Choices: true, Until: s.h.Ref,
 	})
 	if err != nil && ctx.Err() == nil {
 		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, words.TrimDot(err.Error()))
@@ -212,6 +213,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		got.Messages[i].Agent = s.agent.Name
 	}
 	s.out.record.Messages, s.out.record.Todos, s.out.effort = got.Messages, got.Todos, got.Effort
+	s.readChoices(got.Choices)
 	return got.Edited
 }
 

@@ -166,7 +166,7 @@ type Structured = data.Structured
 
 // Metrics are the measured times (in milliseconds) and sizes of a handoff.
 type Metrics struct {
-	DurationMS            int64           `json:"duration_ms"` // the assembly of the context
+	DurationMS            float64         `json:"duration_ms"` // the assembly of the context, to the microsecond
 	TotalMS               int64           `json:"total_ms"`
 	ContextSizeBytes      int64           `json:"context_size_bytes"`
 	MessagesTransferred   int             `json:"messages_transferred"`

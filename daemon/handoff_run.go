@@ -170,7 +170,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	r.now = r.d.now() // the time of the assembly counts for this phase
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
-	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
+	h.Metrics.DurationMS = milliseconds(time.Since(r.began))
 	h.Metrics.ContextSizeBytes = int64(len(got.context))
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
 	h.Metrics.MemoryRefsTransferred = got.rendered.References
@@ -181,7 +181,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
 	}
-	r.keepEffort(got.effort)
+	r.keepChoices(&got)
 	c.Events = r.recordEvents(&got)
 	out := moveTo(Recorded, "document verified", c)
 	out.then = func() { r.logRecord(&got) }

@@ -298,7 +298,8 @@ func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now t
 	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
 	next.TmuxSession = tmuxSession(next.Name, next.ID)
 	if next.Runtime != a.Runtime { // these are words of the other runtime
-		next.Options, next.Model, next.PermissionMode, next.Effort = nil, "", "", ""
+		next.Options, next.Model, next.Effort = nil, "", ""
+		next.PermissionMode = d.runtimeOf(next).NarrowMode(d.runtimeOf(a), d.launchedMode(a))
 		next.Reading = d.runtimeOf(next).Can.Reads.Shown()
 	}
 	if resolved.Model != "" && resolved.Model != a.Model { // a level means something else for another model

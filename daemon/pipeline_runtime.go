@@ -95,3 +95,16 @@ func (s *Step) play(p personas.Persona) {
 		s.Model = p.Model
 	}
 }
+
+// RunsOn says for people on which runtime the step's agent runs, and with which model; "": neither is known yet. A model that
+// nobody has chosen is the runtime's default, and is not named.
+func (s *Step) RunsOn() string {
+	var said []string
+	if s.Runtime != "" {
+		said = append(said, "on "+s.Runtime)
+	}
+	if s.Model != "" {
+		said = append(said, "with "+s.Model)
+	}
+	return strings.Join(said, " ")
+}

@@ -24,7 +24,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 	}
 	// Count only prompts after since: the document covers all that was said before it was read. It was read before the
 	// assembly of the record, which took DurationMS.
-	since, nonce := h.RecordedAt.Add(-time.Duration(h.Metrics.DurationMS+1)*time.Millisecond), ""
+	since, nonce := h.RecordedAt.Add(-time.Duration((h.Metrics.DurationMS+1)*float64(time.Millisecond))), ""
 	switch {
 	case h.Mode != ModeAgent && h.ForkedAt != nil: // even if the agent itself was asked before the fork
 		since = *h.ForkedAt

@@ -3,21 +3,27 @@ package db
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
 // handoffColumns lists the columns that are written, in the order of [handoffValues].
-const handoffColumns = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note,
+const handoffColumns = columnsToMetrics + `metrics` + columnsFromMetrics
+
+const (
+	columnsToMetrics = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note,
 	file_path, context_path, injection_prompt, structured, recorded_at, generation, context_use,
-	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, metrics,
+	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, `
+	columnsFromMetrics = `,
 	error, created_at, started_at, completed_at, host, seq, phase_at, deadline, delivery_id, trouble,
 	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook, keep, written_by`
+)
 
 func handoffValues(h *daemon.Handoff) []any {
 	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, string(h.Mode), h.Phase, h.Note,
 		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
-		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, h.Metrics,
+		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, metricsValue(h.Metrics),
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,
 		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Keep, h.WrittenBy)
 }
@@ -31,8 +37,26 @@ type structured struct {
 	NextAgentContext *string `json:"next_agent_context,omitempty"`
 }
 
+// storedMetrics are [daemon.Metrics] as the database stores them. A daemon of the release before reads duration_ms as an
+// integer, so the fraction is in a field of its own.
+type storedMetrics struct {
+	daemon.Metrics
+
+	DurationMS int64 `json:"duration_ms"`
+	DurationUS int64 `json:"duration_us"`
+}
+
+func metricsValue(m daemon.Metrics) storedMetrics {
+	us := int64(math.Round(m.DurationMS * 1000))
+	return storedMetrics{Metrics: m, DurationMS: us / 1000, DurationUS: us}
+}
+
+// handoffMetrics reads what [storedMetrics] stores.
+const handoffMetrics = `(CASE WHEN metrics ? 'duration_us'
+	THEN metrics || jsonb_build_object('duration_ms', (metrics->>'duration_us')::numeric / 1000) ELSE metrics END) AS metrics`
+
 // selectHandoffs reads whole handoffs, with the status that the database derives from the phase.
-const selectHandoffs = `SELECT ` + handoffColumns + `, status, ` + handoffHeirs + ` FROM handoffs `
+const selectHandoffs = `SELECT ` + columnsToMetrics + handoffMetrics + columnsFromMetrics + `, status, ` + handoffHeirs + ` FROM handoffs `
 
 var insertHandoff = `INSERT INTO handoffs (` + handoffColumns + `)
 	VALUES (` + placeholders(handoffColumns) + `) RETURNING status`

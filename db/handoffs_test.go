@@ -6,6 +6,28 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
+// TestAssemblyTimeIsStoredAsAnInteger: A daemon of the release before reads duration_ms as an integer, and writes no
+// duration_us.
+func TestAssemblyTimeIsStoredAsAnInteger(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	h := aHandoff(t, db, newAgent(t, db, nil).ID)
+	h.Metrics.DurationMS = 41.207
+	commit(t, db, &daemon.Change{NewHandoff: h})
+	var stored string
+	if err := db.pool.QueryRow(t.Context(), "SELECT metrics->>'duration_ms' FROM handoffs WHERE id = $1", h.ID).Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "stored", stored, "41")
+	got, err := db.Handoff(t.Context(), h.ID)
+	equal(t, "read", must(t, got, err).Metrics.DurationMS, 41.207)
+	if _, err := db.pool.Exec(t.Context(), "UPDATE handoffs SET metrics = metrics - 'duration_us' WHERE id = $1", h.ID); err != nil {
+		t.Fatal(err)
+	}
+	got, err = db.Handoff(t.Context(), h.ID)
+	equal(t, "written by the release before", must(t, got, err).Metrics.DurationMS, 41.0)
+}
+
 // TestStructuredIsStoredWithoutNulls reads the stored column, because people query it themselves.
 func TestStructuredIsStoredWithoutNulls(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"slices"
@@ -68,8 +69,40 @@ type handoff struct {
 	To     *daemon.Agent // nil: no successor yet
 	Stages []stage
 	Moves  []daemon.Transition
+	Record record
 	Here   bool // the daemon of this host works on the handoff
 	Copies bool // a copy of the agent's session can write the document
+}
+
+// record is what a handoff passed on beside its document, as far as the page shows it; the zero value: nothing is recorded.
+type record struct {
+	Decisions  recorded[data.Decision]
+	Todos      recorded[data.Todo]
+	References recorded[data.Reference]
+	Messages   recorded[data.Message]
+}
+
+// recorded is a part of a record: the newest entries, and how many there are.
+type recorded[T any] struct {
+	Newest []T
+	All    int
+}
+
+func newest[T any](list []T) recorded[T] {
+	const most = 50
+	return recorded[T]{list[max(0, len(list)-most):], len(list)}
+}
+
+// record reads what a handoff passed on.
+func (p *Pages) record(ctx context.Context, h *daemon.Handoff) (out record, err error) {
+	if h.RecordedAt == nil {
+		return out, nil
+	}
+	r, err := p.Daemon.Record(ctx, h.ID)
+	if told, ok := errors.AsType[*daemon.Error](err); ok && told.Code == daemon.CodeRecordMissing {
+		return out, nil // of a handoff of an early version
+	}
+	return record{newest(r.Decisions), newest(r.Todos), newest(r.References), newest(r.Messages)}, err
 }
 
 // stage is one phase of a handoff, with its progress.
@@ -122,6 +155,9 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 		watch += " " + idWatch("agent", to.ID)
 	}
 	if out.Moves, err = p.Daemon.Transitions(ctx, id); err != nil {
+		return nil, err
+	}
+	if out.Record, err = p.record(ctx, &h); err != nil {
 		return nil, err
 	}
 	out.Stages = stages(&h, out.Moves)

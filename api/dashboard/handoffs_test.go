@@ -78,7 +78,8 @@ func TestHandoffPage(t *testing.T) {
 			[]string{"It took too long", "retry it", "document_timeout", "Failed while awaiting document"}, ""},
 		{"failed elsewhere", true, append(toRecord[:2:2], daemon.Failed), nil, []string{"Retry it on the dashboard of host elsewhere."}, ""},
 		{"cancelled", false, []daemon.Phase{daemon.Cancelled}, nil, []string{"Cancelled"}, ""},
-		{"recorded", false, toRecord, nil, []string{"What was done", "It is done", "Recorded"}, "/ui/handoffs/{h}/document"},
+		{"recorded", false, toRecord, nil, []string{"What was done", "It is done", "Recorded", "Open todos 1 Mend the callers in progress",
+			"Decisions of this document 1 One keytwo would drift scan.go", "Files of this agent 1 b.go new", "the last 50 of 52", "message 2.", "message 51."}, "/ui/handoffs/{h}/document"},
 		{"failed after the record", false, append(toRecord[:5:5], daemon.Failed), []string{"POST /api/handoffs/{h}/retry"}, nil, "/ui/handoffs/{h}/document"},
 	} {
 		a := h.agent(func(a *daemon.Agent) {

@@ -118,7 +118,12 @@ func (h *house) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...
 		case daemon.Recorded:
 			out.RecordedAt = &at
 			c.NewRecord = &daemon.Record{HandoffID: id, AgentID: a.ID, Agent: a.Name, Persona: out.Persona, At: at,
-				Document: "# Document\n\n**done**", Context: "# Context\n\n*kept*"}
+				Document: "# Document\n\n**done**", Context: "# Context\n\n*kept*",
+				Decisions: []data.Decision{{Summary: "One key", Rationale: "two would drift", RelatedArtifacts: []string{"scan.go"}}},
+				Todos:     []data.Todo{{Text: "Mend the callers", Status: "in_progress"}}, References: []data.Reference{{Path: "b.go", Note: "new"}}}
+			for i := range 52 {
+				c.NewRecord.Messages = append(c.NewRecord.Messages, data.Message{Role: "user", Text: fmt.Sprintf("message %d.", i), At: at})
+			}
 		case daemon.Failed, daemon.Cancelled:
 			out.Error = failure
 			out.CompletedAt = &at

@@ -18,6 +18,7 @@ var functions = template.FuncMap{
 	"took":    words.Took,
 	"between": func(from, to time.Time) string { return words.Took(to.Sub(from)) },
 	"ms":      func(ms int64) string { return words.Took(time.Duration(ms) * time.Millisecond) },
+	"msf":     func(ms float64) string { return words.Took(time.Duration(ms * float64(time.Millisecond))) },
 	"span":    words.Span,
 	"stamp":   words.Stamp,
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },

@@ -41,6 +41,9 @@ type Can struct {
 	// Efforts are the thinking levels with which a session can be launched, if the transcript shows the level of each
 	// answer; nil: a successor has the CLI's own level.
 	Efforts []string
+	// Model is how the transcript shows that a person has changed the model, and Mode how it shows the permission mode; "": it
+	// does not.
+	Model, Mode string
 
 	Turns       string   // where the beginning and the end of a turn are read
 	Errors      string   // where errors of the API are read

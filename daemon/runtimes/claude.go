@@ -22,19 +22,19 @@ const ExitText = "/exit"
 func Claude() *Runtime { return claude }
 
 var claude = &Runtime{
-	Name: claudeName, Title: "Claude Code", Command: []string{"claude"}, Modes: permissionModes,
+	Name: claudeName, Title: "Claude Code", Command: []string{"claude"}, Modes: permissionModes, Widths: claudeWidths,
 	Can: Can{
 		Tested: "2.1.330",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
 		EarlySession: true, HoldsTurn: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
-		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts,
+		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts, Model: "`/model`, and the answers after it", Mode: "each prompt",
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
 		Usage: "its status line", Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
 	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen,
 	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,
-	line: readLine, clean: withoutMarks,
+	line: readLine, clean: withoutMarks, switched: claudeSwitched,
 }
 
 var (
@@ -45,6 +45,11 @@ var (
 	// permissionModes are the values of --permission-mode. "default" is among them because hooks still
 	// report the mode "manual" by that old name.
 	permissionModes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"}
+
+	claudeWidths = map[string]Width{
+		"": WidthAsk, "plan": WidthPlan, "dontAsk": WidthRefuse, "default": WidthAsk, "manual": WidthAsk, "acceptEdits": WidthEdits,
+		"auto": WidthAuto, "bypassPermissions": WidthAll,
+	}
 
 	efforts = []string{"low", "medium", "high", "xhigh", "max"} // the values of --effort
 )

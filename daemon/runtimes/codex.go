@@ -20,13 +20,14 @@ const codexName = "codex"
 // codex is the Codex CLI. Its assumptions were measured on Codex 0.169.0; the end-to-end tests repeat the measurements
 // against that version.
 var codex = &Runtime{
-	Name: codexName, Title: "Codex", Command: []string{"codex"},
+	Name: codexName, Title: "Codex", Command: []string{"codex"}, Modes: codexModeNames, Widths: codexWidths,
 	Can: Can{
 		Tested: "0.169.0",
 		Skill:  SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
 		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, HoldsTurn: true,
-		Reads:  Reads{Shells: []string{"exec_command", "shell_command", "shell"}},
-		Todos:  "`update_plan`, if the user's settings offer that tool to the model",
+		Reads: Reads{Shells: []string{"exec_command", "shell_command", "shell"}},
+		Todos: "`update_plan`, if the user's settings offer that tool to the model",
+		Model: "the settings of each turn", Mode: "the settings of each turn",
 		Turns:  "hooks, and its transcript",
 		Errors: "its transcript", Limits: "its transcript, with the time at which the limit ends", Usage: "its transcript",
 		Permissions: "hook PermissionRequest, title of the pane and screen", Document: "`exec fork --ephemeral`",
@@ -137,6 +138,12 @@ var codexModes = map[string][]string{
 
 // codexModeNames are the modes in the order in which people see them.
 var codexModeNames = []string{"ask", "edits", "auto", "read-only", "workspace-write", "danger-full-access", "on-request", "never"}
+
+// codexWidths compares the modes. Without a mode, a launch has the flags of edits.
+var codexWidths = map[string]Width{
+	"": WidthEdits, "ask": WidthAsk, "edits": WidthEdits, "auto": WidthAuto, "read-only": WidthAsk, "workspace-write": WidthEdits,
+	"on-request": WidthEdits, "never": WidthAuto, "danger-full-access": WidthAll,
+}
 
 // codexMaxSkill is the longest skill that fits into one argument, after its characters are escaped, in bytes.
 const codexMaxSkill = MaxArgument

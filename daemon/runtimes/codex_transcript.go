@@ -30,6 +30,8 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 	})
 	s.end()
 	switch {
+	case kind == "turn_context":
+		l.kind, l.chosen, l.mode = "system", p.model, codexMode(p.approval, p.reviewer, p.sandbox)
 	case kind == "compacted":
 		l.kind, l.subtype = "system", "compact_boundary"
 	case kind == "event_msg" && p.kind == "token_count":
@@ -60,6 +62,9 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 type codexPayload struct {
 	kind, role, id, name, call string
 	input, output, arguments   string
+	model                      string
+	approval, reviewer         string // who is asked for a permission, and when
+	sandbox                    string
 	texts                      [][]byte
 	used, window               int64
 }
@@ -77,6 +82,18 @@ func readCodexPayload(s *skim) (p codexPayload) {
 			p.name = s.text()
 		case "call_id":
 			p.call = s.text()
+		case "model":
+			p.model = s.text()
+		case "approval_policy":
+			p.approval = s.text()
+		case "approvals_reviewer":
+			p.reviewer = s.text()
+		case "sandbox_policy":
+			s.object(func(key string) {
+				if key == "type" {
+					p.sandbox = s.text()
+				}
+			})
 		case "input":
 			p.input = s.text()
 		case "arguments":

@@ -26,6 +26,7 @@ var gemini = &Runtime{
 		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, Compacts: true, Transcript: true,
 		EarlySession: true,
 		Reads:        Reads{Tools: []string{"read_file"}, Shells: []string{"run_shell_command"}},
+		Todos:        "`write_todos`, which the CLI offers to released models of Gemini 2 only",
 		Turns:        "hooks BeforeAgent and AfterAgent; an interruption also in its transcript",
 		Errors:       "its transcript", Limits: "a box on the screen, which the daemon answers with Stop; then its transcript, without a time",
 		Usage:       "its transcript",
@@ -46,6 +47,7 @@ var gemini = &Runtime{
 		},
 	},
 	Modes:   geminiModeNames,
+	Widths:  geminiWidths,
 	OwnHome: geminiHome,
 	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
 	Fork: askGemini, ForkAnswer: readGeminiAnswer,
@@ -83,6 +85,11 @@ var geminiModes = map[string]string{
 
 // geminiModeNames are the modes in the order in which people see them.
 var geminiModeNames = []string{"ask", "edits", "auto", "default", "auto_edit", "yolo", "plan"}
+
+var geminiWidths = map[string]Width{
+	"": WidthAsk, "ask": WidthAsk, "edits": WidthEdits, "auto": WidthAuto, "default": WidthAsk, "auto_edit": WidthEdits, "yolo": WidthAuto,
+	"plan": WidthPlan,
+}
 
 // launchGemini builds
 //

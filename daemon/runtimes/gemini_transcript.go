@@ -61,6 +61,7 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 // readGeminiCall reads a call of a tool with its result.
 func (m *message) readGeminiCall(s *skim) {
 	var id, tool, path, command, status string
+	var todos []byte
 	s.object(func(key string) {
 		switch key {
 		case "id":
@@ -76,10 +77,15 @@ func (m *message) readGeminiCall(s *skim) {
 					path = s.text()
 				case "command":
 					command = s.text()
+				case "todos":
+					todos = s.raw()
 				}
 			})
 		}
 	})
+	if list, ok := todoList(todos); ok && tool == "write_todos" {
+		m.todos = append(m.todos, TodoChange{Call: id, Whole: true, List: list})
+	}
 	if path != "" && slices.Contains(geminiEditors, tool) {
 		m.edited = append(m.edited, Edit{Path: path, Call: id})
 	}

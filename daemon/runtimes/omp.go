@@ -14,13 +14,14 @@ import (
 
 // omp is oh-my-pi. Its assumptions were measured on 18.2.3; the end-to-end tests repeat the measurements.
 var omp = &Runtime{
-	Name: "omp", Title: "oh-my-pi", Command: []string{"omp"},
+	Name: "omp", Title: "oh-my-pi", Command: []string{"omp"}, Modes: ompModeNames, Widths: ompWidths,
 	Can: Can{
 		Tested: "18.2.3",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByInbox, ByTyping}, Exit: ByInbox,
 		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true, HoldsTurn: true,
 		Reads:  Reads{Tools: []string{"read"}, Shells: []string{"bash"}},
 		Todos:  "the results of `todo`",
+		Model:  "an entry for each change",
 		Turns:  "our extension: before_agent_start, session_stop, agent_end",
 		Errors: "our extension: agent_end", Limits: "our extension: the text of a 429, with its retry-after-ms",
 		Usage:       "our extension, at each turn's end",
@@ -53,6 +54,13 @@ const ompSettings = "setupVersion: 2\nstartup:\n  checkUpdate: false\n"
 // ompModes are the values of --approval-mode, by the mode of a launch. Without a mode the user's own setting holds.
 var ompModes = map[string]string{
 	"ask": "always-ask", "edits": "write", "auto": "yolo", "always-ask": "always-ask", "write": "write", "yolo": "yolo",
+}
+
+// ompModeNames are the modes in the order in which people see them.
+var ompModeNames = []string{"ask", "edits", "auto", "always-ask", "write", "yolo"}
+
+var ompWidths = map[string]Width{
+	"": WidthAsk, "ask": WidthAsk, "edits": WidthEdits, "auto": WidthAuto, "always-ask": WidthAsk, "write": WidthEdits, "yolo": WidthAuto,
 }
 
 // launchOmp builds

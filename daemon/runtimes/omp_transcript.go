@@ -7,14 +7,16 @@ import (
 
 // readOmpLine reads one entry of a session file. The kinds of entries that matter: "message", with a message of the user, of
 // the model ("assistant") or of a tool ("toolResult"); "custom_message", a text that the CLI or an extension gives the
-// model, such as our answer to the end of a turn; and "compaction", the summary in place of what came before.
+// model, such as our answer to the end of a turn; "model_change", the choice of a model; and "compaction", the summary in place of what
+// came before.
 func readOmpLine(line []byte) (transcriptLine, error) {
 	var l transcriptLine
 	s := newSkim(line)
 	if s.d.PeekKind() != '{' {
 		s.err = errNotJSON
 	}
-	var id string
+	var id, model, role string
+	var fallback bool
 	var content, summary [][]byte
 	s.object(func(key string) {
 		switch key {
@@ -32,6 +34,12 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 			summary = [][]byte{s.raw()}
 		case "tokensAfter":
 			l.postTokens = s.number()
+		case "model":
+			model = s.text()
+		case "role":
+			role = s.text()
+		case "resolvedModelIsFallback":
+			fallback = s.isTrue()
 		}
 	})
 	s.end()
@@ -41,6 +49,11 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 		l.message.id = id
 		if l.kind == "toolResult" {
 			l.kind, l.message.role, l.message.texts = "user", "user", nil
+		}
+	case "model_change":
+		// With other roles the CLI works around a model that is refused, or chooses one for itself.
+		if !fallback && (role == "" || role == "default" || role == "temporary") {
+			l.chosen = model
 		}
 	case "custom_message":
 		// The CLI adds such texts by itself, too. Only ours, which name themselves, count as somebody's.

@@ -18,12 +18,12 @@ const opencodeName = "opencode"
 // person sees the same session in the pane. Its assumptions were measured on 1.18.33; the end-to-end tests repeat the
 // measurements.
 var opencode = &Runtime{
-	Name: opencodeName, Title: "OpenCode", Command: []string{"opencode"},
+	Name: opencodeName, Title: "OpenCode", Command: []string{"opencode"}, Modes: opencodeModeNames, Widths: opencodeWidths,
 	Can: Can{
 		Tested: "1.18.33",
 		Skill:  SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
 		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
-		Reads: opencodeReads, Todos: "`todowrite`",
+		Reads: opencodeReads, Todos: "`todowrite`", Model: "each prompt",
 		Turns: "its server: messages and status", Errors: "its server: the error of an answer",
 		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer",
 		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",
@@ -127,6 +127,12 @@ var opencodeModes = map[string]map[string]string{
 	"ask": {"*": "allow", "doom_loop": "ask", "external_directory": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask",
 		"edit": "ask"},
 }
+
+// opencodeModeNames are the modes in the order in which people see them.
+var opencodeModeNames = slices.Concat([]string{"ask", "edits", "auto"}, opencodeAgents)
+
+// opencodeWidths compares the modes. The two agents are left out: what they may do follows from the user's own settings.
+var opencodeWidths = map[string]Width{"": WidthAsk, "ask": WidthAsk, "edits": WidthEdits, "auto": WidthAuto}
 
 // opencodePaths returns the rules that allow what an agent may do outside its working directory. OpenCode asks about another
 // folder as a whole, and in addition about each change of a file. So the other files of a folder, of which only one may be

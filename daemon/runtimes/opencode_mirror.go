@@ -39,7 +39,8 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 		add(map[string]any{"type": "user", "isCompactSummary": true, "message": map[string]any{"role": "user", "content": content}})
 	case m.isSummary():
 	case m.Info.Role == "user" && m.isPrompt():
-		add(map[string]any{"type": "user", "uuid": m.Info.ID, "message": map[string]any{"role": "user", "content": content}})
+		add(map[string]any{"type": "user", "uuid": m.Info.ID, chosenModel: m.choice(),
+			"message": map[string]any{"role": "user", "content": content}})
 	case m.Info.Role == "assistant":
 		add(map[string]any{"type": "assistant", "uuid": m.Info.ID, "message": map[string]any{"role": "assistant", "id": m.Info.ID,
 			"model": m.Info.Model, "content": content, "usage": map[string]int64{"input_tokens": m.Info.Tokens.used()}}})
@@ -48,6 +49,21 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 		add(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": results}})
 	}
 	return out
+}
+
+// chosenModel is the field of the mirror's lines with the model that is to answer, as the launch takes it.
+const chosenModel = "chosenModel"
+
+// choice returns the model that is to answer a user's message; "": the message does not say.
+func (m *OpencodeMessage) choice() string {
+	var c struct {
+		Provider string `json:"providerID"`
+		Model    string `json:"modelID"`
+	}
+	if json.Unmarshal(m.Info.Choice, &c) != nil || c.Provider == "" || c.Model == "" {
+		return ""
+	}
+	return c.Provider + "/" + c.Model
 }
 
 // Shown reports whether the mirror shows a message of the session: all but prompts that were not taken.

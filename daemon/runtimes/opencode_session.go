@@ -21,16 +21,18 @@ type OpencodeMessage struct {
 
 // OpencodeInfo says what a message is. All times are Unix milliseconds.
 type OpencodeInfo struct {
-	ID       string         `json:"id"`
-	Role     string         `json:"role"`     // user or assistant
-	ParentID string         `json:"parentID"` // assistant: the user's message that it answers
-	Mode     string         `json:"mode"`
-	Provider string         `json:"providerID"`
-	Model    string         `json:"modelID"`
-	Finish   string         `json:"finish"` // assistant: why the model stopped; "": it has not
-	Error    *OpencodeError `json:"error"`
-	Tokens   opencodeTokens `json:"tokens"`
-	Time     struct {
+	ID       string `json:"id"`
+	Role     string `json:"role"`     // user or assistant
+	ParentID string `json:"parentID"` // assistant: the user's message that it answers
+	Mode     string `json:"mode"`
+	Provider string `json:"providerID"`
+	Model    string `json:"modelID"`
+	// Choice is, of a user's message, the model that is to answer: an object with providerID and modelID.
+	Choice json.RawMessage `json:"model"`
+	Finish string          `json:"finish"` // assistant: why the model stopped; "": it has not
+	Error  *OpencodeError  `json:"error"`
+	Tokens opencodeTokens  `json:"tokens"`
+	Time   struct {
 		Created   int64 `json:"created"`
 		Completed int64 `json:"completed"`
 	} `json:"time"`

@@ -118,6 +118,8 @@ type Runtime struct {
 	Can     Can
 	OwnHome *OwnHome // nil: it is launched in the user's own home
 	Modes   []string // the permission modes that [Spec.Mode] can name; nil: none
+	// Widths compares the modes. The width of "" is the most that a successor may be given if nobody has chosen a mode.
+	Widths map[string]Width
 	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it
 	// refuses.
 	Launch func(Spec) (Launch, error)
@@ -147,6 +149,9 @@ type Runtime struct {
 	// line reads a line of the transcript, and clean removes what the CLI added to a user's text.
 	line  func([]byte) (transcriptLine, error)
 	clean func(text string) string
+	// switched reads a user's text by which the CLI notes that a person has changed the model. nil: a line of the transcript
+	// names the chosen model.
+	switched func(text string) (suffix string, ok bool)
 }
 
 // Report is something that happened to an agent, in the words of Claude Code's hooks, which are the daemon's. The zero

@@ -36,9 +36,18 @@ func (rt *Runtime) Facts() []Fact {
 		{"conversation", yes(can.Transcript, "passed on from its transcript", "not passed on")},
 		{"open todos", cmp.Or(can.Todos, "not passed on")},
 		{"thinking level", yes(len(can.Efforts) > 0, "kept by successors and copies", "the CLI's own")},
+		{"model changed in the session", changedInWords(can.Model)},
+		{"mode changed in the session", changedInWords(can.Mode)},
 		{"a file was read", readsInWords(can.Reads)},
 		{"exit", exitInWords(can)},
 	}
+}
+
+func changedInWords(how string) string {
+	if how == "" {
+		return "not told"
+	}
+	return "shown by " + how
 }
 
 func yes(is bool, this, otherwise string) string {

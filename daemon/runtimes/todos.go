@@ -71,9 +71,10 @@ func todoStatus(name string) TodoStatus {
 
 // todoItem is a todo in the words of all runtimes: they differ only in what they call its text.
 type todoItem struct {
-	Content string `json:"content"` // Claude Code's TodoWrite, OpenCode and oh-my-pi
-	Step    string `json:"step"`    // Codex
-	Status  string `json:"status"`
+	Content     string `json:"content"`     // Claude Code's TodoWrite, OpenCode and oh-my-pi
+	Step        string `json:"step"`        // Codex
+	Description string `json:"description"` // Gemini CLI
+	Status      string `json:"status"`
 }
 
 // todoList reads a JSON list of todos; ok is false if raw is none.
@@ -83,7 +84,7 @@ func todoList(raw []byte) (list []Todo, ok bool) {
 		return nil, false
 	}
 	for _, it := range items {
-		list = append(list, Todo{Text: firstOf(it.Content, it.Step), Status: todoStatus(it.Status)})
+		list = append(list, Todo{Text: firstOf(it.Content, it.Step, it.Description), Status: todoStatus(it.Status)})
 	}
 	return list, true
 }

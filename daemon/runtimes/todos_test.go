@@ -52,6 +52,11 @@ var todoTranscripts = []struct {
 		`{"type":"message","message":{"role":"toolResult","toolCallId":"c3","toolName":"todo","content":[],"details":{"phases":[]},"isError":true}}`,
 		`{"type":"message","message":{"role":"toolResult","toolCallId":"c4","toolName":"other","content":[],"details":{"phases":[]},"isError":false}}`,
 	}, []Todo{{"c", TodoPending}, {"d", TodoInProgress}}},
+	{"write_todos", "gemini", []string{
+		`{"id":"a","type":"gemini","content":"","model":"gemini-2.5-pro","toolCalls":[{"id":"c1","name":"write_todos","args":{"todos":[{"description":"a","status":"pending"}]},"status":"success"}]}`,
+		`{"id":"b","type":"gemini","content":"","model":"gemini-2.5-pro","toolCalls":[{"id":"c2","name":"write_todos","args":{"todos":[{"description":"a","status":"completed"},{"description":"b","status":"in_progress"},{"description":"c","status":"blocked"},{"description":"d","status":"cancelled"}]},"status":"success"}]}`,
+		`{"id":"c","type":"gemini","content":"","model":"gemini-2.5-pro","toolCalls":[{"id":"c3","name":"other","args":{"todos":[]},"status":"success"}]}`,
+	}, []Todo{{"b", TodoInProgress}, {"c", TodoPending}}},
 }
 
 func TestOpenTodosOfATranscript(t *testing.T) {

@@ -18,6 +18,8 @@ type transcriptLine struct {
 	message    message
 	todos      []TodoChange // what the result of a call says about the list of todos
 	effort     string       // the thinking level of an answer; "": the line does not tell
+	chosen     string       // the model that is chosen from this line on, as Spec.Model takes it; "": the line does not tell
+	mode       string       // the permission mode from this line on, as Spec.Mode takes it; "": the line does not tell
 	attached   string       // kind of an attachment
 	prompt     [][]byte     // texts of an attachment, as JSON strings
 	subtype    string       // kind of a system line
@@ -131,6 +133,10 @@ func readLine(line []byte) (transcriptLine, error) {
 			l.message = readMessage(s)
 		case "effort":
 			l.effort = s.text()
+		case "permissionMode":
+			l.mode = s.text()
+		case chosenModel: // of OpenCode's mirror
+			l.chosen = s.text()
 		case "toolUseResult":
 			if c, ok := readTodoResult(s); ok {
 				l.todos = append(l.todos, c)

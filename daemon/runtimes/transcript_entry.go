@@ -26,6 +26,12 @@ type Entry struct {
 	MessageID string       // id of an answer; lines with the same id are one message
 	Todos     []TodoChange // changes of the session's list of todos, the oldest first
 	Effort    string       // the thinking level with which the model answered; "": the line does not tell
+	Model     string       // the model that is chosen from this line on, as Spec.Model takes it; "": the line does not tell
+	Mode      string       // the permission mode from this line on, as Spec.Mode takes it; "": the line does not tell
+	// Switched says that a person has changed the model, in a runtime of which only the answers name the model: see Answered.
+	Switched bool
+	Suffix   string // with Switched: what belongs behind the model's name
+	Answered string // the model that answered, in such a runtime; "": the line does not tell
 }
 
 // Edit is one call of a tool that changes a file.
@@ -50,8 +56,14 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("line of a transcript: %w", err)
 	}
 	e := Entry{At: l.at, Sidechain: l.sidechain}
-	if !l.sidechain { // a sub-agent has a list and a level of its own
-		e.Todos, e.Effort = slices.Concat(l.message.todos, l.todos), l.effort
+	if !l.sidechain { // a sub-agent has a list, a level and a model of its own
+		e.Todos, e.Effort, e.Model = slices.Concat(l.message.todos, l.todos), l.effort, l.chosen
+		if l.kind != "permission-mode" { // Claude Code repeats such a line without a change
+			e.Mode = l.mode
+		}
+		if rt.switched != nil {
+			rt.readSwitch(&l, &e)
+		}
 	}
 	if l.kind == "assistant" && l.message.role == "assistant" {
 		e.MessageID, e.Used, e.Window = l.message.id, l.message.used, l.message.window
@@ -81,6 +93,16 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 	}
 	e.Role = roleOf(l, "user", e.Text)
 	return e, nil
+}
+
+// readSwitch reads what a line says about the model in a runtime of which only the answers name the model.
+func (rt *Runtime) readSwitch(l *transcriptLine, e *Entry) {
+	switch {
+	case l.kind == "assistant" && !l.failed && l.message.model != synthetic:
+		e.Answered = l.message.model
+	case l.kind == "user" && len(l.message.texts) > 0:
+		e.Suffix, e.Switched = rt.switched(unquote(l.message.texts[0]))
+	}
 }
 
 func roleOf(l transcriptLine, role, text string) string {

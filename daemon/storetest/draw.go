@@ -216,7 +216,7 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 		h.DeliveryID = ptr(d.deliveryID())
 	}
 	h.Structured, h.ContextUse, h.Warnings = d.structured(), d.context(), one(d, nil, []string{d.word()})
-	h.Metrics = daemon.Metrics{TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
+	h.Metrics = daemon.Metrics{DurationMS: float64(d.rand.Int64N(1e12)) / 1000, TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
 	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: one(d, daemon.Briefing, daemon.BriefingHeirs), Code: "c", Message: d.word()}), maybe(d, d.at()), d.word()
 	return h
 }

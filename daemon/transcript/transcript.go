@@ -38,6 +38,7 @@ type Want struct {
 	All      bool   // as many messages as MaxBytes allows; Messages is then ignored
 	Edited   bool   // also the edited files, those edited after Until included; Read then reads as far as Far allows
 	Todos    bool   // also the open todos, as they are after Until; Read then reads as far as the last whole list, or as Far allows
+	Choices  bool   // also the model and the mode; Read then reads as far as Far allows
 	Far      int64  // how many bytes of the file's end Read reads at most; 0: 256 MB
 	Until    string // leave out the newest message that contains this text, and all later messages; "": leave out none
 }
@@ -47,10 +48,11 @@ type Found struct {
 	Messages []data.Message // the oldest first; Agent is left empty
 	Edited   []string       // paths as the transcript has them, sorted, each once
 	Todos    []data.Todo    // those that are not completed, in the session's own order
-	Effort   string         // the thinking level of the newest answer; "": not known
-	Used     int64          // tokens in the context at the newest answer; 0: not known
-	Count    int            // messages in the part that was read; if Count is more than len(Messages), there are older ones
-	Warnings []string       // sentences for the operator
+	Choices  Choices
+	Effort   string   // the thinking level of the newest answer; "": not known
+	Used     int64    // tokens in the context at the newest answer; 0: not known
+	Count    int      // messages in the part that was read; if Count is more than len(Messages), there are older ones
+	Warnings []string // sentences for the operator
 }
 
 // Read reads the parts of a transcript that want names. It fails if the file cannot be read or ctx ends. For lines that
@@ -193,6 +195,7 @@ type conversation struct {
 	edited   map[string]bool // by path
 	failed   map[string]bool // by id of the tool call
 	todos    todoList
+	choices  choiceList
 	more     bool // there are more edited files than maxPaths
 	short    bool // Far kept Read from reading the whole transcript
 }
@@ -218,7 +221,7 @@ func newConversation(want Want) *conversation {
 func (c *conversation) none() bool { return c.want.Messages <= 0 && !c.want.All }
 
 func (c *conversation) done() bool {
-	return c.full && c.until && c.used && !c.want.Edited && (!c.want.Todos || c.todos.known)
+	return c.full && c.until && c.used && !c.want.Edited && !c.want.Choices && (!c.want.Todos || c.todos.known)
 }
 
 func (c *conversation) add(e runtimes.Entry) {
@@ -228,6 +231,9 @@ func (c *conversation) add(e runtimes.Entry) {
 	}
 	if c.want.Todos {
 		c.todos.add(e.Todos, c.failed)
+	}
+	if c.want.Choices {
+		c.choices.add(e)
 	}
 	if c.read.Effort == "" {
 		c.read.Effort = e.Effort
@@ -335,6 +341,9 @@ func (c *conversation) result(bad, long int) Found {
 	warn(long > 1, "%d lines of the transcript are longer than %d MB and were left out.", long, maxLine>>20)
 	warn(c.short, "Of the transcript only the newest %d bytes were read.", c.want.Far)
 	warn(c.cut, "The messages of the transcript were cut to the newest %d bytes.", c.want.MaxBytes)
+	if c.want.Choices {
+		c.read.Choices = c.choices.choices(!c.short)
+	}
 	var open int
 	c.read.Todos, open = c.todos.open()
 	warn(open > maxTodos, "%d todos of the session are open, more than are passed on: the last %d are left out.", open, open-maxTodos)

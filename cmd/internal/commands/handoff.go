@@ -61,7 +61,7 @@ Inside an agent, the word self stands for that agent.`,
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	cli.CompleteFlag(c, "to", anyArgs(a.completePersonas))
 	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
-	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
+	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffRecord(), a.handoffCancel(), a.handoffRetry())
 	return c
 }
 

@@ -110,6 +110,41 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	return show.DescribeLine(u, rows, id)
 }
 
+func (a *app) handoffRecord() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:   "record ID",
+		Short: "Print what a handoff passed on beside its document",
+		Long: `Print what a handoff passed on beside its document: the decisions that the document names, the
+open todos of the outgoing session, the files that it touched, and the end of its conversation.`,
+		Example:           "  understudy handoff record 12 | less\n  understudy handoff record 12 --json",
+		Args:              cli.ExactArgs("ID"),
+		ValidArgsFunction: a.completeHandoffs(func(h *daemon.Handoff) bool { return h.RecordedAt != nil }),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			return a.printRecord(c.Context(), id)
+		},
+	})
+}
+
+func (a *app) printRecord(ctx context.Context, id int64) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	r, err := c.Record(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.PrintJSON(r)
+	}
+	show.DescribeRecord(a.UI(a.Stdout), &r)
+	return nil
+}
+
 // safeText returns the text of a document that an agent wrote. For a terminal it drops control characters, because they
 // could steer the terminal. In a pipe it returns the text unchanged.
 func (a *app) safeText(s string) string {

@@ -21,6 +21,9 @@ func TestTranscriptShowsTodos(t *testing.T) {
 	for cli, call := range map[CLI]claudetest.Reply{
 		Codex: {Tool: "update_plan", Input: map[string]any{"plan": []map[string]any{
 			{"step": "Count them", "status": "completed"}, {"step": "Lay them", "status": "in_progress"}, {"step": "Sweep", "status": "pending"}}}},
+		Gemini: {Tool: "write_todos", Input: map[string]any{"todos": []map[string]any{
+			{"description": "Count them", "status": "completed"}, {"description": "Lay them", "status": "in_progress"}, {"description": "Sweep", "status": "blocked"},
+			{"description": "Ask", "status": "cancelled"}}}},
 		Pi: {Tool: "todo", Input: map[string]any{"op": "init", "list": []map[string]any{{"phase": "One", "items": []string{"Lay them", "Sweep"}}}}},
 	} {
 		t.Run(string(cli), func(t *testing.T) {
@@ -29,6 +32,9 @@ func TestTranscriptShowsTodos(t *testing.T) {
 			t.Cleanup(func() { <-slots })
 			api := NewFakeAPI(t, claudetest.Ask("plan the bricks", call, claudetest.Says("It is planned.")))
 			home := Env(t, cli, api)
+			if cli == Gemini { // it offers the tool to older models only
+				home.Args = append(home.Args, "-m", "gemini-2.5-pro")
+			}
 			if cli == Codex {
 				home.Args = append(home.Args, "-c", "tools.update_plan.enabled=true")
 			}
@@ -38,8 +44,8 @@ func TestTranscriptShowsTodos(t *testing.T) {
 			s.shows("It is planned.")
 			s.ready()
 			var found []string
-			err := filepath.WalkDir(filepath.Join(home.ConfigDir, "sessions"), func(path string, e fs.DirEntry, err error) error {
-				if err == nil && strings.HasSuffix(path, ".jsonl") {
+			err := filepath.WalkDir(home.ConfigDir, func(path string, e fs.DirEntry, err error) error {
+				if err == nil && strings.HasSuffix(path, ".jsonl") && (strings.Contains(path, "/sessions/") || strings.Contains(path, "/chats/")) {
 					found = append(found, path)
 				}
 				return err

@@ -76,3 +76,18 @@ func TestHeadingWords(t *testing.T) {
 		}
 	}
 }
+
+func TestPipelineShowNamesRuntimeAndModel(t *testing.T) {
+	t.Parallel()
+	p := cmdtest.Pipeline()
+	p.Steps[0].Runtime, p.Steps[0].Model = "codex", "gpt-5"
+	p.Steps[1].Runtime = "claude"
+	p.Steps[2].Model = "opus\x1b[2J"
+	var b bytes.Buffer
+	DescribePipeline(&term.UI{Out: &b}, &p)
+	for _, want := range []string{"\n      runs on codex with gpt-5\n", "\n      runs on claude\n", "\n      runs with opus[2J\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+}

@@ -137,13 +137,21 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
 		gate = ""
 	}
-	for _, said := range []string{p.EdgeWords(s), gate, headingWords(p, i), ruleWords(p, i)} {
+	for _, said := range []string{p.EdgeWords(s), runsWords(s), gate, headingWords(p, i), ruleWords(p, i)} {
 		for _, line := range w.Below(words.Terminal(said)) {
 			if said != "" {
 				w.Printf("%s\n", w.Dim(line))
 			}
 		}
 	}
+}
+
+// runsWords says on which runtime a step runs, and with which model. It returns "" if neither is known.
+func runsWords(s *daemon.Step) string {
+	if on := s.RunsOn(); on != "" {
+		return "runs " + on
+	}
+	return ""
 }
 
 // ruleWords says where the rules of a step lead. It returns "" if it has none, or has ended: then the edge that was taken says it.

@@ -166,8 +166,8 @@ func TestFailedAssemblyStillDeliversTheDocument(t *testing.T) {
 				h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 				r.wantFallback(h, tt.cause)
 				r.wantTold(r.awaitTakeover(h).ID, h.Ref)
-				if tt.limit >= limit && (h.Metrics.DurationMS < limit.Milliseconds() || h.Metrics.Phases[daemon.Verifying] > 3000) {
-					t.Errorf("assembly took %d ms of a phase of %d ms, want the limit of %s and little more",
+				if tt.limit >= limit && (h.Metrics.DurationMS < float64(limit.Milliseconds()) || h.Metrics.Phases[daemon.Verifying] > 3000) {
+					t.Errorf("assembly took %.3f ms of a phase of %d ms, want the limit of %s and little more",
 						h.Metrics.DurationMS, h.Metrics.Phases[daemon.Verifying], limit)
 				}
 			})

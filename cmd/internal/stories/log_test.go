@@ -109,7 +109,7 @@ func (r *rig) wantLoggedOnce(log *cmdtest.Printed, h daemon.Handoff, moment, lev
 	if recorded {
 		m := h.Metrics
 		maps.Copy(want, map[string]any{
-			"duration_ms": float64(m.DurationMS), "context_size": float64(m.ContextSizeBytes),
+			"duration_ms": m.DurationMS, "context_size": float64(m.ContextSizeBytes),
 			"messages_transferred": float64(m.MessagesTransferred), "decisions_transferred": float64(m.DecisionsTransferred),
 			"context_validated": h.ContextValidated,
 		})

@@ -159,7 +159,7 @@ func (s *scene) stageHandoffs() {
 		h.ContextChecksum = new("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 		h.Structured = &data.Structured{WhatWasDone: new(s.write("The first part.")), DecisionsMade: new(s.write("- one key\n- no lock")),
 			OpenQuestions: new(s.write("Who owns the schema?")), NextAgentContext: new(s.write("Begin with `schema.sql`."))}
-		h.Metrics.TotalMS, h.Metrics.ContextSizeBytes, h.Metrics.DurationMS, h.Metrics.MessagesTransferred = 48_200, 18_000, 41, 12
+		h.Metrics.TotalMS, h.Metrics.ContextSizeBytes, h.Metrics.DurationMS, h.Metrics.MessagesTransferred = 48_200, 18_000, 41.207, 12
 	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed)
 }
@@ -193,7 +193,11 @@ func (s *scene) addHandoff(key, agent, host string, change func(*daemon.Handoff)
 		case daemon.Recorded:
 			h.RecordedAt = &at
 			c.NewRecord = &daemon.Record{HandoffID: id, AgentID: agentID, Agent: h.SourceAgent, Persona: persona, At: at,
-				Document: s.write(paper), Context: s.write(paper)}
+				Document: s.write(paper), Context: s.write(paper),
+				Decisions:  []data.Decision{{Agent: h.SourceAgent, Summary: s.say("One key for all scans"), Rationale: s.say("two keys would drift apart"), RelatedArtifacts: []string{s.say("src/scan.go")}}},
+				Todos:      []data.Todo{{Text: s.say("Mend the three callers"), Status: "in_progress"}, {Text: s.say("Sweep"), Status: "pending"}},
+				References: []data.Reference{{Path: s.say("src/scan.go"), Note: "modified, +3 -1"}},
+				Messages:   []data.Message{{Role: "user", Text: s.write("Begin with the schema."), At: at}, {Role: "assistant", Text: s.write(paper), At: at}}}
 		case daemon.Failed:
 			h.Error, h.CompletedAt = failure, &at
 		case daemon.Completed:
