@@ -54,7 +54,7 @@ func (d *Daemon) beginEcho(ctx context.Context, a *Agent, dl *Delivery, s *scree
 // tellUnknownScreen tells the operator, once for each version of a runtime, that its screen is not known.
 func (d *Daemon) tellUnknownScreen(ctx context.Context, a *Agent, s *screen) {
 	rt := d.runtimeOf(a)
-	version := words.FirstLine(d.Version(ctx, d.Settings.Runtimes[a.Runtime]), 64)
+	version := words.FirstLine(d.Version(ctx, d.Settings().Runtimes[a.Runtime]), 64)
 	if !d.firstTime("screen of " + rt.Name + " " + version) {
 		return
 	}

@@ -355,7 +355,7 @@ func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*
 			c.Deliveries = []*Delivery{&dl}
 		}
 	}
-	spent := h.enterPhase(Cancelled, now, d.Settings.Handoff)
+	spent := h.enterPhase(Cancelled, now, d.Settings().Handoff)
 	h.CompletedAt = &now
 	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled"}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}

@@ -80,7 +80,7 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	if err := prompts().ExecuteTemplate(&b, "transcript.md", in); err != nil {
 		return OneShot{}, fmt.Errorf("prompt transcript: %w", err)
 	}
-	cmd, err := rt.Fork(runtimes.ForkSpec{Command: d.Settings.Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()})
+	cmd, err := rt.Fork(runtimes.ForkSpec{Command: d.Settings().Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()})
 	if err != nil {
 		return OneShot{}, err
 	}
