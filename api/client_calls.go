@@ -281,6 +281,11 @@ func (c *Client) SetNotificationPreferences(ctx context.Context, in daemon.Prefe
 	return call[tell.Preferences](ctx, c, "PUT", "/api/notifications/preferences", fields)
 }
 
+// ReloadSettings makes the daemon read its settings again, and returns which have changed.
+func (c *Client) ReloadSettings(ctx context.Context) (daemon.Reloaded, error) {
+	return call[daemon.Reloaded](ctx, c, "POST", "/api/settings/reload", struct{}{})
+}
+
 // TestNotification makes the daemon show a notification now.
 func (c *Client) TestNotification(ctx context.Context) (daemon.TestedNotification, error) {
 	return call[daemon.TestedNotification](ctx, c, "POST", "/api/notifications/test", struct{}{})

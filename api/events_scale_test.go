@@ -138,7 +138,7 @@ func TestFeedTurns(t *testing.T) {
 // pruned builds a fixture whose log has been pruned up to event 3; only event 2 was kept.
 func pruned(t *testing.T) *fixture {
 	t.Helper()
-	h := build(t, func(s *Server) { s.Daemon.Settings.Log = daemon.LogSettings{MaxAge: time.Hour} })
+	h := build(t, func(s *Server) { s.Daemon.Settings().Log = daemon.LogSettings{MaxAge: time.Hour} })
 	old := time.Now().Add(-2 * time.Hour)
 	h.commit(&daemon.Change{Events: []*event.Event{
 		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},

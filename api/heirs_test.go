@@ -72,7 +72,7 @@ func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
 		{[]string{"tester-kit-1"}, []bool{true, true, false, true, true, false}},
 		{[]string{"*"}, []bool{true, true, true, true, true, false}},
 	} {
-		h := build(t, func(s *Server) { s.Daemon.Settings.Handoff.Targets = tt.targets })
+		h := build(t, func(s *Server) { s.Daemon.Settings().Handoff.Targets = tt.targets })
 		slug := h.persona()
 		other := must(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
 		for i, in := range []daemon.HandoffRequest{

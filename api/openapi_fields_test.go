@@ -27,6 +27,7 @@ var answered = map[string]any{
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
+	"Reloaded": daemon.Reloaded{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.

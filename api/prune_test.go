@@ -12,7 +12,7 @@ import (
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) {
-		s.Daemon.Settings.Log.MaxAge, s.Daemon.Settings.History.MaxAge = time.Hour, 24*time.Hour
+		s.Daemon.Settings().Log.MaxAge, s.Daemon.Settings().History.MaxAge = time.Hour, 24*time.Hour
 	})
 	old := time.Now().Add(-48 * time.Hour).UTC()
 	h.commit(&daemon.Change{Events: []*event.Event{{Type: "agent_idle", Host: "here", At: old}}})

@@ -62,6 +62,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
 		{"GET", "/api/templates", "", s.listTemplates},
+		{"POST", "/api/settings/reload", "", s.reloadSettings},
 		{"GET", "/api/notifications/preferences", "", s.showPreferences},
 		{"PUT", "/api/notifications/preferences", "", s.setPreferences},
 		{"POST", "/api/notifications/test", "", s.testNotification},

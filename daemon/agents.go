@@ -138,7 +138,7 @@ func PaneSize(columns, rows int) (int, int) {
 
 // checkRuntime refuses a runtime that is not configured, not known or not installed; the error is a 422.
 func (d *Daemon) checkRuntime(name string) error {
-	command, ok := d.Settings.Runtimes[name]
+	command, ok := d.Settings().Runtimes[name]
 	if !ok {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",
 			name, d.runtimeNames(), name)

@@ -54,7 +54,7 @@ type Overview struct {
 	Ended     []Agent // first the agents that ended last, then the other agents of failed handoffs
 	Handoffs  []Handoff
 	Pipelines []Pipeline
-	Auto      bool // automatic handoffs are on
+	Auto      func(*Agent) bool // whether the daemon hands an agent over by itself when its context is nearly full; nil: it does not
 }
 
 const (
@@ -67,7 +67,7 @@ const (
 
 // Overview reads the rows of all hosts.
 func (d *Daemon) Overview(ctx context.Context) (o Overview, err error) {
-	o.At, o.Auto = d.now(), d.Settings.Handoff.Auto.Enabled
+	o.At, o.Auto = d.now(), d.HandsOver
 	if o.Agents, err = d.Store.Agents(ctx, AgentFilter{Active: true, Limit: MostAgents}); err != nil {
 		return o, err
 	}
@@ -141,7 +141,7 @@ func (o *Overview) Attention() []Attention {
 	}
 	for i := range o.Agents {
 		a := &o.Agents[i]
-		if n := a.attention(with[a.ID], o.Auto); n.Kind != "" {
+		if n := a.attention(with[a.ID], o.Auto != nil && o.Auto(a)); n.Kind != "" {
 			n.About, n.ID, n.Agent, n.Handoff = AboutAgent, a.ID, a, with[a.ID]
 			out = append(out, n)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -110,7 +111,7 @@ func (d *Daemon) useContext(a *Agent, use ContextUse) []*event.Event {
 	}
 	if use.Limit != nil && *use.Limit > 0 {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
-		use.Percent, use.Tier = &percent, d.tier(percent)
+		use.Percent, use.Tier = &percent, d.tier(a, percent)
 		if a.ContextStart == nil || percent < *a.ContextStart {
 			a.ContextStart = &percent
 		}
@@ -134,7 +135,7 @@ func (h *hookStep) contextReported() {
 // unknownContext returns the alert that an agent is not handed over automatically, with the reason why. For each agent it
 // returns the alert once, and nil after that. It returns nil where no automatic handoff could happen anyway.
 func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
-	if !d.Settings.Handoff.Auto.Enabled || a.Persona == nil {
+	if a.Persona == nil || !d.autoFor(a).Enabled {
 		return nil
 	}
 	told := false
@@ -149,9 +150,32 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 	return []*event.Event{e}
 }
 
-// tier returns the tier of a use in percent, by the operator's settings.
-func (d *Daemon) tier(percent float64) Tier {
-	switch auto := d.Settings.Handoff.Auto; {
+// autoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
+func (d *Daemon) autoFor(a *Agent) AutoSettings {
+	auto := d.Settings().Handoff.Auto
+	if a.Persona == nil {
+		return auto
+	}
+	p, err := d.Personas.Get(*a.Persona)
+	if err != nil || p.Auto == "" {
+		return auto
+	}
+	percent, err := strconv.Atoi(p.Auto)
+	auto.Enabled = p.Auto != "off"
+	if err == nil {
+		auto.Trigger = percent
+		auto.High = min(auto.High, percent)
+		auto.Warn = min(auto.Warn, percent)
+	}
+	return auto
+}
+
+// HandsOver reports whether the daemon hands an agent over by itself when its context is nearly full.
+func (d *Daemon) HandsOver(a *Agent) bool { return a.Persona != nil && d.autoFor(a).Enabled }
+
+// tier returns the tier of a use in percent, by what holds for the agent.
+func (d *Daemon) tier(a *Agent, percent float64) Tier {
+	switch auto := d.autoFor(a); {
 	case percent >= float64(auto.High):
 		return TierHigh
 	case percent >= float64(auto.Warn):
@@ -166,7 +190,7 @@ func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
 	e := d.event(event.AgentContext, &a.ID, nil, payload)
-	if use.Tier == TierHigh && a.Persona != nil && !d.Settings.Handoff.Auto.Enabled {
+	if use.Tier == TierHigh && a.Persona != nil && !d.autoFor(a).Enabled {
 		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), a.ID)
 		e.Payload, e.Alert = event.Payload(payload), true
 	}
@@ -245,7 +269,7 @@ const (
 // was about to compact, handOverFull does not wait for the end of the turn. It requests one handoff for each agent, and no
 // second one if that handoff fails.
 func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	auto := d.Settings.Handoff.Auto
+	auto := d.autoFor(a)
 	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, 0, nil
 	}

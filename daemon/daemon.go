@@ -126,8 +126,11 @@ var DefaultHandoff = HandoffSettings{
 
 // Config holds the settings of a daemon, and the parts that it works with.
 type Config struct {
-	Host      string // this machine's host id
-	Settings  Settings
+	Host     string   // this machine's host id
+	Settings Settings // those of the start; [Daemon.Settings] returns the present ones
+	// Reread reads the operator's settings again. It returns those that the daemon works with from now on, and which have
+	// changed since the start or the last call that succeeded; nil: settings can't be read again.
+	Reread    func() (Settings, []SettingChange, error)
 	Store     Store
 	Data      data.Dir
 	Personas  *personas.Store
@@ -188,6 +191,9 @@ type Daemon struct {
 
 	peeking atomic.Bool // a peekAtStarting runs
 
+	settings  atomic.Pointer[Settings] // nobody changes what it points to
+	reloading sync.Mutex               // one reload at a time
+
 	mu         sync.Mutex
 	paused     pause
 	spoolTold  bool      // the operator was alerted that the spool can't be read
@@ -246,6 +252,7 @@ func New(cfg Config) *Daemon {
 		refused:    map[string]bool{},
 		laneErrors: map[int64]int{},
 	}
+	d.settings.Store(&cfg.Settings)
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = feed.New(cfg.Store, cfg.Log)
 	d.teller = d.newTeller()

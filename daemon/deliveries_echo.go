@@ -69,7 +69,7 @@ func (d *Daemon) echoScreen(ctx context.Context, a *Agent) *screen {
 // tellUnknownScreen tells the operator, once for each version of a runtime, that its screen is not known.
 func (d *Daemon) tellUnknownScreen(ctx context.Context, a *Agent, s *screen) {
 	rt := d.runtimeOf(a)
-	version := words.FirstLine(d.Version(ctx, d.Settings.Runtimes[a.Runtime]), 64)
+	version := words.FirstLine(d.Version(ctx, d.Settings().Runtimes[a.Runtime]), 64)
 	if !d.firstTime("screen of " + rt.Name + " " + version) {
 		return
 	}

@@ -88,7 +88,7 @@ func (d *Daemon) lastEnter(a *Agent) press {
 // after the text was typed. After this daemon's last Enter for the text, which may come late, it waits for at least grace
 // (or for ack_timeout, if that is less).
 func (d *Daemon) timeLeftToTake(a *Agent, dl *Delivery) time.Duration {
-	limit := d.Settings.Handoff.AckTimeout
+	limit := d.Settings().Handoff.AckTimeout
 	left := d.timeLeft(*dl.TypedAt, limit)
 	if last := d.lastEnter(a); last.delivery == dl.ID {
 		left = max(left, min(limit, grace)-time.Since(last.at))

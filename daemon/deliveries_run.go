@@ -157,7 +157,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if screen != nil {
 		return d.typeText(ctx, a, dl, screen)
 	}
-	if left := d.timeLeft(*dl.TypedAt, d.Settings.Handoff.AckTimeout); left > 0 {
+	if left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout); left > 0 {
 		return false, min(left, max(again, 100*time.Millisecond)), nil
 	}
 	return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now")

@@ -113,7 +113,7 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 		dl.decide(Submitted, "found in the transcript", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case dl.Way == runtimes.ByEcho: // nobody knows what an Enter would do by now
-		left := d.timeLeft(*dl.TypedAt, d.Settings.Handoff.AckTimeout)
+		left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout)
 		if left > 0 {
 			return false, min(left, enterAfter), nil
 		}
@@ -123,7 +123,7 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 		return d.saveDelivery(ctx, a, dl, true)
 	case spent < sentShown:
 		return false, sentShown - spent, nil
-	case d.timeLeft(*dl.TypedAt, d.Settings.Handoff.AckTimeout) <= 0:
+	case d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout) <= 0:
 		dl.decide(Unconfirmed, "ack_timeout: it is not known whether it was sent", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
@@ -132,7 +132,7 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 
 // confirmSent waits until the runtime reports a text that was sent to it.
 func (d *Daemon) confirmSent(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	left := d.timeLeft(*dl.TypedAt, d.Settings.Handoff.AckTimeout)
+	left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout)
 	switch {
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", d.now())
@@ -160,7 +160,7 @@ func (d *Daemon) queueText(ctx context.Context, a *Agent, text string) error {
 	if a.SessionID == nil {
 		return errors.New("the session is not known")
 	}
-	argv := d.runtimeOf(a).Queue(d.Settings.Runtimes[a.Runtime], *a.SessionID, text)
+	argv := d.runtimeOf(a).Queue(d.Settings().Runtimes[a.Runtime], *a.SessionID, text)
 	res, err := d.OneShot(ctx, OneShot{Argv: argv, Dir: a.Cwd, Env: d.environOf(a)})
 	if err == nil && res.Exit != 0 {
 		err = fmt.Errorf("%s ended with status %d: %s", argv[0], res.Exit, lastLine(res.Stderr))

@@ -25,7 +25,7 @@ type handoffRun struct {
 // advance does the next step of an agent's open handoff. If it has written a row, it returns moved as true, and the lane
 // looks again at once. Otherwise again says how long the lane may wait until it looks again.
 func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool, again time.Duration, err error) {
-	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings().Handoff}
 	out := r.decide()
 	switch {
 	case out.err != nil:

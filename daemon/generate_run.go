@@ -254,7 +254,7 @@ func (d *Daemon) runFork(ctx context.Context, rt *runtimes.Runtime, job OneShot)
 // agent's directory, because the runtime looks for sessions there.
 func (d *Daemon) forkJob(rt *runtimes.Runtime, prompt string, a *Agent) (OneShot, error) {
 	spec := runtimes.ForkSpec{
-		Command: d.Settings.Runtimes[a.Runtime], SessionID: *a.SessionID, Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: prompt,
+		Command: d.Settings().Runtimes[a.Runtime], SessionID: *a.SessionID, Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: prompt,
 	}
 	if a.TranscriptPath != nil {
 		spec.Transcript = *a.TranscriptPath

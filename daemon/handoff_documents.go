@@ -18,7 +18,7 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := data.ReadDocument(dir.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
+	doc, err := data.ReadDocument(dir.Handoffs(h.Persona), h.FilePath, d.Settings().Handoff.MaxDocumentBytes)
 	bad := (*data.DocumentError)(nil)
 	if !errors.As(err, &bad) {
 		return doc.Bytes, err

@@ -362,7 +362,7 @@ func (d *Daemon) cancelled(h *Handoff, dl *Delivery, where string, now time.Time
 		dl.decide(NotSubmitted, "the handoff was cancelled", now)
 		c.Deliveries = []*Delivery{dl}
 	}
-	spent := h.enterPhase(Cancelled, now, d.Settings.Handoff)
+	spent := h.enterPhase(Cancelled, now, d.Settings().Handoff)
 	h.CompletedAt = &now
 	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled" + where}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled" + where}

@@ -180,7 +180,7 @@ func (d *Daemon) allowHeirs(a *Agent, in *HandoffRequest) error {
 	if !in.Self {
 		return nil
 	}
-	targets := d.Settings.Handoff.Targets
+	targets := d.Settings().Handoff.Targets
 	refuse := func(what string) error {
 		return Errorf(KindForbidden, CodeHeirNotAllowed, "An agent may not hand itself over %s: the operator can, or can allow it with handoff.targets in config.yaml", what)
 	}

@@ -42,7 +42,7 @@ func TestHistoryIsPrunedByItsSetting(t *testing.T) {
 			if err := prune(t.Context()); err != nil || len(s.left) != 3 {
 				t.Errorf("without a setting: %v, %d batches are left", err, len(s.left))
 			}
-			d.Settings.History.MaxAge = 48 * time.Hour
+			d.Settings().History.MaxAge = 48 * time.Hour
 			began := time.Now()
 			if err := prune(t.Context()); !errors.Is(err, fail) || len(s.left) != 0 {
 				t.Errorf("%v, %d batches are left", err, len(s.left))

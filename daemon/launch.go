@@ -225,7 +225,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	if err != nil {
 		return runtimes.Launch{}, err
 	}
-	command := d.Settings.Runtimes[a.Runtime]
+	command := d.Settings().Runtimes[a.Runtime]
 	if len(command) == 0 {
 		return runtimes.Launch{}, fmt.Errorf("runtime %s has no command: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
 	}

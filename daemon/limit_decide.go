@@ -15,7 +15,7 @@ import (
 func (d *Daemon) checkFallback(p *personas.Persona) error {
 	for name := range strings.SplitSeq(p.Fallback, ",") {
 		_, known := runtimes.For(name)
-		switch _, configured := d.Settings.Runtimes[name]; {
+		switch _, configured := d.Settings().Runtimes[name]; {
 		case name == "":
 		case known != nil:
 			return Errorf(KindUnprocessable, CodeUnknownRuntime, "Persona %s names %q as its fallback, which is no known runtime: correct the line fallback in its skill.md", p.Slug, name)

@@ -80,7 +80,7 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	if err := prompts().ExecuteTemplate(&b, "transcript.md", in); err != nil {
 		return OneShot{}, fmt.Errorf("prompt transcript: %w", err)
 	}
-	spec := runtimes.ForkSpec{Command: d.Settings.Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()}
+	spec := runtimes.ForkSpec{Command: d.Settings().Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()}
 	if rt.OwnHome != nil {
 		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
 			return OneShot{}, err

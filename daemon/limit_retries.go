@@ -79,7 +79,7 @@ func (d *Daemon) endRetries(ctx context.Context, a *Agent) (bool, time.Duration,
 		if a.Limit != nil && since.Before(a.StateAt) { // the turn tries whether the API is back
 			since = a.StateAt
 		}
-		if left := d.timeLeft(since, d.Settings.Limits.APITimeout); left > 0 {
+		if left := d.timeLeft(since, d.Settings().Limits.APITimeout); left > 0 {
 			return false, min(left, limitLook), nil
 		}
 		now := d.now()

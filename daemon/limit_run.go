@@ -83,7 +83,7 @@ func (a *Agent) limitOrTrouble() string {
 
 // limitByAPI makes a limit of an API that has failed for longer than limits.api_timeout, without a good turn since.
 func (d *Daemon) limitByAPI(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	if left := d.timeLeft(a.Trouble.Since, d.Settings.Limits.APITimeout); left > 0 {
+	if left := d.timeLeft(a.Trouble.Since, d.Settings().Limits.APITimeout); left > 0 {
 		return false, min(left, limitLook), nil
 	}
 	now := d.now()
@@ -98,7 +98,7 @@ func (d *Daemon) limitByAPI(ctx context.Context, a *Agent) (bool, time.Duration,
 
 // limitPolicy returns the policy for an agent: that of its persona, over the settings.
 func (d *Daemon) limitPolicy(a *Agent) LimitSettings {
-	policy := d.Settings.Limits
+	policy := d.Settings().Limits
 	if a.Persona == nil {
 		return policy
 	}

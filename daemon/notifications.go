@@ -45,9 +45,9 @@ func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceCh
 	if in.Errors != nil && !*in.Errors {
 		return tell.Preferences{}, Errorf(KindInvalid, CodeErrorsAlways, "Errors are always told: field \"errors\" can only be true")
 	}
-	if in.Desktop != nil && *in.Desktop != d.Settings.Notify.Desktop {
+	if in.Desktop != nil && *in.Desktop != d.Settings().Notify.Desktop {
 		return tell.Preferences{}, Errorf(KindInvalid, CodeDesktopIsASetting,
-			"Field \"desktop\" is what notify.desktop in config.yaml says: set it to %t there and start the daemon again", *in.Desktop)
+			"Field \"desktop\" is what notify.desktop in config.yaml says: set it to %t there and run `understudy reload`", *in.Desktop)
 	}
 	p, err := d.Store.ChangeNotificationPreferences(ctx, d.Host, func(p *tell.Preferences) *event.Event {
 		was := *p
@@ -73,7 +73,7 @@ func set(to, from *bool) {
 
 // complete sets the preferences that are not stored: Errors is always true, and Desktop is a setting.
 func (d *Daemon) complete(p tell.Preferences) tell.Preferences {
-	p.Errors, p.Desktop = true, d.Settings.Notify.Desktop
+	p.Errors, p.Desktop = true, d.Settings().Notify.Desktop
 	return p
 }
 

@@ -138,7 +138,7 @@ func (a *Agent) asksBeforeSession() bool { return a.State == Waiting && a.Regist
 // startDeadline returns since when, and for how long, the daemon waits for the agent to register. While a dialog is
 // open it waits for the person; after the answer the runtime has its whole time again.
 func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) {
-	limit = d.Settings.Handoff.RegistrationTimeout
+	limit = d.Settings().Handoff.RegistrationTimeout
 	switch {
 	case a.asksBeforeSession():
 		return a.StateAt, max(openingLimit, limit)

@@ -28,7 +28,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 		}
 		return r.queueStepPrompt(a, text, ""), true
 	}
-	if wait := r.d.timeLeft(*a.RegisteredAt, r.d.Settings.Handoff.AckTimeout); wait > 0 {
+	if wait := r.d.timeLeft(*a.RegisteredAt, r.d.Settings().Handoff.AckTimeout); wait > 0 {
 		return runOutcome{again: wait, note: r.p.Note}, true
 	}
 	screen, _, _ := r.d.composer(r.ctx, a)

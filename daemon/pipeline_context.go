@@ -76,7 +76,7 @@ func (d *Daemon) furtherStepHeadings(p *Pipeline, s *Step) []string {
 // next step's persona its heir.
 func (r *pipelineRun) newStepAssembly(s *Step, a *Agent, text string) *assembly {
 	out := &assembly{
-		d: r.d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: r.d.Settings.Handoff, lapBegan: time.Now(), step: s,
+		d: r.d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: r.d.Settings().Handoff, lapBegan: time.Now(), step: s,
 		h: Handoff{AgentID: a.ID, Persona: s.who(), SourceAgent: s.AgentName},
 	}
 	if next, _ := r.p.after(s, text); next != nil {
@@ -220,7 +220,7 @@ func (d *Daemon) priorContext(ctx context.Context, p *Pipeline, s *Step) (string
 
 // headingsFor returns the headings that roles require, each once.
 func (d *Daemon) headingsFor(roles []string) (titles []string) {
-	if !d.Settings.Handoff.ValidateContext {
+	if !d.Settings().Handoff.ValidateContext {
 		return nil
 	}
 	req, _ := data.ReadRequirements(d.Data.Requirements()) // after an error req holds the shipped ones; validate warns about it

@@ -40,7 +40,7 @@ func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, 
 	if err != nil {
 		return Pipeline{}, err
 	}
-	c := &Change{NewPipeline: p, Admit: d.Settings.Pipeline.MaxRunning}
+	c := &Change{NewPipeline: p, Admit: d.Settings().Pipeline.MaxRunning}
 	p.Status, p.StartedAt = PipelineRunning, &p.CreatedAt
 	c.Events = d.createdEvents(p)
 	err = d.commit(ctx, c)
@@ -78,7 +78,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		return nil, err
 	}
 	if in.Cwd == "" {
-		in.Cwd = d.Settings.Pipeline.Cwd
+		in.Cwd = d.Settings().Pipeline.Cwd
 	}
 	if in.Cwd == "" {
 		return nil, Errorf(KindUnprocessable, CodeBadDirectory, "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")

@@ -29,7 +29,7 @@ type pipelineRun struct {
 
 // runOf begins a look at a pipeline whose row has just been read.
 func (d *Daemon) runOf(ctx context.Context, p *Pipeline) *pipelineRun {
-	r := &pipelineRun{d: d, ctx: ctx, now: d.now(), p: p, set: d.Settings.Pipeline, from: p.Status}
+	r := &pipelineRun{d: d, ctx: ctx, now: d.now(), p: p, set: d.Settings().Pipeline, from: p.Status}
 	for i := range p.Steps {
 		r.were = append(r.were, p.Steps[i].Status)
 	}

@@ -83,7 +83,7 @@ func (d *Daemon) silentWarning(s *Step) string {
 
 // runtimeNames names the configured runtimes, for a sentence.
 func (d *Daemon) runtimeNames() string {
-	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Settings.Runtimes)), ", "), "none")
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Settings().Runtimes)), ", "), "none")
 }
 
 // play copies a persona into the step. Later edits of the persona do not change the pipeline. The runtime and the model that

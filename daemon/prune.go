@@ -93,12 +93,12 @@ func (d *Daemon) WouldPrune(ctx context.Context) (PruneReport, error) {
 // pruneLimits returns the limits from the settings: those for the log, and the time before which history is deleted. If
 // that time is zero, no history is deleted.
 func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
-	limits.Rows = d.Settings.Log.MaxRows
+	limits.Rows = d.Settings().Log.MaxRows
 	now := d.now()
-	if age := d.Settings.Log.MaxAge; age > 0 {
+	if age := d.Settings().Log.MaxAge; age > 0 {
 		limits.Before = now.Add(-age)
 	}
-	if age := d.Settings.History.MaxAge; age > 0 {
+	if age := d.Settings().History.MaxAge; age > 0 {
 		history = now.Add(-age)
 	}
 	return limits, history

@@ -104,7 +104,7 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, settings: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, settings: d.Settings().Handoff}
 	switch {
 	case h.awaitsDecision() && h.HeirsFirst():
 		return r.letLive()

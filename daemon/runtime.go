@@ -18,7 +18,7 @@ func (d *Daemon) runtimeOf(a *Agent) *runtimes.Runtime {
 
 // runtime returns the runtime of that name. With an error it returns a runtime that can do nothing.
 func (d *Daemon) runtime(name string) (*runtimes.Runtime, error) {
-	if rt := d.Settings.Generic[name]; rt != nil {
+	if rt := d.Settings().Generic[name]; rt != nil {
 		return rt, nil
 	}
 	return runtimes.For(name)
@@ -39,7 +39,7 @@ type RuntimeInfo struct {
 // configured command once, to ask for its version.
 func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
 	names := runtimes.Names()
-	for _, name := range slices.Sorted(maps.Keys(d.Settings.Runtimes)) {
+	for _, name := range slices.Sorted(maps.Keys(d.Settings().Runtimes)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -55,7 +55,7 @@ func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
 
 func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 	rt, err := d.runtime(name)
-	command := d.Settings.Runtimes[name]
+	command := d.Settings().Runtimes[name]
 	info := RuntimeInfo{Name: name, Title: rt.Title, Command: append([]string{}, command...), Facts: rt.Facts(), Cannot: append([]string{}, rt.Can.Cannot...)}
 	if err == nil {
 		err = d.checkRuntime(name)

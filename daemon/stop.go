@@ -38,7 +38,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 	if a.StopStageAt != nil {
 		onRung = d.timeOnRung(*a.StopStageAt)
 	}
-	exit := d.Settings.Handoff.ExitTimeout
+	exit := d.Settings().Handoff.ExitTimeout
 	if yielded, err := d.yieldToWork(ctx, a); yielded || err != nil {
 		return yielded, 0, err
 	}
@@ -111,7 +111,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 // while its screen shows a turn or a hook gets more time.
 func (d *Daemon) readyWithin(a *Agent) time.Duration {
 	if d.runtimeOf(a).Can.EnterAfter > 0 {
-		return max(readyAfter, d.Settings.Handoff.ExitTimeout/2)
+		return max(readyAfter, d.Settings().Handoff.ExitTimeout/2)
 	}
 	return readyAfter
 }
@@ -205,7 +205,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 // exitTypedLate restarts the agent's exit_timeout if more than half of it went by before the exit command was typed. It
 // reports whether it did so.
 func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
-	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings.Handoff.ExitTimeout/2
+	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings().Handoff.ExitTimeout/2
 	if late {
 		now := d.now()
 		a.StopStageAt = &now

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -30,6 +31,7 @@ type Persona struct {
 	Model       string // "" for the runtime's own default
 	OnLimit     string // what is done at a usage limit: wait, hand_over or ask; "" for what the settings say
 	Fallback    string // runtimes for successors at a limit, the best first, with commas between; "" for what the settings say
+	Auto        string // automatic handoffs: on, off, or from how many percent of the context; "" for what the settings say
 	Skill       string // the text below the front matter
 	SkillFile   string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience  string // the whole text of experience.md
@@ -58,7 +60,7 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
-// of ---, with the keys name, description and optionally runtime, model, on_limit and fallback. The skill follows.
+// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback and auto. The skill follows.
 // Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
 // and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {
@@ -142,7 +144,7 @@ func (p *Persona) readFrontMatter(front string) error {
 	for content := top.Content; len(content) >= 2; content = content[2:] {
 		key, value := content[0], content[1]
 		field := fields[key.Value]
-		if field == nil && key.Value != "on_limit" && key.Value != "fallback" {
+		if field == nil && !slices.Contains(policyKeys, key.Value) {
 			continue
 		}
 		if seen[key.Value] {
@@ -150,7 +152,7 @@ func (p *Persona) readFrontMatter(front string) error {
 		}
 		seen[key.Value] = true
 		if field == nil {
-			if err := p.readLimitKey(yamlfile.Value{Node: value, Of: key.Value}); err != nil {
+			if err := p.readPolicy(yamlfile.Value{Node: value, Of: key.Value}); err != nil {
 				return err
 			}
 			continue

@@ -85,7 +85,7 @@ func (p *Page) Content() (template.HTML, error) {
 func (p *Pages) page(name, title, here, watch string, data any) *Page {
 	out := &Page{
 		name: name, Title: title, Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),
-		Choices: Choices{Cwd: p.Daemon.Settings.Pipeline.Cwd, Runtimes: slices.Sorted(maps.Keys(p.Daemon.Settings.Runtimes))},
+		Choices: Choices{Cwd: p.Daemon.Settings().Pipeline.Cwd, Runtimes: slices.Sorted(maps.Keys(p.Daemon.Settings().Runtimes))},
 	}
 	for _, persona := range p.Personas.List() {
 		if !persona.Archived && persona.Problem == "" {

@@ -36,7 +36,7 @@ func (p *Pages) Settings(ctx context.Context, browsers []Browser) (*Page, error)
 	}
 	return p.page("settings", "Settings", "settings", "operator", &settings{
 		Browsers: browsers,
-		Notify:   preferences, Runtimes: p.Daemon.Runtimes(ctx), Auto: p.Daemon.Settings.Handoff.Auto, Runs: p.Daemon.Settings.Pipeline,
+		Notify:   preferences, Runtimes: p.Daemon.Runtimes(ctx), Auto: p.Daemon.Settings().Handoff.Auto, Runs: p.Daemon.Settings().Pipeline,
 		Host: p.Daemon.Host, Root: p.Daemon.Data.Root(), Version: p.Version,
 	}), nil
 }

@@ -100,6 +100,8 @@ const (
 	LogPruned                  Type = "log_pruned"
 	OperatorNotified           Type = "operator_notified"
 	OperatorPreferencesChanged Type = "operator_preferences_changed"
+	SettingsRefused            Type = "settings_refused"
+	SettingsReloaded           Type = "settings_reloaded"
 	SpoolUnreadable            Type = "spool_unreadable"
 	TemplateBroken             Type = "template_broken"
 )
@@ -121,7 +123,7 @@ var Types = sync.OnceValue(func() []Type {
 		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
-		PipelineWaitingForApproval, PipelineWarning, SpoolUnreadable, StepOutputEmpty,
+		PipelineWaitingForApproval, PipelineWarning, SettingsRefused, SettingsReloaded, SpoolUnreadable, StepOutputEmpty,
 		TemplateBroken,
 	}
 	return slices.AppendSeq(all, maps.Keys(eventWords))

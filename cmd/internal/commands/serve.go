@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -29,7 +30,8 @@ func (a *app) serveCommand() *cobra.Command {
 the daemon stops, and the next daemon goes on with open handoffs and pipelines.
 
 Each setting comes from a flag, else from a variable such as UNDERSTUDY_LISTEN, else from
-config.yaml in the data directory, else from the defaults.`,
+config.yaml in the data directory, else from the defaults. The daemon reads the file again at SIGHUP
+and at ` + "`understudy reload`" + `.`,
 		Example: `  understudy serve
   understudy serve --data ./.data --listen none         # the unix socket alone
   understudy serve --database-url postgres://db/understudy --host build-7`,
@@ -94,11 +96,42 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		log.Info("agents run this program at every turn, and understudy-hook would start faster: see understudy doctor", "reason", err)
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	return serve.Run(ctx, serve.Config{
-		Root: root, Settings: s, Host: cmp.Or(f.Host, a.Getenv("UNDERSTUDY_HOST")), AllowPublic: f.Public,
+		Root: root, Settings: s, Reread: func() (serve.Settings, error) { return a.settings(root, f) }, Host: cmp.Or(f.Host, a.Getenv("UNDERSTUDY_HOST")), AllowPublic: f.Public,
 		Environ: os.Environ(), Getenv: a.Getenv, Binary: binary, HookBinary: hook, Log: log,
-		Ready: func(up *serve.Serving) { a.printServing(up, root) },
+		Ready: func(up *serve.Serving) {
+			a.printServing(up, root)
+			go a.obeyHangups(ctx, stop, hangups, up.Daemon, log)
+		},
 	})
+}
+
+// obeyHangups reloads the settings at each SIGHUP, until ctx ends. If the daemon's terminal is gone, the signal has come from
+// there, and obeyHangups stops the daemon.
+func (a *app) obeyHangups(ctx context.Context, stop func(), hangups <-chan os.Signal, d *daemon.Daemon, log *slog.Logger) {
+	inTerminal := term.IsTerminal(a.Stderr)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		if inTerminal && !term.IsTerminal(a.Stderr) {
+			stop()
+			return
+		}
+		done, err := d.Reload(daemon.WithCaller(ctx, "signal"))
+		if err != nil {
+			log.Error("settings not reloaded", "error", err)
+			continue
+		}
+		log.Info("settings reloaded", "changes", len(done.Changes))
+	}
 }
 
 // printServing prints the address of the daemon, as soon as the daemon answers requests.

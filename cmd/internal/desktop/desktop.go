@@ -28,7 +28,7 @@ const (
 
 // Desktop shows notifications on the operator's desktop, one after the other. It is safe for concurrent use.
 type Desktop struct {
-	enabled bool
+	enabled atomic.Bool
 	getenv  func(string) string
 	binary  string
 	limit   time.Duration // notifyLimit; shorter in tests
@@ -40,17 +40,21 @@ type Desktop struct {
 
 // New returns the desktop that the environment names. binary is the path of this program.
 func New(enabled bool, getenv func(string) string, binary string) *Desktop {
-	n := &Desktop{enabled: enabled, getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
+	n := &Desktop{getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
 	n.show = n.showOnDesktop
+	n.Enable(enabled)
 	return n
 }
+
+// Enable says whether notifications may be shown from now on.
+func (n *Desktop) Enable(on bool) { n.enabled.Store(on) }
 
 var errDesktopHangs = errors.New("the desktop's notification service hangs: restart it, or end it")
 
 // Notify implements daemon.Notifier. If there is no desktop, or if the desktop does not answer, Notify returns the
 // channel "log", because the daemon has also written the message to its log.
 func (n *Desktop) Notify(ctx context.Context, m tell.Notification) (channel string, err error) {
-	if !n.enabled {
+	if !n.enabled.Load() {
 		return "log", nil
 	}
 	if why := n.Absent(); why != "" {

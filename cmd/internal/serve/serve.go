@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"sync"
 
@@ -34,8 +33,9 @@ import (
 type Config struct {
 	Root        string // the data directory
 	Settings    Settings
-	Host        string // overrides the host id of the data directory
-	AllowPublic bool   // the address may be beyond loopback
+	Reread      func() (Settings, error) // reads the settings again, as the person has named them; nil: they can't change
+	Host        string                   // overrides the host id of the data directory
+	AllowPublic bool                     // the address may be beyond loopback
 	Environ     []string
 	Getenv      func(string) string
 	Binary      string // the path of this program, which shows notifications
@@ -176,15 +176,11 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	if err != nil {
 		return daemon.Config{}, err
 	}
-	settings := cfg.Settings.domain()
-	if settings.Pipeline.Cwd == "" {
-		settings.Pipeline.Cwd, _ = os.Getwd() // if the directory is gone, each pipeline must name one
-	}
+	show := desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary)
 	templates, err := personas.OpenTemplates(dir.Pipelines())
 	return daemon.Config{
-		Host: host, Settings: settings, Data: dir, Personas: people, Templates: templates,
-		Notifier: desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
-		Log:      cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
+		Host: host, Settings: cfg.Settings.domain(), Reread: cfg.reread(show), Data: dir, Personas: people, Templates: templates,
+		Notifier: show, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
 	}, err
 }
 

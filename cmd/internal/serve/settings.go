@@ -308,5 +308,8 @@ func (s *Settings) domain() daemon.Settings {
 			out.Generic[name] = rt
 		}
 	}
+	if out.Pipeline.Cwd == "" {
+		out.Pipeline.Cwd, _ = os.Getwd() // if the directory is gone, each pipeline must name one
+	}
 	return out
 }

@@ -66,6 +66,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=exec
 ExecStart=%s serve --data %s
+ExecReload=kill -HUP $MAINPID
 %s# The tmux server with all agents is in this control group. They go on when the daemon stops, and when
 # one of their programs is ended for lack of memory it goes on as well.
 KillMode=process

@@ -2,7 +2,10 @@ package personas
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/understudyd/understudy/data/yamlfile"
 )
@@ -10,9 +13,15 @@ import (
 // onLimit are the values of the key on_limit.
 var onLimit = []string{"wait", "hand_over", "ask"}
 
-// readLimitKey reads one of the keys on_limit and fallback, which say what is done at a usage limit.
-func (p *Persona) readLimitKey(v yamlfile.Value) error {
-	if v.Of == "on_limit" {
+// policyKeys are the keys that say what the daemon does with a persona's agents by itself.
+var policyKeys = []string{"on_limit", "fallback", "auto"}
+
+// readPolicy reads the value of one of the policyKeys.
+func (p *Persona) readPolicy(v yamlfile.Value) error {
+	switch v.Of {
+	case "auto":
+		return p.readAuto(v)
+	case "on_limit":
 		text, err := v.Text()
 		switch {
 		case err != nil:
@@ -42,5 +51,24 @@ func (p *Persona) readLimitKey(v yamlfile.Value) error {
 		names = append(names, name)
 	}
 	p.Fallback = strings.Join(names, ",")
+	return nil
+}
+
+// readAuto reads the key auto. YAML takes on and off for texts, and other programs write true and false.
+func (p *Persona) readAuto(v yamlfile.Value) error {
+	text := strings.TrimSpace(strings.TrimSuffix(v.Value, "%"))
+	percent, err := strconv.Atoi(text)
+	switch {
+	case text == "true":
+		text = "on"
+	case text == "false":
+		text = "off"
+	case v.Empty():
+		text = ""
+	case text == "on", text == "off":
+	case v.Kind != yaml.ScalarNode, err != nil, percent < 1, percent > 100:
+		return parseError(v.Line, "auto must be on, off, or from how many percent of the context, such as 75")
+	}
+	p.Auto = text
 	return nil
 }

@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/desktop"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// fixed are the settings which a daemon reads only when it starts.
+var fixed = []string{"listen", "database_url"}
+
+// secret are the settings whose values are not shown, because they may hold a password.
+var secret = []string{"database_url"}
+
+// reread returns the function [daemon.Config.Reread] of a daemon that has started with the settings of cfg. show shows the
+// desktop's notifications.
+func (cfg Config) reread(show *desktop.Desktop) func() (daemon.Settings, []daemon.SettingChange, error) {
+	if cfg.Reread == nil {
+		return nil
+	}
+	at := cfg.Settings
+	return func() (daemon.Settings, []daemon.SettingChange, error) {
+		next, err := cfg.Reread()
+		if err != nil {
+			return daemon.Settings{}, nil, err
+		}
+		changes := differences(&at, &next)
+		next.Listen, next.DatabaseURL = at.Listen, at.DatabaseURL // each reload says that they wait for a start
+		at = next
+		show.Enable(at.Notify.Desktop)
+		return at.domain(), changes, nil
+	}
+}
+
+// differences lists the settings that differ, by their keys.
+func differences(was, is *Settings) []daemon.SettingChange {
+	before, after := map[string]string{}, map[string]string{}
+	flatten(reflect.ValueOf(*was), "", before)
+	flatten(reflect.ValueOf(*is), "", after)
+	keys := map[string]bool{}
+	for k := range before {
+		keys[k] = true
+	}
+	for k := range after {
+		keys[k] = true
+	}
+	var out []daemon.SettingChange
+	for key := range keys {
+		c := daemon.SettingChange{Key: key, Was: orUnset(before, key), Is: orUnset(after, key), Kept: slices.Contains(fixed, key)}
+		if c.Was == c.Is {
+			continue
+		}
+		if slices.Contains(secret, key) {
+			c.Was, c.Is = "(not shown)", "(not shown)"
+		}
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b daemon.SettingChange) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+func orUnset(values map[string]string, key string) string {
+	if v := values[key]; v != "" {
+		return v
+	}
+	return "not set"
+}
+
+// flatten writes the values of settings to out, by their keys.
+func flatten(v reflect.Value, key string, out map[string]string) {
+	below := func(name string) string { return strings.TrimPrefix(key+"."+name, ".") }
+	_, ofRuntime := v.Interface().(RuntimeSettings)
+	switch {
+	case ofRuntime && v.IsZero(): // the runtime is named, and nothing else
+		out[key] = ""
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if ofRuntime && v.Field(i).IsZero() {
+				continue // each kind of runtime has its own settings
+			}
+			flatten(v.Field(i), below(v.Type().Field(i).Tag.Get("yaml")), out)
+		}
+	case v.Kind() == reflect.Map:
+		for _, k := range v.MapKeys() {
+			flatten(v.MapIndex(k), below(k.String()), out)
+		}
+	case v.Kind() == reflect.Slice && v.Len() == 0, v.IsZero() && v.Kind() == reflect.String:
+		out[key] = ""
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		out[key] = time.Duration(v.Int()).String()
+	default:
+		out[key] = fmt.Sprint(v.Interface())
+	}
+}

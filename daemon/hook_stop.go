@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"slices"
+)
+
+// endsInstructionTurn reports whether this Stop ends the turn that took the handoff's instruction.
+func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
+	if !hf.awaitsStop() {
+		return false
+	}
+	maybe := h.p.BackgroundTasks > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	if maybe && !h.hasContent(hf.FilePath) {
+		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
+	}
+	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
+	if !hf.PromptQueue {
+		return sameTurn
+	}
+	// The instruction was queued behind a running turn, and its hook named that turn's prompt_id. If a tool was running, the
+	// instruction joined that turn. If no tool was running, that turn ends before the model has seen the instruction, and only
+	// the next Stop counts. The document tells the two cases apart: it is there only if the instruction joined the turn.
+	return !sameTurn || h.hasContent(hf.FilePath)
+}
+
+// hasContent reports whether the file at path had content before the transaction began. If no look at the file has been
+// made, it sets unseen to the path.
+func (h *hookStep) hasContent(path string) bool {
+	there, seen := h.files[path]
+	if !seen {
+		h.unseen = path
+	}
+	return there
+}
+
+// promptUnreported reports whether an instruction was typed, and no hook reported the prompt of the turn that ended. Then
+// that turn took the instruction, and the transcript will confirm the delivery.
+func (h *hookStep) promptUnreported() bool {
+	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
+		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
+	})
+}
