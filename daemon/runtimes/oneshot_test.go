@@ -24,7 +24,12 @@ func TestOneShot(t *testing.T) {
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	for _, rt := range append(All(), generic()) {
-		if can := rt.Fork != nil || rt.Can.Registers == RegistersByServer; rt.Can.Copies() != can {
+		can := rt.Can.Registers == RegistersByServer
+		if rt.Fork != nil {
+			_, err := rt.Fork(ForkSpec{Command: []string{"cli"}, SessionID: "01997b6e-5f9e-7c50-9a5b-3c1f0f6e2d11", Transcript: "/t/s.jsonl", Dir: "/launch", Prompt: "write it"})
+			can = can || err == nil
+		}
+		if rt.Can.Copies() != can {
 			t.Errorf("%s: Can says %t (%q), but the runtime %t", rt.Name, rt.Can.Copies(), rt.Can.Document, can)
 		}
 	}

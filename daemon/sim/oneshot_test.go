@@ -115,6 +115,12 @@ var answers = map[string]func(text, failure string) []actor.Fields{
 		}
 		return []actor.Fields{{"type": "message_end", "message": m}, {"type": "agent_end"}}
 	},
+	"gemini": func(text, failure string) []actor.Fields {
+		if failure != "" {
+			return []actor.Fields{{"error": actor.Fields{"type": "ApiError", "message": failure}}}
+		}
+		return []actor.Fields{{"response": text}}
+	},
 	"opencode": func(text, failure string) []actor.Fields {
 		if failure != "" {
 			return []actor.Fields{{"type": "error", "error": actor.Fields{"name": "APIError", "data": actor.Fields{"message": failure}}}}

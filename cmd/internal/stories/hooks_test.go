@@ -198,7 +198,11 @@ func TestAgentsRunTheHookProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for event, groups := range settings.Hooks {
-		if got, want := groups[0].Hooks[0], (command{kept, []string{"hook", event}}); !reflect.DeepEqual(got, want) {
+		want := command{kept, []string{"hook", event}}
+		if event == hooks.UserPromptSubmit {
+			want.Args = append(want.Args, "--holds")
+		}
+		if got := groups[0].Hooks[0]; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s runs %+v, want %+v", event, got, want)
 		}
 	}
