@@ -112,8 +112,14 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 	case err != nil:
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	if !d.enterWhenShown(ctx, a, dl.Text, term, before) {
+	switch pressed, shown := d.enterWhenShown(ctx, a, dl.Text, term, before); {
+	case ctx.Err() != nil:
+		return false, 0, context.Cause(ctx)
+	case !shown:
 		dl.decide(NotSubmitted, "the screen, which is not known, did not show the text; Enter was not pressed", d.now())
+		return d.saveDelivery(ctx, a, dl, false)
+	case !pressed: // it stands where somebody, or the Enter of a later text, may submit it
+		dl.decide(Unconfirmed, "the screen, which is not known, shows the text, and changed each time before Enter could be pressed", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	if d.runtimeOf(a).Can.QuietAfter > 0 {
@@ -124,11 +130,11 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 }
 
 // enterWhenShown presses Enter as soon as the screen shows a pasted text once more than before. It reports whether it
-// pressed Enter.
-func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term Terminal, before *screen) bool {
+// pressed Enter, and whether it has seen the text.
+func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term Terminal, before *screen) (pressed, shown bool) {
 	was, _ := runtimes.Echo(before.text, text)
 	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
-		return false
+		return false, false
 	}
 	wait := 10 * time.Millisecond
 	for until := time.Now().Add(echoWithin); time.Now().Before(until); wait *= 2 {
@@ -136,14 +142,17 @@ func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term
 		if err == nil && s.Dialog == "" && d.inFront(a) {
 			if times, row := runtimes.Echo(s.text, text); times > was {
 				err := term.Press(ctx, a.Ref(), tmux.Sight{Command: s.command, Row: row}, tmux.Enter)
-				if err == nil || !errors.Is(err, tmux.ErrChanged) {
-					return err == nil
+				if !errors.Is(err, tmux.ErrChanged) {
+					return err == nil, true
+				}
+				if !shown { // tmux may have answered late
+					shown, until = true, time.Now().Add(echoWithin)
 				}
 			}
 		}
 		if !ticked(ctx, time.After(min(wait, 200*time.Millisecond))) {
-			return false
+			return false, shown
 		}
 	}
-	return false
+	return false, shown
 }

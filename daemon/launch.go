@@ -39,6 +39,9 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		} else if ok {
 			return true, 0, d.launched(ctx, a, info)
 		}
+		if told, err := d.replayLaunch(ctx, a); err != nil || told {
+			return told, 0, err
+		}
 	}
 	if a.RegisteredAt != nil || a.LastHook > 0 { // its session has begun, so make no second pane
 		if d.lives(a.Process()) {
@@ -78,6 +81,20 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		info = made
 	}
 	return true, 0, d.launched(ctx, a, info)
+}
+
+// replayLaunch applies the spooled hooks of an agent whose pane is not there, and reports whether they have changed the agent.
+// An earlier attempt may have made the pane and not committed it: while the database was away, the agent may have begun its
+// session, and even have worked and ended. A second pane would give it its first prompt again.
+func (d *Daemon) replayLaunch(ctx context.Context, a *Agent) (told bool, err error) {
+	if empty, err := d.spool.Empty(); err != nil || empty {
+		return false, errors.Join(err, d.spoolError(err))
+	}
+	if err := d.replaySpool(ctx); err != nil {
+		return false, err
+	}
+	now, err := d.Store.Agent(ctx, a.ID)
+	return err == nil && now.Rev != a.Rev, err
 }
 
 func (d *Daemon) launchPath(agentID int64) string {

@@ -43,7 +43,7 @@ func (d *Daemon) exitByEcho(ctx context.Context, a *Agent, text string) error {
 	if err := term.Paste(ctx, a.Ref(), text, tmux.PasteOptions{Once: once, If: s.sight()}); err != nil {
 		return err
 	}
-	if !d.enterWhenShown(ctx, a, text, term, s) {
+	if pressed, _ := d.enterWhenShown(ctx, a, text, term, s); !pressed {
 		return errors.New("the screen did not show the exit command")
 	}
 	return nil

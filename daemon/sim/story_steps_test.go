@@ -190,3 +190,29 @@ func TestAgentOfAStepEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestNoSecondPaneAfterAnOutage: the database is away from the moment in which a step's agent was started, until the agent has
+// done its turn and tmux has died. The hooks in the spool say that the session was there, so the daemon does not start the
+// agent again. Every run checks that no agent is given the prompt of a step twice.
+func TestNoSecondPaneAfterAnOutage(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		const away = 30 * time.Second
+		var lost *agent
+		p.w.born = func(a *agent) {
+			if lost != nil {
+				return
+			}
+			lost = a
+			p.w.plan.away[h] = time.Now().Add(away)
+			h.noteAbsence(p.w.plan.away[h])
+		}
+		id := p.startPipeline(h, "one")
+		p.poll("its turn", func() bool { return lost != nil && lost.stop != nil })
+		p.poll("the end of its turn", func() bool { return lost.stop == nil })
+		h.term.die()
+		p.await("the end of the pipeline", 10*time.Minute, func() bool {
+			pl, err := p.w.store.Pipeline(ctx(), id)
+			return err == nil && (pl.Status == daemon.PipelineDone || pl.Status == daemon.PipelineFailed)
+		})
+	})
+}
