@@ -83,20 +83,6 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	return true, 0, d.launched(ctx, a, info)
 }
 
-// replayLaunch applies the spooled hooks of an agent whose pane is not there, and reports whether they have changed the agent.
-// An earlier attempt may have made the pane and not committed it: while the database was away, the agent may have begun its
-// session, and even have worked and ended. A second pane would give it its first prompt again.
-func (d *Daemon) replayLaunch(ctx context.Context, a *Agent) (told bool, err error) {
-	if empty, err := d.spool.Empty(); err != nil || empty {
-		return false, errors.Join(err, d.spoolError(err))
-	}
-	if err := d.replaySpool(ctx); err != nil {
-		return false, err
-	}
-	now, err := d.Store.Agent(ctx, a.ID)
-	return err == nil && now.Rev != a.Rev, err
-}
-
 func (d *Daemon) launchPath(agentID int64) string {
 	return filepath.Join(d.Data.Launch(agentID), "launch.json")
 }

@@ -56,6 +56,20 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	return d.setAside(env, err)
 }
 
+// replayLaunch applies the spooled hooks of an agent whose pane is not there, and reports whether they have changed the agent.
+// An earlier attempt may have made the pane and not committed it: while the database was away, the agent may have begun its
+// session, and even have worked and ended. A second pane would give it its first prompt again.
+func (d *Daemon) replayLaunch(ctx context.Context, a *Agent) (told bool, err error) {
+	if empty, err := d.spool.Empty(); err != nil || empty {
+		return false, errors.Join(err, d.spoolError(err))
+	}
+	if err := d.replaySpool(ctx); err != nil {
+		return false, err
+	}
+	now, err := d.Store.Agent(ctx, a.ID)
+	return err == nil && now.Rev != a.Rev, err
+}
+
 // spoolError handles the error of a look into the spool. If the directory can't be read, spoolError returns nil, so that
 // live hooks are not held up, and tells the operator. It does not tell the operator again until the directory could be
 // read in between.

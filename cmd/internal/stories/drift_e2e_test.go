@@ -205,8 +205,9 @@ func tellOf(t *testing.T, rt *runtimes.Runtime, version, tell string, want int) 
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, "-test.run", tell, "-test.timeout", "10m", "-test.v")
-	// Not below this process's own temporary directory: with paths that long the instruction of a handoff becomes a file
-	// (more than 800 characters), which the stories' model does not read (measured: only the story of the handoff fails).
+	// Not below this process's own temporary directory, whose paths are longer: the story of the handoff fails there with four
+	// of the CLIs, and that of the resumption with Gemini CLI. A text of more than 800 characters becomes a file, which the
+	// stories' model does not read; that would explain the first.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") })
 	cmd.Env = append(cmd.Env, npmtest.VersionVariable+rt.Name+"="+version)
 	if version != rt.Can.Tested { // what only this trial needs is gone after it
