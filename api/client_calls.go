@@ -286,9 +286,15 @@ func (c *Client) ReloadSettings(ctx context.Context) (daemon.Reloaded, error) {
 	return call[daemon.Reloaded](ctx, c, "POST", "/api/settings/reload", struct{}{})
 }
 
-// TestNotification makes the daemon show a notification now.
-func (c *Client) TestNotification(ctx context.Context) (daemon.TestedNotification, error) {
-	return call[daemon.TestedNotification](ctx, c, "POST", "/api/notifications/test", struct{}{})
+// TestNotification makes the daemon send a notification now: to a target of its settings, or to the desktop if target
+// is "".
+func (c *Client) TestNotification(ctx context.Context, target string) (daemon.TestedNotification, error) {
+	return call[daemon.TestedNotification](ctx, c, "POST", "/api/notifications/test", testRequest{target})
+}
+
+// NotificationTargets returns the targets of notifications beside the desktop.
+func (c *Client) NotificationTargets(ctx context.Context) ([]daemon.TargetReport, error) {
+	return call[[]daemon.TargetReport](ctx, c, "GET", "/api/notifications/targets", nil)
 }
 
 // Prune makes the daemon delete now the rows that its settings do not keep, and returns how many it deleted. If dry is

@@ -72,6 +72,16 @@ type fixture struct {
 	away   func()                // ends the database
 }
 
+// phone is a target that takes tests only.
+type phone struct{}
+
+func (phone) Send(_ context.Context, m *tell.Message) error {
+	if m.Level != "test" {
+		return &tell.Unsent{Err: errors.New("127.0.0.1 answered 403 Forbidden"), Final: true}
+	}
+	return nil
+}
+
 // build starts a fixture with a database in memory. change, if it is not nil, may alter the server before it serves.
 func build(t testing.TB, change func(*Server)) *fixture {
 	t.Helper()
@@ -114,7 +124,7 @@ func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) 
 		Host: "here", Store: h.store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
 		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
-		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
+		Notifier: silent{}, Targets: []tell.Route{{Name: "phone", Kind: "ntfy", Levels: []string{"error"}, Target: phone{}}}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.token = must(dir.TokenValue())(t)
 	h.server = New(Config{Daemon: h.daemon, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})

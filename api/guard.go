@@ -28,7 +28,7 @@ const (
 )
 
 var (
-	errForeignHost   = daemon.Errorf(daemon.KindForbidden, codeForeignHost, "This host name is not one of the daemon's: use localhost or 127.0.0.1")
+	errForeignHost   = daemon.Errorf(daemon.KindForbidden, codeForeignHost, "This host name is not one of the daemon's: use localhost or 127.0.0.1, or add the name to host_names in config.yaml")
 	errForeignOrigin = daemon.Errorf(daemon.KindForbidden, codeForeignOrigin, "Requests from pages of other sites are refused")
 	errToken         = daemon.Errorf(daemon.KindUnauthorized, codeTokenRequired, "Send the token of the data directory's run/token as Authorization: Bearer")
 	errNoLaunch      = daemon.Errorf(daemon.KindUnauthorized, codeLaunchRequired, "Send the agent's UNDERSTUDY_LAUNCH as X-Understudy-Launch")

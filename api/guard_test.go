@@ -65,6 +65,42 @@ func TestGuardOfTCP(t *testing.T) {
 	}
 }
 
+// TestNamesOfTheOperator: a name of the settings is ours as well, and every other name is still refused.
+func TestNamesOfTheOperator(t *testing.T) {
+	t.Parallel()
+	h := build(t, func(s *Server) {
+		s.Hosts, s.PublicURL = append(LoopbackNames(), "desk.tailnet.ts.net"), "https://desk.tailnet.ts.net"
+	})
+	for name, status := range map[string]int{
+		"desk.tailnet.ts.net": 200, "Desk.Tailnet.TS.net:443": 200, "localhost": 200,
+		"evil.example": 403, "tailnet.ts.net": 403, "x.desk.tailnet.ts.net": 403, "desk.tailnet.ts.net.evil.example": 403, "127.0.0.2": 403,
+	} {
+		d := h.tcpDoor().with("Host", name)
+		if got := d.do("GET", "/api/agents", ""); got.status != status {
+			t.Errorf("%s: %d, want %d", name, got.status, status)
+		}
+	}
+	d := h.tcpDoor().with("Host", "desk.tailnet.ts.net")
+	if got := d.with("Origin", "https://desk.tailnet.ts.net").do("GET", "/api/agents", ""); got.status != 200 {
+		t.Errorf("own origin: %d", got.status)
+	}
+	d.with("Origin", "https://evil.example").do("GET", "/api/agents", "").wants(t, "foreign origin", 403, "foreign_origin")
+	d.with("Authorization", "").do("GET", "/api/agents", "").wants(t, "no token", 401, "token_required")
+	link := must(h.client.DashboardLink(t.Context()))(t)
+	local, key, _ := strings.Cut(link.URL, "/login?")
+	if link.PublicURL == nil || *link.PublicURL != "https://desk.tailnet.ts.net/login?"+key || local != "http://"+h.tcp {
+		t.Errorf("link %+v", link)
+	}
+	for host, secure := range map[string]bool{"desk.tailnet.ts.net": true, "127.0.0.1": false} {
+		link := must(h.client.DashboardLink(t.Context()))(t)
+		_, path, _ := strings.Cut(link.URL, h.tcp)
+		got := h.tcpDoor().with("Authorization", "").with("Host", host).do("GET", path, "")
+		if cookie := got.header.Get("Set-Cookie"); got.status != 200 || cookie == "" || strings.Contains(cookie, "Secure") != secure {
+			t.Errorf("%s: %d, cookie %q", host, got.status, cookie)
+		}
+	}
+}
+
 func TestServerWithoutTokenLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.Token = "" })

@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +41,7 @@ var (
 // DashboardLink is a link that opens the dashboard in a browser, one time.
 type DashboardLink struct {
 	URL       string    `json:"url"`
+	PublicURL *string   `json:"public_url"` // the same link for browsers elsewhere; null: the setting public_url is empty
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
@@ -82,15 +83,26 @@ func (s *Server) DashboardLink() (DashboardLink, error) {
 	if s.Address == nil {
 		return DashboardLink{}, errNoAddress
 	}
-	host, port, err := net.SplitHostPort(s.Address.String())
+	key, expires := s.links.add(time.Now().UTC())
+	path := "/login?key=" + key
+	link := DashboardLink{URL: LocalURL(s.Address) + path, ExpiresAt: expires}
+	if s.PublicURL != "" {
+		public := strings.TrimSuffix(s.PublicURL, "/") + path
+		link.PublicURL = &public
+	}
+	return link, nil
+}
+
+// LocalURL returns the URL by which a browser of this machine calls a listener.
+func LocalURL(address net.Addr) string {
+	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
-		return DashboardLink{}, fmt.Errorf("address of the dashboard: %w", err)
+		return "http://" + address.String()
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	key, expires := s.links.add(time.Now().UTC())
-	return DashboardLink{URL: "http://" + net.JoinHostPort(host, port) + "/login?key=" + key, ExpiresAt: expires}, nil
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 func (s *Server) createDashboardLink(c echo.Context) error {
@@ -143,8 +155,15 @@ func cookieName(r *http.Request) string {
 func (s *Server) newCookie(r *http.Request, id string) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName(r), Value: id + "." + s.cookieSignature(id), Path: "/", MaxAge: int(loginLife.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.encrypted(r),
 	}
+}
+
+// encrypted reports whether a browser has sent a request by HTTPS. Only the setting public_url says so, because the proxy
+// that ends the encryption is not part of the daemon.
+func (s *Server) encrypted(r *http.Request) bool {
+	u, err := url.Parse(s.PublicURL)
+	return err == nil && u.Scheme == "https" && strings.EqualFold(u.Host, r.Host)
 }
 
 func (s *Server) cookieSignature(id string) string {

@@ -34,9 +34,24 @@ func (s *Server) setPreferences(c echo.Context) error {
 	return reply(c, http.StatusOK, p, err)
 }
 
+// testRequest names a target of the settings. No address comes from the API, so that it cannot make the daemon call any.
+type testRequest struct {
+	Target string `json:"target"` // "": the desktop
+}
+
 func (s *Server) testNotification(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
+	var in testRequest
+	if err := decode(c, &in); err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, s.Daemon.TestNotification(c.Request().Context()), nil)
+	if in.Target == "" {
+		return reply(c, http.StatusOK, s.Daemon.TestNotification(c.Request().Context()), nil)
+	}
+	tested, err := s.Daemon.TestTarget(c.Request().Context(), in.Target)
+	return reply(c, http.StatusOK, tested, err)
+}
+
+func (s *Server) listTargets(c echo.Context) error {
+	all, err := s.Daemon.NotificationTargets(c.Request().Context())
+	return replyList(c, all, err)
 }

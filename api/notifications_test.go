@@ -3,10 +3,12 @@ package api
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 func TestPreferences(t *testing.T) {
@@ -60,10 +62,35 @@ func TestPreferences(t *testing.T) {
 func TestNotificationIsTested(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	if got := must(h.client.TestNotification(t.Context()))(t); got.Channel != "nowhere" || got.Error != nil {
+	if got := must(h.client.TestNotification(t.Context(), ""))(t); got.Channel != "nowhere" || got.Error != nil {
 		t.Errorf("told by %+v, want what the notifier says", got)
 	}
 	if got := h.hookDoor().do("POST", "/api/notifications/test", ""); got.status != 404 {
 		t.Errorf("an agent's socket: %d %s", got.status, got.body)
+	}
+}
+
+// TestTargets: a request names a target of the settings, and can name no other; the list says how each does.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	list := must(h.client.NotificationTargets(t.Context()))(t)
+	if len(list) != 1 || list[0].Name != "phone" || list[0].State != "unused" || list[0].LastError != nil {
+		t.Errorf("targets %+v", list)
+	}
+	if got := must(h.client.TestNotification(t.Context(), "phone"))(t); got.Channel != "phone" || got.Error != nil {
+		t.Errorf("test: %+v", got)
+	}
+	door := h.tcpDoor()
+	door.do("POST", "/api/notifications/test", `{"target": "http://127.0.0.1:1/"}`).wants(t, "an address", 404, "target_not_found")
+	door.do("POST", "/api/notifications/test", `{"target": "phone", "url": "http://127.0.0.1:1/"}`).wants(t, "an address besides", 400, "unknown_field")
+	check(t, h.store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{{Type: event.SpoolUnreadable, Host: "here", At: time.Now(), Alert: true}}}))
+	tmuxtest.Eventually(t, "the target to be down", func() bool {
+		list := must(h.client.NotificationTargets(t.Context()))(t)
+		return list[0].State == "down" && list[0].LastError != nil && *list[0].LastError == "127.0.0.1 answered 403 Forbidden"
+	})
+	events := must(h.store.Events(t.Context(), event.Filter{Types: []string{string(event.NotificationFailed)}}))(t)
+	if len(events) != 1 || !events[0].Alert || !strings.Contains(string(events[0].Payload), "understudy notifications test phone") {
+		t.Errorf("events %+v", events)
 	}
 }

@@ -26,7 +26,7 @@ var answered = map[string]any{
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
-	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
+	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
 	"Reloaded": daemon.Reloaded{},
 }
 
@@ -35,8 +35,8 @@ var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "AssignPersona": assignRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
 	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "Limit": limitRequest{},
 	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
-	"NotificationPreferences": preferencesRequest{},
-	"Hook":                    json.RawMessage{}, // the runtime's own
+	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
+	"Hook": json.RawMessage{}, // the runtime's own
 }
 
 // TestDescriptionHasEveryField compares the description with the types of answers and requests, field by field.

@@ -65,6 +65,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/settings/reload", "", s.reloadSettings},
 		{"GET", "/api/notifications/preferences", "", s.showPreferences},
 		{"PUT", "/api/notifications/preferences", "", s.setPreferences},
+		{"GET", "/api/notifications/targets", "", s.listTargets},
 		{"POST", "/api/notifications/test", "", s.testNotification},
 		{"GET", "/api/events", "after types agent_id handoff_id pipeline_id", s.streamEvents},
 		{"POST", "/api/prune", "", s.prune},

@@ -24,6 +24,7 @@ type Config struct {
 	Templates *personas.Templates
 	Token     string   // the token that TCP clients must send; if it is empty, the server refuses all TCP clients
 	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
+	PublicURL string   // at which browsers elsewhere find the dashboard; "": none is known
 	Log       *slog.Logger
 	Version   string
 	Address   net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
@@ -76,10 +77,13 @@ type Server struct {
 	scrapeTimeout time.Duration
 }
 
+// LoopbackNames returns the names by which programs of this machine call the daemon.
+func LoopbackNames() []string { return []string{"localhost", "127.0.0.1", "::1"} }
+
 // New makes a server, which serves nothing before [Server.Serve] is called.
 func New(cfg Config) *Server {
 	if len(cfg.Hosts) == 0 {
-		cfg.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+		cfg.Hosts = LoopbackNames()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()

@@ -10,7 +10,7 @@ func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, name)
 }
 
-// Caller returns the name that WithCaller noted: "agent 7", "pipeline 3", "sweep", "spool", "hub", "teller", "retention" or
+// Caller returns the name that WithCaller noted: "agent 7", "pipeline 3", "sweep", "spool", "hub", "teller", "pusher", "retention" or
 // "start"; "", if there is none.
 func Caller(ctx context.Context) string {
 	name, _ := ctx.Value(callerKey{}).(string)

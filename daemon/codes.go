@@ -110,6 +110,7 @@ const (
 	CodeRecordMissing         Code = "record_missing"
 	CodeRuntimeMissing        Code = "runtime_missing"
 	CodeSenderGone            Code = "sender_gone"
+	CodeTargetNotFound        Code = "target_not_found"
 	CodeTemplateBroken        Code = "template_broken"
 	CodeTextIsCommand         Code = "text_is_command"
 	CodeTextTooLong           Code = "text_too_long"

@@ -138,6 +138,9 @@ type Config struct {
 	// Terminal returns the tmux server at a socket: our own, or a person's.
 	Terminal func(socket string) (Terminal, error)
 	Notifier tell.Notifier
+	// Targets are sent the notifications besides; PublicURL is the address of the dashboard for their links, or "".
+	Targets   []tell.Route
+	PublicURL string
 	// Processes finds and signals the machine's processes; nil: the system's own way.
 	Processes Processes
 	// Registry reads an entry of a runtime's registry; nil: the daemon reads the file at path.
@@ -178,6 +181,7 @@ type Daemon struct {
 	spool  *hooks.Spool
 	alarm  chan struct{} // wakes the teller
 	teller *tell.Teller  // works only during Run
+	pusher *tell.Pusher  // so does its Run
 
 	paneLooks  chan struct{} // holds a value for each hook that looks for its pane
 	assemblies chan struct{} // holds a value for each assembly that runs
@@ -255,6 +259,7 @@ func New(cfg Config) *Daemon {
 	d.settings.Store(&cfg.Settings)
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = feed.New(cfg.Store, cfg.Log)
+	d.pusher = d.newPusher()
 	d.teller = d.newTeller()
 	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
@@ -287,6 +292,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	wg.Go(func() { d.lanes.Run(ctx) })
 	wg.Go(func() { d.hub.Run(WithCaller(ctx, "hub")) })
 	wg.Go(func() { d.teller.Run(WithCaller(ctx, "teller"), d.alarm) })
+	if len(d.Targets) > 0 {
+		wg.Go(func() { d.pusher.Run(WithCaller(ctx, "pusher")) })
+	}
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)

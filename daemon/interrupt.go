@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -50,7 +51,11 @@ func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 	d.Log.Error("nothing is done until this is over", "error", why)
 	ctx, cancel := context.WithTimeoutCause(ctx, tell.NotifyWithin, errors.New("notification took too long"))
 	defer cancel()
-	if _, err := d.Notifier.Notify(ctx, tell.Notification{Title: "understudy stands still", Message: why.Message + ": see `understudy doctor`.", Urgent: true}); err != nil {
+	n := tell.Notification{Title: "understudy stands still", Message: why.Message + ": see `understudy doctor`.", Urgent: true}
+	var sending sync.WaitGroup
+	sending.Go(func() { d.pusher.Broadcast(ctx, n) })
+	defer sending.Wait()
+	if _, err := d.Notifier.Notify(ctx, n); err != nil {
 		d.Log.Warn("operator not told on the desktop", "error", err)
 	}
 }

@@ -103,7 +103,8 @@ func (d *Daemon) TestNotification(ctx context.Context) TestedNotification {
 // newTeller makes the teller of this host's events.
 func (d *Daemon) newTeller() *tell.Teller {
 	return tell.New(tell.Config{
-		Host: d.Host, Store: rowsToTell{d.Store}, Notifier: d.Notifier, Log: d.Log, Clock: d.now, Spent: d.timeSpent, Marked: d.hub.Poke,
+		Host: d.Host, Store: rowsToTell{d.Store}, Notifier: d.Notifier, Log: d.Log, Clock: d.now, Spent: d.timeSpent,
+		Routes: d.Targets, Marked: func() { d.hub.Poke(); d.pusher.Wake() },
 		Kept: func(phase string) bool { return !beforeRecord(Phase(phase)) },
 	})
 }
@@ -112,9 +113,9 @@ func (d *Daemon) newTeller() *tell.Teller {
 type rowsToTell struct{ Store }
 
 // MarkAlerted marks events, and stores the event told, which says that the operator was told; nil: the operator need not be
-// told. If another daemon marked one of the events first, MarkAlerted writes nothing, and that is no error.
-func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
-	if err := r.Store.MarkAlerted(ctx, ids, told); !errors.Is(err, ErrMoved) {
+// told. It also stores the pushes. If another daemon marked one of the events first, MarkAlerted writes nothing, and that is no error.
+func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
+	if err := r.Store.MarkAlerted(ctx, ids, told, pushes...); !errors.Is(err, ErrMoved) {
 		return err
 	}
 	return nil

@@ -185,7 +185,7 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 		r.h.Deadline, out.wrote = &at, true
 	}
 	if next.asksBeforeSession() {
-		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, next.WaitsFor)
+		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, words.Quote(next.WaitsFor))
 		out.alert = next.PipelineID != nil // without a pipeline, the successor's own event tells the operator
 	}
 	return out

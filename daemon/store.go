@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Change is one transaction: all of it is committed, or nothing. Rows are written whole. Each existing row is guarded
@@ -313,8 +314,9 @@ type EventReader interface {
 	// in order; then the first notice of each agent and each pipeline, then the second of each, and so on.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
 	// MarkAlerted marks events, and stores the event told, which records that the operator was told; nil: none is stored,
-	// because the operator need not be told. ErrMoved: one of the events was marked before, and nothing was written.
-	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
+	// because the operator need not be told. It also stores the pushes, as pending. ErrMoved: one of the events was marked
+	// before, and nothing was written.
+	MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error
 }
 
 // LogKeeper reads the event log backwards, and deletes old events, hooks and history.
@@ -386,6 +388,7 @@ type Store interface {
 	LogKeeper
 	PruneForecast
 	PreferenceStore
+	tell.PushStore
 	OpenWork
 	CensusReader
 	Hosts

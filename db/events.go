@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause`
@@ -62,8 +63,8 @@ func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]even
 const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (alert OR notice <> '') AND alerted_at IS NULL`
 
 // MarkAlerted marks the events with these ids as reported to the operator. It appends the event told, which may be
-// nil. If one of the ids is not pending, MarkAlerted returns [daemon.ErrMoved] and writes nothing.
-func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
+// nil, and stores the pushes. If one of the ids is not pending, MarkAlerted returns [daemon.ErrMoved] and writes nothing.
+func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
 	c := &daemon.Change{}
 	if told != nil {
 		c.Events = []*event.Event{told}
@@ -76,6 +77,9 @@ func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) e
 			}
 			return nil
 		})
+		if err := w.pushes(pushes); err != nil {
+			return err
+		}
 		w.events()
 		return w.send(ctx, tx)
 	})

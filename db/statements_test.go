@@ -27,6 +27,7 @@ var statements = map[string]string{
 	"pruneOldEvents": pruneOldEvents, "pruneManyEvents": pruneManyEvents, "pruneHooks": pruneHooks,
 	"lastEventID": lastEventID, "listPendingAlerts": listPendingAlerts, "markAlerted": markAlerted,
 	"selectPreferences": selectPreferences, "lockPreferences": lockPreferences, "addPreferences": addPreferences, "updatePreferences": updatePreferences,
+	"insertPush": insertPush, "listOpenPushes": listOpenPushes, "updatePush": updatePush, "listPushReports": listPushReports, "prunePushes": prunePushes,
 	"census":           census,
 	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
 	"notifyWake": notifyWake, "notifyPipelineWake": notifyPipelineWake,

@@ -12,6 +12,7 @@ import (
 type settings struct {
 	Browsers []Browser
 	Notify   tell.Preferences
+	Targets  []daemon.TargetReport
 	Runtimes []daemon.RuntimeInfo
 	Auto     daemon.AutoSettings
 	Runs     daemon.PipelineSettings
@@ -34,9 +35,13 @@ func (p *Pages) Settings(ctx context.Context, browsers []Browser) (*Page, error)
 	if err != nil {
 		return nil, err
 	}
+	targets, err := p.Daemon.NotificationTargets(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return p.page("settings", "Settings", "settings", "operator", &settings{
 		Browsers: browsers,
-		Notify:   preferences, Runtimes: p.Daemon.Runtimes(ctx), Auto: p.Daemon.Settings().Handoff.Auto, Runs: p.Daemon.Settings().Pipeline,
+		Notify:   preferences, Targets: targets, Runtimes: p.Daemon.Runtimes(ctx), Auto: p.Daemon.Settings().Handoff.Auto, Runs: p.Daemon.Settings().Pipeline,
 		Host: p.Daemon.Host, Root: p.Daemon.Data.Root(), Version: p.Version,
 	}), nil
 }

@@ -25,7 +25,8 @@ type File struct {
 }
 
 var types = map[string]string{
-	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
+	".webmanifest": "application/manifest+json",
 }
 
 // Files returns the files that pages load, by name. It makes them at the first call, because compressing them would take

@@ -60,4 +60,5 @@ const (
 	CauseTrouble = "trouble "     // the code of the trouble follows
 	CauseLimit   = "limit "       // the kind of the limit and what is done about it follow
 	CauseServer  = "tmux server " // the server's process id, its start and its socket follow
+	CauseTarget  = "target "      // the name of a target of notifications follows
 )

@@ -98,6 +98,7 @@ const (
 	HookSetAside               Type = "hook_set_aside"
 	HostMoved                  Type = "host_moved"
 	LogPruned                  Type = "log_pruned"
+	NotificationFailed         Type = "notification_failed"
 	OperatorNotified           Type = "operator_notified"
 	OperatorPreferencesChanged Type = "operator_preferences_changed"
 	SettingsRefused            Type = "settings_refused"
@@ -121,7 +122,7 @@ var Types = sync.OnceValue(func() []Type {
 	all := []Type{
 		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
-		HookDisbelieved, HookRefused, HookSetAside, HostMoved, OperatorPreferencesChanged,
+		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
 		PipelineWaitingForApproval, PipelineWarning, SettingsRefused, SettingsReloaded, SpoolUnreadable, StepOutputEmpty,
 		TemplateBroken,

@@ -116,9 +116,9 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 	})
 }
 
-func (s *gated) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
+func (s *gated) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
 	_, err := write(s, ctx, fmt.Sprintf("MarkAlerted %v", ids), func() (struct{}, error) {
-		return struct{}{}, s.inner.MarkAlerted(context.WithoutCancel(ctx), ids, told)
+		return struct{}{}, s.inner.MarkAlerted(context.WithoutCancel(ctx), ids, told, pushes...)
 	})
 	return err
 }
@@ -261,6 +261,25 @@ func (s *gated) NotificationPreferences(ctx context.Context, host string) (tell.
 	return query(s, ctx, "NotificationPreferences", func() (tell.Preferences, error) {
 		return s.inner.NotificationPreferences(ctx, host)
 	})
+}
+
+func (s *gated) OpenPushes(ctx context.Context, host, target string) ([]tell.Push, error) {
+	return query(s, ctx, "OpenPushes", func() ([]tell.Push, error) { return s.inner.OpenPushes(ctx, host, target) })
+}
+
+func (s *gated) MovePush(ctx context.Context, p *tell.Push, from tell.PushState, attempts int, e *event.Event) (bool, error) {
+	return write(s, ctx, fmt.Sprintf("MovePush %d to %s", p.ID, p.State), func() (bool, error) {
+		return s.inner.MovePush(context.WithoutCancel(ctx), p, from, attempts, e)
+	})
+}
+
+func (s *gated) PushReports(ctx context.Context, host string) ([]tell.PushReport, error) {
+	return query(s, ctx, "PushReports", func() ([]tell.PushReport, error) { return s.inner.PushReports(ctx, host) })
+}
+
+func (s *gated) PrunePushes(ctx context.Context, host string, before time.Time) error {
+	_, err := write(s, ctx, "PrunePushes", func() (struct{}, error) { return struct{}{}, s.inner.PrunePushes(ctx, host, before) })
+	return err
 }
 
 func (s *gated) OpenAgents(ctx context.Context, host string) ([]int64, error) {

@@ -51,6 +51,8 @@ type hostContents struct {
 	Pending       []event.Event
 	Census        daemon.Census
 	Preferences   tell.Preferences
+	Pushes        []tell.Push
+	PushReports   []tell.PushReport
 }
 
 // everything reads the contents of a store.
@@ -103,6 +105,8 @@ func readHost(t testing.TB, st daemon.Store, host string) hostContents {
 	of.Places = result(st.PipelinePlaces(ctx, host))(t)
 	of.Pending = result(st.PendingAlerts(ctx, host, all))(t)
 	of.Census = result(st.Census(ctx, host))(t)
+	of.Pushes = result(st.OpenPushes(ctx, host, ""))(t)
+	of.PushReports = result(st.PushReports(ctx, host))(t)
 	of.Preferences = result(st.NotificationPreferences(ctx, host))(t)
 	return of
 }

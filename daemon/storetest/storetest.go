@@ -107,6 +107,7 @@ var tests = []struct {
 	{"PruneHooks", alone(pruneHooks)},
 	{"Audit", alone(audit)},
 	{"Preferences", alone(preferences)},
+	{"Pushes", alone(pushes)},
 	{"HostRoot", hostRoot},
 	{"TryWriteChangesNothing", tryWriteChangesNothing},
 	{"CallsWithoutContext", alone(callsWithoutContext)},

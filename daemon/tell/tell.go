@@ -31,10 +31,10 @@ type Store interface {
 	// PendingAlerts returns at most limit alerts and notices of a host that are not marked yet. The alerts come first, then
 	// the first notice of each topic, then the second notice of each topic, and so on.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
-	// MarkAlerted marks the events with these ids, and stores the event told, which says that the operator was notified.
-	// With told == nil, it only marks: the operator need not be notified. If another daemon has marked one of the events,
+	// MarkAlerted marks the events with these ids, and stores the event told, which says that the operator was notified,
+	// and the pushes. With told == nil, it only marks: the operator need not be notified. If another daemon has marked one of the events,
 	// MarkAlerted stores nothing and returns no error.
-	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
+	MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...Push) error
 	// NotificationPreferences returns which notifications the operator of a host wants.
 	NotificationPreferences(ctx context.Context, host string) (Preferences, error)
 	// Over reports whether the agent or the pipeline of a NoticeWaiting no longer waits.
@@ -46,6 +46,7 @@ type Config struct {
 	Host     string
 	Store    Store
 	Notifier Notifier
+	Routes   []Route // to which the notifications also go, as rows that a Pusher sends
 	Log      *slog.Logger
 	Clock    func() time.Time                    // the wall clock; the rows have its times
 	Spent    func(since time.Time) time.Duration // how much of the time after since counts, as in package presence
@@ -72,8 +73,9 @@ type Teller struct {
 
 // mark is the arguments of one MarkAlerted.
 type mark struct {
-	ids  []int64
-	told *event.Event
+	ids    []int64
+	told   *event.Event
+	pushes []Push
 }
 
 // New makes a teller. The teller reports nothing before Run is called.
@@ -162,7 +164,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	if err != nil {
 		payload["error"] = err.Error()
 	}
-	t.unmarked = append(t.unmarked, mark{ids: append(merged, e.ID), told: &event.Event{
+	t.unmarked = append(t.unmarked, mark{ids: append(merged, e.ID), pushes: pushesFor(t.Routes, group, &n, t.Clock()), told: &event.Event{
 		Type: event.OperatorNotified, At: t.Clock(), Host: t.Host,
 		AgentID: commonID(group, func(e *event.Event) *int64 { return e.AgentID }), HandoffID: commonID(group, func(e *event.Event) *int64 { return e.HandoffID }),
 		PipelineID: commonID(group, func(e *event.Event) *int64 { return e.PipelineID }), StepID: commonID(group, func(e *event.Event) *int64 { return e.StepID }),
@@ -186,7 +188,7 @@ func (t *Teller) markTold(ctx context.Context) error {
 	defer cancel()
 	for len(t.unmarked) > 0 {
 		m := t.unmarked[0]
-		if err := t.Store.MarkAlerted(ctx, m.ids, m.told); err != nil {
+		if err := t.Store.MarkAlerted(ctx, m.ids, m.told, m.pushes...); err != nil {
 			return fmt.Errorf("event %d not marked as told: %w", m.ids[len(m.ids)-1], err)
 		}
 		t.unmarked = t.unmarked[1:]

@@ -24,6 +24,7 @@ type alertRows struct {
 	mu        sync.Mutex
 	events    []event.Event
 	state     map[int64]string // by the id of the event: "", told or spared
+	pushes    []Push
 	marks     []map[string]any // the payloads of the events given to MarkAlerted
 	want      Preferences
 	waits     map[int64]bool // the agents that wait for a person
@@ -58,7 +59,7 @@ func (s *alertRows) change(how func()) {
 	how()
 }
 
-func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
+func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...Push) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := errors.Join(s.fails, ctx.Err()); err != nil {
@@ -75,6 +76,7 @@ func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *event.Ev
 			s.state[id] = "told"
 		}
 	}
+	s.pushes = append(s.pushes, pushes...)
 	if told != nil {
 		var payload map[string]any
 		_ = json.Unmarshal(told.Payload, &payload)
@@ -161,7 +163,7 @@ func (s *telling) start() {
 	ended := make(chan struct{})
 	now := func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 	tells := New(Config{
-		Host: "h", Store: s.rows, Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: now,
+		Host: "h", Store: s.rows, Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: now, Routes: []Route{{Name: "phone"}},
 		Spent: func(since time.Time) time.Duration { return s.there.Spent(since, now()) },
 		Kept:  func(phase string) bool { return phase == "briefing" },
 	})

@@ -120,6 +120,17 @@ func (a *app) completeLogins(c *cobra.Command, args []string, _ string) ([]strin
 	})
 }
 
+// completeTargets completes the names of the targets of notifications.
+func (a *app) completeTargets(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
+		all, _ := client.NotificationTargets(ctx)
+		for _, t := range all {
+			offers = offer(offers, t.Name, t.Type)
+		}
+		return offers
+	})
+}
+
 // completePipelines completes the ids of the pipelines for which fits returns true, or of all pipelines if fits is nil.
 func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

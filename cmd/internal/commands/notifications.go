@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,13 +16,15 @@ import (
 func (a *app) notificationsCommand() *cobra.Command {
 	show := func(c *cobra.Command, _ []string) error { return a.showNotifications(c.Context()) }
 	c := a.WithJSON(&cobra.Command{
-		Use:   "notifications",
-		Short: "Choose which notifications the desktop shows",
-		Long: `Show which notifications appear on the desktop of the daemon's host, or choose them. Failures are
-always shown. Where there is no desktop, notifications are in the daemon's log and in the event log.`,
+		Use:     "notifications",
+		Aliases: []string{"notify"},
+		Short:   "Choose your notifications, and see whether they arrive",
+		Long: `Show which notifications you get and where, or choose them. Failures are always told. They appear on
+the desktop of the daemon's host and are sent to notify.targets of config.yaml: ntfy, webhooks and
+commands. Where there is no desktop, they are in the daemon's log and in the event log.`,
 		Example: `  understudy notifications
   understudy notifications set --waiting=false
-  understudy notifications test`,
+  understudy notify test phone`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.NoCommand(c, args[0])
@@ -71,11 +75,20 @@ func (a *app) setNotificationsCommand() *cobra.Command {
 
 func (a *app) testNotificationCommand() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:     "test",
-		Short:   "Have the daemon show a notification now",
-		Example: "  understudy notifications test",
-		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.testNotification(c.Context()) },
+		Use:   "test [TARGET]",
+		Short: "Have the daemon send a notification now: to the desktop, or to a target",
+		Example: `  understudy notifications test
+  understudy notifications test phone`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("%q is one argument too many", args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.testNotification(c.Context(), strings.Join(args, ""))
+		},
+		ValidArgsFunction: a.completeTargets,
 	})
 }
 
@@ -88,7 +101,27 @@ func (a *app) showNotifications(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.printPreferences(p)
+	if err := a.printPreferences(p); err != nil || a.JSON {
+		return err
+	}
+	all, err := c.NotificationTargets(ctx)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	u := a.UI(a.Stdout)
+	u.Printf("\n")
+	rows := make([][]string, len(all))
+	for i, t := range all {
+		sent, failure := "never", ""
+		if t.LastSentAt != nil {
+			sent = words.Ago(*t.LastSentAt)
+		}
+		if t.LastError != nil && t.State != "ok" {
+			failure = *t.LastError
+		}
+		rows[i] = []string{t.Name, t.Type, strings.Join(t.Levels, ", "), t.State, sent, failure}
+	}
+	return u.Table([]string{"TARGET", "TYPE", "TAKES", "STATE", "LAST SENT", "LAST ERROR"}, rows)
 }
 
 func (a *app) setNotifications(ctx context.Context, change daemon.PreferenceChange) error {
@@ -116,12 +149,12 @@ func (a *app) printPreferences(p tell.Preferences) error {
 	return nil
 }
 
-func (a *app) testNotification(ctx context.Context) error {
+func (a *app) testNotification(ctx context.Context, target string) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
-	got, err := c.TestNotification(ctx)
+	got, err := c.TestNotification(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -130,6 +163,10 @@ func (a *app) testNotification(ctx context.Context) error {
 	}
 	u := a.UI(a.Stdout)
 	switch {
+	case target != "" && got.Error != nil:
+		return fmt.Errorf("%s was not reached: %s", words.Terminal(target), words.Terminal(*got.Error))
+	case target != "":
+		u.Printf("sent to %s\n", words.Terminal(target))
 	case got.Error != nil:
 		u.Printf("written to the %s alone: %s\n", words.Terminal(got.Channel), words.Terminal(*got.Error))
 	case got.Channel == "desktop":

@@ -40,6 +40,7 @@ and at ` + "`understudy reload`" + `.`,
 	}
 	c.Flags().StringVar(&f.Listen, "listen", "", "`address` for HTTP besides the unix socket, or none (default 127.0.0.1:7433)")
 	c.Flags().BoolVar(&f.Public, strings.TrimPrefix(api.PublicFlag, "--"), false, "allow an address that other machines reach: the token travels unencrypted, and whoever has it can type into shells")
+	c.Flags().StringArrayVar(&f.HostNames, "host-name", nil, "`name` by which browsers elsewhere call this daemon, as through a proxy; may be repeated (see understudy remote)")
 	c.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL to use instead of a private one")
 	c.Flags().StringVar(&f.Host, "host", "", "`id` of this host, in place of the id in the data directory")
 	c.Flags().StringVar(&f.Config, "config", "", "settings `file` (default config.yaml in the data directory)")
@@ -50,6 +51,7 @@ and at ` + "`understudy reload`" + `.`,
 // serveFlags are the flags of serve. An empty flag does not change its setting.
 type serveFlags struct {
 	Listen, DatabaseURL, Host, Config string
+	HostNames                         []string
 	Public, Verbose                   bool
 }
 
@@ -66,7 +68,10 @@ func (a *app) settings(root string, f serveFlags) (serve.Settings, error) {
 	}
 	s.Listen = cmp.Or(f.Listen, s.Listen)
 	s.DatabaseURL = cmp.Or(f.DatabaseURL, s.DatabaseURL)
-	return s, nil
+	if len(f.HostNames) > 0 {
+		s.HostNames = f.HostNames
+	}
+	return s, s.CheckRemote()
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags) error {

@@ -12,7 +12,10 @@ import (
 )
 
 // fixed are the settings which a daemon reads only when it starts.
-var fixed = []string{"listen", "database_url"}
+var fixed = []string{"listen", "database_url", "host_names", "public_url"}
+
+// fixedTargets begins the keys of the targets of notifications, which a daemon reads only when it starts as well.
+const fixedTargets = "notify.targets."
 
 // secret are the settings whose values are not shown, because they may hold a password.
 var secret = []string{"database_url"}
@@ -30,7 +33,8 @@ func (cfg Config) reread(show *desktop.Desktop) func() (daemon.Settings, []daemo
 			return daemon.Settings{}, nil, err
 		}
 		changes := differences(&at, &next)
-		next.Listen, next.DatabaseURL = at.Listen, at.DatabaseURL // each reload says that they wait for a start
+		next.Listen, next.DatabaseURL = at.Listen, at.DatabaseURL
+		next.HostNames, next.PublicURL, next.Notify.Targets = at.HostNames, at.PublicURL, at.Notify.Targets // each reload says that they wait for a start
 		at = next
 		show.Enable(at.Notify.Desktop)
 		return at.domain(), changes, nil
@@ -51,11 +55,11 @@ func differences(was, is *Settings) []daemon.SettingChange {
 	}
 	var out []daemon.SettingChange
 	for key := range keys {
-		c := daemon.SettingChange{Key: key, Was: orUnset(before, key), Is: orUnset(after, key), Kept: slices.Contains(fixed, key)}
+		c := daemon.SettingChange{Key: key, Was: orUnset(before, key), Is: orUnset(after, key), Kept: slices.Contains(fixed, key) || strings.HasPrefix(key, fixedTargets)}
 		if c.Was == c.Is {
 			continue
 		}
-		if slices.Contains(secret, key) {
+		if slices.Contains(secret, key) || strings.HasPrefix(key, fixedTargets) && strings.HasSuffix(key, ".url") { // who knows a topic can read it
 			c.Was, c.Is = "(not shown)", "(not shown)"
 		}
 		out = append(out, c)

@@ -24,6 +24,8 @@ func TestReread(t *testing.T) {
 	}
 	reread := cfg.reread(desktop.New(true, cfg.Getenv, ""))
 	next.DatabaseURL = "postgres://u:new-secret@db/x"
+	next.HostNames = []string{"desk.example"}
+	next.Notify.Targets = map[string]targetSettings{"phone": {Type: "ntfy", URL: "https://ntfy.sh/hush"}}
 	next.Handoff.AckTimeout = time.Minute
 	next.Handoff.Targets = []string{"reviewer-max-1"}
 	next.Runtimes["claude"] = RuntimeSettings{Command: []string{"claude", "--verbose"}}
@@ -32,13 +34,17 @@ func TestReread(t *testing.T) {
 		{Key: "database_url", Was: "(not shown)", Is: "(not shown)", Kept: true},
 		{Key: "handoff.ack_timeout", Was: "30s", Is: "1m0s"},
 		{Key: "handoff.targets", Was: "not set", Is: "[reviewer-max-1]"},
+		{Key: "host_names", Was: "not set", Is: "[desk.example]", Kept: true},
+		{Key: "notify.targets.phone.include_text", Was: "not set", Is: "false", Kept: true},
+		{Key: "notify.targets.phone.type", Was: "not set", Is: "ntfy", Kept: true},
+		{Key: "notify.targets.phone.url", Was: "(not shown)", Is: "(not shown)", Kept: true},
 		{Key: "runtimes.claude.command", Was: "[claude]", Is: "[claude --verbose]"},
 	}
 	if err != nil || !slices.Equal(changes, want) || got.Handoff.AckTimeout != time.Minute {
 		t.Fatalf("changes %+v, %v", changes, err)
 	}
-	if _, changes, err = reread(); err != nil || len(changes) != 1 || changes[0].Key != "database_url" {
-		t.Errorf("once more: %+v, %v; the database waits for a start", changes, err)
+	if _, changes, err = reread(); err != nil || len(changes) != 5 || slices.ContainsFunc(changes, func(c daemon.SettingChange) bool { return !c.Kept }) {
+		t.Errorf("once more: %+v, %v; database, names and targets wait for a start", changes, err)
 	}
 	next.Listen = ""
 	if _, _, err = reread(); err == nil {

@@ -125,11 +125,15 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	conf.Store, conf.Terminal, conf.Servers = base.db, terminals(dir), base.servers
 	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, clis.Version, clis.Lookup, proc.OneShot
+	if conf.PublicURL = cfg.Settings.PublicURL; conf.PublicURL == "" && tcp != nil {
+		conf.PublicURL = api.LocalURL(tcp.Addr())
+	}
 	conf.Control = opencode.New // OpenCode is the only runtime with a server
 	d := cfg.NewDaemon(conf)
 	up := &Serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
 	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
-		Address: up.Address, Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
+		Address: up.Address, Hosts: append(api.LoopbackNames(), cfg.Settings.names()...), PublicURL: cfg.Settings.PublicURL,
+		Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
 	up.Dashboard = server.DashboardLink
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
 }
@@ -176,11 +180,15 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	if err != nil {
 		return daemon.Config{}, err
 	}
+	routes, err := cfg.Settings.Notify.routes(dir.Root(), cfg.Environ)
+	if err != nil {
+		return daemon.Config{}, err
+	}
 	show := desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary)
 	templates, err := personas.OpenTemplates(dir.Pipelines())
 	return daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Reread: cfg.reread(show), Data: dir, Personas: people, Templates: templates,
-		Notifier: show, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
+		Notifier: show, Targets: routes, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
 	}, err
 }
 

@@ -19,6 +19,8 @@ import (
 // Settings are the values of config.yaml. The environment overrides them, and flags override both.
 type Settings struct {
 	Listen      string                     `yaml:"listen"`
+	HostNames   []string                   `yaml:"host_names"` // by which browsers may call the daemon
+	PublicURL   string                     `yaml:"public_url"` // at which browsers elsewhere find it
 	DatabaseURL string                     `yaml:"database_url"`
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
 	Handoff     handoffSettings            `yaml:"handoff"`
@@ -93,10 +95,6 @@ type limitSettings struct {
 	Fallback   []string      `yaml:"fallback"`
 	MaxWaits   int           `yaml:"max_waits"`
 	APITimeout time.Duration `yaml:"api_timeout"`
-}
-
-type notifySettings struct {
-	Desktop bool `yaml:"desktop"`
 }
 
 // eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
@@ -264,6 +262,12 @@ func (s *Settings) check(path string) error {
 			return bad("handoff.targets", fmt.Sprintf("%q is neither a persona such as reviewer-max-1 nor \"*\"", target))
 		}
 	}
+	if key, why := s.Notify.problem(); key != "" {
+		return bad("notify."+key, why)
+	}
+	if key, why := s.remoteProblem(); key != "" {
+		return bad(key, why)
+	}
 	if key, why := s.Limits.problem(s.Runtimes); key != "" {
 		return bad("limits."+key, why)
 	}
@@ -298,7 +302,7 @@ func (s *Settings) domain() daemon.Settings {
 		},
 		Log:      daemon.LogSettings(s.Events),
 		History:  daemon.HistorySettings(s.History),
-		Notify:   daemon.NotifySettings(s.Notify),
+		Notify:   daemon.NotifySettings{Desktop: s.Notify.Desktop},
 		Runtimes: map[string][]string{},
 		Generic:  map[string]*runtimes.Runtime{},
 	}

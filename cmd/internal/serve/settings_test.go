@@ -199,3 +199,61 @@ func TestSettingsOfLimits(t *testing.T) {
 		t.Errorf("defaults %+v", got)
 	}
 }
+
+func TestSettingsOfTargets(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	path := filepath.Join(root, "config.yaml")
+	write := func(name, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := func(text string) string { return "notify: {targets: {phone: {" + text + "}}}" }
+	for text, why := range map[string]string{
+		target("type: ntfy, url: https://ntfy.sh/topic, levels: [error, waiting], types: [handoff_*, agent_stuck], include_text: true"): "",
+		target("type: webhook, url_file: hook"):                                     "",
+		target("type: command, command: [notify-me]"):                               "",
+		target("type: pigeon"):                                                      "notify.targets.phone.type",
+		target("type: ntfy"):                                                        "notify.targets.phone.url",
+		target("type: ntfy, url: ftp://x/y"):                                        "https://",
+		target("type: ntfy, url: 'https://me:hush@x/y'"):                            "token_file",
+		target("type: webhook, url: https://hooks.slack.com/services/x"):            "mode 0600",
+		target("type: command, command: [x], url: https://x"):                       "takes no url",
+		target("type: ntfy, url: https://x/y, command: [x]"):                        "targets of type command",
+		target("type: ntfy, url: https://x/y, levels: [panic]"):                     "none of error, waiting, completed",
+		target("type: ntfy, url: https://x/y, types: [agent_stack]"):                "no type of an event",
+		target("type: ntfy, url: https://x/y, level: [error]"):                      "unknown key notify.targets.phone.level",
+		"notify: {targets: {My Phone: {type: command, command: [x]}}}":              "small letters",
+		"host_names: [desk.example, 192.168.1.5]\npublic_url: https://desk.example": "",
+		"host_names: ['https://desk.example']":                                      "host_names",
+		"host_names: ['desk.example:443']":                                          "host_names",
+		"host_names: ['*']":                                                         "host_names",
+		"public_url: desk.example":                                                  "public_url",
+		"public_url: https://desk.example/understudy":                               "public_url",
+	} {
+		write("config.yaml", text, 0o600)
+		if _, err := LoadSettings(path, true, cmdtest.NoEnv); (err == nil) != (why == "") || err != nil && (!strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "hush")) {
+			t.Errorf("%s: %v, want %q", text, err, why)
+		}
+	}
+	write("hook", "https://hooks.slack.com/services/hush\n", 0o600)
+	write("config.yaml", target("type: webhook, url_file: hook"), 0o600)
+	s, err := LoadSettings(path, true, cmdtest.NoEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if routes, err := s.Notify.routes(root, nil); err != nil || len(routes) != 1 || routes[0].Name != "phone" || routes[0].Kind != "webhook" {
+		t.Errorf("%+v, %v", routes, err)
+	}
+	if err := os.Chmod(filepath.Join(root, "hook"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Notify.routes(root, nil); err == nil || !strings.Contains(err.Error(), "notify.targets.phone.url_file") || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a secret that others can read: %v", err)
+	}
+	if names := (&Settings{HostNames: []string{"a"}, PublicURL: "https://desk.example:8443"}).names(); !reflect.DeepEqual(names, []string{"a", "desk.example"}) {
+		t.Errorf("names %q", names)
+	}
+}

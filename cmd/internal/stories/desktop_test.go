@@ -190,7 +190,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("dunst also shows %+v", got)
 	}
-	tested, err := r.client.TestNotification(t.Context())
+	tested, err := r.client.TestNotification(t.Context(), "")
 	if err != nil || tested.Channel != "desktop" || tested.Error != nil {
 		t.Errorf("test notification: %+v, %v", tested, err)
 	}

@@ -54,7 +54,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 	id := r.requestHandoff(1)
 	h := r.awaitPhase(id, daemon.AwaitingRegistration)
 	r.awaitAsked(*h.SuccessorID, trusts)
-	h = r.awaitNote(id, "a dialog is open in the pane of agent 2 ("+trusts+"): answer it with `understudy agent attach 2`")
+	h = r.awaitNote(id, "a dialog is open in the pane of agent 2 (‹"+trusts+"›): answer it with `understudy agent attach 2`")
 	if h.Deadline == nil || time.Until(*h.Deadline) < time.Minute {
 		t.Errorf("the person has until %v", h.Deadline)
 	}

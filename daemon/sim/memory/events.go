@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // collectEvents returns the events that is accepts, at most limit, never nil.
@@ -80,9 +81,9 @@ func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]ev
 	return pending[:min(len(pending), limitOr(limit, 100))], nil
 }
 
-// MarkAlerted marks events of which the operator was told, and appends the event told if it is not nil. If one of
+// MarkAlerted marks events of which the operator was told, and appends the event told if it is not nil, and the pushes. If one of
 // them is not pending, it writes nothing and returns [daemon.ErrMoved].
-func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
+func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
 	leave, err := s.enter(ctx, "alerts %v", ids)
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *event.Event)
 		marked.alerted = true
 		write(t, &s.events, id, &marked)
 	}
-	if err := t.end(t.appendEvents()); err != nil {
+	if err := t.end(inOrder(func() error { return t.addPushes(pushes) }, t.appendEvents)); err != nil {
 		return named(err)
 	}
 	return nil

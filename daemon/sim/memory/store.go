@@ -37,6 +37,7 @@ type tables struct {
 	sequences map[daemon.IDKind]int64 // the newest id of each kind
 	lastEvent int64
 	lastHook  int64
+	lastPush  int64
 	prunedTo  int64 // the log's floor
 
 	agents      table[daemon.Agent]
@@ -51,6 +52,7 @@ type tables struct {
 	hooks       table[hook]
 	hookKeys    map[string]int64
 	events      table[eventRow]
+	pushes      table[tell.Push]
 	preferences map[string]tell.Preferences // by host
 	roots       map[string]string           // data directories by host
 }

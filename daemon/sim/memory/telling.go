@@ -5,6 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Telling is a store that calls Committed after each change that is committed through it, as PostgreSQL sends a
@@ -33,8 +34,8 @@ func (s *Telling) RecordHook(ctx context.Context, in daemon.HookInput, decide fu
 }
 
 // MarkAlerted marks events and calls Committed.
-func (s *Telling) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
-	err := s.Store.MarkAlerted(ctx, ids, told)
+func (s *Telling) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
+	err := s.Store.MarkAlerted(ctx, ids, told, pushes...)
 	if err == nil {
 		s.Committed()
 	}

@@ -35,7 +35,7 @@
   }
 
   // Nothing loads or runs but what is ours.
-  const ours = ['script[src="/ui/static/app.js"]', 'link[href="/ui/static/icon.svg"]', 'link[href="/ui/static/style.css"]', 'link[href="/ui/static/palette.css"]', 'link[rel=modulepreload][href^="/ui/static/"]', '.brand > img[src="/ui/static/icon.svg"]'];
+  const ours = ['script[src="/ui/static/app.js"]', 'link[href="/ui/static/icon.svg"]', 'link[href="/ui/static/icon-192.png"]', 'link[href="/ui/static/app.webmanifest"]', 'link[href="/ui/static/style.css"]', 'link[href="/ui/static/palette.css"]', 'link[rel=modulepreload][href^="/ui/static/"]', '.brand > img[src="/ui/static/icon.svg"]'];
   for (const e of document.querySelectorAll('script, link, img, iframe, object, embed, video, audio, source, base, style, svg, math, meta[http-equiv], template')) {
     if (!ours.some((selector) => e.matches(selector))) say('an element that is not ours', e);
   }
@@ -50,7 +50,7 @@
     if (!known) say('a form', form);
   }
   for (const button of document.querySelectorAll('[data-call]')) {
-    if (!/^(POST|DELETE) \/api\/(agents|handoffs|pipelines|notifications|personas|dashboard)\/[a-z0-9/-]+$/.test(button.dataset.call)) say('a button', button);
+    if (!/^(POST|DELETE) \/api\/(agents|handoffs|pipelines|notifications|personas|dashboard|settings)\/[a-z0-9/-]+$/.test(button.dataset.call)) say('a button', button);
     JSON.parse(button.dataset.body ?? '{}');
   }
 
