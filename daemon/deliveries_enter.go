@@ -66,6 +66,12 @@ func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen 
 	return true, 0, nil
 }
 
+// standsInComposer reports whether the composer in an agent's pane holds the text of a delivery.
+func (d *Daemon) standsInComposer(ctx context.Context, a *Agent, dl *Delivery) bool {
+	s, err := d.readScreen(ctx, a)
+	return err == nil && d.inFront(a) && s.Composer && s.Holds(dl.Text)
+}
+
 // press is an Enter that this daemon has pressed.
 type press struct {
 	delivery int64

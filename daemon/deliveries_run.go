@@ -153,6 +153,10 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
+	if d.runtimeOf(a).Can.StashKey == "" && d.standsInComposer(ctx, a, dl) {
+		dl.State, dl.Attempts = DeliveryTyped, 0 // an earlier daemon died between the paste and Enter, which comes next
+		return d.saveDelivery(ctx, a, dl, true)
+	}
 	screen, _, again := d.composer(ctx, a)
 	if screen != nil {
 		return d.typeText(ctx, a, dl, screen)

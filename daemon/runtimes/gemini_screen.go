@@ -12,7 +12,9 @@ import (
 var (
 	geminiSign   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ [>*!](?: |$)`) })
 	geminiFooter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ workspace \(.* /model$`) })
-	// geminiRuns matches the row of a running turn, and that of a hook, during which the CLI drops the Enter key.
+	// geminiRuns matches the row of a running turn, and that of a hook, during which the CLI drops the Enter key. The row of a
+	// hook stands for three seconds, however soon the hook has ended. All the same it counts: of a text that was submitted within
+	// 0.1 s of the end of a turn, the CLI often did not report the end of its turn (seen in 0.61.0).
 	geminiRuns = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^ \S .*\(esc to cancel|^ +(?:\S )?Executing Hooks?: `)
 	})

@@ -134,3 +134,29 @@ func TestEchoLooksAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestEnterAfterAKill: a daemon is killed between a paste and Enter. The text stands in the composer of a CLI that cannot put a
+// draft aside. The next daemon presses Enter.
+func TestEnterAfterAKill(t *testing.T) {
+	for _, runtime := range []string{"gemini", "codex"} {
+		t.Run(runtime, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, runtime)
+				p.w.inject = func(c *call) fault {
+					if strings.HasPrefix(c.what, "Press ") {
+						p.w.inject = nil
+						return crashBefore
+					}
+					return none
+				}
+				p.message(h, a, "some work")
+				if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
+					t.Errorf("the agent is %s", p.row(a).State)
+				}
+				if keys := pressed(h, a); !slices.Equal(keys, []tmux.Key{tmux.Enter}) || h.starts != 2 {
+					t.Errorf("keys %v by %d daemons", keys, h.starts)
+				}
+			})
+		})
+	}
+}

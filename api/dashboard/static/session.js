@@ -27,10 +27,11 @@ const inStore = (mode, act) => new Promise((done, fail) => {
   open.onupgradeneeded = () => open.result.createObjectStore('keys');
   open.onerror = () => fail(open.error);
   open.onsuccess = () => {
-    const request = act(open.result.transaction('keys', mode).objectStore('keys'));
-    request.onsuccess = () => done(request.result);
-    request.onerror = () => fail(request.error);
-    open.result.close(); // takes effect when the request has ended
+    const transaction = open.result.transaction('keys', mode);
+    const request = act(transaction.objectStore('keys'));
+    transaction.oncomplete = () => done(request.result); // a page that leaves before that may lose what it has put
+    transaction.onabort = () => fail(transaction.error);
+    open.result.close(); // takes effect when the transaction has ended
   };
 });
 

@@ -74,7 +74,10 @@ func (a *app) settings(root string, f serveFlags) (serve.Settings, error) {
 	return s, s.CheckRemote()
 }
 
-func (a *app) serve(ctx context.Context, f serveFlags) error {
+func (a *app) serve(parent context.Context, f serveFlags) error {
+	// A hangup ends every other command. It makes the daemon read its settings again.
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(parent), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	root, err := a.DataRoot()
 	if err != nil {
 		return err
@@ -101,8 +104,6 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		log.Info("agents run this program at every turn, and understudy-hook would start faster: see understudy doctor", "reason", err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)

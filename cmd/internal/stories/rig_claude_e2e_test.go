@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -29,9 +30,9 @@ type claudeRig struct {
 	tap  *hookTap
 }
 
-// claudeSlots limits how many of these tests run at once: a session of the CLI takes 200 MB, and one core while it
-// starts.
-var claudeSlots = make(chan struct{}, 2)
+// claudeSlots limits how many of these tests run at once: a session of a CLI takes some 200 MB, and one core while it starts.
+// A test that waits here keeps others from running, so there are as many slots as tests that go test runs at once.
+var claudeSlots = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 
 // manual is the permission mode in which the CLI asks before it does anything except read its own folder.
 var manual = []string{"--permission-mode", "manual"}
