@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -23,6 +24,7 @@ var functions = template.FuncMap{
 	"stamp":   words.Stamp,
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"bytes":   words.Size,
+	"ended":   func(reason *string) string { return event.EndWords(*reason) },
 	"words":   func(name any) string { return words.Of(fmt.Sprint(reflect.Indirect(reflect.ValueOf(name)))) },
 	"count":   words.Count[int],
 	"dict":    dict,
