@@ -22,6 +22,7 @@ var functions = template.FuncMap{
 	"msf":     func(ms float64) string { return words.Took(time.Duration(ms * float64(time.Millisecond))) },
 	"span":    words.Span,
 	"stamp":   words.Stamp,
+	"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"bytes":   words.Size,
 	"ended":   func(reason *string) string { return event.EndWords(*reason) },
