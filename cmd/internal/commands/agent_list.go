@@ -30,10 +30,10 @@ func (a *app) agentList() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the agents that have not ended, the newest first",
-		Long: `List the agents that have not ended, the newest first. An agent that has finished its turn since you
-looked at it last is in the state "finished". The last column is what an agent waits for, else what it
-was asked, while it works, else what it said. On a terminal what does not fit is left out; --wide
-prints all.`,
+		Long: `List the agents that have not ended, the newest first. An agent that has finished its turn since
+you looked at it last is in the state "finished". CTX is how full its context is. The last column is
+what an agent waits for; else what it was asked, while it works; else what it said. On a terminal,
+what does not fit is left out; --wide prints all.`,
 		Example: `  understudy agent list --sort state
   understudy agent list --watch
   understudy agent list --all --persona developer-con-1 --wide

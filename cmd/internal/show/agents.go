@@ -37,12 +37,12 @@ func agentColumns() []agentColumn {
 		{term.Column{Title: "NAME", Least: 14, Most: 28, Worth: 1}, 0, func(_ *AgentTable, g *daemon.Agent) string { return g.Name }},
 		{term.Column{Title: "STATE", Least: 16, Most: 34, Worth: 2}, 0, (*AgentTable).state},
 		{term.Column{Title: "WAITS FOR"}, onlyWide, (*AgentTable).waitsFor},
-		{term.Column{Title: "CONTEXT", Worth: 4}, onlyShort, func(_ *AgentTable, g *daemon.Agent) string { return shortContext(g.Context) }},
+		{term.Column{Title: "CTX", Worth: 6}, onlyShort, func(_ *AgentTable, g *daemon.Agent) string { return shortContext(g.Context) }},
 		{term.Column{Title: "CONTEXT"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Context.Words() }},
 		{term.Column{Title: "WHERE", Least: 18, Most: 44, Worth: 3, Fit: words.ShortWhere}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {
 			return words.Where(words.Home(g.Cwd, t.Home), g.Repository, g.Branch)
 		}},
-		{term.Column{Title: "WAITS FOR / LAST", Least: 16, Worth: 7}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {
+		{term.Column{Title: "WAITS FOR / LAST", Least: 16, Worth: 4}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {
 			return cmp.Or(t.waitsFor(g), t.last(g))
 		}},
 		{term.Column{Title: "DIRECTORY"}, onlyWide, func(t *AgentTable, g *daemon.Agent) string { return words.Home(g.Cwd, t.Home) }},
