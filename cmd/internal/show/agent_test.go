@@ -76,7 +76,7 @@ func TestAgentLinesFit(t *testing.T) {
 	now, persona, percent := time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC), "developer-con-1", 43.0
 	agent := func(id int64, state daemon.AgentState, change func(*daemon.Agent)) daemon.Agent {
 		a := daemon.Agent{
-			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute), Cwd: "/home/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart",
+			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute), Cwd: "/srv/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart",
 			Asked: "Fix the cart of the shop, which forgets what was in it", LastMessage: "It is fixed: the session was dropped at login", Context: &daemon.ContextUse{Percent: &percent},
 		}
 		if change != nil {
@@ -88,7 +88,7 @@ func TestAgentLinesFit(t *testing.T) {
 		agent(12, daemon.Waiting, nil), agent(11, daemon.Idle, func(a *daemon.Agent) { a.Unread = true }), agent(10, daemon.Working, func(a *daemon.Agent) { a.Name = "checkout" }), agent(9, daemon.Idle, nil),
 	}
 	needs := map[int64]daemon.Attention{12: {Kind: daemon.NeedsAnswer, Brief: "permission for Bash: go test ./..."}}
-	table := AgentTable{Agents: list, Needs: needs, Now: now, Home: "/home/ann"}
+	table := AgentTable{Agents: list, Needs: needs, Now: now, Home: "/srv/ann"}
 	lines := AgentLines(table, 80)
 	for _, line := range lines {
 		if n := utf8.RuneCountInString(line); n > 80 {

@@ -192,7 +192,7 @@ func (m *model) allColumns() []column {
 			return r.state + " " + words.Age(m.now.Sub(r.since)), groupStyle(r)
 		}},
 		whereColumn: {"WHERE", 12, 40, func(r *row) (string, style) { return r.where(m.cfg.Home), plain }},
-		asksColumn: {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
+		asksColumn:  {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
 		contextColumn: {"CONTEXT", 18, 18, func(r *row) (string, style) {
 			if r.agent == nil {
 				return "", plain

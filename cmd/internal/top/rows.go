@@ -44,7 +44,7 @@ type group int
 
 const (
 	needsYou group = iota
-	finished // since the operator looked last
+	finished       // since the operator looked last
 	atWork
 	idle
 	starting
