@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -19,8 +20,15 @@ type newAgentRequest struct {
 	Rows    int    `json:"rows,omitempty"`
 }
 
-type assignRequest struct {
-	Persona string `json:"persona"`
+// changeRequest is a change of an agent. Exactly one field is given.
+type changeRequest struct {
+	Persona        string  `json:"persona,omitempty"`
+	Name           *string `json:"name,omitempty"`
+	NotifyFinished *string `json:"notify_finished,omitempty"`
+}
+
+type seenRequest struct {
+	FinishedAt string `json:"finished_at"` // that of the agent as the operator saw it, in RFC 3339
 }
 
 type stopRequest struct {
@@ -73,20 +81,42 @@ func (s *Server) showAgent(c echo.Context) error {
 	return replyOne(c, http.StatusOK, s.Daemon.Agent)
 }
 
-func (s *Server) assignPersona(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	var in assignRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	if in.Persona == "" {
-		return invalid(codeInvalidField, "Field \"persona\" must name a persona")
-	}
-	agent, err := s.Daemon.AssignPersona(c.Request().Context(), id, in.Persona)
-	return reply(c, http.StatusOK, agent, err)
+func (s *Server) changeAgent(c echo.Context) error {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Agent, error) {
+		var in changeRequest
+		if err := decode(c, &in); err != nil {
+			return daemon.Agent{}, err
+		}
+		given := 0
+		for _, is := range []bool{in.Persona != "", in.Name != nil, in.NotifyFinished != nil} {
+			if is {
+				given++
+			}
+		}
+		switch {
+		case given != 1:
+			return daemon.Agent{}, invalid(codeInvalidField, "One field is needed, and no more: \"persona\", \"name\" or \"notify_finished\"")
+		case in.Name != nil:
+			return s.Daemon.RenameAgent(ctx, id, *in.Name)
+		case in.NotifyFinished != nil:
+			return s.Daemon.NotifyWhenFinished(ctx, id, *in.NotifyFinished)
+		}
+		return s.Daemon.AssignPersona(ctx, id, in.Persona)
+	})
+}
+
+func (s *Server) seeAgent(c echo.Context) error {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Agent, error) {
+		var in seenRequest
+		if err := decode(c, &in); err != nil {
+			return daemon.Agent{}, err
+		}
+		until, err := time.Parse(time.RFC3339Nano, in.FinishedAt)
+		if err != nil {
+			return daemon.Agent{}, invalid(codeInvalidField, "Field \"finished_at\" must be the finished_at of the agent that was seen")
+		}
+		return s.Daemon.SeeAgent(ctx, id, until)
+	})
 }
 
 func (s *Server) resumeAgent(c echo.Context) error {

@@ -157,3 +157,61 @@ func TestWhatMayBeNull(t *testing.T) {
 		}
 	}
 }
+
+// TestRename: a name that is given stays, and one that commands would misread is refused.
+func TestRename(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	a := h.agent(nil)
+	if got := must(h.client.RenameAgent(ctx, a.ID, "cart"))(t); got.Name != "cart" {
+		t.Errorf("it is called %q", got.Name)
+	}
+	before := must(h.store.LastEventID(ctx))(t)
+	must(h.client.RenameAgent(ctx, a.ID, "cart"))(t)
+	if after := must(h.store.LastEventID(ctx))(t); after != before {
+		t.Error("a name that it had already was logged")
+	}
+	path := at("agents", a.ID, "")
+	for body, code := range map[string]string{
+		`{"name": "7"}`: "bad_name", `{"name": "list"}`: "bad_name", `{"name": " x"}`: "bad_name", `{"name": ""}`: "bad_name", `{"name": "a\u001b[2J"}`: "bad_name",
+		`{"name": "x", "persona": "y"}`: "invalid_field", `{"notify_finished": "yes"}`: "bad_notify",
+	} {
+		h.mainDoor().do("PATCH", path, body).wants(t, body, 400, code)
+	}
+	for _, says := range []string{"on", "off", ""} {
+		if got := must(h.client.NotifyWhenFinished(ctx, a.ID, says))(t); got.NotifyFinished != says {
+			t.Errorf("notify %q: %q", says, got.NotifyFinished)
+		}
+	}
+}
+
+// TestSeen: what the operator saw is not unread any more; a turn that was finished later is.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	finished := time.Now().UTC()
+	a := h.agent(func(a *daemon.Agent) { a.Unread, a.FinishedAt = true, &finished })
+	early := finished.Add(-time.Second)
+	path := at("agents", a.ID, "/seen")
+	unread := func(want bool) {
+		t.Helper()
+		if got := must(h.client.Agent(ctx, a.ID))(t); got.Unread != want {
+			t.Errorf("unread %t, want %t", got.Unread, want)
+		}
+	}
+	h.mainDoor().do("POST", path, `{"finished_at": "`+early.Format(time.RFC3339Nano)+`"}`)
+	unread(true)
+	h.mainDoor().do("POST", path, `{}`).wants(t, "no time", 400, "invalid_field")
+	h.hookDoor().with(launchHeader, "mine").do("POST", path, `{}`).wants(t, "by an agent", 404, "not_found")
+	shown := must(h.client.Agent(ctx, a.ID))(t)
+	before := must(h.store.LastEventID(ctx))(t)
+	for range 2 { // two pages
+		if err := h.client.SeeAgent(ctx, &shown); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unread(false)
+	if after := must(h.store.LastEventID(ctx))(t); after != before+1 {
+		t.Errorf("%d events, want 1", after-before)
+	}
+}

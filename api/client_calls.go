@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/tell"
@@ -28,7 +29,28 @@ func (c *Client) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 
 // AssignPersona gives a persona to an agent that registered by itself.
 func (c *Client) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
-	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), assignRequest{Persona: slug})
+	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), changeRequest{Persona: slug})
+}
+
+// RenameAgent gives an agent another name.
+func (c *Client) RenameAgent(ctx context.Context, id int64, name string) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), changeRequest{Name: &name})
+}
+
+// NotifyWhenFinished sets whether the operator is notified when an agent has finished a turn: "on", "off", or "" for what its
+// persona says.
+func (c *Client) NotifyWhenFinished(ctx context.Context, id int64, says string) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), changeRequest{NotifyFinished: &says})
+}
+
+// SeeAgent tells the daemon that the operator has seen what an agent has finished, as the row that they were shown says it. If
+// nothing in that row is unread, SeeAgent does nothing.
+func (c *Client) SeeAgent(ctx context.Context, seen *daemon.Agent) error {
+	if !seen.Unread || !seen.Active() || seen.FinishedAt == nil {
+		return nil
+	}
+	_, err := call[daemon.Agent](ctx, c, "POST", at("agents", seen.ID, "/seen"), seenRequest{seen.FinishedAt.UTC().Format(time.RFC3339Nano)})
+	return err
 }
 
 // ResumeAgent starts a new agent that continues the session of an ended agent.

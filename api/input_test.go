@@ -71,6 +71,8 @@ func requiredBody(r route) string {
 		return `{"persona": "developer-con-1"}`
 	case "POST /api/agents/:id/messages":
 		return `{"text": "hello"}`
+	case "POST /api/agents/:id/seen":
+		return `{"finished_at": "2026-01-02T03:04:05Z"}`
 	case "POST /api/agents/:id/limit":
 		return `{"do": "wait"}`
 	}
@@ -160,7 +162,8 @@ func TestWrongTypes(t *testing.T) {
 	h := build(t, nil)
 	fields := map[string][]string{ // names of string fields; a ! before a boolean field
 		"POST /api/agents":              {"persona", "cwd", "runtime", "prompt", "name"},
-		"PATCH /api/agents/:id":         {"persona"},
+		"PATCH /api/agents/:id":         {"persona", "name", "notify_finished"},
+		"POST /api/agents/:id/seen":     {"finished_at"},
 		"POST /api/agents/:id/stop":     {"!force"},
 		"POST /api/agents/:id/messages": {"text", "!command"},
 		"POST /api/agents/:id/handoff":  {"reason", "focus", "mode", "!force"},

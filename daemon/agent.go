@@ -63,9 +63,13 @@ type Agent struct {
 	Runtime         string      `json:"runtime"`
 	Host            string      `json:"host"`
 	State           AgentState  `json:"state"`
-	StateAt         time.Time   `json:"state_at"`     // when State last changed
-	WaitsFor        string      `json:"waits_for"`    // the question to a person while State is Waiting: one line
-	LastMessage     string      `json:"last_message"` // the beginning of its last answer; "" while it is in trouble
+	StateAt         time.Time   `json:"state_at"`        // when State last changed
+	WaitsFor        string      `json:"waits_for"`       // the question to a person while State is Waiting: one line
+	LastMessage     string      `json:"last_message"`    // the beginning of its last answer; "" while it is in trouble
+	Asked           string      `json:"last_prompt"`     // the beginning of what a person or another agent has asked last, of it or before in its line
+	Unread          bool        `json:"unread"`          // it has finished its turn since the operator looked last
+	FinishedAt      *time.Time  `json:"finished_at"`     // when it finished the last turn of its own work and went to rest
+	NotifyFinished  string      `json:"notify_finished"` // whether the operator is notified of that: "on", "off", or "" for what its persona says
 	Trouble         *Trouble    `json:"trouble" db:"in_trouble"`
 	Limit           *Limit      `json:"limit" db:"in_limit"` // what limit it has hit, and what is done about it; nil: none
 	LimitedUntil    *time.Time  `json:"limited_until"`       // while State is Limited: when the limit ends; nil: not known
@@ -74,6 +78,8 @@ type Agent struct {
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
 	Cwd             string      `json:"cwd"`
+	Repository      string      `json:"repository"` // the name of the git repository that Cwd is in; "": none, or nobody has looked yet
+	Branch          string      `json:"branch"`     // what is checked out there: a branch, or the first digits of a commit
 	Generation      int         `json:"generation"`
 	PreviousAgentID *int64      `json:"previous_agent_id"`
 	SuccessorID     *int64      `json:"successor_id"` // derived: the newest agent whose PreviousAgentID is this agent
@@ -95,27 +101,27 @@ type Agent struct {
 	Rev             int64      `json:"-"` // advances with each write, and guards it
 	Managed         bool       `json:"-"` // the daemon started it, in a pane of its own tmux server
 	PaneServerPID   int        `json:"-"`
-	PaneServerStart int64      `json:"-"` // Unix seconds
-	PaneColumns     int        `json:"-"` // the pane is made with so many columns; 0: the default
-	PaneRows        int        `json:"-"` // the pane is made with so many rows; 0: the default
-	PID             int        `json:"-"` // the runtime's process; 0: not known
-	PIDStart        uint64     `json:"-"` // when the process started, in clock ticks since boot; later ones with its pid differ
-	LaunchHash      []byte     `json:"-"` // SHA-256 of the launch secret
-	TmuxSession     string     `json:"-"` // the name of its tmux session, committed before the session is made
-	Options         []string   `json:"-"` // runtime flags that successors inherit
-	Resume          string     `json:"-"` // the runtime's session that the agent opens again; "": a new session
-	BackgroundTasks int        `json:"-"` // how many tasks the last Stop reported, less the tasks that have ended since
-	LastPrompt      int64      `json:"-"` // hook id of the newest prompt that gave it work: see takeWork
-	LastPromptAt    *time.Time `json:"-"` // when that prompt was given
-	LastStop        int64      `json:"-"` // hook id of the newest Stop
-	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied
-	TurnPromptID    string     `json:"-"` // prompt_id of the running turn
-	EndCause        string     `json:"-"` // the tmux server that ended with the agent, for an event's Cause; "": not known
-	EndHint         string     `json:"-"` // the reason in its SessionEnd; only a hint until the process is gone
-	SpawnedAt       *time.Time `json:"-"` // when its pane was made
-	AnsweredAt      *time.Time `json:"-"` // when the daemon saw that the last dialog before the session was gone
-	StopAskedAt     *time.Time `json:"-"` // when somebody asked the agent to stop; nil: nobody did
-	StopForce       bool       `json:"-"` // the stop ladder begins with SIGTERM
+	PaneServerStart int64      `json:"-"`              // Unix seconds
+	PaneColumns     int        `json:"-"`              // the pane is made with so many columns; 0: the default
+	PaneRows        int        `json:"-"`              // the pane is made with so many rows; 0: the default
+	PID             int        `json:"-"`              // the runtime's process; 0: not known
+	PIDStart        uint64     `json:"-"`              // when the process started, in clock ticks since boot; later ones with its pid differ
+	LaunchHash      []byte     `json:"-"`              // SHA-256 of the launch secret
+	TmuxSession     string     `json:"-"`              // the name of its tmux session, committed before the session is made
+	Options         []string   `json:"-"`              // runtime flags that successors inherit
+	Resume          string     `json:"-"`              // the runtime's session that the agent opens again; "": a new session
+	BackgroundTasks int        `json:"-"`              // how many tasks the last Stop reported, less the tasks that have ended since
+	LastPrompt      int64      `json:"-"`              // hook id of the newest prompt that gave it work: see takeWork
+	LastPromptAt    *time.Time `json:"last_prompt_at"` // when that prompt was given
+	LastStop        int64      `json:"-"`              // hook id of the newest Stop
+	LastHook        int64      `json:"-"`              // hook id of the newest hook that was applied
+	TurnPromptID    string     `json:"-"`              // prompt_id of the running turn
+	EndCause        string     `json:"-"`              // the tmux server that ended with the agent, for an event's Cause; "": not known
+	EndHint         string     `json:"-"`              // the reason in its SessionEnd; only a hint until the process is gone
+	SpawnedAt       *time.Time `json:"-"`              // when its pane was made
+	AnsweredAt      *time.Time `json:"-"`              // when the daemon saw that the last dialog before the session was gone
+	StopAskedAt     *time.Time `json:"-"`              // when somebody asked the agent to stop; nil: nobody did
+	StopForce       bool       `json:"-"`              // the stop ladder begins with SIGTERM
 	StopStage       StopStage  `json:"-"`
 	StopStageAt     *time.Time `json:"-"`
 	ContextStart    *float64   `json:"-"` // the lowest use of the context window that the daemon measured, in percent

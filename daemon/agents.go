@@ -102,6 +102,8 @@ var reservedNames = []string{"self", "list", "show", "cancel", "retry", "help"}
 func checkName(name string) error {
 	_, err := strconv.ParseInt(name, 10, 64)
 	switch {
+	case name == "":
+		return Errorf(KindInvalid, CodeBadName, "name must not be empty")
 	case err == nil:
 		return Errorf(KindInvalid, CodeBadName, "name must not be a number: that is what agents' ids are")
 	case slices.Contains(reservedNames, name):

@@ -13,7 +13,6 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/personas"
 )
 
 // maxDecisions is how many decisions a context file passes on, unless IncludeAllMessages is set.
@@ -29,8 +28,9 @@ type assembled struct {
 	record          Record
 	warnings        []string
 	validated       bool
-	fallback        string // why this is only the basic context; "": this is the full context
-	idleGenerations int    // how many generations in a row made no progress, this one included
+	missing         []string // what the successors' roles require and the handoff lacks
+	fallback        string   // why this is only the basic context; "": this is the full context
+	idleGenerations int      // how many generations in a row made no progress, this one included
 	rendered        data.Rendered
 	effort          string // the thinking level of the session's newest answer; "": not known
 	model, mode     string // what a person has chosen in the session for its successors as well; "": nothing
@@ -56,6 +56,7 @@ type assembly struct {
 	settings HandoffSettings
 	step     *Step // the step whose output is assembled; nil: the document is a handoff's
 	out      assembled
+	first    int // where the warnings about false claims go, among the others: only a foreign author comes before them
 	lapBegan time.Time
 }
 
@@ -142,6 +143,7 @@ func (s *assembly) run(ctx context.Context) error {
 	if by := s.h.writerWarning(&s.agent, s.doc.Bytes); by != "" {
 		s.warn("%s", by)
 	}
+	s.first = len(s.out.warnings)
 	switch {
 	case s.out.structured != nil, s.step != nil && len(s.doc.Bytes) == 0:
 	case s.step != nil:
@@ -163,7 +165,9 @@ func (s *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.validate(slices.Concat(line, steps))
+	if err := s.validate(ctx, slices.Concat(line, steps)); err != nil {
+		return fmt.Errorf("requirements: %w", err)
+	}
 	s.countProgress(line)
 	if s.step != nil { // the next step knows only what it gets from here
 		line = slices.Concat(line, steps)
@@ -245,58 +249,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	}
 	s.out.record.References = refs
 	s.out.record.Progress = w.Progress() || len(s.out.record.Decisions) > 0
-	s.out.warnings = append(s.out.warnings, w.Check(claims)...)
-}
-
-// validate warns about each requirement of the successors' roles that the handoff does not meet.
-func (s *assembly) validate(line []Record) {
-	if !s.settings.ValidateContext {
-		return
-	}
-	req, err := data.ReadRequirements(s.d.Data.Requirements())
-	if err != nil {
-		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", words.TrimDot(err.Error()))
-	}
-	s.out.validated = true
-	for _, role := range rolesOf(s.h.Targets()) {
-		for _, name := range req.Of(role) {
-			if s.meetsRequirement(req, name, line) {
-				continue
-			}
-			s.out.validated = false
-			s.warn("The role %s requires %s, and the handoff has none: there is no heading %q with text under it in the document.",
-				role, name, data.HeadingTitle(name))
-		}
-	}
-}
-
-func (s *assembly) meetsRequirement(req data.Requirements, name string, line []Record) bool {
-	if data.HasSection(s.out.record.Document, name) || req.FileMeets(name, s.agent.Cwd) {
-		return true
-	}
-	wanted, ok := req.DecisionsOf(name)
-	return ok && slices.ContainsFunc(append([]Record{s.out.record}, line...), func(rec Record) bool {
-		return len(rec.Decisions) > 0 && (wanted == "" || req.Canonical(roleOf(rec.Persona)) == req.Canonical(wanted))
-	})
-}
-
-// roleOf returns the role in a persona's slug. If the slug has no role, it returns the slug itself.
-func roleOf(slug string) string {
-	s, err := personas.ParseSlug(slug)
-	if err != nil {
-		return slug
-	}
-	return s.Role
-}
-
-// rolesOf returns the roles of personas, each once.
-func rolesOf(slugs []string) (roles []string) {
-	for _, slug := range slugs {
-		if role := roleOf(slug); !slices.Contains(roles, role) {
-			roles = append(roles, role)
-		}
-	}
-	return roles
+	s.out.warnings = slices.Insert(s.out.warnings, s.first, w.Check(claims)...)
 }
 
 // countProgress counts the generations in a row without progress.

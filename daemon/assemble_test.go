@@ -22,7 +22,8 @@ type lineStore struct {
 	err  error
 }
 
-func (s lineStore) LineRecords(context.Context, LineQuery) ([]Record, error) { return s.line, s.err }
+func (s lineStore) LineRecords(context.Context, LineQuery) ([]Record, error)   { return s.line, s.err }
+func (s lineStore) Handoffs(context.Context, HandoffFilter) ([]Handoff, error) { return nil, nil }
 
 // assembler makes a handoffRun whose assembly reads store and transcript.
 func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {

@@ -44,6 +44,9 @@ type Attention struct {
 	Agent    *Agent    `json:"agent"`   // if About is AboutHandoff, the outgoing agent; null: its row was not read
 	Handoff  *Handoff  `json:"handoff"` // the handoff that concerns the agent; null: there is none
 	Pipeline *Pipeline `json:"pipeline"`
+	// Together holds the ids of several agents that died for one reason, such as the end of their tmux server. There is one
+	// Attention about them all, and Agent is the first of them. nil: it is about one thing alone.
+	Together []int64 `json:"together,omitempty"`
 }
 
 // Overview holds the rows of all work in progress, and of work that has ended lately. [Overview.Attention] decides from
@@ -146,13 +149,7 @@ func (o *Overview) Attention() []Attention {
 			out = append(out, n)
 		}
 	}
-	for i := range o.Ended {
-		if a := &o.Ended[i]; a.SuccessorID == nil && a.leavesWork() && !told[a.ID] && o.At.Sub(*a.EndedAt) < recent {
-			n := attention(NeedsHeir, *a.EndedAt, "", "it died, which nobody asked for", a.againWords())
-			n.About, n.ID, n.Agent = AboutAgent, a.ID, a
-			out = append(out, n)
-		}
-	}
+	out = append(out, o.deaths(told)...)
 	for i := range o.Pipelines {
 		p := &o.Pipelines[i]
 		if n := p.attention(o.At); n.Kind != "" {

@@ -133,6 +133,24 @@ func TestAttentionOfEndedAgents(t *testing.T) {
 	}
 }
 
+// TestDeathsOfOneServerAreOneAttention: an operator is asked once for one cause.
+func TestDeathsOfOneServerAreOneAttention(t *testing.T) {
+	t.Parallel()
+	with := func(id int64, name, cause string) Agent {
+		return seen(id, func(a *Agent) { over(time.Hour, "tmux_server_gone")(a); a.Name, a.EndCause = name, cause })
+	}
+	o := Overview{At: noon, Ended: []Agent{with(3, "c", "tmux server 1"), with(2, "b", "tmux server 1"), with(5, "e", "tmux server 2"), with(4, "d", "tmux server 1")}}
+	const want = "agent 2 died for 1h0m0s: 3 agents ended with their tmux server: 2 (b), 3 (c), 4 (d); `understudy agent resume --all` opens their sessions again\n" +
+		"agent 5 died for 1h0m0s: it died, which nobody asked for; `understudy agent resume 5` opens its session again"
+	got := o.Attention()
+	if said(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", said(got), want)
+	}
+	if len(got) != 2 || len(got[0].Together) != 3 || got[1].Together != nil {
+		t.Errorf("together: %+v", got)
+	}
+}
+
 func TestAttentionOfPipelines(t *testing.T) {
 	t.Parallel()
 	why, old := "Step timed out", noon.Add(-25*time.Hour)

@@ -67,6 +67,7 @@ const (
 	CodeBadHook               Code = "bad_hook"
 	CodeBadMode               Code = "bad_mode"
 	CodeBadName               Code = "bad_name"
+	CodeBadNotify             Code = "bad_notify"
 	CodeBadPermissionMode     Code = "bad_permission_mode"
 	CodeBadPrompt             Code = "bad_prompt"
 	CodeBadSettings           Code = "bad_settings"

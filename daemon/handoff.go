@@ -130,7 +130,8 @@ type Handoff struct {
 	WrittenBy        Writer      `json:"written_by"` // who wrote the document; "": it is not recorded yet, or an older version recorded it
 	Degraded         bool        `json:"degraded"`
 	ContextChecksum  *string     `json:"context_checksum"`
-	ContextValidated bool        `json:"context_validated"`
+	ContextValidated bool        `json:"context_validated"` // the handoff has all that the roles of its successors require
+	Missing          []string    `json:"missing"`           // what it lacks of that, such as code_patterns; empty if that was not checked
 	Warnings         []string    `json:"warnings"`
 	Metrics          Metrics     `json:"metrics"`
 	Error            *Failure    `json:"error"`

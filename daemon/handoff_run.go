@@ -152,6 +152,9 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	}
 	h.WrittenBy = h.writer(doc.Bytes)
 	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil || h.WrittenBy == WrittenByDaemon
+	if h.Missing = got.missing; h.Missing == nil {
+		h.Missing = []string{}
+	}
 	if h.Warnings == nil {
 		h.Warnings = []string{}
 	}

@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
 )
 
 // busyNote says what the instruction waits for.
@@ -55,7 +58,7 @@ func (r *handoffRun) endReason(a *Agent) string {
 	if a.EndReason == nil {
 		return "unknown"
 	}
-	return *a.EndReason
+	return event.EndWords(*a.EndReason)
 }
 
 // endCause returns the cause of the end of the agent that phase in needs; "", if that agent has not ended or its
@@ -126,4 +129,13 @@ func (r *handoffRun) noTurnRuns() bool {
 // contextChanged is the failure if the context file is not the recorded one: the successor must not start from it.
 func (r *handoffRun) contextChanged() outcome {
 	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
+}
+
+// MissingWords lists the headings of what the handoff lacks of what its successors' roles require; "": nothing that is known.
+func (h *Handoff) MissingWords() string {
+	titles := make([]string, len(h.Missing))
+	for i, name := range h.Missing {
+		titles[i] = data.HeadingTitle(name)
+	}
+	return strings.Join(titles, ", ")
 }

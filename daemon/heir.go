@@ -261,9 +261,10 @@ func heirNames(a *Agent, heirs []HandoffHeir) string {
 	return cmp.Or(strings.Join(names, "+"), a.Name)
 }
 
-// heirName returns the name of an heir's agent. A name that was given to the outgoing agent stays with its persona.
+// heirName returns the name of an heir's agent. A name that somebody has given to the outgoing agent names the work, so the
+// heir has it too, whatever it plays.
 func heirName(a *Agent, heir *Heir) string {
-	if a.Persona == nil || heir.Persona == "" || heir.Persona == *a.Persona {
+	if a.Persona == nil || heir.Persona == "" || a.Name != *a.Persona {
 		return a.Name
 	}
 	return heir.Persona
@@ -280,7 +281,7 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.runtimeOf(a).Can.Reads.Shown(),
+		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.Asked, NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch,
 	}, nil
 }
 

@@ -234,13 +234,16 @@ func (h *hookStep) sessionStart() {
 func (h *hookStep) promptSubmitted() {
 	a := h.tx.Agent
 	queued := a.State == Working
-	ours := false
+	ours, asked := false, h.p.Prompt
 	for _, dl := range h.tx.Deliveries {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
 		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
+		if dl.Kind == KindGoOn {
+			asked = "" // it goes on with what it was asked before
+		}
 		break
 	}
 	if h.command {
@@ -251,7 +254,7 @@ func (h *hookStep) promptSubmitted() {
 	case strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>"):
 		a.endTask()
 	case !ours:
-		a.takeWork(h.tx.HookID, h.in.At)
+		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
 	if h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt) {
 		return // the hook waited in the spool, and the end of its turn was read meanwhile
@@ -303,18 +306,20 @@ func (h *hookStep) stopped() {
 			}
 		}
 	}
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, !a.HandingOver && !h.promptUnreported())
+	own := !a.HandingOver && !h.promptUnreported()
+	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
 	h.setState(Idle)
 	hf := h.tx.Handoff
-	if hf == nil {
-		return
-	}
-	if h.endsInstructionTurn(hf) {
+	switch {
+	case hf == nil && own:
+		h.finished()
+	case hf == nil:
+	case h.endsInstructionTurn(hf):
 		hf.endTurn(h.tx.HookID)
 		h.touchHandoff()
-		return
+	default:
+		h.answerWithInstruction(hf)
 	}
-	h.answerWithInstruction(hf)
 }
 
 // answerWithInstruction answers the Stop of a busy agent with the instruction that waits for this Stop. The daemon does not

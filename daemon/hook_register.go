@@ -53,7 +53,7 @@ func (h *hookStep) register() {
 	if h.p.Event == "UserPromptSubmit" && !h.command {
 		a.State = Working
 		a.beginTurn(turnID(h.p), false)
-		a.takeWork(h.tx.HookID, h.in.At)
+		a.takeWork(h.tx.HookID, h.in.At, h.p.Prompt)
 	}
 	h.out.Applied = true
 	h.out.Change.NewAgent = a

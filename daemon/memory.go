@@ -54,6 +54,8 @@ type agentMemory struct {
 	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
 	// once more.
 	unknownTold bool
+	// headAt is when the daemon last looked which branch is checked out in the agent's directory. After a restart it looks again.
+	headAt time.Time
 
 	// read is how far the transcript was read for whether the agent has read its handoff; nil: not at all. After a restart
 	// the daemon reads it from its beginning.

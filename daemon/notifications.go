@@ -121,8 +121,8 @@ func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Ev
 	return nil
 }
 
-// Over reports whether the agent or the pipeline of a notice no longer waits for a person. For a pipeline it asks the
-// pipeline's row, because the event's agent may belong to an earlier attempt at the step.
+// Over reports whether the agent or the pipeline of a notice no longer waits for a person, or has been seen. For a pipeline it
+// asks the pipeline's row, because the event's agent may belong to an earlier attempt at the step.
 func (r rowsToTell) Over(ctx context.Context, e *event.Event) (bool, error) {
 	waits, err := true, error(nil)
 	switch {
@@ -135,6 +135,8 @@ func (r rowsToTell) Over(ctx context.Context, e *event.Event) (bool, error) {
 		a, err = r.Agent(ctx, *e.AgentID)
 		waits = a.State == Waiting
 		switch e.Type {
+		case event.AgentFinished:
+			waits = a.Unread && a.Active()
 		case event.AgentTrouble:
 			waits = a.Trouble != nil
 		case event.AgentLimitDecided:

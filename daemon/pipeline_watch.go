@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -172,7 +173,7 @@ const noteInterrupted = "its agent is idle without having ended its turn, as aft
 func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
 	reason := "unknown"
 	if a.EndReason != nil {
-		reason = words.Log(*a.EndReason)
+		reason = words.Log(event.EndWords(*a.EndReason))
 	}
 	f := failure{code: CodeAgentGone, says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, words.TrimDot(reason)),
 		hint: fmt.Sprintf("`understudy pipeline resume %d` begins the step again", r.p.ID)}

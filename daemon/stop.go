@@ -308,7 +308,7 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 			return nil, err
 		}
 		payload["agent_name"], payload["tied"], payload["tmux_socket"], payload["own_server"] = a.Name, tied, a.PaneSocket, a.Managed
-		payload["message"] = fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, cause, hint)
+		payload["message"] = fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, event.EndWords(cause), hint)
 		e.Alert, e.Cause = true, a.EndCause
 	}
 	a.EndReason, payload["reason"] = &reason, reason

@@ -33,6 +33,12 @@ func hookedAgent(t *testing.T) *hooked {
 // gets applies a hook a minute after the last one, and returns the events about the agent's trouble.
 func (h *hooked) gets(name string, fields map[string]any) (about []*event.Event) {
 	h.t.Helper()
+	return slices.DeleteFunc(h.takes(name, fields), func(e *event.Event) bool { return e.Type != event.AgentTrouble && e.Type != event.AgentTroubleOver })
+}
+
+// takes applies a hook a minute after the last one, and returns the events.
+func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
+	h.t.Helper()
 	h.id++
 	h.at = h.at.Add(time.Minute)
 	body, err := json.Marshal(fields)
@@ -49,7 +55,7 @@ func (h *hooked) gets(name string, fields map[string]any) (about []*event.Event)
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", name, out.Reason)
 	}
-	return slices.DeleteFunc(out.Change.Events, func(e *event.Event) bool { return e.Type != event.AgentTrouble && e.Type != event.AgentTroubleOver })
+	return out.Change.Events
 }
 
 // says fails the test unless the events have the types in want. A "!" follows the type of an event that is a notice.

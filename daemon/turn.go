@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Only this file writes the fields about a turn: those of an agent, and those of a handoff about the turn in which its
@@ -30,8 +31,12 @@ func (a *Agent) endUnknownTurn(promptID string, at time.Time) {
 
 // takeWork notes a prompt that gave the agent work of its own. The agent's UserPromptSubmit calls it after beginTurn,
 // unless the prompt comes from a handoff or a pipeline, or reports the end of a background task.
-func (a *Agent) takeWork(hook int64, at time.Time) {
-	a.LastPrompt, a.LastPromptAt, a.HandingOver = hook, &at, false
+// The operator has seen the turn before if they give the next one.
+func (a *Agent) takeWork(hook int64, at time.Time, prompt string) {
+	a.LastPrompt, a.LastPromptAt, a.HandingOver, a.Unread = hook, &at, false, false
+	if asked := words.Clip(words.Line(prompt), maxAsked); asked != "" {
+		a.Asked = asked
+	}
 }
 
 // endTask notes the end of a background task. The UserPromptSubmit that reports the end calls it. The Stop of the

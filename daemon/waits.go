@@ -14,6 +14,7 @@ import (
 const (
 	maxWaitsFor    = 200 // runes
 	maxLastMessage = 600 // runes
+	maxAsked       = 600 // runes
 )
 
 // waitsFor says in one line what a dialog asks a person for, as far as the runtime's hook says it. The line holds text of

@@ -148,6 +148,7 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).reapGone},
 	{(*Agent).started, (*Daemon).readTail},
 	{(*Agent).started, (*Daemon).correctState},
+	{(*Agent).started, (*Daemon).noteHead},
 	{(*Agent).stopping, (*Daemon).stopLadder},
 	{(*Agent).notesReading, (*Daemon).seeReading},
 	{(*Agent).notStopping, (*Daemon).noticeQuiet},

@@ -201,6 +201,37 @@ func TestHeadingTitle(t *testing.T) {
 	}
 }
 
+// TestShippedPersonasTeachTheirRequirements: what the role of a shipped persona requires stands in its skill by its heading, so
+// that a handoff within the persona does not lack what nobody has asked for.
+func TestShippedPersonasTeachTheirRequirements(t *testing.T) {
+	t.Parallel()
+	req, err := ParseRequirements(shippedRequirements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := shipped.ReadDir("personas")
+	if err != nil || len(folders) < 8 {
+		t.Fatalf("%d personas, %v", len(folders), err)
+	}
+	taught := 0
+	for _, f := range folders {
+		parts := strings.Split(f.Name(), "-")
+		role := strings.Join(parts[:len(parts)-2], "-")
+		skill, err := shipped.ReadFile("personas/" + f.Name() + "/skill.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range req.Of(role) {
+			if taught++; !strings.Contains(string(skill), "*"+HeadingTitle(name)+"*") {
+				t.Errorf("%s: the skill does not name %q", f.Name(), HeadingTitle(name))
+			}
+		}
+	}
+	if taught < 10 {
+		t.Errorf("%d requirements", taught)
+	}
+}
+
 func TestHasSection(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]bool{

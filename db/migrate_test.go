@@ -135,6 +135,7 @@ func TestMigrateWithRows(t *testing.T) {
 	must(t, db, err)
 	defer db.Close()
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
+	h.Missing = []string{}
 	h.Keep, h.Heirs = false, []daemon.HandoffHeir{}
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
@@ -148,6 +149,7 @@ func TestMigrateWithRows(t *testing.T) {
 	a.Limit, a.LimitedUntil, a.LimitTriedAt = nil, nil, nil
 	a.Reading, a.ReadAt, a.UnreadAt = false, nil, nil
 	a.Effort = ""
+	a.Asked, a.Unread, a.FinishedAt, a.NotifyFinished, a.Repository, a.Branch = "", false, nil, "", "", ""
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)

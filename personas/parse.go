@@ -22,24 +22,25 @@ const maxFile = 256 << 10
 // Persona is a role that an agent plays, as the persona's files described it when they were read.
 // It contains no references, so copies are independent.
 type Persona struct {
-	Slug        string
-	Role        string // Role, Name and N are the parts of the slug
-	Name        string
-	N           int
-	Description string
-	Runtime     string // "" for the default
-	Model       string // "" for the runtime's own default
-	OnLimit     string // what is done at a usage limit: wait, hand_over or ask; "" for what the settings say
-	Fallback    string // runtimes for successors at a limit, the best first, with commas between; "" for what the settings say
-	Auto        string // automatic handoffs: on, off, or from how many percent of the context; "" for what the settings say
-	Skill       string // the text below the front matter
-	SkillFile   string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
-	Experience  string // the whole text of experience.md
-	Dir         string // the absolute path of the folder
-	Handoffs    int    // how many handoff documents the persona has
-	Archived    bool
-	Problem     string    // why the persona can't be used, in a sentence; "" if it can
-	ModTime     time.Time // of skill.md
+	Slug           string
+	Role           string // Role, Name and N are the parts of the slug
+	Name           string
+	N              int
+	Description    string
+	Runtime        string // "" for the default
+	Model          string // "" for the runtime's own default
+	OnLimit        string // what is done at a usage limit: wait, hand_over or ask; "" for what the settings say
+	Fallback       string // runtimes for successors at a limit, the best first, with commas between; "" for what the settings say
+	Auto           string // automatic handoffs: on, off, or from how many percent of the context; "" for what the settings say
+	NotifyFinished string // whether the operator is notified of each finished turn: on or off; "" for off
+	Skill          string // the text below the front matter
+	SkillFile      string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
+	Experience     string // the whole text of experience.md
+	Dir            string // the absolute path of the folder
+	Handoffs       int    // how many handoff documents the persona has
+	Archived       bool
+	Problem        string    // why the persona can't be used, in a sentence; "" if it can
+	ModTime        time.Time // of skill.md
 }
 
 // ParseError says what is wrong in a skill.md, and in which line.
@@ -60,7 +61,8 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
-// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback and auto. The skill follows.
+// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback, auto and notify_finished. The skill
+// follows.
 // Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
 // and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {

@@ -14,13 +14,15 @@ import (
 var onLimit = []string{"wait", "hand_over", "ask"}
 
 // policyKeys are the keys that say what the daemon does with a persona's agents by itself.
-var policyKeys = []string{"on_limit", "fallback", "auto"}
+var policyKeys = []string{"on_limit", "fallback", "auto", "notify_finished"}
 
 // readPolicy reads the value of one of the policyKeys.
 func (p *Persona) readPolicy(v yamlfile.Value) error {
 	switch v.Of {
 	case "auto":
 		return p.readAuto(v)
+	case "notify_finished":
+		return p.readNotify(v)
 	case "on_limit":
 		text, err := v.Text()
 		switch {
@@ -70,5 +72,20 @@ func (p *Persona) readAuto(v yamlfile.Value) error {
 		return parseError(v.Line, "auto must be on, off, or from how many percent of the context, such as 75")
 	}
 	p.Auto = text
+	return nil
+}
+
+// readNotify reads the value of the key notify_finished.
+func (p *Persona) readNotify(v yamlfile.Value) error {
+	switch text := strings.TrimSpace(v.Value); {
+	case v.Empty():
+		p.NotifyFinished = ""
+	case v.Kind == yaml.ScalarNode && (text == "on" || text == "true"):
+		p.NotifyFinished = "on"
+	case v.Kind == yaml.ScalarNode && (text == "off" || text == "false"):
+		p.NotifyFinished = "off"
+	default:
+		return parseError(v.Line, "notify_finished must be on or off")
+	}
 	return nil
 }

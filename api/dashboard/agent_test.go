@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestAgentPage(t *testing.T) {
 		t.Errorf("watches %q, or has no palette", page.Watch)
 	}
 	id := idWatch("", second.ID)[1:]
-	wantCalls(t, "idle", doc, "message", "hand-off", "POST /api/agents/"+id+"/stop", "POST /api/agents/"+id+`/stop{"force":true}`)
+	wantCalls(t, "idle", doc, append([]string{"message", "hand-off"}, callsOfActive(id)...)...)
 	wantText(t, doc, "main", "understudy agent attach "+id, "/work", "generation 2", "It does not go")
 	if screen := find(doc, "screen"); screen == nil || attribute(screen, "data-screen") != "/api/agents/"+id+"/screen?format=html" {
 		t.Errorf("screen: %v", screen)
@@ -55,9 +56,6 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 	h := build(t)
 	session := "s-1"
 	end := func(a *daemon.Agent) { a.State, a.EndedAt, a.SessionID = daemon.Ended, &h.now, &session }
-	stops := func(id string) []string {
-		return []string{"POST /api/agents/" + id + "/stop", "POST /api/agents/" + id + `/stop{"force":true}`}
-	}
 	for _, row := range []struct {
 		what  string
 		agent func(*daemon.Agent)
@@ -68,23 +66,23 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 		{"ended", end, nil, func(id, _ string) []string { return []string{"POST /api/agents/" + id + "/resume"} }, "ended"},
 		{"ended elsewhere", func(a *daemon.Agent) { end(a); a.Host = "elsewhere" }, nil, func(string, string) []string { return nil }, "elsewhere"},
 		{"elsewhere", func(a *daemon.Agent) { a.Host = "elsewhere" }, nil, func(id, _ string) []string {
-			return append([]string{"message", "hand-off"}, stops(id)...)
+			return append([]string{"message", "hand-off"}, callsOfActive(id)...)
 		}, "The pane is on host elsewhere. The dashboard of that host shows its screen."},
 		{"no persona", func(a *daemon.Agent) { a.Persona = nil }, nil, func(id, _ string) []string {
-			return append(append([]string{"message"}, stops(id)...), "PATCH /api/agents/"+id)
+			return append(append([]string{"message"}, callsOfActive(id)...), "PATCH /api/agents/"+id)
 		}, "none, generation 1"},
-		{"no pane", func(a *daemon.Agent) { a.Pane = nil }, nil, func(id, _ string) []string { return stops(id) }, "no pane"},
+		{"no pane", func(a *daemon.Agent) { a.Pane = nil }, nil, func(id, _ string) []string { return callsOfActive(id) }, "no pane"},
 		{"handing off", nil, []daemon.Phase{daemon.Instructing}, func(id, handoff string) []string {
-			return append([]string{"DELETE /api/agents/" + id + `/handoff{"handoff_id":` + handoff + "}", "message"}, stops(id)...)
+			return append([]string{"DELETE /api/agents/" + id + `/handoff{"handoff_id":` + handoff + "}", "message"}, callsOfActive(id)...)
 		}, "instructing"},
 		{"recorded", nil, []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown}, func(id, _ string) []string {
-			return append([]string{"message"}, stops(id)...)
+			return append([]string{"message"}, callsOfActive(id)...)
 		}, "shutting down"},
 		{"failed", nil, []daemon.Phase{daemon.Instructing, daemon.Failed}, func(id, handoff string) []string {
-			return append([]string{"POST /api/handoffs/" + handoff + "/retry", "message", "hand-off"}, stops(id)...)
+			return append([]string{"POST /api/handoffs/" + handoff + "/retry", "message", "hand-off"}, callsOfActive(id)...)
 		}, "its handoff failed: it went wrong"},
 		{"waiting", func(a *daemon.Agent) { a.State, a.WaitsFor = daemon.Waiting, "permission for Bash: ls" }, nil, func(id, _ string) []string {
-			return append([]string{"message", "hand-off"}, stops(id)...)
+			return append([]string{"message", "hand-off"}, callsOfActive(id)...)
 		}, "it asks for permission for Bash: ls"},
 	} {
 		a := h.agent(row.agent)
@@ -143,4 +141,42 @@ func TestUnplayedPersona(t *testing.T) {
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "No agent has played it yet")
+}
+
+// callsOfActive are the calls that the page of each active agent offers below the others.
+func callsOfActive(id string) []string {
+	change := "PATCH /api/agents/" + id
+	return []string{
+		"POST /api/agents/" + id + "/stop", "POST /api/agents/" + id + `/stop{"force":true}`,
+		change, change + `{"notify_finished":"on"}`, change + `{"notify_finished":"off"}`, change + `{"notify_finished":""}`,
+	}
+}
+
+// TestUnreadAgents: an agent that has finished its turn is shown as finished, with where it works and what it was asked, until
+// its page tells that it was seen.
+func TestUnreadAgents(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	at := time.Date(2031, 5, 4, 12, 0, 0, 5000, time.UTC)
+	a := h.agent(func(a *daemon.Agent) {
+		a.Unread, a.FinishedAt, a.Asked, a.LastMessage = true, &at, "Fix the cart", "It is fixed."
+		a.Cwd, a.Repository, a.Branch = "/srv/shop", "shop", "fix-cart"
+	})
+	read := h.agent(func(a *daemon.Agent) { a.FinishedAt = &at })
+	page, err := h.Home(t.Context())
+	doc, _ := drawn(t, page, err)
+	wantText(t, doc, "group-finished", "finished", "/srv/shop fix-cart", "Fix the cart", "It is fixed.")
+	id := idWatch("agent-", a.ID)
+	if find(doc, strings.Replace(id, ":", "", 1)) == nil {
+		t.Errorf("no card %s", id)
+	}
+	page, err = h.Agent(t.Context(), a.ID)
+	_, body := drawn(t, page, err)
+	if want := fmt.Sprintf(`data-seen="POST /api/agents/%d/seen" data-body='{"finished_at":"2031-05-04T12:00:00.000005Z"}'`, a.ID); !strings.Contains(body, want) {
+		t.Errorf("the page does not tell that it was seen by %s", want)
+	}
+	page, err = h.Agent(t.Context(), read.ID)
+	if _, body := drawn(t, page, err); strings.Contains(body, "data-seen") {
+		t.Error("the page of an agent that nobody must look at tells that it was seen")
+	}
 }

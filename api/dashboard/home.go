@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 const (
@@ -37,7 +39,17 @@ type card struct {
 	Need    *daemon.Attention // why the agent needs a person; nil: it needs none
 	Hosts   bool              // the page shows agents of several hosts, so the card names the host
 	Here    bool              // the agent is on this daemon's host, so this daemon can retry its handoff
+	Home    string            // the home directory of this daemon's user, which is shown as ~
 	Now     time.Time
+}
+
+// IsUnread reports whether the agent has finished its turn since the operator looked at it last.
+func (c *card) IsUnread() bool { return c.Unread && c.State == daemon.Idle }
+
+// Where says in which directory the agent works and on which branch, cut at its left to the width of a card.
+func (c *card) Where() string {
+	const most = 44
+	return words.ShortWhere(words.Where(words.Home(c.Cwd, c.Home), c.Repository, c.Branch), most)
 }
 
 // run is a pipeline in a list.
@@ -77,7 +89,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	needy := map[int64]bool{} // agents
 	several := slices.ContainsFunc(all.Agents, func(a daemon.Agent) bool { return a.Host != p.Daemon.Host })
 	deal := func(a *daemon.Agent, h *daemon.Handoff, need *daemon.Attention) card {
-		return card{Agent: *a, Handoff: h, Need: need, Hosts: several, Here: a.Host == p.Daemon.Host, Now: page.Now}
+		return card{Agent: *a, Handoff: h, Need: need, Hosts: several, Here: a.Host == p.Daemon.Host, Home: p.home(), Now: page.Now}
 	}
 	for i := range needs {
 		switch n := &needs[i]; {
@@ -85,6 +97,9 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			out.Pipelines = append(out.Pipelines, run{*n.Pipeline, n, page.Now})
 		case n.Agent != nil:
 			needy[n.Agent.ID] = true
+			for _, id := range n.Together {
+				needy[id] = true
+			}
 			out.Needs = append(out.Needs, deal(n.Agent, n.Handoff, n))
 		default:
 			page.Needs-- // the agent was deleted a moment ago
@@ -92,13 +107,19 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	handoffs := all.HandoffOf()
 	groups := map[daemon.AgentState][]card{}
+	const done daemon.AgentState = "finished" // and the operator has not looked at them since
 	slices.SortStableFunc(all.Agents, func(a, b daemon.Agent) int { return a.StateAt.Compare(b.StateAt) })
 	for i := range all.Agents {
 		if a := &all.Agents[i]; !needy[a.ID] {
-			groups[a.State] = append(groups[a.State], deal(a, handoffs[a.ID], nil))
+			c := deal(a, handoffs[a.ID], nil)
+			state := a.State
+			if c.IsUnread() {
+				state = done
+			}
+			groups[state] = append(groups[state], c)
 		}
 	}
-	for _, s := range []daemon.AgentState{daemon.Waiting, daemon.Working, daemon.Limited, daemon.Idle, daemon.Starting} {
+	for _, s := range []daemon.AgentState{done, daemon.Waiting, daemon.Working, daemon.Limited, daemon.Idle, daemon.Starting} {
 		if list := groups[s]; len(list) > 0 {
 			out.Groups = append(out.Groups, group{Title: string(s), Cards: list})
 		}
@@ -115,6 +136,16 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	slices.SortStableFunc(out.Runs, func(a, b run) int { return cmp.Compare(waits(&b), waits(&a)) })
 	return page, nil
+}
+
+// home returns the home directory of this daemon's user; "": it is not known.
+func (p *Pages) home() string {
+	for _, v := range p.Daemon.Environ {
+		if dir, ok := strings.CutPrefix(v, "HOME="); ok {
+			return dir
+		}
+	}
+	return ""
 }
 
 // waits returns 1 for a pipeline that waits for approval, and 0 for all others.

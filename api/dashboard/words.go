@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -21,8 +22,10 @@ var functions = template.FuncMap{
 	"msf":     func(ms float64) string { return words.Took(time.Duration(ms * float64(time.Millisecond))) },
 	"span":    words.Span,
 	"stamp":   words.Stamp,
+	"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"bytes":   words.Size,
+	"ended":   func(reason *string) string { return event.EndWords(*reason) },
 	"words":   func(name any) string { return words.Of(fmt.Sprint(reflect.Indirect(reflect.ValueOf(name)))) },
 	"count":   words.Count[int],
 	"dict":    dict,

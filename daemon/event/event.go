@@ -36,6 +36,7 @@ const (
 	NoticeNone      Notice = ""
 	NoticeWaiting   Notice = "waiting"   // an agent or a pipeline waits for a person
 	NoticeCompleted Notice = "completed" // a handoff or a pipeline is done
+	NoticeFinished  Notice = "finished"  // an agent has finished its turn; it is given to an event only if that is wanted of the agent
 )
 
 // FeedTruncated is the type of an event that is not in the log. The feed begins with this event if the log no longer

@@ -29,6 +29,9 @@ const (
 	AgentInBackground    Type = "agent_in_background"
 	AgentMessaged        Type = "agent_messaged"
 	AgentPersonaAssigned Type = "agent_persona_assigned"
+	AgentRenamed         Type = "agent_renamed"
+	AgentSeen            Type = "agent_seen"
+	AgentFinished        Type = "agent_finished"
 	AgentRegistered      Type = "agent_registered"
 	AgentScreenUnknown   Type = "agent_screen_unknown"
 	AgentSessionChanged  Type = "agent_session_changed"
@@ -120,7 +123,7 @@ func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what
 var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
-		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
+		AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,

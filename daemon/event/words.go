@@ -30,6 +30,8 @@ var eventWords = map[Type]string{
 	AgentFailed:          "{agent} has failed[: {code}]",
 	AgentPersonaAssigned: "{agent} plays {persona} from now on",
 	AgentSkillInjected:   "{agent} was given the skill of {persona}",
+	AgentRenamed:         "{agent} is called {name} from now on[, and was called {was}]",
+	AgentSeen:            "The operator has looked at what {agent} has finished",
 	AgentSessionChanged:  "{agent} goes on in session {session_id}[ ({source})]",
 	AgentStopRequested:   "{agent} was asked to stop[ by its {by}]",
 	AgentStopping:        "{agent} is being stopped[: {stage}]",
@@ -210,19 +212,23 @@ func mentions(text, phrase string) bool {
 	}
 }
 
-// EndWords returns an end_reason in words for people. It returns any other reason, which the agent gave itself, unchanged.
+// EndWords returns an end_reason in words for people. What follows a known reason, such as what the pane showed, stays. It
+// returns any other reason, which the agent gave itself, unchanged.
 func EndWords(reason string) string {
-	switch reason {
-	case "prompt_input_exit":
-		return "exited by /exit"
-	case "process_gone":
-		return "its process is gone"
-	case "tmux_server_gone":
-		return "its tmux server is gone"
-	case "logout":
-		return "logged out"
-	case "other":
-		return "ended by a signal or its terminal"
+	code, rest := reason, ""
+	if at := strings.IndexFunc(reason, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }); at >= 0 {
+		code, rest = reason[:at], reason[at:]
+	}
+	if says, ok := endWords[code]; ok {
+		return says + rest
 	}
 	return reason
+}
+
+var endWords = map[string]string{
+	"prompt_input_exit": "exited by /exit",
+	"process_gone":      "its process is gone",
+	"tmux_server_gone":  "its tmux server is gone",
+	"logout":            "logged out",
+	"other":             "ended by a signal or its terminal",
 }

@@ -151,7 +151,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 		{retry, " Handoff %s failed by it, its record is kept: `understudy handoff retry ID`."},
 		{look, " Handoff %s failed by it, before its record: `understudy handoff show ID` says how to go on."},
 		{fresh, " Start anew, for want of a session: agent %s, by `understudy agent start`."},
-		{open, " Open sessions again: agent %s, by `understudy agent resume ID`."},
+		{open, " Open sessions again: agent %s, by `" + resumeWords(open) + "`."},
 	} {
 		if len(next.ids) > 0 {
 			fmt.Fprintf(&b, next.text, shortList(next.ids))
@@ -161,6 +161,14 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 		b.WriteString(" The next agent gets a new server.")
 	}
 	return "understudy: tmux server ended, and " + ended + " with it", b.String()
+}
+
+// resumeWords returns the command that opens the sessions of ended agents again.
+func resumeWords(ids []string) string {
+	if len(ids) == 1 {
+		return "understudy agent resume " + ids[0]
+	}
+	return "understudy agent resume --all"
 }
 
 // sortedByAgent returns the events in the order of their agents' ids.

@@ -90,7 +90,7 @@ func TestOneAlertForADeadServer(t *testing.T) {
 			"Handoff 32 failed by it, its record is kept: `understudy handoff retry ID`. " +
 			"Handoff 31 failed by it, before its record: `understudy handoff show ID` says how to go on. " +
 			"Start anew, for want of a session: agent 4, by `understudy agent start`. " +
-			"Open sessions again: agent 1, 5, 6, by `understudy agent resume ID`. The next agent gets a new server."
+			"Open sessions again: agent 1, 5, 6, by `understudy agent resume --all`. The next agent gets a new server."
 		if s.last() != want {
 			t.Errorf("told\n%s, want\n%s", s.last(), want)
 		}

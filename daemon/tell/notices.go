@@ -78,12 +78,12 @@ func (t *Teller) whyNotTold(ctx context.Context, e *event.Event, want *Preferenc
 		return "not wanted", nil
 	case t.Spent(e.At) > noticeStale:
 		return "too late", nil
-	case e.Notice != event.NoticeWaiting:
+	case e.Notice != event.NoticeWaiting && e.Notice != event.NoticeFinished:
 		return "", nil
 	}
 	over, err := t.Store.Over(ctx, e)
 	if over {
-		why = "nobody waits any more"
+		why = "it is over"
 	}
 	return why, err
 }

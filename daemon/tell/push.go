@@ -49,7 +49,7 @@ type Message struct {
 	Key        string     `json:"key"`
 	Title      string     `json:"title"`
 	Text       string     `json:"message"`
-	Level      string     `json:"level"` // "error", "waiting", "completed" or "test"
+	Level      string     `json:"level"` // "error", "waiting", "completed", "finished" or "test"
 	Type       event.Type `json:"type"`  // of the event; "" for a test
 	At         time.Time  `json:"at"`    // of the event
 	Host       string     `json:"host"`
@@ -66,7 +66,7 @@ const LevelError = "error"
 
 // Levels returns the levels that a target may choose from.
 func Levels() []string {
-	return []string{LevelError, string(event.NoticeWaiting), string(event.NoticeCompleted)}
+	return []string{LevelError, string(event.NoticeWaiting), string(event.NoticeCompleted), string(event.NoticeFinished)}
 }
 
 // PushReport says how one target of a host does.

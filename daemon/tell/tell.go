@@ -37,7 +37,8 @@ type Store interface {
 	MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...Push) error
 	// NotificationPreferences returns which notifications the operator of a host wants.
 	NotificationPreferences(ctx context.Context, host string) (Preferences, error)
-	// Over reports whether the agent or the pipeline of a NoticeWaiting no longer waits.
+	// Over reports whether the agent or the pipeline of a NoticeWaiting no longer waits, or whether the operator has seen what
+	// the agent of a NoticeFinished has done.
 	Over(ctx context.Context, e *event.Event) (bool, error)
 }
 

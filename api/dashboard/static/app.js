@@ -1,7 +1,7 @@
 // The page keeps itself up to date: when the feed reports an event that the page shows, it fetches itself again and
 // changes the parts that differ.
 
-import { listen } from './actions.js';
+import { call, listen } from './actions.js';
 import { follow as read } from './feed.js';
 import { morph } from './morph.js';
 import { watchScreen } from './screen.js';
@@ -73,6 +73,7 @@ function show(fresh) {
   filter();
   tick();
   prepare();
+  seen();
   const news = [...needs()].filter(([id]) => !before.has(id)).map(([, text]) => text);
   if (news.length) document.getElementById('announce').textContent = `Needs you: ${news.join('; ')}`;
 }
@@ -137,6 +138,24 @@ function tick() {
     const text = `${Math.floor(s / per)} ${name}`;
     if (element.textContent !== text) element.textContent = text;
   }
+  for (const element of document.querySelectorAll('time[data-when]')) {
+    const at = new Date(element.dateTime); // in the time zone of the reader, not of the daemon
+    const text = `${at.toLocaleDateString('sv')} ${at.toLocaleTimeString('sv')}`;
+    if (!Number.isNaN(at.valueOf()) && element.textContent !== text) element.textContent = text;
+  }
+}
+
+// seen tells the daemon that the operator looks at what an agent has finished, once for each turn.
+let told = '';
+function seen() {
+  const element = document.querySelector('[data-seen]');
+  if (!element || document.visibilityState !== 'visible') return;
+  const { seen: what, body } = element.dataset;
+  if (told === body) return;
+  told = body;
+  call(what, JSON.parse(body)).catch(() => {
+    told = ''; // the next look tries again
+  });
 }
 
 function filter() {
@@ -172,6 +191,7 @@ document.addEventListener('keydown', (event) => {
   }
 });
 document.addEventListener('visibilitychange', () => {
+  seen();
   if (document.visibilityState === 'visible' && again) look();
 });
 
@@ -179,5 +199,6 @@ setInterval(tick, 1000);
 listen();
 prepare();
 tick();
+seen();
 look();
 follow();

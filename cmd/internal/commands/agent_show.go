@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,64 +12,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/words"
 )
-
-func (a *app) agentList() *cobra.Command {
-	var all bool
-	o := api.ListOptions{}
-	c := a.WithJSON(&cobra.Command{
-		Use:   "list",
-		Short: "List the agents that have not ended, the newest first",
-		Example: `  understudy agent list
-  understudy agent list --all --persona developer-con-1
-  understudy agent list --state waiting --json`,
-		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if all && o.State != "" {
-				return cli.Usagef("--all and --state do not go together")
-			}
-			if o.State == "" && !all {
-				o.State = "active"
-			}
-			return a.listAgents(c.Context(), o)
-		},
-	})
-	c.Flags().BoolVarP(&all, "all", "a", false, "list agents that have ended too")
-	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, limited, ended, or active for all but the last")
-	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	cli.CompleteFlag(c, "state", cli.OneOf(agentStates...))
-	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
-	return c
-}
-
-func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
-	needs := map[int64]daemon.AttentionKind{}
-	get := func(c *api.Client) ([]daemon.Agent, error) {
-		list, err := c.Agents(ctx, o)
-		if err != nil || a.JSON || len(list) == 0 {
-			return list, err
-		}
-		all, err := c.Attention(ctx)
-		for _, n := range all {
-			if n.Agent != nil {
-				needs[n.Agent.ID] = n.Kind
-			}
-		}
-		return list, err
-	}
-	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
-	none := "no agents: start one with `understudy agent start PERSONA`"
-	if o.Persona != "" || o.State != "" && o.State != "active" {
-		none = "no agent is like that: `understudy agent list --all` shows those that there are"
-	}
-	return printList(a, get, none, columns, func(g daemon.Agent) []string {
-		return []string{
-			fmt.Sprint(g.ID), g.Name, show.StateCell(&g, needs[g.ID]), cmp.Or(term.Text(g.Persona), "-"), cmp.Or(term.Text(g.Pane), "-"), fmt.Sprint(g.Generation), cmp.Or(g.Context.Words(), "-"), words.Ago(g.CreatedAt), g.Cwd,
-		}
-	})
-}
 
 func (a *app) agentShow() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
@@ -88,7 +30,7 @@ func (a *app) agentShow() *cobra.Command {
 				return a.PrintJSON(agent)
 			}
 			a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent))
-			return nil
+			return client.SeeAgent(c.Context(), &agent)
 		},
 	})
 }
@@ -129,13 +71,33 @@ func (a *app) showAgent(g daemon.Agent, work, prompt string) {
 		end = show.EndWords(g.EndReason)
 	}
 	a.UI(a.Stdout).Fields(
-		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
+		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", stateWords(&g), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
 		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
-		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd,
+		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
-		"context", g.Context.InFull(), "last message", g.LastMessage, "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
+		"context", g.Context.InFull(), "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
 		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end,
 	)
+}
+
+// stateWords says in which state an agent is, and since when.
+func stateWords(g *daemon.Agent) string {
+	state := string(g.State)
+	if g.Unread && g.State == daemon.Idle {
+		state += ", has finished its turn"
+	}
+	return fmt.Sprintf("%s since %s", state, term.Stamp(&g.StateAt))
+}
+
+// notifyWords says whether the operator is notified of an agent's finished turns; "": as its persona says.
+func notifyWords(g *daemon.Agent) string {
+	switch g.NotifyFinished {
+	case "on":
+		return "of each finished turn"
+	case "off":
+		return "not of finished turns"
+	}
+	return ""
 }
 
 func (a *app) agentScreen() *cobra.Command {

@@ -81,6 +81,13 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 	if err != nil {
 		return tmux.ErrMissing
 	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if err := a.see(ctx, c, agent.ID); err != nil {
+		return err
+	}
 	if in {
 		return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
 	}
@@ -89,7 +96,8 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 		return err
 	}
 	err = runInFront(bin, argv, attachEnv(os.Environ()))
-	return errors.Join(err, server.Settle(context.WithoutCancel(ctx)))
+	after := context.WithoutCancel(ctx)
+	return errors.Join(err, server.Settle(after), a.see(after, c, agent.ID)) // what it finished meanwhile was on the screen
 }
 
 // attachable returns the agent that a word names, if the agent's pane is on this machine. It asks the daemon for the

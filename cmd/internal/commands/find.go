@@ -12,7 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// findAgent returns the agent that a word names. The word is an id, or the name or persona of exactly one active agent.
+// findAgent returns the agent that a word names. The word is an id, or the name or persona of exactly one active agent, or how
+// the name of exactly one begins.
 func (a *app) findAgent(ctx context.Context, word string) (*api.Client, daemon.Agent, error) {
 	c, err := a.Client()
 	if err != nil {
@@ -45,11 +46,16 @@ func (a *app) findAgent(ctx context.Context, word string) (*api.Client, daemon.A
 	return nil, daemon.Agent{}, fmt.Errorf("%q could be agent %s: use the id", word, strings.Join(ids, " or "))
 }
 
-// called returns the agents whose name is word. If there are none, it returns the agents whose persona is word.
+// called returns the agents whose name is word. If there are none, it returns the agents whose persona is word, and without
+// those the agents whose name begins with word.
 func called(agents []daemon.Agent, word string) (found []daemon.Agent) {
-	for _, by := range []func(*daemon.Agent) string{func(g *daemon.Agent) string { return g.Name }, (*daemon.Agent).PersonaSlug} {
+	for _, is := range []func(*daemon.Agent) bool{
+		func(g *daemon.Agent) bool { return g.Name == word },
+		func(g *daemon.Agent) bool { return g.PersonaSlug() == word },
+		func(g *daemon.Agent) bool { return word != "" && strings.HasPrefix(g.Name, word) },
+	} {
 		for i := range agents {
-			if by(&agents[i]) == word {
+			if is(&agents[i]) {
 				found = append(found, agents[i])
 			}
 		}

@@ -45,7 +45,7 @@ func (a *app) top(ctx context.Context) error {
 	}
 	defer c.Close()
 	return top.Run(ctx, top.Config{
-		Client: c, In: a.Stdin, Out: a.Stdout, Environ: os.Environ(),
+		Client: c, In: a.Stdin, Out: a.Stdout, Environ: os.Environ(), Home: a.Getenv("HOME"),
 		Attach: func(id int64) *exec.Cmd {
 			return exec.Command(binary, "agent", "attach", strconv.FormatInt(id, 10), "--data", root)
 		},

@@ -24,14 +24,17 @@ func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 		}
 		return until
 	}
-	more := string(need)
+	state, more := string(g.State), string(need)
+	if g.Unread && g.State == daemon.Idle {
+		state = "finished"
+	}
 	if g.Trouble != nil {
 		more = g.Trouble.Code
 	}
-	if more == "" || more == string(g.State) {
-		return string(g.State)
+	if more == "" || more == state {
+		return state
 	}
-	return fmt.Sprintf("%s, %s", g.State, more)
+	return fmt.Sprintf("%s, %s", state, more)
 }
 
 // clock returns a time of day, with its date if it is not within a day.

@@ -2,7 +2,11 @@ package show
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -63,4 +67,59 @@ func TestStateCell(t *testing.T) {
 			t.Errorf("%s, %s: %q, want %q", c.state, c.need, got, c.want)
 		}
 	}
+}
+
+// TestAgentLinesFit: a list of agents of one persona fits 80 columns, names each thing once, and tells the agents apart by where
+// they work, what they wait for and what was said last.
+func TestAgentLinesFit(t *testing.T) {
+	t.Parallel()
+	now, persona, percent := time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC), "developer-con-1", 43.0
+	agent := func(id int64, state daemon.AgentState, change func(*daemon.Agent)) daemon.Agent {
+		a := daemon.Agent{
+			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute), Cwd: "/srv/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart",
+			Asked: "Fix the cart of the shop, which forgets what was in it", LastMessage: "It is fixed: the session was dropped at login", Context: &daemon.ContextUse{Percent: &percent},
+		}
+		if change != nil {
+			change(&a)
+		}
+		return a
+	}
+	list := []daemon.Agent{
+		agent(12, daemon.Waiting, nil), agent(11, daemon.Idle, func(a *daemon.Agent) { a.Unread = true }), agent(10, daemon.Working, func(a *daemon.Agent) { a.Name = "checkout" }), agent(9, daemon.Idle, nil),
+	}
+	needs := map[int64]daemon.Attention{12: {Kind: daemon.NeedsAnswer, Brief: "permission for Bash: go test ./..."}}
+	table := AgentTable{Agents: list, Needs: needs, Now: now, Home: "/srv/ann"}
+	lines := AgentLines(table, 80)
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	text := strings.Join(lines, "\n")
+	for _, want := range []string{"WAITS FOR", "permission", "waiting 5 min", "finished 5 min", "idle 5 min", "fix-cart", "checkout", "43 %"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, not := range []string{"HOST", "PERSONA"} {
+		if strings.Contains(lines[0], not) {
+			t.Errorf("%q says nothing here, in\n%s", not, text)
+		}
+	}
+	if all := strings.Join(AgentLines(table, 200), "\n"); !strings.Contains(all, "~/src/shop/services/checkout fix-cart") || !strings.Contains(all, "said: It is fixed") || !strings.Contains(all, "asked: Fix the cart") {
+		t.Errorf("at 200 columns:\n%s", all)
+	}
+	table.Wide, table.Agents[0].Host = true, "two"
+	if all := strings.Join(AgentLines(table, 0), "\n"); !strings.Contains(all, "two") || !strings.Contains(all, "Fix the cart of the shop, which forgets what was in it") || !strings.Contains(all, "BRANCH") {
+		t.Errorf("wide:\n%s", all)
+	}
+	SortAgents(list, "state", needs)
+	if got := []int64{list[0].ID, list[1].ID, list[2].ID, list[3].ID}; !slices.Equal(got, []int64{12, 11, 10, 9}) {
+		t.Errorf("by state: %v", got)
+	}
+	SortAgents(list, "id", nil)
+	if list[0].ID != 9 {
+		t.Errorf("by id: %d first", list[0].ID)
+	}
+	t.Logf("\n%s", text)
 }

@@ -53,7 +53,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	}
 	if h.RecordedAt != nil { // before the record these values are not known
 		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
-		structured, validated, degraded = term.YesOrNo(h.Structured != nil), term.YesOrNo(h.ContextValidated), term.YesOrNo(h.Degraded)
+		structured, validated, degraded = term.YesOrNo(h.Structured != nil), validatedWords(h), term.YesOrNo(h.Degraded)
 	}
 	successor := term.Number(h.SuccessorID)
 	if len(h.Heirs) > 0 {
@@ -83,6 +83,17 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		p.phase(m, h, m.At.Sub(last))
 		last = m.At
 	}
+}
+
+// validatedWords says whether a handoff has what its successors' roles require, and if not, what it lacks.
+func validatedWords(h *daemon.Handoff) string {
+	switch {
+	case h.ContextValidated:
+		return "yes"
+	case len(h.Missing) == 0:
+		return "no, it was not checked"
+	}
+	return "no, it lacks " + h.MissingWords()
 }
 
 // readWords says when a successor read what was left for it; "": not yet, or nothing shows it.

@@ -96,7 +96,7 @@ func TestDescribeHandoff(t *testing.T) {
 	var b bytes.Buffer
 	DescribeHandoff(&term.UI{Out: &b}, &h, nil)
 	for _, want := range []string{
-		"mode          generate\n", "generation    1\n", "structured    yes\n", "validated     no\n", "degraded      no\n",
+		"mode          generate\n", "generation    1\n", "structured    yes\n", "validated     no, it was not checked\n", "degraded      no\n",
 		"context used  76 % high", "warning       file [2Jx\nwarning       more\n",
 	} {
 		if !strings.Contains(b.String(), want) {

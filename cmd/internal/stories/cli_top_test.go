@@ -84,12 +84,16 @@ func TestTopShowsAndActs(t *testing.T) {
 	release := r.holdTurn(a.ID, "@say I have mended the login")
 	s.awaitScreen("understudy  1 working", "▸●  1   developer-con-1  working")
 	release()
-	s.awaitScreen("understudy  1 idle", "said       I have mended the login")
+	s.awaitScreen("understudy  1 finished", "▸◆  1   developer-con-1  finished", "said       I have mended the login")
+	s.press("Enter")
+	s.awaitScreen("its last answer began")
+	s.press("Enter")
+	s.awaitScreen("understudy  1 idle") // it was seen
 
 	s.press("h")
 	s.awaitScreen("Hand off agent 1 (developer-con-1)")
 	s.press("full", "Tab", "the login", "Enter")
-	s.awaitScreen("agent 1 has ended; agent 2 goes on with its work", "○  2   developer-con-1  idle")
+	s.awaitScreen("agent 1 has ended; agent 2 goes on with its work", "◆  2   developer-con-1  finished")
 	h, err := r.client.LatestHandoff(t.Context(), a.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -357,7 +357,7 @@ func TestBadTranscriptIsAWarning(t *testing.T) {
 				r.retryHandoff(h.ID)
 				h = r.awaitPhase(h.ID, daemon.Completed)
 				c := r.contextOf(h)
-				r.wantWarned(h, c, tt.warning, "current_story", "architecture_decisions", "code_patterns")
+				r.wantWarned(h, c, tt.warning, "The role developer requires Current Story, Architecture Decisions, Code Patterns")
 				if h.Degraded || h.Structured == nil {
 					t.Errorf("handoff %+v: degraded", h)
 				}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,8 +35,8 @@ func TestRequiredHeadingsAreAskedForAndWritten(t *testing.T) {
 	})
 }
 
-// TestMissingRequirementsAreWarnedOf: A warning for the operator and the successor names each missing part, and
-// nothing else happens. A file in the working directory counts like a heading.
+// TestMissingRequirementsAreWarnedOf: One warning for the operator and the successor names the missing parts, once for a
+// persona, and nothing else happens. A file in the working directory counts like a heading.
 func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
@@ -45,8 +46,9 @@ func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 		if h.ContextValidated || h.Degraded {
 			t.Errorf("handoff %+v: want it whole and not validated", h)
 		}
-		r.wantWarned(h, c, "current_story", "architecture_decisions", "code_patterns")
-		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`warning +.*requires (current_story|architecture_decisions|code_patterns)`, 3)
+		const all = "Current Story, Architecture Decisions, Code Patterns"
+		r.wantWarned(h, c, "The role developer requires "+all)
+		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`validated +no, it lacks `+all, 1)
 
 		for _, name := range []string{"docs/current-story.md", "CONTRIBUTING.md"} {
 			path := filepath.Join(r.work, name)
@@ -61,7 +63,10 @@ func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 		if h.ContextValidated {
 			t.Errorf("handoff %+v is validated without a decision on the architecture", h)
 		}
-		r.wantWarned(h, c, "architecture_decisions")
+		r.wantWarned(h, c) // once for a persona
+		if want := []string{"architecture_decisions"}; !slices.Equal(h.Missing, want) {
+			t.Errorf("the handoff lacks %q, want %q", h.Missing, want)
+		}
 	})
 }
 
@@ -85,7 +90,7 @@ func TestEditedRequirementsApplyUnlessInvalid(t *testing.T) {
 		}
 		r.misbehave("no-further") // There are decisions, but no house rules.
 		h, c, next = r.handOver(next.ID)
-		r.wantWarned(h, c, "house_rules")
+		r.wantWarned(h, c, "House Rules")
 
 		r.misbehave("")
 		edit("roles: [\n")

@@ -66,7 +66,7 @@ func TestOneAlertForATmuxServer(t *testing.T) {
 			"The tmux server at " + out.PaneSocket + " has ended, and 5 agents with it: ",
 			fmt.Sprintf("pipeline %d)", run.ID), fmt.Sprintf("handoff %d)", h.ID),
 			fmt.Sprintf("Pipeline %d failed by it: `understudy pipeline resume ID`", run.ID), fmt.Sprintf("Handoff %d failed by it, before its record", h.ID),
-			"Open sessions again: agent ", "`understudy agent resume ID`", "The next agent gets a new server.",
+			"Open sessions again: agent ", "`understudy agent resume --all`", "The next agent gets a new server.",
 		} {
 			if !strings.Contains(message, want) {
 				t.Errorf("the operator was told %q, want %q in it", message, want)

@@ -69,7 +69,7 @@ func TestStepIsAskedForWhatTheNextRoleRequires(t *testing.T) {
 		if text := r.systemPrompt(p.Steps[0].AgentIDs[0]); !strings.Contains(text, "- **## Coverage Config**") {
 			t.Errorf("step 1 is not asked for what a tester requires:\n%s", text)
 		}
-		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); strings.Contains(text, "Coverage Config") {
+		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); strings.Contains(text, "## Coverage Config") {
 			t.Errorf("the last step is asked for it:\n%s", text)
 		}
 		out := p.Steps[0].LatestHandoff

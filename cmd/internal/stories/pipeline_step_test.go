@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -108,7 +109,7 @@ func TestAgentThatEndsInItsTurnFailsTheStep(t *testing.T) {
 			a = r.awaitState(a.ID, daemon.Ended)
 			reason, _, _ := strings.Cut(said(a.EndReason), "; its screen")
 			got := r.awaitPipeline(p.ID, daemon.PipelineFailed)
-			want := fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, strings.SplitN(reason, "\n", 2)[0])
+			want := fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, event.EndWords(strings.SplitN(reason, "\n", 2)[0]))
 			if how == "stopped" {
 				want = fmt.Sprintf("Agent %d was stopped before its turn was over", a.ID)
 			}

@@ -76,6 +76,10 @@ func (r *rig) stageScene(say, write func(string) string) *scene {
 		s.addAgent(role.key, role.slug, role.state, role.used, func(a *daemon.Agent) {
 			a.StateAt = s.now.Add(-time.Duration(role.minutes) * time.Minute)
 			a.LastMessage, a.WaitsFor, a.Note = s.sayIfAny(role.last), s.sayIfAny(role.asks), s.sayIfAny(role.note)
+			a.Asked, a.Repository, a.Branch = s.say("Make two scans within a second count as two"), s.say("parcels"), s.say("fix/"+role.key)
+			if role.key == "resting" {
+				a.Unread, a.FinishedAt = true, &a.StateAt
+			}
 			if role.key == "heir" {
 				a.PreviousAgentID, a.Generation = new(s.agents["old"]), 2
 			}

@@ -103,11 +103,14 @@ func (u *UI) Table(head []string, rows [][]string) error {
 
 // Tilde shortens the home directory to ~ on a terminal. In a pipe the path stays complete, because a program may open
 // it.
-func (u *UI) Tilde(path string) string {
-	if rest, ok := strings.CutPrefix(path, u.Home); ok && u.Terminal && u.Home != "" && (rest == "" || rest[0] == '/') {
-		return "~" + rest
+func (u *UI) Tilde(path string) string { return words.Home(path, u.HomeShown()) }
+
+// HomeShown returns the home directory that is shown as ~; "" in a pipe.
+func (u *UI) HomeShown() string {
+	if u.Terminal {
+		return u.Home
 	}
-	return path
+	return ""
 }
 
 // Fit cuts a line to the width of a terminal. The line must hold no colours.

@@ -141,6 +141,8 @@ func (m *model) describeAgent(p *paper, r *row, here bool) {
 	p.field("persona", fmt.Sprintf("%s, generation %d", cmp.Or(a.PersonaSlug(), "-"), a.Generation))
 	p.field("context", contextBar(a.Context)+a.Context.InFull())
 	p.field("directory", a.Cwd)
+	p.field("branch", words.Join(":", a.Repository, a.Branch))
+	p.field("asked", a.Asked)
 	p.field("runtime", fmt.Sprintf("%s on host %s", a.Runtime, a.Host))
 	if a.PipelineID != nil {
 		p.field("works for", fmt.Sprintf("pipeline %d", *a.PipelineID))

@@ -82,7 +82,7 @@ func (m *model) pressList(name string) tea.Cmd {
 		}
 		m.screen, m.scroll = detailScreen, 0
 		m.detail = details{key: r.key, row: *r, old: true}
-		return m.readDetails(true)
+		return tea.Batch(m.see(r), m.readDetails(true))
 	default:
 		return m.pressAny(name)
 	}

@@ -93,6 +93,8 @@ func groupStyle(r *row) style {
 		return red.Bold(true)
 	case r.group == needsYou:
 		return yellow.Bold(true)
+	case r.group == finished:
+		return cyan.Bold(true)
 	case r.group == atWork:
 		return green
 	}
@@ -131,6 +133,11 @@ func (m *model) table() *table {
 		}
 	}
 	t.share(m.w-2, m.gap())
+	for i := range t.cells {
+		if c := &t.cells[i][whereColumn]; width(c.text) > t.widths[whereColumn] {
+			c.text = words.ShortWhere(c.text, t.widths[whereColumn]) // from the left, so that the branch stays
+		}
+	}
 	return t
 }
 
@@ -159,6 +166,7 @@ const (
 	personaColumn
 	stateColumn
 	asksColumn
+	whereColumn
 	contextColumn
 	generationColumn
 	handoffColumn
@@ -166,7 +174,7 @@ const (
 )
 
 // byWorth is the order in which the columns get room.
-var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, handoffColumn, generationColumn, personaColumn, hostColumn}
+var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, whereColumn, handoffColumn, generationColumn, personaColumn, hostColumn}
 
 func (m *model) allColumns() []column {
 	bar, several := m.w >= 90, m.severalHosts()
@@ -183,7 +191,8 @@ func (m *model) allColumns() []column {
 		stateColumn: {"STATE", 13, 16, func(r *row) (string, style) {
 			return r.state + " " + words.Age(m.now.Sub(r.since)), groupStyle(r)
 		}},
-		asksColumn: {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
+		whereColumn: {"WHERE", 12, 40, func(r *row) (string, style) { return r.where(m.cfg.Home), plain }},
+		asksColumn:  {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
 		contextColumn: {"CONTEXT", 18, 18, func(r *row) (string, style) {
 			if r.agent == nil {
 				return "", plain
@@ -286,7 +295,7 @@ func (m *model) panel() []string {
 func (m *model) describe(p *paper, r *row) {
 	about := []string{named(r)}
 	if r.agent != nil {
-		about = append(about, fmt.Sprintf("generation %d", r.agent.Generation), r.agent.Runtime, r.agent.Cwd)
+		about = append(about, r.where(m.cfg.Home), fmt.Sprintf("generation %d", r.agent.Generation), r.agent.Runtime)
 	}
 	p.head(strings.Join(about, " · "))
 	if r.need != nil {
@@ -297,6 +306,7 @@ func (m *model) describe(p *paper, r *row) {
 	}
 	switch {
 	case r.agent != nil:
+		p.field("asked", words.Clip(r.agent.Asked, max(m.w-fieldWidth, 40)))
 		p.field("said", r.agent.LastMessage)
 	case r.pipeline != nil:
 		p.field("request", r.pipeline.Prompt)

@@ -204,6 +204,22 @@ func (m *model) do(a action) tea.Cmd {
 	return a.command(m.ctx, m.cfg.Client)
 }
 
+// see tells the daemon that the operator looks at the row's agent.
+func (m *model) see(r *row) tea.Cmd {
+	if r.agent == nil || !r.agent.Unread {
+		return nil
+	}
+	ctx, c, agent := m.ctx, m.cfg.Client, *r.agent
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+		defer cancel()
+		if err := c.SeeAgent(ctx, &agent); err != nil {
+			return doneMsg{err: slow(ctx, err)}
+		}
+		return nil
+	}
+}
+
 // attach shows the selected agent's pane until the operator leaves it.
 func (m *model) attach() tea.Cmd {
 	r := m.row()
@@ -215,7 +231,7 @@ func (m *model) attach() tea.Cmd {
 	case !r.agent.HasPane():
 		return m.refuse(fmt.Sprintf("agent %d has no tmux pane", r.id))
 	}
-	m.said = ""
+	m.said = "" // attach tells the daemon that its agent is seen
 	cmd, complaint := m.cfg.Attach(r.id), &head{}
 	cmd.Stderr = complaint
 	return tea.ExecProcess(cmd, func(err error) tea.Msg {

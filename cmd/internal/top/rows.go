@@ -44,6 +44,7 @@ type group int
 
 const (
 	needsYou group = iota
+	finished       // since the operator looked last
 	atWork
 	idle
 	starting
@@ -114,9 +115,14 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 		}
 	}
 	switch a.State {
+	case daemon.Idle:
+		r.group = idle
+		if a.Unread {
+			r.group, r.state = finished, "finished"
+		}
 	case daemon.Working, daemon.Waiting: // Waiting without need: the dialog has just been answered
 		r.group = atWork
-	case daemon.Idle, daemon.Limited:
+	case daemon.Limited:
 		r.group = idle
 	default:
 		r.group = starting
@@ -131,6 +137,8 @@ func (r *row) sign() string {
 		return "✗"
 	case r.group == needsYou:
 		return "!"
+	case r.group == finished:
+		return "◆"
 	case r.group == atWork:
 		return "●"
 	case r.group == idle:
@@ -183,9 +191,17 @@ func (r *row) host() string {
 	return ""
 }
 
+// where says in which directory the row's agent works, and on which branch.
+func (r *row) where(home string) string {
+	if r.agent == nil {
+		return ""
+	}
+	return words.Where(words.Home(r.agent.Cwd, home), r.agent.Repository, r.agent.Branch)
+}
+
 // matches reports whether the row matches a filter: each word of the filter is in one of the row's texts.
 func (r *row) matches(filter string) bool {
-	in := strings.ToLower(strings.Join([]string{r.label(), r.name(), r.persona(), r.state, r.host()}, "\x00"))
+	in := strings.ToLower(strings.Join([]string{r.label(), r.name(), r.persona(), r.state, r.host(), r.where("")}, "\x00"))
 	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
 		if !strings.Contains(in, word) {
 			return false

@@ -27,6 +27,7 @@ type Config struct {
 	In      io.Reader // a terminal
 	Out     io.Writer // the same terminal
 	Environ []string  // the program reads TERM and NO_COLOR
+	Home    string    // the operator's home directory, which is shown as ~; "": none is
 	// Attach returns the command that shows an agent's pane on the terminal until the operator leaves the pane.
 	Attach func(agentID int64) *exec.Cmd
 	// Explain turns a daemon's error into one sentence that names the fix.

@@ -23,6 +23,7 @@ var (
 	red    = plain.Foreground(lipgloss.Red)
 	green  = plain.Foreground(lipgloss.Green)
 	yellow = plain.Foreground(lipgloss.Yellow)
+	cyan   = plain.Foreground(lipgloss.Cyan)
 )
 
 // View implements [tea.Model].
@@ -74,7 +75,7 @@ func (m *model) title() string {
 		return bold.Render(name) + "  " + red.Bold(true).Render(stale)
 	}
 	var parts []string
-	for g, word := range []string{"need you", "working", "idle", "starting"} {
+	for g, word := range []string{"need you", "finished", "working", "idle", "starting"} {
 		if n := m.counts[group(g)]; n > 0 {
 			if group(g) == needsYou && n == 1 {
 				word = "needs you"

@@ -144,7 +144,7 @@ func (t *tx) appendEvents() error {
 		}
 		row := eventRow{Event: kept(*e)}
 		row.ID, row.At = id, micros(at)
-		if !slices.Contains([]event.Notice{event.NoticeNone, event.NoticeWaiting, event.NoticeCompleted}, e.Notice) {
+		if !slices.Contains([]event.Notice{event.NoticeNone, event.NoticeWaiting, event.NoticeCompleted, event.NoticeFinished}, e.Notice) {
 			return violation("events_notice_known")
 		}
 		write(t, &t.events, id, &row)

@@ -50,7 +50,7 @@
     if (!known) say('a form', form);
   }
   for (const button of document.querySelectorAll('[data-call]')) {
-    if (!/^(POST|DELETE) \/api\/(agents|handoffs|pipelines|notifications|personas|dashboard|settings)\/[a-z0-9/-]+$/.test(button.dataset.call)) say('a button', button);
+    if (!/^(POST|PATCH|DELETE) \/api\/(agents|handoffs|pipelines|notifications|personas|dashboard|settings)\/[a-z0-9/-]+$/.test(button.dataset.call)) say('a button', button);
     JSON.parse(button.dataset.body ?? '{}');
   }
 

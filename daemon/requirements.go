@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
+)
+
+// maxWarned is how many earlier handoffs of a persona an assembly reads for the warnings that the operator was given.
+const maxWarned = 50
+
+// validate notes the requirements of the successors' roles that the handoff does not meet. It warns about a requirement once
+// for a persona: the operator who left it unmet knows. A pipeline's steps warn each time, because each run may be another's.
+func (s *assembly) validate(ctx context.Context, line []Record) error {
+	if !s.settings.ValidateContext {
+		return nil
+	}
+	req, err := data.ReadRequirements(s.d.Data.Requirements())
+	if err != nil {
+		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", words.TrimDot(err.Error()))
+	}
+	s.out.validated = true
+	told := map[string]bool{}
+	if s.step == nil {
+		before, err := s.d.Store.Handoffs(ctx, HandoffFilter{Persona: s.h.Persona, Limit: maxWarned})
+		if err != nil {
+			return err
+		}
+		for i := range before {
+			for _, name := range before[i].Missing {
+				told[name] = told[name] || before[i].ID != s.h.ID
+			}
+		}
+	}
+	for _, role := range rolesOf(s.h.Targets()) {
+		var titles []string
+		for _, name := range req.Of(role) {
+			if s.meetsRequirement(req, name, line) {
+				continue
+			}
+			s.out.validated = false
+			if !slices.Contains(s.out.missing, name) {
+				s.out.missing = append(s.out.missing, name)
+			}
+			if !told[name] {
+				titles = append(titles, data.HeadingTitle(name))
+			}
+		}
+		if len(titles) > 0 {
+			s.warn("The role %s requires %s, and the document has no such heading with text under it.", role, strings.Join(titles, ", "))
+		}
+	}
+	return nil
+}
+
+func (s *assembly) meetsRequirement(req data.Requirements, name string, line []Record) bool {
+	if data.HasSection(s.out.record.Document, name) || req.FileMeets(name, s.agent.Cwd) {
+		return true
+	}
+	wanted, ok := req.DecisionsOf(name)
+	return ok && slices.ContainsFunc(append([]Record{s.out.record}, line...), func(rec Record) bool {
+		return len(rec.Decisions) > 0 && (wanted == "" || req.Canonical(roleOf(rec.Persona)) == req.Canonical(wanted))
+	})
+}
+
+// roleOf returns the role in a persona's slug. If the slug has no role, it returns the slug itself.
+func roleOf(slug string) string {
+	s, err := personas.ParseSlug(slug)
+	if err != nil {
+		return slug
+	}
+	return s.Role
+}
+
+// rolesOf returns the roles of personas, each once.
+func rolesOf(slugs []string) (roles []string) {
+	for _, slug := range slugs {
+		if role := roleOf(slug); !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/event"
+)
+
+// finishes lets the agent take a prompt and end the turn, and returns the notices of the end.
+func (h *hooked) finishes(asked, said string, tasks int) (notices []*event.Event) {
+	h.t.Helper()
+	h.takes("UserPromptSubmit", map[string]any{"prompt": asked, "prompt_id": "p"})
+	if h.agent.Unread {
+		h.t.Error("the agent is unread although it has just been asked for something")
+	}
+	running := make([]map[string]any, tasks)
+	for _, e := range h.takes("Stop", map[string]any{"last_assistant_message": said, "background_tasks": running}) {
+		if e.Notice != event.NoticeNone {
+			notices = append(notices, e)
+		}
+	}
+	return notices
+}
+
+// TestFinishedTurnIsUnread: a turn of the agent's own work that has ended is unread until the next prompt. It is a notice only
+// where somebody wants that.
+func TestFinishedTurnIsUnread(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	if notices := h.finishes("Fix\nthe cart", "It is fixed.", 0); len(notices) != 0 {
+		t.Errorf("a notice that nobody wants: %+v", notices[0])
+	}
+	if a := h.agent; !a.Unread || a.FinishedAt == nil || !a.FinishedAt.Equal(h.at) || a.Asked != "Fix the cart" || a.LastMessage != "It is fixed." {
+		t.Errorf("after its turn: unread %t since %v, asked %q, said %q", a.Unread, a.FinishedAt, a.Asked, a.LastMessage)
+	}
+	h.agent.NotifyFinished = "on"
+	notices := h.finishes("Test it", "All green.", 0)
+	if len(notices) != 1 || notices[0].Type != event.AgentFinished || notices[0].Notice != event.NoticeFinished ||
+		!strings.Contains(string(notices[0].Payload), "Agent 3 (con) has finished its turn ‹All green.›: `understudy agent show 3`.") {
+		t.Errorf("notices: %+v", notices)
+	}
+	if h.finishes("Watch it", "I watch.", 1); h.agent.Unread {
+		t.Error("unread while a background task runs")
+	}
+	h.agent.PipelineID = &h.id
+	if notices := h.finishes("Step 1", "Done.", 0); h.agent.Unread || len(notices) != 0 {
+		t.Error("the step of a pipeline is unread")
+	}
+}
+
+// TestHandNamedSuccessors: a name that somebody gave goes on to whatever persona takes over; a persona's name does not.
+func TestHandNamedSuccessors(t *testing.T) {
+	t.Parallel()
+	persona := "developer-con-1"
+	for _, tt := range [][3]string{
+		{"cart", "", "cart"}, {"cart", persona, "cart"}, {"cart", "reviewer-ada-1", "cart"}, {persona, "reviewer-ada-1", "reviewer-ada-1"}, {persona, persona, persona},
+	} {
+		if got := heirName(&Agent{Name: tt[0], Persona: &persona}, &Heir{Persona: tt[1]}); got != tt[2] {
+			t.Errorf("%s to %s: %s, want %s", tt[0], tt[1], got, tt[2])
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package worktree
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"unicode/utf8"
+)
+
+const (
+	maxParents  = 64   // how many folders above a directory Head looks for a repository
+	maxHeadFile = 4096 // how many bytes Head reads of a file
+	shortCommit = 8    // how many digits name a commit
+)
+
+// Head returns the repository that a directory is in and the branch that is checked out there. repository is the name of the
+// repository's folder; for a linked work tree it is that of the main one. branch is the first digits of a commit if no branch
+// is checked out. Both are "" outside a repository, and branch is "" if the repository does not keep it in a file.
+//
+// Head reads the files that git keeps and runs nothing. So the configuration of a hostile repository has no effect. It does
+// not report texts of other files: what is no branch and no commit is left out.
+func Head(dir string) (repository, branch string) {
+	for range maxParents {
+		gitDir, top := gitDirOf(dir), dir
+		if gitDir != "" {
+			if common := readLine(filepath.Join(gitDir, "commondir")); common != "" {
+				if common = absolute(common, gitDir); filepath.Base(common) == ".git" {
+					top = filepath.Dir(common)
+				}
+			}
+			return cleanName(filepath.Base(top)), branchOf(readLine(filepath.Join(gitDir, "HEAD")))
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", ""
+		}
+		dir = up
+	}
+	return "", ""
+}
+
+// gitDirOf returns the directory in which git keeps the state of a work tree whose top is dir; "": dir is not such a top.
+func gitDirOf(dir string) string {
+	path := filepath.Join(dir, ".git")
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		if _, err := os.Lstat(filepath.Join(path, "HEAD")); err != nil {
+			return ""
+		}
+		return path
+	}
+	if to, ok := strings.CutPrefix(readLine(path), "gitdir: "); ok { // of a linked work tree, or of a submodule
+		return absolute(to, dir)
+	}
+	return ""
+}
+
+func absolute(path, from string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(from, path)
+}
+
+// readLine returns the first line of a regular file; "" if the file can't be read or its line is long. O_NONBLOCK makes that
+// it does not wait at a pipe.
+func readLine(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxHeadFile))
+	if err != nil || len(b) == maxHeadFile || !utf8.Valid(b) {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSuffix(line, "\r")
+}
+
+var commitID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
+
+// branchOf reads the line of a HEAD.
+func branchOf(head string) string {
+	if name, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok && ValidBranch(name) && cleanName(name) == name {
+		return name
+	}
+	if commitID().MatchString(head) {
+		return head[:shortCommit]
+	}
+	return ""
+}
+
+// maxHeadName is the longest name of a repository or a branch that Head returns, in bytes.
+const maxHeadName = 250
+
+// cleanName returns a name, or "" if the name is long or has control characters.
+func cleanName(name string) string {
+	if len(name) > maxHeadName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || name == "/" {
+		return ""
+	}
+	return name
+}
