@@ -73,6 +73,8 @@ func requiredBody(r route) string {
 		return `{"text": "hello"}`
 	case "POST /api/agents/:id/limit":
 		return `{"do": "wait"}`
+	case "POST /api/permissions/:id":
+		return `{"verdict": "allow", "digest": "d"}`
 	}
 	return ""
 }

@@ -25,6 +25,9 @@ func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 		return until
 	}
 	more := string(need)
+	if mode := g.AsksNobody(); mode != "" && more == "" && g.Trouble == nil && g.Active() {
+		return fmt.Sprintf("%s (asks nobody)", g.State)
+	}
 	if g.Trouble != nil {
 		more = g.Trouble.Code
 	}
