@@ -27,9 +27,13 @@ func (s *Server) takeHook(c echo.Context) error {
 	defer cancel()
 	var held func(int64)
 	if env.Holds {
-		held = func(handoff int64) {
-			context.AfterFunc(s.streams, cancel) // the server that shuts down does not wait for the end of a handoff
-			s.holdAnswer(c.Response().Writer, handoff)
+		field := hooks.HeldHeader
+		if env.Event == hooks.PermissionRequest {
+			field = hooks.AskedHeader
+		}
+		held = func(id int64) {
+			context.AfterFunc(s.streams, cancel) // the server that shuts down does not wait for the end of a handoff or for a person
+			s.holdAnswer(c.Response().Writer, field, id)
 		}
 	}
 	out, err := s.Daemon.HookHeld(ctx, env, sender(c.Request()), held)
@@ -42,15 +46,15 @@ func (s *Server) takeHook(c echo.Context) error {
 	return c.Blob(http.StatusOK, "application/json", out)
 }
 
-// holdAnswer tells the hook's command that its answer comes when the handoff's document is recorded, or when the handoff has
-// ended. The time for reading a request does not count from here on: it would cut the connection.
-func (s *Server) holdAnswer(w http.ResponseWriter, handoff int64) {
+// holdAnswer tells the hook's command that its answer comes when the handoff's document is recorded or the permission is
+// answered, or when either has ended. field names it. The time for reading a request does not count from here on: it would cut the connection.
+func (s *Server) holdAnswer(w http.ResponseWriter, field string, id int64) {
 	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
 		s.Log.Debug("a held hook keeps its deadline; its command asks again", "error", err)
 	}
-	w.Header().Set(hooks.HeldHeader, strconv.FormatInt(handoff, 10))
+	w.Header().Set(field, strconv.FormatInt(id, 10))
 	w.WriteHeader(http.StatusProcessing)
-	w.Header().Del(hooks.HeldHeader)
+	w.Header().Del(field)
 }
 
 func envelope(c echo.Context) (hooks.Envelope, error) {

@@ -75,6 +75,8 @@ func requiredBody(r route) string {
 		return `{"finished_at": "2026-01-02T03:04:05Z"}`
 	case "POST /api/agents/:id/limit":
 		return `{"do": "wait"}`
+	case "POST /api/permissions/:id":
+		return `{"verdict": "allow", "digest": "d"}`
 	}
 	return ""
 }

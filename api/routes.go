@@ -54,6 +54,10 @@ func (s *Server) routes() []route {
 
 		{"GET", "/api/attention", "", s.listAttention},
 
+		{"GET", "/api/permissions", "agent_id state limit before", s.listPermissions},
+		{"GET", "/api/permissions/:id", "", s.showPermission},
+		{"POST", "/api/permissions/:id", "", s.answerPermission},
+
 		{"GET", "/api/runtimes", "", s.listRuntimes},
 
 		{"POST", "/api/personas", "", s.createPersona},

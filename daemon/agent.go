@@ -139,6 +139,9 @@ type Agent struct {
 	Effort string `json:"-"`
 	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
 	LimitTriedAt *time.Time `json:"-"`
+	AllowRules   []string   `json:"allow_rules"` // what the operator has allowed this agent from then on; see AllowAgent
+	// SessionMode is the permission mode that the newest hook told; "": none did.
+	SessionMode string `json:"session_mode"`
 	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.
 	Reading bool `json:"-"`
 }

@@ -47,17 +47,20 @@ type Attention struct {
 	// Together holds the ids of several agents that died for one reason, such as the end of their tmux server. There is one
 	// Attention about them all, and Agent is the first of them. nil: it is about one thing alone.
 	Together []int64 `json:"together,omitempty"`
+	// Permissions are what an agent asks for and can be answered from here, the oldest first.
+	Permissions []Permission `json:"permissions"`
 }
 
 // Overview holds the rows of all work in progress, and of work that has ended lately. [Overview.Attention] decides from
 // these rows alone.
 type Overview struct {
-	At        time.Time
-	Agents    []Agent // agents that have not ended
-	Ended     []Agent // first the agents that ended last, then the other agents of failed handoffs
-	Handoffs  []Handoff
-	Pipelines []Pipeline
-	Auto      func(*Agent) bool // whether the daemon hands an agent over by itself when its context is nearly full; nil: it does not
+	At          time.Time
+	Agents      []Agent // agents that have not ended
+	Ended       []Agent // first the agents that ended last, then the other agents of failed handoffs
+	Handoffs    []Handoff
+	Pipelines   []Pipeline
+	Permissions []Permission      // those that agents ask for now
+	Auto        func(*Agent) bool // whether the daemon hands an agent over by itself when its context is nearly full; nil: it does not
 }
 
 const (
@@ -90,6 +93,9 @@ func (d *Daemon) Overview(ctx context.Context) (o Overview, err error) {
 			return o, err
 		}
 		o.Pipelines = append(o.Pipelines, list...)
+	}
+	if o.Permissions, err = d.Store.Permissions(ctx, PermissionFilter{Open: true, Limit: MostAgents}); err != nil {
+		return o, err
 	}
 	missing, err := d.Store.AgentsByID(ctx, o.unread())
 	o.Ended = append(o.Ended, missing...)
@@ -146,6 +152,7 @@ func (o *Overview) Attention() []Attention {
 		a := &o.Agents[i]
 		if n := a.attention(with[a.ID], o.Auto != nil && o.Auto(a)); n.Kind != "" {
 			n.About, n.ID, n.Agent, n.Handoff = AboutAgent, a.ID, a, with[a.ID]
+			o.addPermissions(&n)
 			out = append(out, n)
 		}
 	}
@@ -161,6 +168,21 @@ func (o *Overview) Attention() []Attention {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.About, b.About), cmp.Compare(a.ID, b.ID))
 	})
 	return out
+}
+
+// addPermissions adds what the agent asks for to an Attention about an agent that waits.
+func (o *Overview) addPermissions(n *Attention) {
+	if n.Kind != NeedsAnswer {
+		return
+	}
+	for _, p := range slices.Backward(o.Permissions) {
+		if p.AgentID == n.ID && p.State == PermissionOpen {
+			n.Permissions = append(n.Permissions, p)
+		}
+	}
+	if len(n.Permissions) > 0 {
+		n.Next = fmt.Sprintf("look with `understudy permission show %d`, then `understudy permission allow %[1]d` or `understudy permission deny %[1]d`", n.Permissions[0].ID)
+	}
 }
 
 // HandoffOf returns, for the id of each active agent, the handoff that concerns the agent: its open handoff or, if its last
@@ -287,7 +309,7 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 
 // attention makes an Attention. The caller sets the fields that say what it is about. Why becomes before followed by brief.
 func attention(kind AttentionKind, since time.Time, before, brief, next string) Attention {
-	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next}
+	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next, Permissions: []Permission{}}
 }
 
 // againWords says how a person can go on with the work of an ended agent.

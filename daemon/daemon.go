@@ -62,13 +62,14 @@ type Terminal interface {
 
 // Settings are the operator's settings of the domain.
 type Settings struct {
-	Handoff  HandoffSettings
-	Pipeline PipelineSettings
-	Limits   LimitSettings
-	Notify   NotifySettings
-	Log      LogSettings
-	History  HistorySettings
-	Runtimes map[string][]string // the command of each runtime, as a list of arguments
+	Handoff     HandoffSettings
+	Pipeline    PipelineSettings
+	Limits      LimitSettings
+	Notify      NotifySettings
+	Permissions PermissionSettings
+	Log         LogSettings
+	History     HistorySettings
+	Runtimes    map[string][]string // the command of each runtime, as a list of arguments
 	// Generic are the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them. One with the name of a
 	// runtime that we know takes the place of that.
 	Generic map[string]*runtimes.Runtime
@@ -190,6 +191,7 @@ type Daemon struct {
 	roster   *roster
 	memories memories
 	counts   counts
+	asking   held
 	arriving underway
 	logStart int64 // see LogStart; set before Run
 
@@ -296,6 +298,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wg.Go(func() { d.pusher.Run(WithCaller(ctx, "pusher")) })
 	}
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
+	wg.Go(func() { d.runPermissions(WithCaller(ctx, "permissions")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)
 	wg.Wait()

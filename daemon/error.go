@@ -61,13 +61,14 @@ var (
 
 // Errors whose sentences scripts rely on, word for word.
 var (
-	errAgentNotFound    = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
-	errAgentNotActive   = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")
-	errAgentNoPersona   = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
-	errAgentNoPane      = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
-	errAgentStopping    = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
-	errHandoffOpen      = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
-	errNothingToHandOff = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
-	errHandoffNotFound  = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
-	errPipelineNotFound = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
+	errAgentNotFound      = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
+	errAgentNotActive     = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")
+	errAgentNoPersona     = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
+	errAgentNoPane        = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
+	errAgentStopping      = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
+	errPermissionNotFound = Errorf(KindNotFound, CodePermissionNotFound, "Permission not found")
+	errHandoffOpen        = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
+	errNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
+	errHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
+	errPipelineNotFound   = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
 )

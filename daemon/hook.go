@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -24,11 +25,15 @@ func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) 
 
 // HookHeld is [Daemon.Hook] for a hook whose answer may take as long as a handoff's document. If the hook is a person's
 // /handoff, HookHeld calls held with the handoff's id, and then returns when the document is recorded or the handoff has
-// ended. If ctx ends before, the handoff goes on, and the same hook may come again to wait on.
-func (d *Daemon) HookHeld(ctx context.Context, env hooks.Envelope, from *tmux.Peer, held func(handoffID int64)) (json.RawMessage, error) {
+// ended. If it is a PermissionRequest for which a person is asked, HookHeld calls held with the permission's id, and returns
+// when the permission has ended. If ctx ends before, nothing is lost, and the same hook may come again to wait on.
+func (d *Daemon) HookHeld(ctx context.Context, env hooks.Envelope, from *tmux.Peer, held func(id int64)) (json.RawMessage, error) {
 	out, cmd, err := d.arrive(ctx, env, from)
-	if err != nil || cmd == nil {
+	switch {
+	case err != nil || cmd == nil:
 		return out, err
+	case cmd.permissionID != 0:
+		return d.holdPermission(ctx, cmd, out, held)
 	}
 	return d.answerCommand(ctx, *cmd, held)
 }
@@ -123,7 +128,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		in.LaunchHash = launchHash(env.Launch)
 	}
 	in.PIDStart = c.proc.Start
-	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, replayed)}
+	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, replayed), holds: env.Holds}
 	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c.proc, replayed)
 	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
@@ -170,6 +175,13 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *com
 	if step.command && (res.Applied || decided.rejoins) && res.AgentID != 0 {
 		return nil, &command{agentID: res.AgentID, prompt: p.Prompt, at: step.in.At, again: res.Again}, nil
 	}
+	switch {
+	case p.Event != hooks.PermissionRequest || res.AgentID == 0:
+	case decided.asked != nil && res.Applied:
+		return nil, &command{agentID: res.AgentID, permissionID: decided.asked.ID}, nil
+	case decided.rejoins && step.holds && !step.in.Replayed:
+		return res.Output, &command{agentID: res.AgentID, permissionID: res.HookID}, nil
+	}
 	return res.Output, nil, nil
 }
 
@@ -180,13 +192,13 @@ var errUnseen = errors.New("a file must be looked at first")
 // file, recordHook undoes the transaction, looks at the file and decides again: a file system that hangs must not hold row
 // locks.
 func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookStep, res HookResult, err error) {
-	step.files = map[string]bool{}
+	step.files, step.rules = map[string]bool{}, map[string]personas.Permissions{}
 	for {
 		res, err = d.Store.RecordHook(ctx, step.in, func(tx HookTx) HookDecision {
 			decided = step // the store may call this again
 			decided.tx = tx
 			out := decided.decide()
-			if decided.unseen != "" {
+			if decided.unseen != "" || decided.unruled != "" {
 				return HookDecision{Undone: errUnseen}
 			}
 			if tx.Agent != nil && out.Applied {
@@ -196,6 +208,10 @@ func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookSte
 		})
 		if !errors.Is(err, errUnseen) {
 			return decided, res, err
+		}
+		if decided.unruled != "" {
+			step.rules[decided.unruled] = d.rulesOf(decided.unruled)
+			continue
 		}
 		step.files[decided.unseen] = d.hasContent(ctx, decided.unseen)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -21,20 +22,24 @@ type hookStep struct {
 	p  hooks.Payload
 	tx HookTx
 	claim
-	pane    *tmux.PaneInfo  // the pane that the hook names, verified; nil: the hook names no pane, or a wrong one
-	noPane  string          // why the pane that the hook names is wrong; "": it is not wrong
-	around  int64           // id of the active agent inside whose process the hook's process runs; 0: none
-	command bool            // the hook is a person's /handoff
-	goesOn  bool            // the CLI that ended the held hook of a /handoff goes on, as after Esc
-	own     bool            // no process sent it: the daemon has read it, maybe long after it happened
-	files   map[string]bool // by path, whether the file had content at a look before the transaction
-	unseen  string          // a path that decide asked for and that is not in files; "": none
-	resets  *time.Time      // when the limit ends that the hook reports; nil: it does not say that
+	pane    *tmux.PaneInfo                  // the pane that the hook names, verified; nil: the hook names no pane, or a wrong one
+	noPane  string                          // why the pane that the hook names is wrong; "": it is not wrong
+	around  int64                           // id of the active agent inside whose process the hook's process runs; 0: none
+	command bool                            // the hook is a person's /handoff
+	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
+	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
+	files   map[string]bool                 // by path, whether the file had content at a look before the transaction
+	unseen  string                          // a path that decide asked for and that is not in files; "": none
+	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
+	unruled string                          // a persona whose rules decide asked for and that is not in rules; "": none
+	holds   bool                            // the hook's command waits if the daemon holds the hook
+	resets  *time.Time                      // when the limit ends that the hook reports; nil: it does not say that
 
 	out         HookDecision
-	rejoins     bool   // the agent itself has sent the hook again
-	cancelled   bool   // the hook cancels the agent's open handoff
-	disbelieved string // why the hook was not believed, for the operator; "": the hook was believed
+	rejoins     bool        // the agent itself has sent the hook again
+	cancelled   bool        // the hook cancels the agent's open handoff
+	asked       *Permission // the permission for which the hook is to be held; nil: none
+	disbelieved string      // why the hook was not believed, for the operator; "": the hook was believed
 }
 
 // decide returns the change to commit with the hook, and the output for the hook's command to print.
@@ -138,6 +143,9 @@ func (h *hookStep) apply() {
 	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path
+	}
+	if h.p.PermissionMode != "" && h.p.AgentID == "" { // a subagent may have a mode of its own
+		a.SessionMode = h.p.PermissionMode
 	}
 	if h.ofUnknownTurn() {
 		a.endUnknownTurn(h.p.PromptID, h.in.At)

@@ -18,12 +18,14 @@ import (
 // reasonCommand is the reason of a handoff that a person has requested with /handoff in the agent's pane.
 const reasonCommand = "command"
 
-// command is a person's /handoff that is to be answered.
+// command is a hook that is to be answered after its transaction: a person's /handoff or, with a permissionID, a
+// PermissionRequest.
 type command struct {
-	agentID int64
-	prompt  string
-	at      time.Time // when the hook's command began
-	again   bool      // the hook is stored already: its command lost the connection and waits on
+	permissionID int64
+	agentID      int64
+	prompt       string
+	at           time.Time // when the hook's command began
+	again        bool      // the hook is stored already: its command lost the connection and waits on
 }
 
 // answerCommand requests the handoff that a person at the pane wants, and returns an answer that tells the person the

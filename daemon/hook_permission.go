@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/personas"
 )
 
 // permission applies a PermissionRequest. It allows an agent to use the files that the daemon itself has named to the agent.
-// Any other request is a dialog that waits for a person. Agents that the daemon started have rules in their settings for
+// Any other request is answered by a rule of the operator, or waits for a person. Agents that the daemon started have rules in their settings for
 // these files, so permission serves the agents that a person started.
 func (h *hookStep) permission() {
 	h.tx.Agent.passLimit() // the model has answered with the call of a tool
@@ -18,7 +22,7 @@ func (h *hookStep) permission() {
 		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
 		return
 	}
-	h.beginWaiting()
+	h.asks()
 }
 
 // pointedTo returns the files that the daemon has told the agent to use with the requested tool. in is the requested file.
@@ -37,4 +41,81 @@ func (h *hookStep) pointedTo(in string) (paths []string) {
 		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}
 	}
 	return paths
+}
+
+// asks decides about a PermissionRequest that only a person or the operator's rules can answer. If a rule answers, the hook
+// gets that answer. If not, the agent waits for a person, and the daemon holds the hook if that helps.
+func (h *hookStep) asks() {
+	call, whole := callOf(&h.p)
+	can := &h.d.runtimeOf(h.tx.Agent).Can
+	if h.own || h.in.Replayed || !can.AnswersPermission || !whole || call.isQuestion() {
+		h.beginWaiting()
+		return
+	}
+	a := h.tx.Agent
+	p := &Permission{ID: h.tx.HookID, AgentID: a.ID, Host: a.Host, AskedAt: h.in.At, State: PermissionOpen}
+	call.show(p)
+	verdict, rule, known := h.byRule(&call)
+	switch {
+	case !known:
+		return // decide is called again
+	case verdict != "":
+		now := h.d.now()
+		p.State, p.Verdict, p.AnsweredBy, p.Sentence, p.AnsweredAt, p.EndedAt = PermissionGiven, verdict, PermissionByRule, "rule "+rule, &now, &now
+		h.out.Output = p.output()
+	case !h.holds || !can.HoldsPermission || h.d.Settings().Permissions.Hold <= 0:
+		h.beginWaiting()
+		return
+	default:
+		until := h.d.now().Add(h.d.Settings().Permissions.Hold)
+		p.HeldUntil = &until
+		h.asked = p
+		h.beginWaiting()
+	}
+	h.out.Change.NewPermissions = append(h.out.Change.NewPermissions, p)
+	typ := event.PermissionAsked
+	if p.Verdict != "" {
+		typ = event.PermissionAnswered
+	}
+	e := h.d.permissionEvent(typ, p, a)
+	if h.tx.Handoff != nil {
+		e.HandoffID = &h.tx.Handoff.ID
+	}
+	h.out.Change.Events = append(h.out.Change.Events, e)
+}
+
+// byRule returns what the rules of the agent's persona and of its earlier permissions say about a call, and which rule says
+// it; verdict is "" if none does. known is false if the persona's rules must be read first.
+func (h *hookStep) byRule(c *toolCall) (verdict PermissionVerdict, rule string, known bool) {
+	a := h.tx.Agent
+	rules, known := h.rules[a.PersonaSlug()]
+	if a.Persona != nil && !known {
+		h.unruled = *a.Persona
+		return "", "", false
+	}
+	for rule := range strings.Lines(rules.Deny) {
+		if rule = strings.TrimSuffix(rule, "\n"); c.deniedBy(rule, a.Cwd) {
+			return Deny, rule, true
+		}
+	}
+	for rule := range strings.Lines(rules.Allow) {
+		if rule = strings.TrimSuffix(rule, "\n"); c.allowedBy(rule, a.Cwd) {
+			return Allow, rule, true
+		}
+	}
+	for _, rule := range a.AllowRules {
+		if c.allowedBy(rule, a.Cwd) {
+			return Allow, rule, true
+		}
+	}
+	return "", "", true
+}
+
+// rulesOf reads the rules of a persona. Without its skill.md there are none, and people are asked.
+func (d *Daemon) rulesOf(slug string) personas.Permissions {
+	p, err := d.Personas.Get(slug)
+	if err != nil {
+		d.Log.Warn("the rules for permissions could not be read: people are asked", "persona", slug, "error", err)
+	}
+	return p.Permissions
 }

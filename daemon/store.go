@@ -18,13 +18,15 @@ import (
 // Commit locks rows in a fixed order (agents by id, the handoff, deliveries by id) and appends events last, so
 // changes cannot deadlock with each other or with a hook.
 type Change struct {
-	NewAgent      *Agent      // ID taken from NextID beforehand
-	Agents        []*Agent    // guarded by Rev, which is advanced in place
-	NewHandoff    *Handoff    // ID taken from NextID beforehand; ErrOpenHandoff
-	Move          *Move       // guarded by From and Seq
-	NewDeliveries []*Delivery // IDs taken from NextID beforehand
-	Deliveries    []*Delivery // guarded by Rev, which is advanced in place
-	NewRecord     *Record     // the record of the handoff in Move; replaces an earlier record
+	NewAgent       *Agent      // ID taken from NextID beforehand
+	Agents         []*Agent    // guarded by Rev, which is advanced in place
+	NewHandoff     *Handoff    // ID taken from NextID beforehand; ErrOpenHandoff
+	Move           *Move       // guarded by From and Seq
+	NewDeliveries  []*Delivery // IDs taken from NextID beforehand
+	Deliveries     []*Delivery // guarded by Rev, which is advanced in place
+	NewPermissions []*Permission
+	Permissions    []*Permission // guarded by Rev, which is advanced in place
+	NewRecord      *Record       // the record of the handoff in Move; replaces an earlier record
 	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
 	DropQueued    int64
@@ -390,6 +392,7 @@ type Store interface {
 	PreferenceStore
 	tell.PushStore
 	OpenWork
+	PermissionReader
 	CensusReader
 	Hosts
 }

@@ -65,7 +65,11 @@ func (h *hookStep) setState(s AgentState) {
 }
 
 func (h *hookStep) tellState() {
-	e := h.d.stateEvent(h.tx.Agent, map[string]any{"hook": h.p.Event})
+	about := map[string]any{"hook": h.p.Event}
+	if h.asked != nil {
+		about["permission_id"] = h.asked.ID
+	}
+	e := h.d.stateEvent(h.tx.Agent, about)
 	if h.tx.Handoff != nil {
 		e.HandoffID = &h.tx.Handoff.ID
 	}
@@ -88,6 +92,9 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
 	}
 	payload["waits_for"] = a.WaitsFor
 	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy agent attach %[1]d`.", a.ID, a.Name, asks)
+	if id, ok := payload["permission_id"]; ok {
+		payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy permission show %d`.", a.ID, a.Name, asks, id)
+	}
 	e.Payload = event.Payload(payload)
 	if a.PipelineID == nil {
 		e.Notice = event.NoticeWaiting

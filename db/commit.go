@@ -89,6 +89,7 @@ func (w *write) rows() {
 		w.record(w.NewRecord)
 	}
 	w.deliveries()
+	w.permissions()
 	w.pipelines()
 }
 

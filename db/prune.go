@@ -125,13 +125,14 @@ const listHandoffsOf = `
 		OR id = ANY(ARRAY(SELECT handoff_id FROM handoff_heirs WHERE agent_id = ANY($1)))
 	ORDER BY id FOR UPDATE`
 
-// deleteHooks and deleteAgents take the ids of agents. deleteDeliveries takes the ids of agents, and those of the
+// deletePermissions, deleteHooks and deleteAgents take the ids of agents. deleteDeliveries takes the ids of agents, and those of the
 // handoffs from or to these agents. The others take the ids of these handoffs.
 const (
 	deleteTransitions = `DELETE FROM transitions WHERE handoff_id = ANY($1)`
 	deleteRecords     = `DELETE FROM records WHERE handoff_id = ANY($1)`
 	deleteDeliveries  = `DELETE FROM deliveries WHERE agent_id = ANY($1) OR handoff_id = ANY($2)`
 	deleteHandoffs    = `DELETE FROM handoffs WHERE id = ANY($1)`
+	deletePermissions = `DELETE FROM permissions WHERE agent_id = ANY($1)`
 	deleteHooks       = `DELETE FROM hook_events WHERE agent_id = ANY($1)`
 	deleteAgents      = `DELETE FROM agents WHERE id = ANY($1)`
 )
@@ -178,7 +179,7 @@ func pruneHistory(ctx context.Context, tx pgx.Tx, before time.Time, most int) (d
 	if err := sendAll(ctx, tx, []any{handoffs}, deleteHandoffs); err != nil {
 		return done, err
 	}
-	return done, sendAll(ctx, tx, []any{agents}, deleteHooks, deleteAgents)
+	return done, sendAll(ctx, tx, []any{agents}, deletePermissions, deleteHooks, deleteAgents)
 }
 
 // WouldPrune counts the rows that pruning would delete. It deletes them in a transaction, which it rolls back.

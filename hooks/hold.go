@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -19,8 +20,9 @@ const HoldTimeout = 55 * time.Minute
 
 // The header fields of a hook that the daemon may hold.
 const (
-	HoldsHeader = "X-Hook-Holds"         // of the request: the hook's command waits as long as HoldTimeout
-	HeldHeader  = "X-Understudy-Handoff" // of the informational answer: the id of the handoff for which the hook is held
+	HoldsHeader = "X-Hook-Holds"            // of the request: the hook's command waits as long as HoldTimeout
+	HeldHeader  = "X-Understudy-Handoff"    // of the informational answer: the id of the handoff for which the hook is held
+	AskedHeader = "X-Understudy-Permission" // of the informational answer: the id of the permission for which the hook is held
 )
 
 const (
@@ -34,7 +36,7 @@ const (
 
 // holding returns the flag with which the settings say that the CLI lets the hook of this event run for so long.
 func holding(event string) []string {
-	if event == UserPromptSubmit {
+	if event == UserPromptSubmit || event == PermissionRequest {
 		return []string{holdsFlag}
 	}
 	return nil
@@ -57,6 +59,9 @@ func sendHeld(socket string, e Envelope, stdout io.Writer) error {
 	switch {
 	case id == 0:
 		return deliver(socket, e, answer, err, stdout)
+	case e.Event == PermissionRequest:
+		_, _ = stdout.Write(answer) // after an error there is none, and the dialog in the pane decides; the daemon has the event
+		return nil
 	case errors.Is(err, errInterrupted):
 		told := Interrupted(e, id, time.Now())
 		ctx, cancel := context.WithTimeout(context.Background(), interruptWithin)
@@ -81,10 +86,10 @@ func sendHeld(socket string, e Envelope, stdout io.Writer) error {
 // after its signal.
 const interruptWithin = 900 * time.Millisecond
 
-// SendHeld is [Send] for an event that the daemon may hold. It calls held with the handoff's id when the daemon says that
+// SendHeld is [Send] for an event that the daemon may hold. It calls held with the id of the handoff or of the permission when the daemon says that
 // it holds the event, and then waits until [HoldTimeout] is over. If the connection to the daemon breaks, SendHeld sends
 // the event again, for 30 seconds at most. Its error after the end of ctx wraps errInterrupted.
-func SendHeld(ctx context.Context, socket string, e Envelope, held func(handoff int64)) ([]byte, error) {
+func SendHeld(ctx context.Context, socket string, e Envelope, held func(id int64)) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
@@ -121,7 +126,7 @@ func sendOnce(ctx context.Context, socket string, e Envelope, held func(int64), 
 	patience := time.AfterFunc(AnswerTimeout(e.Event), func() { cancel(errNoAnswer) })
 	defer patience.Stop()
 	answer, err := exchangeHeld(ctx, socket, request(e), func(fields map[string]string) {
-		if id, err := strconv.ParseInt(fields["x-understudy-handoff"], 10, 64); err == nil && id > 0 {
+		if id, err := strconv.ParseInt(fields[heldField(e.Event)], 10, 64); err == nil && id > 0 {
 			patience.Stop()
 			*lost = time.Time{}
 			held(id)
@@ -136,6 +141,14 @@ func sendOnce(ctx context.Context, socket string, e Envelope, held func(int64), 
 		return nil, fmt.Errorf("hook %s to %s: %w", e.Event, socket, err)
 	}
 	return answer.body, nil
+}
+
+// heldField returns the header field that says that the daemon holds an event.
+func heldField(event string) string {
+	if event == PermissionRequest {
+		return strings.ToLower(AskedHeader)
+	}
+	return strings.ToLower(HeldHeader)
 }
 
 // Interrupted returns the event that reports that the CLI ended the hook e at a time, while the daemon held it for a

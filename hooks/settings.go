@@ -25,12 +25,13 @@ type hookGroup struct {
 
 // hookTimeout returns after how many seconds the CLI ends the hook. It is longer
 // than AnswerTimeout. SessionEnd needs it most, because there the CLI's default is
-// only 1.5 s. UserPromptSubmit has the time of [HoldTimeout].
+// only 1.5 s. UserPromptSubmit and
+// PermissionRequest have the time of [HoldTimeout].
 func hookTimeout(event string) int {
 	switch event {
 	case SessionEnd:
 		return 5
-	case UserPromptSubmit:
+	case UserPromptSubmit, PermissionRequest:
 		return int((HoldTimeout + 5*time.Minute) / time.Second)
 	}
 	return 20

@@ -75,7 +75,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 		return err
 	}
 	p.Description, p.Runtime, p.Model = parsed.Description, parsed.Runtime, parsed.Model
-	p.OnLimit, p.Fallback, p.Auto = parsed.OnLimit, parsed.Fallback, parsed.Auto
+	p.OnLimit, p.Fallback, p.Auto, p.Permissions = parsed.OnLimit, parsed.Fallback, parsed.Auto, parsed.Permissions
 	p.Skill, p.SkillFile = parsed.Skill, parsed.SkillFile
 	return experienceErr
 }

@@ -55,7 +55,11 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	for i := range line {
 		kin[i] = *line[i].Agent
 	}
-	for _, n := range p.needs(&daemon.Overview{At: page.Now, Handoffs: out.own}, kin...) {
+	asked, err := p.Daemon.Permissions(ctx, daemon.PermissionFilter{AgentID: id, Open: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range p.needs(&daemon.Overview{At: page.Now, Handoffs: out.own, Permissions: asked}, kin...) {
 		if n.Agent != nil && n.Agent.ID == id {
 			out.Need, page.Needs = &n, 1
 		}

@@ -46,6 +46,10 @@ const (
 	AgentTroubleOver     Type = "agent_trouble_over"
 	AgentWithoutProgress Type = "agent_without_progress"
 
+	PermissionAnswered Type = "permission_answered"
+	PermissionAsked    Type = "permission_asked"
+	PermissionEnded    Type = "permission_ended"
+
 	// Of handoffs. [Of] makes one more type for each phase.
 	HandoffCancelled        Type = "handoff_cancelled"
 	HandoffCompleted        Type = "handoff_completed"

@@ -41,6 +41,10 @@ var eventWords = map[Type]string{
 	AgentTroubleOver:     "{agent} is out of its trouble[: {code}]",
 	AgentMessaged:        "{agent} has written to agent {to_agent_id}",
 
+	PermissionAsked:    "{agent} asks for permission {permission_id}: {tool}[: {subject}]",
+	PermissionAnswered: "{agent}, permission {permission_id} for {tool}[: {subject}][, {outcome}]",
+	PermissionEnded:    "{agent}, permission {permission_id} for {tool}[: {subject}][, {outcome}]",
+
 	HandoffStarted:          "{handoff} was asked for[, reason {reason}][, mode {mode}]",
 	HandoffCancelled:        "{handoff} was cancelled[ in phase {phase}]",
 	HandoffRetried:          "{handoff} is tried again[ from phase {phase}]",

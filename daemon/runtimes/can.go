@@ -33,6 +33,9 @@ type Can struct {
 	// empty and Enter was not pressed for it.
 	LosesPastes bool
 	HoldsTurn   bool // the end of a turn can be answered with a further instruction
+	// AnswersPermission says that the answer to the hook of a permission decides about it. With HoldsPermission the dialog stands in
+	// the pane while the hook runs, and whoever answers first decides.
+	AnswersPermission, HoldsPermission bool
 	// Reads says which calls in the transcript prove that the model has read a file.
 	Reads Reads
 

@@ -31,6 +31,7 @@ func (rt *Runtime) Facts() []Fact {
 		{"size of the window", yes(can.KnowsWindow, "told by the CLI", "not known")},
 		{"a full window", yes(can.Compacts, "compacts by itself", "stops")},
 		{"permissions", cmp.Or(can.Permissions, "–")},
+		{"a permission is answered", answeredInWords(can)},
 		{"document from a copy", cmp.Or(can.Document, "no")},
 		{"document from another's conversation", cmp.Or(can.OneShot, "no")},
 		{"conversation", yes(can.Transcript, "passed on from its transcript", "not passed on")},
@@ -104,4 +105,14 @@ func exitInWords(can *Can) string {
 		return wayWords[can.Exit]
 	}
 	return "SIGTERM"
+}
+
+func answeredInWords(can *Can) string {
+	switch {
+	case can.HoldsPermission:
+		return "by rules, in its pane, or from anywhere while its hook is held"
+	case can.AnswersPermission:
+		return "by rules, or in its pane"
+	}
+	return "in its pane"
 }

@@ -343,7 +343,11 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	if a.odd("agent hangs", a.mood.hangs) && a.doIn(ctx, "hangs", time.Minute, 10*time.Minute) {
 		return "", false
 	}
-	if a.odd("permission dialog", a.mood.asks) && !a.permission(ctx) {
+	often := 1.0
+	if a.cli.rt.Can.HoldsPermission {
+		often = 4 // both sides can answer
+	}
+	if a.odd("permission dialog", often*a.mood.asks) && !a.permission(ctx) {
 		return "", false
 	}
 	if a.odd("compaction", a.mood.compacts) {
@@ -411,6 +415,11 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 // permission asks for permission to run a command. It returns false if the turn ended, by Escape or by a No.
 func (a *agent) permission(ctx context.Context) bool {
 	const command = "rm -r build"
+	if a.cli.rt.Can.HoldsPermission {
+		choice := a.askHeld(command)
+		a.hook(hooks.DialogClosed, nil)
+		return choice != 1 && choice >= 0 && ctx.Err() == nil
+	}
 	a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
 	if ctx.Err() != nil {
 		return false

@@ -15,16 +15,17 @@ import (
 // checks is what the rules about agents, handoffs and deliveries remember. They must hold at every moment, whatever goes
 // wrong.
 type checks struct {
-	moves   map[int64]int          // how many transitions of each handoff were checked
-	last    map[int64]daemon.Phase // where the last checked transition of each handoff led
-	takes   map[string]int         // how often a model was given a delivery's text
-	entered map[int64]moment       // when each handoff entered its phase
-	typed   map[int64]moment       // when each delivery was typed, or given as an answer
-	briefed map[heirSlot]int64     // the agent that each heir was when it was briefed
+	moves     map[int64]int          // how many transitions of each handoff were checked
+	last      map[int64]daemon.Phase // where the last checked transition of each handoff led
+	permitted map[int64]string       // by permission, what its hook was told
+	takes     map[string]int         // how often a model was given a delivery's text
+	entered   map[int64]moment       // when each handoff entered its phase
+	typed     map[int64]moment       // when each delivery was typed, or given as an answer
+	briefed   map[heirSlot]int64     // the agent that each heir was when it was briefed
 }
 
 func newChecks() checks {
-	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}}
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}}
 }
 
 // afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies

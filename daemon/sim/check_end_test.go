@@ -100,6 +100,7 @@ func (w *world) ended() {
 	w.coverStored(agents, events)
 	w.checkLimits(agents, handoffs, events)
 	w.checkReading(agents, events)
+	w.checkPermissions()
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)

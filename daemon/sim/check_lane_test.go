@@ -81,6 +81,9 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 			continue
 		}
 		w.checkGiven(d)
+		if d.Kind == daemon.KindGoOn && d.Evidence == "the agent goes on without it" {
+			continue // the prompt that made the agent go on is told
+		}
 		told := slices.ContainsFunc(c.Events, func(e *event.Event) bool {
 			if string(e.Type) == "delivery_"+string(*d.Verdict) {
 				return tells(e, d.ID)

@@ -55,9 +55,10 @@ type host struct {
 // settings returns the default settings with some deadlines shorter, so that a run meets some and misses others.
 func settings() daemon.Settings {
 	set := daemon.Settings{
-		Handoff:  daemon.DefaultHandoff,
-		Runtimes: map[string][]string{"claude": {"claude"}},
-		Log:      daemon.LogSettings{MaxRows: 100_000},
+		Handoff:     daemon.DefaultHandoff,
+		Runtimes:    map[string][]string{"claude": {"claude"}},
+		Log:         daemon.LogSettings{MaxRows: 100_000},
+		Permissions: daemon.PermissionSettings{Hold: time.Minute},
 	}
 	set.Handoff.DocumentTimeout = 90 * time.Second
 	set.Handoff.BusyTimeout = 2 * time.Minute
@@ -284,7 +285,7 @@ func (h *host) hook(a *agent, event string, payload actor.Fields) (answer hookAn
 	for _, done := range runs {
 		select {
 		case got := <-done:
-			if got.block {
+			if got.block || got.permits != "" {
 				answer = got
 			}
 		case <-a.ended:
@@ -301,6 +302,7 @@ func (h *host) envelope(a *agent, event string, body []byte) hooks.Envelope {
 		Key: fmt.Sprintf("%016x%04x%012x", at.UnixNano(), a.proc.PID%65536, h.nonce), Event: event, Launch: a.env["UNDERSTUDY_LAUNCH"],
 		AgentPID: a.proc.PID, AgentStart: a.proc.Start, Boot: boot, At: at, Body: body,
 	}
+	env.Holds = event == hooks.PermissionRequest && a.cli.rt.Can.HoldsPermission
 	if a.cli != claudeCLI {
 		env.Runtime = a.cli.rt.Name
 	}
@@ -346,6 +348,9 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 	if g == nil || !g.listening {
 		return spool("no daemon listens")
 	}
+	if env.Holds {
+		return h.sendPermission(own, p, env, spool)
+	}
 	var said json.RawMessage
 	within := hooks.AnswerTimeout(env.Event)
 	answered, err := g.call(own.name, within, func(ctx context.Context, d *daemon.Daemon) (err error) {
@@ -374,6 +379,7 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 
 // hookAnswer is the daemon's answer to a hook.
 type hookAnswer struct {
-	block  bool
-	reason string
+	permits string // allow or deny: the decision about a permission
+	block   bool
+	reason  string
 }

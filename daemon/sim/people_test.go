@@ -210,6 +210,7 @@ func (p *person) look(h *host) {
 		for _, a := range h.w.agentsOf(h) {
 			plan := h.w.plan
 			switch {
+			case a.dialog != nil && !a.dialog.exit && p.w.rng.IntN(2) == 0 && p.answerPermission(a):
 			case a.dialog != nil && !a.dialog.exit:
 				p.w.trace.note(p.name, "answers the dialog of agent %d", a.id)
 				a.person("", tmux.Enter)

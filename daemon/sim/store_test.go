@@ -237,6 +237,14 @@ func (s *gated) Sent(ctx context.Context, agentID int64, since time.Time) (daemo
 	return query(s, ctx, "Sent", func() (daemon.Sent, error) { return s.inner.Sent(ctx, agentID, since) })
 }
 
+func (s *gated) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
+	return query(s, ctx, "Permission", func() (daemon.Permission, error) { return s.inner.Permission(ctx, id) })
+}
+
+func (s *gated) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
+	return query(s, ctx, "Permissions", func() ([]daemon.Permission, error) { return s.inner.Permissions(ctx, f) })
+}
+
 func (s *gated) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	return query(s, ctx, "Events", func() ([]event.Event, error) { return s.inner.Events(ctx, f) })
 }

@@ -43,6 +43,7 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 		"Pipelines":      errorOf(st.Pipelines(ended, daemon.PipelineFilter{})),
 		"PipelinePlaces": errorOf(st.PipelinePlaces(ended, "h1")), "OpenPipelines": errorOf(st.OpenPipelines(ended, "h1")),
 		"StoredHook": errorOf(st.StoredHook(ended, hook.HookID)), "Delivery": errorOf(st.Delivery(ended, d.ID)),
+		"Permission": errorOf(st.Permission(ended, 1)), "Permissions": errorOf(st.Permissions(ended, daemon.PermissionFilter{})),
 		"Deliveries": errorOf(st.Deliveries(ended, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(ended, a.ID)),
 		"Sent": errorOf(st.Sent(ended, a.ID, now())), "Events": errorOf(st.Events(ended, event.Filter{})),
 		"LastEventID": errorOf(st.LastEventID(ended)), "PendingAlerts": errorOf(st.PendingAlerts(ended, "h1", 0)),

@@ -155,6 +155,7 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
 		a.LimitedUntil = a.Limit.Until
 	}
+	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
 	a.Reading, a.ReadAt, a.UnreadAt = d.half(), maybe(d, d.at()), maybe(d, d.at())
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
 	a.PreviousAgentID, a.PipelineID, a.StepID = nil, nil, nil

@@ -40,6 +40,9 @@ func (d *drawer) part(c *daemon.Change) string {
 	if len(d.agents) > 1 {
 		parts = append(parts, d.changeAgent, d.addHandoff, d.addDelivery, d.addDelivery, d.drop, d.addPipeline)
 	}
+	if len(d.agents) > 1 {
+		parts = append(parts, d.addPermission, d.changePermission)
+	}
 	if len(d.handoffs) > 0 {
 		parts = append(parts, d.move, d.move, d.addRecord)
 	}

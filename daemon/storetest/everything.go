@@ -25,6 +25,7 @@ type contents struct {
 	Records       []daemon.Record
 	Deliveries    []daemon.Delivery
 	Pipelines     []daemon.Pipeline
+	Permissions   []daemon.Permission
 	Events        []event.Event
 	Backwards     []event.Event
 	LastEvent     int64
@@ -73,6 +74,7 @@ func everything(t testing.TB, st daemon.Store) (e contents) {
 		e.ByAgent = append(e.ByAgent, readAgent(t, st, a.ID))
 	}
 	e.Pipelines = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
+	e.Permissions = result(st.Permissions(ctx, daemon.PermissionFilter{Limit: all}))(t)
 	e.Events = result(st.Events(ctx, event.Filter{Limit: all}))(t)
 	e.Backwards = result(st.Audit(ctx, daemon.AuditFilter{Limit: all}))(t)
 	e.LastEvent = result(st.LastEventID(ctx))(t)

@@ -56,6 +56,8 @@ var tests = []struct {
 	{"Census", alone(census)},
 	{"DeliveryIsKeptWhole", alone(deliveryIsKeptWhole)},
 	{"ListsOfDeliveries", alone(listsOfDeliveries)},
+	{"PermissionIsKeptWhole", alone(permissionIsKeptWhole)},
+	{"ListsOfPermissions", alone(listsOfPermissions)},
 	{"DropQueued", alone(dropQueued)},
 	{"SentIsCounted", alone(sentIsCounted)},
 	{"ReaderMissesNothing", alone(readerMissesNothing)},

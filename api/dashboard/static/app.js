@@ -25,15 +25,21 @@ let seenAt = null; // when the look whose result is on screen began
 
 const rest = (ms) => ms > 0 && new Promise((done) => setTimeout(done, ms));
 
+let hurry = null; // ends the pause before the next look
+
 // look fetches and draws the page again after a short pause. At most one look runs at the same time, and none begins while
-// the tab is hidden.
-async function look() {
+// the tab is hidden. An agent that asks a person does not wait for the pause.
+async function look(asks) {
   again = true;
+  if (asks) hurry?.();
   if (looking) return;
   looking = true;
   for (let retry = 1000; again && document.visibilityState === 'visible'; ) {
     again = false;
-    await rest(lookedAt + Math.min(Math.max(3 * took, leastPause), mostPause) - performance.now());
+    const pause = asks ? 0 : lookedAt + Math.min(Math.max(3 * took, leastPause), mostPause) - performance.now();
+    await Promise.race([rest(pause), new Promise((done) => { hurry = done; })]);
+    hurry = null;
+    asks = false;
     lookedAt = performance.now();
     page = await draw();
     took = performance.now() - lookedAt;
@@ -116,7 +122,7 @@ function follow() {
       tell();
       if (feed === 'live') look(); // the page may have missed events
     }
-    if (message.event && concerns(message.event)) look();
+    if (message.event && concerns(message.event)) look(message.event.type === 'permission_asked');
   };
   if (!window.SharedWorker) {
     read(take);

@@ -97,6 +97,9 @@ func refusal(tool string, pre hookAnswer) string {
 	return "The user doesn't want to proceed with this tool use. The tool use was rejected."
 }
 
+// dialogAfter is how long the hook of a permission may take before the dialog opens beside it.
+const dialogAfter = 30 * time.Millisecond
+
 // permitted reports whether a tool may run. If the settings do not decide, it asks the hooks, then the person.
 func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	verdict := allowed
@@ -109,10 +112,33 @@ func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	if verdict != mustAsk {
 		return verdict == allowed
 	}
-	answer := a.hook(ctx, "PermissionRequest", t.Name, a.hooks().PermissionRequest(t.Name, t.Input, t.Edits != ""))
-	if answer.allow || answer.deny || ctx.Err() != nil {
-		return answer.allow && ctx.Err() == nil
+	// Measured: the dialog stands while the hook runs, and whoever answers first decides. The hook is not ended when the dialog is
+	// answered. A hook that answers at once is faster than the dialog.
+	answered := make(chan hookAnswer, 1)
+	go func() {
+		answered <- a.hook(ctx, "PermissionRequest", t.Name, a.hooks().PermissionRequest(t.Name, t.Input, t.Edits != ""))
+	}()
+	var answer hookAnswer
+	select {
+	case answer = <-answered:
+		if answer.allow || answer.deny || ctx.Err() != nil {
+			return answer.allow && ctx.Err() == nil
+		}
+	case <-time.After(dialogAfter):
 	}
+	dialog, close := context.WithCancel(ctx)
+	defer close()
+	byHook := make(chan bool, 1)
+	go func() {
+		select {
+		case answer := <-answered:
+			if answer.allow || answer.deny {
+				byHook <- answer.allow
+				close()
+			}
+		case <-dialog.Done():
+		}
+	}()
 	// Measured: Notification comes 6 s after the dialog has opened.
 	reminder := time.AfterFunc(6*time.Second, func() {
 		a.hook(a.life, "Notification", "permission_prompt", a.hooks().PermissionPrompt())
@@ -122,10 +148,15 @@ func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	if t.Edits != "" {
 		question = "Do you want to create " + filepath.Base(t.Edits) + "?"
 	}
-	choice := a.Ask(ctx, "permission prompt", actor.Dialog{
+	choice := a.Ask(dialog, "permission prompt", actor.Dialog{
 		Title: t.Name, Detail: t.Title, Question: question,
 		Choices: []string{"Yes", "Yes, and do not ask again this session", "No"},
 	})
+	select {
+	case granted := <-byHook:
+		return granted && ctx.Err() == nil
+	default:
+	}
 	granted := choice == 0 || choice == 1
 	if !granted {
 		a.interruptTurn() // measured: No and Esc interrupt the turn, without a hook

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -26,6 +27,7 @@ type Settings struct {
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Limits      limitSettings              `yaml:"limits"`
+	Permissions permissionSettings         `yaml:"permissions"`
 	Notify      notifySettings             `yaml:"notify"`
 	Events      eventsSettings             `yaml:"events"`
 	History     historySettings            `yaml:"history"`
@@ -97,6 +99,10 @@ type limitSettings struct {
 	APITimeout time.Duration `yaml:"api_timeout"`
 }
 
+type permissionSettings struct {
+	Hold time.Duration `yaml:"hold"`
+}
+
 // eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
@@ -125,8 +131,9 @@ func DefaultSettings() Settings {
 		Limits: limitSettings{
 			OnLimit: string(daemon.DefaultLimits.OnLimit), MaxWaits: daemon.DefaultLimits.MaxWaits, APITimeout: daemon.DefaultLimits.APITimeout,
 		},
-		Notify: notifySettings{Desktop: true},
-		Events: eventsSettings(daemon.DefaultLog),
+		Permissions: permissionSettings(daemon.DefaultPermissions),
+		Notify:      notifySettings{Desktop: true},
+		Events:      eventsSettings(daemon.DefaultLog),
 	}
 }
 
@@ -245,6 +252,9 @@ func (s *Settings) check(path string) error {
 			return bad(n.key, "must be a positive number")
 		}
 	}
+	if d := s.Permissions.Hold; d < 0 || d > hooks.HoldTimeout {
+		return bad("permissions.hold", "must be at most 55m, or 0s to hold no permission")
+	}
 	if d := s.Events.MaxAge; d != 0 && d < time.Hour {
 		return bad("events.max_age", "must be at least 1h, or 0s to keep events for ever")
 	}
@@ -300,11 +310,12 @@ func (s *Settings) domain() daemon.Settings {
 		Limits: daemon.LimitSettings{
 			OnLimit: daemon.LimitAction(s.Limits.OnLimit), Fallback: s.Limits.Fallback, MaxWaits: s.Limits.MaxWaits, APITimeout: s.Limits.APITimeout,
 		},
-		Log:      daemon.LogSettings(s.Events),
-		History:  daemon.HistorySettings(s.History),
-		Notify:   daemon.NotifySettings{Desktop: s.Notify.Desktop},
-		Runtimes: map[string][]string{},
-		Generic:  map[string]*runtimes.Runtime{},
+		Log:         daemon.LogSettings(s.Events),
+		History:     daemon.HistorySettings(s.History),
+		Notify:      daemon.NotifySettings{Desktop: s.Notify.Desktop},
+		Runtimes:    map[string][]string{},
+		Generic:     map[string]*runtimes.Runtime{},
+		Permissions: daemon.PermissionSettings(s.Permissions),
 	}
 	for name, r := range s.Runtimes {
 		out.Runtimes[name] = r.Command

@@ -28,6 +28,9 @@ func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 	if g.Unread && g.State == daemon.Idle {
 		state = "finished"
 	}
+	if mode := g.AsksNobody(); mode != "" && more == "" && g.Trouble == nil && g.Active() {
+		return fmt.Sprintf("%s (asks nobody)", state)
+	}
 	if g.Trouble != nil {
 		more = g.Trouble.Code
 	}

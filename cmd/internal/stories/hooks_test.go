@@ -199,7 +199,7 @@ func TestAgentsRunTheHookProgram(t *testing.T) {
 	}
 	for event, groups := range settings.Hooks {
 		want := command{kept, []string{"hook", event}}
-		if event == hooks.UserPromptSubmit {
+		if event == hooks.UserPromptSubmit || event == hooks.PermissionRequest {
 			want.Args = append(want.Args, "--holds")
 		}
 		if got := groups[0].Hooks[0]; !reflect.DeepEqual(got, want) {

@@ -286,7 +286,7 @@ func (p *program) runHook(ctx context.Context, event string, holds bool, env []s
 	case <-ctx.Done():
 	}
 	if p.ctx.Err() == nil { // Only the hook is ended, not the process.
-		if id := heldFor.Load(); id != 0 {
+		if id := heldFor.Load(); id != 0 && event == hooks.UserPromptSubmit {
 			p.m.send(p.ctx, p.m.program(p.PID), hooks.Interrupted(e, id, time.Now()), nil)
 		}
 		sender.kill()

@@ -23,6 +23,9 @@ const (
 	reject
 	waitForReset
 	handOverLimited
+	allowOnce
+	allowAgent
+	denyCall
 )
 
 // action is one request of the operator. It holds the ids that its row had when the key was pressed, because rows may
@@ -32,7 +35,8 @@ type action struct {
 	agent    int64
 	handoff  int64
 	pipeline int64
-	step     int64 // the step of the pipeline that is approved or rejected
+	asked    daemon.Permission // what is allowed or denied
+	step     int64             // the step of the pipeline that is approved or rejected
 	reason   string
 	text     string // the handoff's focus, or the comment of a decision
 }
@@ -48,6 +52,8 @@ func (a action) String() string {
 		return fmt.Sprintf("retrying handoff %d", a.handoff)
 	case approve:
 		return fmt.Sprintf("approving pipeline %d", a.pipeline)
+	case allowOnce, allowAgent, denyCall:
+		return fmt.Sprintf("answering permission %d", a.asked.ID)
 	case waitForReset, handOverLimited:
 		return fmt.Sprintf("deciding about the limit of agent %d", a.agent)
 	}
@@ -91,6 +97,15 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 	case handOverLimited:
 		_, err := c.DecideLimit(ctx, a.agent, daemon.LimitDecision{Do: daemon.LimitHandOver})
 		return fmt.Sprintf("agent %d is handed over", a.agent), err
+	case allowOnce, allowAgent, denyCall:
+		in := daemon.PermissionAnswer{Digest: a.asked.Digest, Verdict: map[verb]daemon.PermissionVerdict{
+			allowOnce: daemon.Allow, allowAgent: daemon.AllowAgent, denyCall: daemon.Deny,
+		}[a.verb]}
+		if a.verb == denyCall {
+			in.Sentence = strings.TrimSpace(a.text)
+		}
+		p, err := c.AnswerPermission(ctx, a.asked.ID, in)
+		return fmt.Sprintf("permission %d of agent %d: %s", p.ID, p.AgentID, p.Outcome()), err
 	}
 	return a.decide(ctx, c)
 }

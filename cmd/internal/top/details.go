@@ -138,6 +138,15 @@ func (m *model) describeAgent(p *paper, r *row, here bool) {
 		p.field("waits for", a.WaitsFor)
 		p.field("note", a.Note)
 	}
+	if asked := r.asked(); asked != nil && here {
+		p.blank()
+		p.head(fmt.Sprintf("permission %d for %s", asked.ID, asked.Tool))
+		p.field("says", asked.Description)
+		p.text(asked.Shown)
+		p.field("Y allows", asked.Rule)
+		p.blank()
+	}
+	p.field("asks", map[bool]string{true: "nobody: its permission mode is " + a.AsksNobody()}[a.AsksNobody() != ""])
 	p.field("persona", fmt.Sprintf("%s, generation %d", cmp.Or(a.PersonaSlug(), "-"), a.Generation))
 	p.field("context", contextBar(a.Context)+a.Context.InFull())
 	p.field("directory", a.Cwd)

@@ -7,15 +7,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // The lengths of the longest texts that the daemon accepts, in characters.
 const (
-	maxReason  = 200
-	maxFocus   = 10_000
-	maxComment = 10_000
-	maxFilter  = 100
+	maxReason   = 200
+	maxFocus    = 10_000
+	maxComment  = 10_000
+	maxFilter   = 100
+	maxSentence = 2000
 )
 
 // form asks the operator for the texts of an action. While a form is open it gets all keys.
@@ -87,12 +89,33 @@ func decisionForm(r *row, v verb) *form {
 	return f
 }
 
+// permissionForm asks for the answer to a permission. Only a refusal has a text.
+func permissionForm(p *daemon.Permission, v verb) *form {
+	f := &form{action: action{verb: v, asked: *p}}
+	switch v {
+	case allowOnce:
+		f.title, f.enter = "Allow once: "+words.Terminal(p.Line()), "allow"
+	case allowAgent:
+		f.title, f.enter = fmt.Sprintf("Allow agent %d from now on: %s", p.AgentID, words.Terminal(p.Rule)), "allow"
+	default:
+		sentence := newField(maxSentence)
+		sentence.Placeholder = "what the agent should do instead; may be left empty"
+		f.title, f.enter = "Deny: "+words.Terminal(p.Line()), "deny"
+		f.labels, f.fields = []string{"sentence"}, []textinput.Model{sentence}
+		f.fields[0].Focus()
+	}
+	return f
+}
+
 // named returns the name of a row in a form.
 func named(r *row) string { return fmt.Sprintf("%s (%s)", r.key, words.Terminal(r.name())) }
 
 // filled returns the action with the texts of the fields.
 func (f *form) filled() action {
 	a := f.action
+	if len(f.fields) == 0 {
+		return a
+	}
 	a.text = f.fields[len(f.fields)-1].Value()
 	if a.verb == handOff {
 		a.reason = f.fields[0].Value()
@@ -124,6 +147,7 @@ func (f *form) press(k tea.KeyPressMsg) answer {
 		f.asking = true
 	case name == "enter":
 		return does
+	case len(f.fields) == 0:
 	case name == "tab" || name == "down":
 		f.move(1)
 	case name == "shift+tab" || name == "up":
@@ -136,7 +160,7 @@ func (f *form) press(k tea.KeyPressMsg) answer {
 
 // paste puts a text into the field that the operator types into.
 func (f *form) paste(p tea.PasteMsg) {
-	if !f.asking {
+	if !f.asking && len(f.fields) > 0 {
 		typed(&f.fields[f.at], p)
 	}
 }

@@ -140,7 +140,7 @@ func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
-	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "w", "o", "y", "n"}, name) {
+	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "w", "o", "y", "n", "Y"}, name) {
 		return m.refuse("nothing is selected: " + m.goneWords())
 	}
 	switch name {
@@ -168,12 +168,33 @@ func (m *model) pressAny(name string) tea.Cmd {
 		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
 	case "w", "o":
 		return m.pressLimit(r, map[string]daemon.LimitAction{"w": daemon.LimitWait, "o": daemon.LimitHandOver}[name])
-	case "y", "n":
-		if !r.decides() {
-			return m.refuse("y and n decide about a pipeline: select one that waits for approval")
+	case "y", "n", "Y":
+		if r.asked() != nil {
+			return m.pressPermission(r, name)
+		}
+		if !r.decides() || name == "Y" {
+			return m.refuse("y and n answer a permission, or decide about a pipeline: select one that waits for you")
 		}
 		m.form = decisionForm(r, map[string]verb{"y": approve, "n": reject}[name])
 	}
+	return nil
+}
+
+// pressPermission answers what the row's agent asks. Before it is allowed, the details show all of it.
+func (m *model) pressPermission(r *row, name string) tea.Cmd {
+	p := r.asked()
+	switch {
+	case name == "n":
+	case !p.Whole:
+		return m.refuse("it is too long to be shown as a whole: allow it in the agent's pane, a")
+	case name == "Y" && p.Rule == "":
+		return m.refuse("no rule can say what it asks: allow it once, y")
+	case m.screen != detailScreen:
+		m.screen, m.scroll, m.said = detailScreen, 0, "read what it asks, then press "+name+" again"
+		m.detail = details{key: r.key, row: *r, old: true}
+		return m.readDetails(true)
+	}
+	m.form = permissionForm(p, map[string]verb{"y": allowOnce, "Y": allowAgent, "n": denyCall}[name])
 	return nil
 }
 

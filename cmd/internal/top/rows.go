@@ -155,6 +155,14 @@ func (r *row) failed() bool {
 // decides reports whether the row is about a step that waits for approval.
 func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }
 
+// asked returns what the row's agent asks for and can be answered here; nil: nothing.
+func (r *row) asked() *daemon.Permission {
+	if r.need == nil || len(r.need.Permissions) == 0 {
+		return nil
+	}
+	return &r.need.Permissions[0]
+}
+
 // label returns the row's id. A letter before the id marks handoffs and pipelines.
 func (r *row) label() string {
 	return [...]string{"", "h", "p"}[r.kind] + fmt.Sprint(r.id)

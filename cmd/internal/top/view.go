@@ -151,6 +151,12 @@ func rowKeys(r *row) []string {
 	switch {
 	case r.decides():
 		return []string{"y", "approve", "n", "reject"}
+	case r.asked() != nil:
+		keys := []string{"y", "allow", "n", "deny"}
+		if r.asked().Rule != "" {
+			keys = append(keys, "Y", "allow always")
+		}
+		return append(keys, "a", "attach")
 	case r.kind == pipelineRow, r.kind == agentRow && !r.agent.Active():
 		return nil
 	case r.kind == handoffRow:
@@ -206,6 +212,7 @@ var helpLines = [][2]string{
 	{"t", "retry the failed handoff, from the phase that failed"},
 	{"w o", "the agent has hit a limit: wait for the reset, or hand its work over"},
 	{"y n", "approve or reject the pipeline, with a comment"},
+	{"y Y n", "allow what the agent asks once, or from now on by the rule that is shown; deny it"},
 	{"/", "filter by name, persona, state and host; Esc shows all"},
 	{"q Ctrl-C", "quit; agents and daemon go on"},
 	{"", ""},

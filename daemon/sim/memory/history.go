@@ -132,6 +132,11 @@ func (s *Store) deleteAgent(id int64) (handoffs int64) {
 			s.deliveries.put(deliveryID, nil)
 		}
 	}
+	for permissionID, p := range s.permissions.snapshot() {
+		if p.AgentID == id {
+			s.permissions.put(permissionID, nil)
+		}
+	}
 	for hookID, h := range s.hooks.snapshot() {
 		if h.result.AgentID == id {
 			delete(s.hookKeys, h.key)
@@ -152,7 +157,7 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 	copied := &Store{tables: &tables{Clock: s.Clock, // the rows are shared: a write replaces a row and never changes it
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
-		deliveries: s.deliveries.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(), stepRecords: s.stepRecords.copied(),
+		deliveries: s.deliveries.copied(), permissions: s.permissions.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(), stepRecords: s.stepRecords.copied(),
 		hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
 	}}
 	leave()

@@ -45,6 +45,7 @@ type tables struct {
 	transitions table[[]daemon.Transition] // by handoff
 	records     table[daemon.Record]       // by handoff
 	deliveries  table[daemon.Delivery]
+	permissions table[daemon.Permission]
 	pipelines   table[daemon.Pipeline] // without their steps
 	steps       table[daemon.Step]     // without derived fields
 	outputs     table[daemon.StepHandoff]

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Permissions lists permissions, the newest first. With f.Open it lists those that are still asked for. It ignores f.Host.
+func (c *Client) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
+	q := url.Values{}
+	for name, n := range map[string]int64{"agent_id": f.AgentID, "before": f.Before, "limit": int64(f.Limit)} {
+		if n != 0 {
+			q.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
+	if f.Open {
+		q.Set("state", "open")
+	}
+	return call[[]daemon.Permission](ctx, c, "GET", "/api/permissions?"+q.Encode(), nil)
+}
+
+// Permission returns one permission.
+func (c *Client) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
+	return call[daemon.Permission](ctx, c, "GET", at("permissions", id, ""), nil)
+}
+
+// AnswerPermission answers a permission. It sends the verdict, the sentence and the digest of in.
+func (c *Client) AnswerPermission(ctx context.Context, id int64, in daemon.PermissionAnswer) (daemon.Permission, error) {
+	body := permissionAnswerRequest{Verdict: string(in.Verdict), Sentence: in.Sentence, Digest: in.Digest}
+	return call[daemon.Permission](ctx, c, "POST", at("permissions", id, ""), body)
+}

@@ -1,0 +1,71 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestBrowserAnswersPermissions: a card shows what an agent asks within 100 ms after its hook began, and its buttons answer: allow
+// once, deny with a sentence, allow from now on.
+func TestBrowserAnswersPermissions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Permissions.Hold = 10 * time.Minute
+	b := r.openDashboard()
+	a := r.startAgent(con)
+	p := b.openTab("/")
+	var shown []time.Duration
+	ask := func() daemon.Permission {
+		eval[any](p, `(() => { window.shownAt = 0; const seen = new MutationObserver(() => {
+			if (document.querySelector('.permission .primary')) requestAnimationFrame(() => { window.shownAt ||= performance.timeOrigin + performance.now(); });
+		}); seen.observe(document.body, {childList: true, subtree: true}); })()`)
+		asked := r.askToDeploy(a.ID)
+		p.awaitText(fmt.Sprintf("#permission-%d pre", asked.ID), "make deploy")
+		r.await("the time of the card", func() (bool, string) { return eval[float64](p, "window.shownAt") > 0, p.html() })
+		shown = append(shown, time.UnixMicro(int64(eval[float64](p, "window.shownAt")*1000)).Sub(asked.AskedAt))
+		return asked
+	}
+	settle := func(id int64, verdict daemon.PermissionVerdict) daemon.Permission {
+		got := r.awaitOutcome(id, daemon.PermissionGiven)
+		if got.Verdict != verdict || got.From != "browser, from 127.0.0.1" {
+			t.Errorf("%+v", got)
+		}
+		r.awaitState(a.ID, daemon.Idle)
+		r.await("the end of the card", func() (bool, string) {
+			return eval[bool](p, fmt.Sprintf("!document.querySelector('#permission-%d')", id)), p.html()
+		})
+		return got
+	}
+	asked := ask()
+	p.wantReadable("permission")
+	p.wantNames("permission")
+	p.click(fmt.Sprintf("#permission-%d .primary", asked.ID))
+	settle(asked.ID, daemon.Allow)
+	for range 4 {
+		asked = ask()
+		p.click(fmt.Sprintf("#permission-%d .primary", asked.ID))
+		settle(asked.ID, daemon.Allow)
+	}
+	asked = ask()
+	p.click(fmt.Sprintf("#permission-%d [data-open=deny]", asked.ID))
+	p.typeInto("#deny textarea", "Not on a Friday.")
+	p.click("#deny .primary")
+	if got := settle(asked.ID, daemon.Deny); got.Sentence != "Not on a Friday." {
+		t.Errorf("%+v", got)
+	}
+	asked = ask()
+	p.click(fmt.Sprintf("#permission-%d button:nth-of-type(2)", asked.ID))
+	p.awaitText("#confirm-title", "Bash(make deploy)")
+	p.click("#confirm .primary")
+	settle(asked.ID, daemon.AllowAgent)
+	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
+	p.awaitText("dl", "Bash(make deploy)")
+	slices.Sort(shown)
+	t.Logf("%d cards, median %s after the hook began: %v", len(shown), median(shown), shown)
+}

@@ -1,0 +1,230 @@
+//go:build e2e
+
+package stories
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// touches is a model that runs a command when a prompt says "run: COMMAND".
+func touches(next claudetest.Script) claudetest.Script {
+	return func(req claudetest.Request) claudetest.Reply {
+		for _, text := range req.NewTexts() {
+			if _, command, ok := strings.Cut(text, "run: "); ok && strings.Contains(command, "touch") && !answered(req) {
+				return claudetest.Bash(strings.TrimSpace(strings.Split(command, "\n")[0]), false)
+			}
+		}
+		return next(req)
+	}
+}
+
+// TestClaudePermissions: Claude Code asks whether it may run commands. The answer comes from the seat, from the pane, from a
+// rule or not at all, also while the daemon is away.
+func TestClaudePermissions(t *testing.T) {
+	r := newClaudeRig(t, touches(claudetest.Says("Done.")))
+	r.cfg.Settings.Permissions.Hold = 50 * time.Minute
+	r.start()
+	a := r.startAgent(con)
+	for _, story := range []struct {
+		name string
+		run  func(*testing.T, *claudeRig, daemon.Agent)
+	}{
+		{"answered from the seat", answersFromTheSeat},
+		{"answered in the pane first", answersInThePane},
+		{"denied with a sentence", deniesWithASentence},
+		{"daemon away meanwhile", asksWithoutADaemon},
+		{"allowed for the agent", allowsForTheAgent},
+	} {
+		t.Logf("story: %s", story.name)
+		story.run(t, r, a)
+	}
+}
+
+// askToTouch has the agent ask for a file, and returns the permission as a reader of the API sees it, and how long after its
+// hook began that was.
+func (r *claudeRig) askToTouch(agentID int64, name string) (p daemon.Permission, path string, took time.Duration) {
+	r.t.Helper()
+	path = filepath.Join(r.work, name)
+	r.sendMessage(agentID, "run: touch "+path)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+		list, err := r.client.Permissions(r.t.Context(), daemon.PermissionFilter{AgentID: agentID, Open: true})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if len(list) == 1 && list[0].State == daemon.PermissionOpen && strings.Contains(list[0].Shown, path) {
+			return list[0], path, time.Since(list[0].AskedAt)
+		}
+	}
+	r.t.Fatalf("nothing was asked\n%s", r.report())
+	return p, path, 0
+}
+
+// awaitFile waits until a file is there, and returns when it was made.
+func (r *claudeRig) awaitFile(path string) time.Time {
+	r.t.Helper()
+	var made time.Time
+	r.await(path, func() (bool, string) {
+		info, err := os.Stat(path)
+		if err == nil {
+			made = info.ModTime()
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+	return made
+}
+
+func (r *claudeRig) awaitPermission(id int64, state daemon.PermissionState) daemon.Permission {
+	r.t.Helper()
+	var p daemon.Permission
+	r.await(fmt.Sprintf("permission %d %s", id, state), func() (bool, string) {
+		var err error
+		p, err = r.client.Permission(r.t.Context(), id)
+		return err == nil && p.State == state, fmt.Sprintf("%+v %v", p, err)
+	})
+	return p
+}
+
+func isCode(err error, code daemon.Code) bool {
+	told, ok := errors.AsType[*daemon.Error](err)
+	return ok && told.Code == code
+}
+
+func answersFromTheSeat(t *testing.T, r *claudeRig, a daemon.Agent) {
+	var shown, gone, ran []time.Duration
+	for i := range 7 {
+		p, path, took := r.askToTouch(a.ID, fmt.Sprintf("seat-%d", i))
+		shown = append(shown, took)
+		r.awaitShown(a.ID, "Do you want to proceed?") // the dialog stands in the pane all the same
+		r.awaitState(a.ID, daemon.Waiting)
+		before := time.Now()
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
+			t.Fatal(err)
+		}
+		p = r.awaitPermission(p.ID, daemon.PermissionGiven)
+		gone = append(gone, p.EndedAt.Sub(before))
+		ran = append(ran, r.awaitFile(path).Sub(before))
+		r.awaitState(a.ID, daemon.Idle)
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Deny, Digest: p.Digest}); !isCode(err, daemon.CodePermissionAnswered) {
+			t.Errorf("second answer: %v", err)
+		}
+	}
+	for _, all := range [][]time.Duration{shown, gone, ran} {
+		slices.Sort(all)
+	}
+	t.Logf("7 permissions, median: shown %s after the hook began; hook answered %s after the answer; tool ran %s after the answer", median(shown), median(gone), median(ran))
+	t.Logf("all: shown %v, hook answered %v, tool ran %v", shown, gone, ran)
+}
+
+func answersInThePane(t *testing.T, r *claudeRig, a daemon.Agent) {
+	p, path, _ := r.askToTouch(a.ID, "pane")
+	r.awaitShown(a.ID, "Do you want to proceed?")
+	r.awaitState(a.ID, daemon.Waiting)
+	r.wantStays(3*time.Second, "the permission did not stay open", func() bool {
+		now, err := r.client.Permission(t.Context(), p.ID)
+		return err == nil && now.State == daemon.PermissionOpen && r.getAgent(a.ID).State == daemon.Waiting
+	})
+	before := time.Now()
+	r.personPresses(a.ID, tmux.Enter)
+	r.awaitFile(path)
+	p = r.awaitPermission(p.ID, daemon.PermissionPane)
+	t.Logf("seen %s after the key in the pane", p.EndedAt.Sub(before))
+	r.awaitState(a.ID, daemon.Idle)
+	r.awaitNoHook()
+}
+
+// awaitNoHook waits until no process of a PermissionRequest is left.
+func (r *claudeRig) awaitNoHook() {
+	r.t.Helper()
+	r.await("the end of the hook's process", func() (bool, string) {
+		files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return false, err.Error()
+		}
+		for _, file := range files {
+			b, _ := os.ReadFile(file) // the process may have ended
+			if line := strings.ReplaceAll(string(b), "\x00", " "); strings.Contains(line, "hook PermissionRequest") {
+				if env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ")); strings.Contains(string(env), r.root) {
+					return false, line
+				}
+			}
+		}
+		return true, ""
+	})
+}
+
+func deniesWithASentence(t *testing.T, r *claudeRig, a daemon.Agent) {
+	p, path, _ := r.askToTouch(a.ID, "denied")
+	if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Deny, Digest: "another", Sentence: "no"}); !isCode(err, daemon.CodePermissionNotShown) {
+		t.Errorf("an answer to what was not shown: %v", err)
+	}
+	if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Deny, Digest: p.Digest, Sentence: "Leave that file alone."}); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the sentence at the model", func() (bool, string) {
+		reqs := r.requests(a.ID)
+		got := results(reqs[len(reqs)-1])
+		return len(got) > 0 && strings.Contains(got[len(got)-1], "Leave that file alone."), fmt.Sprintf("%q", got)
+	})
+	r.awaitState(a.ID, daemon.Idle)
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the command ran: %v", err)
+	}
+}
+
+func asksWithoutADaemon(t *testing.T, r *claudeRig, a daemon.Agent) {
+	p, path, _ := r.askToTouch(a.ID, "away")
+	r.halt()
+	r.awaitShown(a.ID, "Do you want to proceed?")
+	r.start()
+	r.await("the hook is back", func() (bool, string) {
+		_, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest})
+		return err == nil, fmt.Sprint(err)
+	})
+	r.awaitFile(path)
+	r.awaitState(a.ID, daemon.Idle)
+
+	p, path, _ = r.askToTouch(a.ID, "away-pane")
+	r.awaitShown(a.ID, "away-pane")
+	r.awaitShown(a.ID, "Do you want to proceed?")
+	r.awaitState(a.ID, daemon.Waiting)
+	r.halt()
+	r.awaitEvery(tickOfScreens, path, func() (bool, string) { // the CLI drops a key right after the dialog has opened
+		r.personPresses(a.ID, tmux.Enter)
+		_, err := os.Stat(path)
+		return err == nil, r.shown(a.ID)
+	})
+	r.start()
+	r.awaitPermission(p.ID, daemon.PermissionPane)
+	r.awaitState(a.ID, daemon.Idle)
+}
+
+func allowsForTheAgent(t *testing.T, r *claudeRig, a daemon.Agent) {
+	p, path, _ := r.askToTouch(a.ID, "again")
+	if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.AllowAgent, Digest: p.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitFile(path)
+	r.awaitState(a.ID, daemon.Idle)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	r.talk(a.ID, "run: touch "+path)
+	r.awaitFile(path)
+	list, err := r.client.Permissions(t.Context(), daemon.PermissionFilter{AgentID: a.ID, Limit: 1})
+	if err != nil || list[0].AnsweredBy != daemon.PermissionByRule || list[0].Sentence != "rule Bash(touch "+path+")" {
+		t.Errorf("%+v %v", list, err)
+	}
+}

@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// PermissionSettings say how the permissions are asked for that agents need.
+type PermissionSettings struct {
+	// Hold is how long the daemon holds the hook of a permission, so that it can be answered elsewhere than in the pane. 0:
+	// it holds none.
+	Hold time.Duration
+}
+
+// DefaultPermissions has the defaults of config.yaml.
+var DefaultPermissions = PermissionSettings{Hold: 10 * time.Minute}
+
+// PermissionState says where the answer to a permission stands.
+type PermissionState string
+
+// The states of a permission. The last four are final.
+const (
+	// PermissionOpen: the agent asks, the dialog stands in its pane, and the hook waits for an answer from elsewhere.
+	PermissionOpen PermissionState = "open"
+	// PermissionAnswered: the answer is committed and on its way to the hook. The hook gets it again if the daemon is killed now.
+	PermissionAnswered PermissionState = "answered"
+	// PermissionGiven: the hook was given the answer.
+	PermissionGiven PermissionState = "given"
+	// PermissionPane: the dialog was answered in the pane first, or its turn has ended.
+	PermissionPane PermissionState = "pane"
+	// PermissionUnanswered: nobody answered while the hook was held. The dialog in the pane stays as it is.
+	PermissionUnanswered PermissionState = "unanswered"
+	// PermissionLost: it was answered, but its hook had gone. The dialog in the pane stays as it is.
+	PermissionLost PermissionState = "lost"
+)
+
+// PermissionVerdict is an answer to a permission.
+type PermissionVerdict string
+
+// The answers.
+const (
+	Allow      PermissionVerdict = "allow"       // this call
+	AllowAgent PermissionVerdict = "allow_agent" // this call, and from now on every call of this agent that Permission.Rule allows
+	Deny       PermissionVerdict = "deny"
+)
+
+// Who has answered a permission.
+const (
+	PermissionByOperator = "operator"
+	PermissionByRule     = "rule" // of the agent's persona, or of an earlier allow_agent
+)
+
+// Permission is a question of an agent whether it may call a tool.
+type Permission struct {
+	ID          int64             `json:"id"` // the id of its hook
+	AgentID     int64             `json:"agent_id"`
+	Host        string            `json:"host"`
+	Tool        string            `json:"tool"`
+	Subject     string            `json:"subject"`     // the command, the file or the URL, in one line
+	Description string            `json:"description"` // what the agent says of the call, in one line
+	Shown       string            `json:"shown"`       // all that the call would do: the command, the change, the URL and the other arguments
+	Whole       bool              `json:"whole"`       // Shown is all of it; if not, the call can only be allowed in the pane
+	Digest      string            `json:"digest"`      // of Tool and Shown: an answer names it, so that nothing else is answered
+	Rule        string            `json:"rule"`        // what allow_agent would allow from now on; "": it can't be chosen
+	State       PermissionState   `json:"state"`
+	Verdict     PermissionVerdict `json:"verdict"`     // "": none
+	AnsweredBy  string            `json:"answered_by"` // PermissionByOperator or PermissionByRule; "": nobody
+	From        string            `json:"from" db:"answered_from"`
+	Sentence    string            `json:"sentence"` // what the agent is told with a refusal; of a rule, the rule
+	Note        string            `json:"note"`     // why it ended without an answer
+	AskedAt     time.Time         `json:"asked_at"`
+	HeldUntil   *time.Time        `json:"held_until"` // null: the hook was not held
+	AnsweredAt  *time.Time        `json:"answered_at"`
+	EndedAt     *time.Time        `json:"ended_at"`
+
+	Rev int64 `json:"-"` // advances with each write, and guards it
+}
+
+// Open reports whether the permission is not in a final state.
+func (p *Permission) Open() bool {
+	return p.State == PermissionOpen || p.State == PermissionAnswered
+}
+
+// Line says in one line what is asked.
+func (p *Permission) Line() string {
+	return words.Line(words.Join(": ", p.Tool, p.Subject))
+}
+
+// Outcome says in a few words what has become of the permission; "": it is still asked for.
+func (p *Permission) Outcome() string {
+	who := p.AnsweredBy
+	if p.From != "" {
+		who += ", " + p.From
+	}
+	switch {
+	case p.State == PermissionOpen:
+		return ""
+	case p.State == PermissionPane, p.State == PermissionUnanswered:
+		return p.Note
+	case p.State == PermissionLost:
+		return fmt.Sprintf("%s (%s), but %s", verdictWords(p.Verdict), who, p.Note)
+	}
+	said := fmt.Sprintf("%s (%s)", verdictWords(p.Verdict), who)
+	if p.Sentence != "" {
+		said += ": " + p.Sentence
+	}
+	return said
+}
+
+func verdictWords(v PermissionVerdict) string {
+	switch v {
+	case Allow:
+		return "allowed once"
+	case AllowAgent:
+		return "allowed for this agent"
+	}
+	return "denied"
+}
+
+// output is the answer to the hook, in Claude Code's form.
+func (p *Permission) output() json.RawMessage {
+	decision := map[string]any{"behavior": "allow"}
+	if p.Verdict == Deny {
+		decision = map[string]any{"behavior": "deny", "message": cmp.Or(p.Sentence, "The operator has denied it.")}
+	}
+	return event.Payload(map[string]any{
+		"hookSpecificOutput": map[string]any{"hookEventName": "PermissionRequest", "decision": decision},
+	})
+}
+
+// end moves the permission to a final state.
+func (p *Permission) end(s PermissionState, note string, now time.Time) {
+	p.State, p.Note, p.EndedAt = s, note, &now
+}
+
+// digestOf returns the checksum of what a person is shown.
+func digestOf(tool, shown string) string {
+	sum := sha256.Sum256([]byte(tool + "\x00" + shown))
+	return hex.EncodeToString(sum[:])
+}
+
+// PermissionFilter narrows a list of permissions. Fields with zero values do not narrow it.
+type PermissionFilter struct {
+	AgentID int64
+	Host    string
+	Open    bool
+	Before  int64
+	Limit   int // 0: 100
+}
+
+// PermissionReader reads permissions.
+type PermissionReader interface {
+	// Permission returns ErrNotFound for an unknown id.
+	Permission(ctx context.Context, id int64) (Permission, error)
+	// Permissions lists the newest first.
+	Permissions(ctx context.Context, f PermissionFilter) ([]Permission, error)
+}
+
+// Permissions lists permissions, the newest first.
+func (d *Daemon) Permissions(ctx context.Context, f PermissionFilter) ([]Permission, error) {
+	return d.Store.Permissions(ctx, f)
+}
+
+// Permission returns one permission.
+func (d *Daemon) Permission(ctx context.Context, id int64) (Permission, error) {
+	p, err := d.Store.Permission(ctx, id)
+	return p, notFound(err, errPermissionNotFound)
+}
+
+// permissionEvent makes an event about a permission. It does not contain all that was shown.
+func (d *Daemon) permissionEvent(typ event.Type, p *Permission, a *Agent) *event.Event {
+	return d.event(typ, &p.AgentID, nil, map[string]any{
+		"permission_id": p.ID, "tool": p.Tool, "subject": p.Subject, "digest": p.Digest, "state": p.State, "verdict": p.Verdict,
+		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": p.Outcome(),
+	}).For(a.PipelineID, a.StepID)
+}
+
+// AsksNobody returns the agent's permission mode if the runtime asks no person for a permission in it, as Claude Code in its
+// mode auto; "": it asks now, or may, or the mode is not known.
+func (a *Agent) AsksNobody() string {
+	mode := cmp.Or(a.SessionMode, a.PermissionMode)
+	rt, err := runtimes.For(a.Runtime)
+	if err != nil || a.State == Waiting || rt.Widths[mode] < runtimes.WidthAuto {
+		return ""
+	}
+	return mode
+}

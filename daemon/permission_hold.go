@@ -1,0 +1,367 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+const (
+	// paneLook is how often the daemon looks whether the dialog of a held permission was answered in the pane. Nobody waits
+	// for that: only the hook ends later.
+	paneLook = 250 * time.Millisecond
+	// rejoinPermission is how long a permission without its hook stays open. The hook's command tries to reach a daemon that is
+	// being replaced for 30 seconds.
+	rejoinPermission = 40 * time.Second
+)
+
+const (
+	noteInPane   = "answered in the pane"
+	noteTimeout  = "nobody answered in time: the dialog stands in the pane"
+	noteHookGone = "the hook that waited has gone: the dialog stands in the pane"
+)
+
+// held is what the daemon remembers of the hooks that it holds for permissions. It is safe for concurrent use. A daemon that
+// restarts reads the open permissions from their rows.
+type held struct {
+	mu   sync.Mutex
+	rows map[int64]heldRow // by the permission's id
+}
+
+// heldRow is one open permission.
+type heldRow struct {
+	agentID int64
+	hooks   int                   // how many hooks wait for it
+	since   time.Time             // hooks is 0 since then
+	wake    map[chan struct{}]any // of those hooks
+}
+
+// join notes that a hook waits for a permission, until leave is called. wake gets a value when the permission was answered.
+func (h *held) join(id, agentID int64, now func() time.Time) (wake chan struct{}, leave func()) {
+	wake = make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rows == nil {
+		h.rows = map[int64]heldRow{}
+	}
+	row := h.rows[id]
+	if row.wake == nil {
+		row.wake = map[chan struct{}]any{}
+	}
+	row.agentID, row.hooks, row.wake[wake] = agentID, row.hooks+1, nil
+	h.rows[id] = row
+	return wake, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if row, ok := h.rows[id]; ok {
+			delete(row.wake, wake)
+			row.hooks, row.since = row.hooks-1, now()
+			h.rows[id] = row
+		}
+	}
+}
+
+// note remembers an open permission without a hook, as a daemon that restarts finds it.
+func (h *held) note(p *Permission, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rows == nil {
+		h.rows = map[int64]heldRow{}
+	}
+	if _, ok := h.rows[p.ID]; !ok {
+		h.rows[p.ID] = heldRow{agentID: p.AgentID, since: now}
+	}
+}
+
+// waits reports whether a hook waits for a permission.
+func (h *held) waits(id int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rows[id].hooks > 0
+}
+
+// tell wakes the hooks that wait for a permission.
+func (h *held) tell(id int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for wake := range h.rows[id].wake {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// forget drops a permission that has ended.
+func (h *held) forget(id int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.rows, id)
+}
+
+// left returns the permissions for which no hook waits, with the time since when.
+func (h *held) left() map[int64]time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[int64]time.Time{}
+	for id, row := range h.rows {
+		if row.hooks == 0 {
+			out[id] = row.since
+		}
+	}
+	return out
+}
+
+// holdPermission waits until a permission has ended, and returns the answer to its hook; nil: the hook ends without one, and
+// the dialog in the pane decides. stored is the output that the hook's row has already.
+func (d *Daemon) holdPermission(ctx context.Context, cmd *command, stored json.RawMessage, joined func(id int64)) (json.RawMessage, error) {
+	p, err := d.Store.Permission(ctx, cmd.permissionID)
+	if errors.Is(err, ErrNotFound) { // it came again, and no person was asked
+		return stored, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if joined == nil && p.State == PermissionOpen {
+		return nil, d.endPermission(ctx, p.ID, PermissionUnanswered, noteHookGone)
+	}
+	wake, leave := d.asking.join(p.ID, p.AgentID, d.now)
+	defer leave()
+	if joined != nil {
+		joined(p.ID)
+	}
+	tick := time.NewTicker(paneLook)
+	defer tick.Stop()
+	var dialog paneDialog
+	for {
+		if p, err = d.Store.Permission(ctx, p.ID); err != nil {
+			return nil, err
+		}
+		switch p.State {
+		case PermissionAnswered:
+			if err := d.givePermission(ctx, p.ID); err != nil {
+				return nil, err
+			}
+			continue
+		case PermissionGiven:
+			return p.output(), nil
+		case PermissionOpen:
+		default:
+			return nil, nil
+		}
+		if state, note := d.permissionOver(ctx, &p, &dialog); state != "" {
+			if err := d.endPermission(ctx, p.ID, state, note); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("permission %d: its hook: %w", p.ID, ctx.Err())
+		case <-wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// paneDialog is what the registry has said of the dialog of one permission.
+type paneDialog struct{ shown bool }
+
+// permissionOver says how an open permission has ended although nobody has answered it; state is "" if it has not.
+func (d *Daemon) permissionOver(ctx context.Context, p *Permission, dialog *paneDialog) (state PermissionState, note string) {
+	a, err := d.Store.Agent(ctx, p.AgentID)
+	switch {
+	case err != nil:
+		return "", ""
+	case !a.Active(), a.State != Waiting && a.StateAt.After(p.AskedAt):
+		return PermissionPane, noteInPane
+	case p.HeldUntil != nil && !d.now().Before(*p.HeldUntil):
+		return PermissionUnanswered, noteTimeout
+	}
+	dir, rt := d.configDir(&a), d.runtimeOf(&a)
+	if dir == "" || a.PID == 0 || rt.Registry == nil {
+		return "", ""
+	}
+	b, err := d.Registry(rt.Registry(dir, a.PID))
+	if err != nil {
+		return "", ""
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	switch {
+	case err != nil:
+	case reg.Status == runtimes.StatusWaiting:
+		dialog.shown = true
+	case dialog.shown:
+		return PermissionPane, noteInPane
+	}
+	return "", ""
+}
+
+// givePermission commits that the hook gets the answer. It is called before the hook gets it: a hook that loses the answer
+// asks again, and gets the same one.
+func (d *Daemon) givePermission(ctx context.Context, id int64) error {
+	return d.changePermission(ctx, id, func(p *Permission, a *Agent, c *Change) error {
+		if p.State != PermissionAnswered {
+			return errUnchanged
+		}
+		now := d.now()
+		p.end(PermissionGiven, "", now)
+		d.workAfter(ctx, p, a, c, now)
+		return nil
+	})
+}
+
+// endPermission commits the end of a permission that nobody has answered, or whose answer did not get to its hook.
+func (d *Daemon) endPermission(ctx context.Context, id int64, state PermissionState, note string) error {
+	return d.changePermission(ctx, id, func(p *Permission, a *Agent, c *Change) error {
+		now := d.now()
+		switch {
+		case p.State == PermissionOpen:
+		case p.State == PermissionAnswered && state != PermissionUnanswered || !p.Open():
+			return errUnchanged
+		default:
+			state = PermissionLost
+		}
+		p.end(state, note, now)
+		e := d.permissionEvent(event.PermissionEnded, p, a)
+		if state == PermissionLost {
+			e = d.event(event.PermissionEnded, &p.AgentID, nil, map[string]any{
+				"permission_id": p.ID, "state": p.State, "verdict": p.Verdict, "message": fmt.Sprintf(
+					"Your answer to permission %d of agent %d (%s) did not get there, because its hook had gone: answer it in its pane, `understudy agent attach %[2]d`.",
+					p.ID, a.ID, a.Name),
+			}).For(a.PipelineID, a.StepID)
+			e.Alert = true
+		}
+		c.Events = append(c.Events, e)
+		if state == PermissionPane {
+			d.workAfter(ctx, p, a, c, now)
+		}
+		return nil
+	})
+}
+
+// workAfter makes the agent's state fit when one of its permissions has ended: it works, or it waits for the next permission.
+func (d *Daemon) workAfter(ctx context.Context, p *Permission, a *Agent, c *Change, now time.Time) {
+	if !a.Active() || a.State != Waiting {
+		return
+	}
+	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true})
+	if err != nil {
+		return // the registry will tell
+	}
+	for i := range open {
+		if other := &open[i]; other.ID != p.ID && other.State == PermissionOpen {
+			a.WaitsFor = askedFor(other)
+			c.Agents = []*Agent{a}
+			return
+		}
+	}
+	a.be(Working, now)
+	c.Agents = []*Agent{a}
+	c.Events = append(c.Events, d.stateEvent(a, map[string]any{"permission_id": p.ID}))
+}
+
+// errUnchanged says that there is nothing to commit.
+var errUnchanged = errors.New("nothing to change")
+
+// changePermission commits a change of a permission. If another writer changes a row first, it reads both rows again and
+// calls change again.
+func (d *Daemon) changePermission(ctx context.Context, id int64, change func(p *Permission, a *Agent, c *Change) error) error {
+	for {
+		p, err := d.Permission(ctx, id)
+		if err != nil {
+			return err
+		}
+		a, err := d.Store.Agent(ctx, p.AgentID)
+		if err != nil {
+			return err
+		}
+		c := Change{Permissions: []*Permission{&p}}
+		switch err := change(&p, &a, &c); {
+		case errors.Is(err, errUnchanged):
+			return nil
+		case err != nil:
+			return err
+		}
+		err = d.commit(ctx, &c)
+		switch {
+		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
+			continue
+		case err != nil:
+			return fmt.Errorf("permission %d: %w", id, err)
+		case !p.Open():
+			d.asking.forget(id)
+		}
+		d.asking.tell(id)
+		return nil
+	}
+}
+
+// runPermissions ends the permissions whose hooks have gone, until ctx ends.
+func (d *Daemon) runPermissions(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for again := 0; ; again-- {
+		// Read the rows again from time to time: the commit of a hook may have succeeded although the daemon was told otherwise.
+		if again <= 0 && d.notePermissions(ctx) {
+			again = int(rejoinPermission / time.Second)
+		}
+		left := d.asking.left()
+		for _, id := range slices.Sorted(maps.Keys(left)) {
+			d.seeToLeft(ctx, id, left[id])
+		}
+		if !ticked(ctx, tick.C) {
+			return
+		}
+	}
+}
+
+// notePermissions remembers the open permissions of this host. It returns false if they can't be read now.
+func (d *Daemon) notePermissions(ctx context.Context) bool {
+	for before := int64(0); ; {
+		open, err := d.Store.Permissions(ctx, PermissionFilter{Host: d.Host, Open: true, Before: before})
+		if err != nil {
+			return false
+		}
+		for i := range open {
+			d.asking.note(&open[i], d.now())
+			before = open[i].ID
+		}
+		if len(open) == 0 {
+			return true
+		}
+	}
+}
+
+// seeToLeft ends a permission for which no hook waits, once its hook can't come back, or its dialog is closed.
+func (d *Daemon) seeToLeft(ctx context.Context, id int64, since time.Time) {
+	p, err := d.Store.Permission(ctx, id)
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && !p.Open():
+		d.asking.forget(id)
+		return
+	case err != nil:
+		return // it is looked at again in a second
+	}
+	state, note := d.permissionOver(ctx, &p, &paneDialog{})
+	if state == "" && d.timeSpent(since) >= rejoinPermission {
+		state, note = PermissionUnanswered, noteHookGone
+	}
+	if state == "" || p.State == PermissionAnswered && state == PermissionPane && d.timeSpent(since) < rejoinPermission {
+		return
+	}
+	if p.State == PermissionAnswered {
+		state, note = PermissionUnanswered, noteHookGone
+	}
+	if err := d.endPermission(ctx, id, state, note); err != nil && ctx.Err() == nil {
+		d.Log.Warn("a permission without a hook could not be ended: it is tried again", "permission_id", id, "error", err)
+	}
+}
