@@ -115,7 +115,7 @@ func TestTopShowsAndActs(t *testing.T) {
 	r.halt()
 	s.awaitScreen("stale since ", "reconnecting", "the daemon is not running: start it with `understudy serve --data")
 	r.start()
-	s.awaitScreen("understudy  1 idle")
+	s.awaitScreen("understudy  1 finished")
 	s.press("q")
 	r.await("top ends", func() (bool, string) {
 		err := s.command("has-session").Run()

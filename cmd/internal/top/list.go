@@ -134,7 +134,7 @@ func (m *model) table() *table {
 	}
 	t.share(m.w-2, m.gap())
 	for i := range t.cells {
-		if c := &t.cells[i][whereColumn]; width(c.text) > t.widths[whereColumn] {
+		if c := &t.cells[i][whereColumn]; t.widths[whereColumn] > 0 && width(c.text) > t.widths[whereColumn] {
 			c.text = words.ShortWhere(c.text, t.widths[whereColumn]) // from the left, so that the branch stays
 		}
 	}
@@ -150,6 +150,12 @@ func (t *table) share(left, gap int) {
 			t.widths[j] = w
 			left -= w + gap
 		}
+	}
+	// What somebody waits for is worth more than where they work, which the panel says of the selected row.
+	const sentence = 34 // columns, of "approval of step 2 of 2, reviewer" and the like
+	if lacks := min(t.wanted[asksColumn], sentence) - t.widths[asksColumn]; lacks > left && t.widths[whereColumn] > 0 {
+		left += t.widths[whereColumn] + gap
+		t.widths[whereColumn] = 0
 	}
 	for _, j := range append(slices.DeleteFunc(slices.Clone(byWorth), func(j int) bool { return j == asksColumn }), asksColumn) {
 		if more := min(min(t.wanted[j], t.columns[j].most)-t.widths[j], left); more > 0 && t.widths[j] > 0 {
