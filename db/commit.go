@@ -90,6 +90,7 @@ func (w *write) rows() {
 	}
 	w.deliveries()
 	w.pipelines()
+	w.sources()
 }
 
 // move queues a handoff's update, and its transition if the phase changed.

@@ -32,6 +32,7 @@ type Persona struct {
 	OnLimit     string // what is done at a usage limit: wait, hand_over or ask; "" for what the settings say
 	Fallback    string // runtimes for successors at a limit, the best first, with commas between; "" for what the settings say
 	Auto        string // automatic handoffs: on, off, or from how many percent of the context; "" for what the settings say
+	Budget      Budget
 	Skill       string // the text below the front matter
 	SkillFile   string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience  string // the whole text of experience.md
@@ -60,7 +61,7 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
-// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback and auto. The skill follows.
+// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback, auto and budget. The skill follows.
 // Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
 // and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {

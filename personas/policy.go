@@ -14,13 +14,15 @@ import (
 var onLimit = []string{"wait", "hand_over", "ask"}
 
 // policyKeys are the keys that say what the daemon does with a persona's agents by itself.
-var policyKeys = []string{"on_limit", "fallback", "auto"}
+var policyKeys = []string{"on_limit", "fallback", "auto", "budget"}
 
 // readPolicy reads the value of one of the policyKeys.
 func (p *Persona) readPolicy(v yamlfile.Value) error {
 	switch v.Of {
 	case "auto":
 		return p.readAuto(v)
+	case "budget":
+		return p.readBudget(v)
 	case "on_limit":
 		text, err := v.Text()
 		switch {
