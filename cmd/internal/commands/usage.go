@@ -97,8 +97,8 @@ func (a *app) personaGoOn() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "go-on PERSONA",
 		Short: "Let a persona's agents go on today although its budget is used up",
-		Long: `Let the agents of a persona go on until midnight although its budget is used up. What is queued for them
-is delivered. To raise the budget for good, change "budget" in the persona's skill.md.`,
+		Long: `Let the agents of a persona go on until midnight although its budget is used up. What is queued for
+them is delivered. To raise the budget for good, change "budget" in the persona's skill.md.`,
 		Example:           "  understudy persona go-on reviewer-ann-1",
 		Args:              cli.ExactArgs("PERSONA"),
 		ValidArgsFunction: a.completePersonas,
