@@ -45,6 +45,8 @@ type contextRequest struct {
 	SessionID string `json:"session_id"`
 	Tokens    int64  `json:"tokens"`
 	Limit     int64  `json:"limit"` // how many tokens the window can hold
+	// CostUSD is what the session has cost so far; null: not told.
+	CostUSD *float64 `json:"cost_usd"`
 }
 
 func (s *Server) createAgent(c echo.Context) error {
@@ -159,7 +161,7 @@ func (s *Server) reportContext(c echo.Context) error {
 		return err
 	}
 	err = s.Daemon.ReportContext(c.Request().Context(), id, daemon.ContextReport{
-		SessionID: in.SessionID, Tokens: in.Tokens, Limit: in.Limit,
+		SessionID: in.SessionID, Tokens: in.Tokens, Limit: in.Limit, CostUSD: in.CostUSD,
 	})
 	return reply(c, http.StatusOK, struct{}{}, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -61,6 +62,37 @@ func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error
 // StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.
 func (c *Client) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/stop"), stopRequest{Force: force})
+}
+
+// Usage sums up what agents have used.
+func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) (daemon.UsageReport, error) {
+	v := url.Values{}
+	set := func(name, value string) {
+		if value != "" && value != "0" {
+			v.Set(name, value)
+		}
+	}
+	set("by", string(by))
+	set("persona", q.Persona)
+	set("host", q.Host)
+	set("pipeline_id", strconv.FormatInt(q.PipelineID, 10))
+	if len(q.AgentIDs) == 1 {
+		set("agent_id", strconv.FormatInt(q.AgentIDs[0], 10))
+	}
+	if !q.Since.IsZero() {
+		set("since", q.Since.UTC().Format(time.RFC3339))
+	}
+	return call[daemon.UsageReport](ctx, c, "GET", "/api/usage?"+v.Encode(), nil)
+}
+
+// Budget returns how much of a persona's budget is used today.
+func (c *Client) Budget(ctx context.Context, slug string) (daemon.BudgetState, error) {
+	return call[daemon.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
+}
+
+// GoOn lets a persona's agents go on for the rest of the day although its budget is used up.
+func (c *Client) GoOn(ctx context.Context, slug string) (daemon.BudgetState, error) {
+	return call[daemon.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
 }
 
 // Screen returns the screen of an agent's pane, as "text" or "html".

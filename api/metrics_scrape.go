@@ -17,13 +17,14 @@ type DatabaseStats struct {
 }
 
 // scrape reads the gauges, and the counters that the meter does not keep, each time Prometheus asks. Each time it sends the
-// database a ping and one query.
+// database a ping and a few queries.
 type scrape struct {
 	server *Server
 
 	agents, trouble, longestWait, handoffs, pipelines *prometheus.Desc
 	deliveries, hooks, spool                          *prometheus.Desc
 	readers, sent, dropped                            *prometheus.Desc
+	tokens, cost, budget                              *prometheus.Desc
 	up, ping, conns, maxConns, waits, waited          *prometheus.Desc
 }
 
@@ -44,6 +45,9 @@ func newScrape(s *Server) *scrape {
 		readers:     desc("feed_readers", "Readers of the event feed"),
 		sent:        desc("feed_events_sent_total", "Events that were sent to readers of the feed"+sinceStart),
 		dropped:     desc("feed_readers_dropped_total", "Readers of the feed that were cut off because they fell behind"+sinceStart),
+		tokens:      desc("tokens_today", "Tokens that agents of this host have used since local midnight, by persona and kind; reasoning is within output", "persona", "kind"),
+		cost:        desc("cost_usd_today", "Cost in US dollars that the runtimes of this host's agents have reported since local midnight, by persona", "persona"),
+		budget:      desc("budget_used_ratio", "How much of a persona's daily budget is used on this host; from 1 on its agents are held", "persona"),
 		up:          desc("database_up", "Whether the database answers"),
 		ping:        desc("database_ping_seconds", "How long the database took to answer"),
 		conns:       desc("database_connections", "Connections of the pool, by state", "state"),
@@ -57,7 +61,7 @@ func newScrape(s *Server) *scrape {
 func (s *scrape) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		s.agents, s.trouble, s.longestWait, s.handoffs, s.pipelines, s.deliveries, s.hooks, s.spool,
-		s.readers, s.sent, s.dropped, s.up, s.ping, s.conns, s.maxConns, s.waits, s.waited,
+		s.readers, s.sent, s.dropped, s.tokens, s.cost, s.budget, s.up, s.ping, s.conns, s.maxConns, s.waits, s.waited,
 	} {
 		to <- d
 	}
@@ -104,7 +108,33 @@ func (r reading) database(ctx context.Context) float64 {
 		return 0
 	}
 	r.census(census)
+	if err := r.usage(ctx); err != nil {
+		r.server.Log.Debug("metrics lack what agents have used", "error", err)
+		return 0
+	}
 	return 1
+}
+
+// usage sends what the personas of this host have used today.
+func (r reading) usage(ctx context.Context) error {
+	today, budgets, err := r.server.Daemon.UsageToday(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range today {
+		row := &today[i]
+		for kind, n := range map[string]int64{"input": row.Tokens.Input, "output": row.Tokens.Output, "cache_read": row.Tokens.CacheRead,
+			"cache_write": row.Tokens.CacheWrite, "reasoning": row.Tokens.Reasoning} {
+			r.gauge(r.tokens, float64(n), row.Of, kind)
+		}
+		if row.CostUSD != nil {
+			r.gauge(r.cost, *row.CostUSD, row.Of)
+		}
+	}
+	for i := range budgets {
+		r.gauge(r.budget, budgets[i].Percent/100, budgets[i].Persona)
+	}
+	return nil
 }
 
 func (r reading) census(c daemon.Census) {

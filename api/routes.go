@@ -64,6 +64,9 @@ func (s *Server) routes() []route {
 		{"GET", "/api/personas", "archived", s.listPersonas},
 		{"GET", "/api/personas/:slug", "", s.showPersona},
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
+		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
+		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},
+		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", s.showUsage},
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
 		{"GET", "/api/templates", "", s.listTemplates},

@@ -18,6 +18,8 @@ type ContextReport struct {
 	SessionID string
 	Tokens    int64
 	Limit     int64 // the size of the window
+	// CostUSD is what the session has cost so far; nil: the status line does not tell.
+	CostUSD *float64
 }
 
 // Where the numbers of a [ContextUse] come from.
@@ -64,6 +66,11 @@ func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextRep
 			return err
 		case !a.Active(), a.SessionID == nil, *a.SessionID != in.SessionID:
 			return nil
+		case in.CostUSD != nil:
+			if err := d.reportCost(ctx, &a, in.SessionID, *in.CostUSD); err != nil {
+				return fmt.Errorf("agent %d: cost: %w", agentID, err)
+			}
+			in.CostUSD = nil
 		}
 		err = d.setContext(ctx, &a, in.Tokens, &in.Limit, fromStatusLine)
 		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
@@ -272,6 +279,9 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 	auto := d.autoFor(a)
 	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, 0, nil
+	}
+	if over, err := d.overBudget(ctx, a); err != nil || over {
+		return false, time.Minute, err // the handoff would use more; it is requested tomorrow
 	}
 	if a.CompactHook == 0 {
 		use := a.Context

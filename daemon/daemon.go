@@ -207,6 +207,8 @@ type Daemon struct {
 	presence   presence.Presence
 	told       map[toldHook]hookRun // the latest runs of hook commands: see isTwin
 	refused    map[string]bool      // the things that were already reported to the operator: see firstTime
+	budgetTold map[[2]string]bool   // by persona, and day, stage and budget: the operator was told, as the rows say
+	budgetDay  string               // the day on which resetBudgets has looked at the rows
 	laneErrors map[int64]int        // how many errors in a row a lane had, by the lane's key
 }
 
@@ -256,7 +258,7 @@ func New(cfg Config) *Daemon {
 		fileLooks:  make(chan struct{}, fileLooks),
 		memories:   memories{agents: map[int64]agentMemory{}},
 		refused:    map[string]bool{},
-		laneErrors: map[int64]int{},
+		laneErrors: map[int64]int{}, budgetTold: map[[2]string]bool{},
 	}
 	d.settings.Store(&cfg.Settings)
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}

@@ -136,6 +136,7 @@ func (h *hookStep) answerLost() {
 // turns end.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
+	defer h.noteTranscript(a.TranscriptPath)
 	if a.SessionID == nil && h.p.SessionID != "" {
 		id := h.p.SessionID
 		a.SessionID = &id

@@ -61,6 +61,9 @@ type agentMemory struct {
 	// the daemon reads it from its beginning.
 	read *readSoFar
 
+	// usage is how far the transcripts were counted. After a restart the daemon reads that from the rows.
+	usage *usageMemory
+
 	fork forkMemory
 }
 

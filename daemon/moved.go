@@ -82,7 +82,8 @@ func (d *Daemon) followTranscript(ctx context.Context, a *Agent) (moved bool, er
 	}
 	a.SessionID, a.TranscriptPath = &reg.SessionID, &path
 	e := d.event(event.AgentSessionChanged, &a.ID, nil, map[string]any{"session_id": reg.SessionID, "source": "background"})
-	return true, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
+	read := []UsageRead{{Host: a.Host, Path: path, AgentID: a.ID}}
+	return true, d.commit(ctx, &Change{Agents: []*Agent{a}, UsageReads: read, Events: []*event.Event{e}})
 }
 
 // agentOfJob returns the id of the active agent whose session goes on in a process of the CLI's supervisor; 0: there is none,

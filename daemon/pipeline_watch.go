@@ -35,6 +35,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return r.takeOutput(s, a)
 	case !handing && r.d.seesToLimit(a):
 		return runOutcome{again: limitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.limitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
+	case !handing && a.Active() && a.Note == noteBudget:
+		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, noteBudget)}
 	case left <= 0 && !handing && a.workDone():
 		return r.takeOutputLate(s, a)
 	case left <= 0 && a.asksBeforeSession():

@@ -93,6 +93,9 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err := d.wakePipelines(ctx); err != nil {
 		return err
 	}
+	if err := d.resetBudgets(ctx); err != nil {
+		return err
+	}
 	ids, err := d.Store.OpenAgents(ctx, d.Host)
 	if err != nil {
 		return fmt.Errorf("open agents: %w", err)
@@ -115,7 +118,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) || d.maybeMoved(a) {
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) || d.usageGrew(a) || d.maybeMoved(a) {
 			d.Wake(a.ID)
 		}
 	}

@@ -19,6 +19,11 @@ type rowStore struct {
 	whole []int64
 }
 
+// BudgetMarks has none.
+func (s *rowStore) BudgetMarks(context.Context, string, string) ([]BudgetMark, error) {
+	return nil, nil
+}
+
 func (s *rowStore) ActiveAgents(context.Context, string) (out []AgentRev, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

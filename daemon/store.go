@@ -37,8 +37,11 @@ type Change struct {
 	NewOutput     *StepHandoff  // ID taken from NextID beforehand; ErrMoved if its step has one
 	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, may be at work after this change on the
 	// host of NewPipeline or PipelineMove. If there would be more, Commit returns ErrNoRoom.
-	Admit  int
-	Events []*event.Event // Commit sets each ID, and At where it is zero
+	Admit int
+	// UsageReads are transcripts whose usage is to be counted from their beginning, unless they are known already.
+	UsageReads  []UsageRead
+	BudgetMarks []*BudgetMark  // ErrMoved if one of them was made before
+	Events      []*event.Event // Commit sets each ID, and At where it is zero
 
 	dropped []*Delivery // the deliveries that DropQueued drops; for the counts only
 }
@@ -391,6 +394,7 @@ type Store interface {
 	PruneForecast
 	PreferenceStore
 	tell.PushStore
+	UsageStore
 	OpenWork
 	PermissionReader
 	CensusReader

@@ -91,6 +91,7 @@ func (w *write) rows() {
 	w.deliveries()
 	w.permissions()
 	w.pipelines()
+	w.sources()
 }
 
 // move queues a handoff's update, and its transition if the phase changed.

@@ -30,6 +30,8 @@ var statements = map[string]string{
 	"lastEventID": lastEventID, "listPendingAlerts": listPendingAlerts, "markAlerted": markAlerted,
 	"selectPreferences": selectPreferences, "lockPreferences": lockPreferences, "addPreferences": addPreferences, "updatePreferences": updatePreferences,
 	"insertPush": insertPush, "listOpenPushes": listOpenPushes, "updatePush": updatePush, "listPushReports": listPushReports, "prunePushes": prunePushes,
+	"moveUsageRead": moveUsageRead, "insertUsage": insertUsage, "insertUsageRead": insertUsageRead, "insertBudgetMark": insertBudgetMark,
+	"listUsageReads": listUsageReads, "sumUsage": sumUsage, "listBudgetMarks": listBudgetMarks,
 	"census":           census,
 	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deletePermissions": deletePermissions, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
 	"notifyWake": notifyWake, "notifyPipelineWake": notifyPipelineWake,

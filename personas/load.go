@@ -76,6 +76,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	}
 	p.Description, p.Runtime, p.Model = parsed.Description, parsed.Runtime, parsed.Model
 	p.OnLimit, p.Fallback, p.Auto, p.Permissions = parsed.OnLimit, parsed.Fallback, parsed.Auto, parsed.Permissions
+	p.Budget = parsed.Budget
 	p.Skill, p.SkillFile = parsed.Skill, parsed.SkillFile
 	return experienceErr
 }

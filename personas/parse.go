@@ -34,6 +34,7 @@ type Persona struct {
 	Auto           string // automatic handoffs: on, off, or from how many percent of the context; "" for what the settings say
 	NotifyFinished string // whether the operator is notified of each finished turn: on or off; "" for off
 	Permissions    Permissions
+	Budget         Budget
 	Skill          string // the text below the front matter
 	SkillFile      string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience     string // the whole text of experience.md
@@ -62,8 +63,8 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md. The text begins with front matter in YAML between two lines
-// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback, auto, notify_finished and permissions.
-// The skill follows.
+// of ---, with the keys name, description and optionally runtime, model, on_limit, fallback, auto, notify_finished, permissions
+// and budget. The skill follows.
 // Parse ignores other keys, because the files of Claude Code's own agents have keys such as tools
 // and color. The error is a [ParseError], or an error about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {

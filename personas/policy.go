@@ -14,7 +14,7 @@ import (
 var onLimit = []string{"wait", "hand_over", "ask"}
 
 // policyKeys are the keys that say what the daemon does with a persona's agents by itself.
-var policyKeys = []string{"on_limit", "fallback", "auto", "notify_finished", "permissions"}
+var policyKeys = []string{"on_limit", "fallback", "auto", "notify_finished", "permissions", "budget"}
 
 // readPolicy reads the value of one of the policyKeys.
 func (p *Persona) readPolicy(v yamlfile.Value) error {
@@ -25,6 +25,8 @@ func (p *Persona) readPolicy(v yamlfile.Value) error {
 		return p.readNotify(v)
 	case "permissions":
 		return p.readPermissions(v)
+	case "budget":
+		return p.readBudget(v)
 	case "on_limit":
 		text, err := v.Text()
 		switch {

@@ -24,6 +24,7 @@ type agent struct {
 	Handoffs   []handoffRow     // own, as rows
 	Deliveries []daemon.Delivery
 	Events     []event.Event
+	Used       string // what it has used; "": nothing was counted
 }
 
 // Resumable says whether a new agent can continue this agent's session.
@@ -45,6 +46,9 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	}
 	if h := out.Arriving; h != nil { // the events of this handoff name the predecessor, not this agent
 		page.Watch += " " + idWatch("handoff", h.ID)
+	}
+	if out.Used, err = p.used(ctx, daemon.UsageQuery{AgentIDs: []int64{id}}); err != nil {
+		return nil, err
 	}
 	line, err := p.Daemon.Generations(ctx, &a, maxLine)
 	if err != nil {

@@ -24,6 +24,7 @@ type home struct {
 	Runs      []run  // pipelines that have not ended
 	Ended     []card // the newest ended agents
 	More      bool   // the page does not show all active agents
+	Used      string // what all agents have used today; "": nothing was counted
 }
 
 // group is the agents in one state.
@@ -84,6 +85,9 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	out := &home{More: len(all.Agents) == daemon.MostAgents}
 	page := p.page("home", "Agents", "agents", "all", out)
+	if out.Used, err = p.used(ctx, daemon.UsageQuery{Since: p.Daemon.Midnight()}); err != nil {
+		return nil, err
+	}
 	needs := all.Attention()
 	page.Needs = len(needs)
 	needy := map[int64]bool{} // agents

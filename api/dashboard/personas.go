@@ -23,8 +23,10 @@ type played struct {
 type persona struct {
 	personas.Persona
 	Lines  [][]generation
-	Active []generation // the agents that play it now
-	More   bool         // the page does not show all agents
+	Active []generation        // the agents that play it now
+	More   bool                // the page does not show all agents
+	Used   string              // what its agents have used; "": nothing was counted
+	Today  *daemon.BudgetState // nil: it has no budget
 }
 
 // People draws the list of personas.
@@ -64,6 +66,12 @@ func (p *Pages) Persona(ctx context.Context, slug string) (*Page, error) {
 		return nil, err
 	}
 	out := &persona{Persona: found, More: len(agents) == maxPlayed}
+	if out.Used, err = p.used(ctx, daemon.UsageQuery{Persona: slug}); err != nil {
+		return nil, err
+	}
+	if out.Today, err = p.Daemon.Budget(ctx, slug); err != nil {
+		return nil, err
+	}
 	page := p.page("persona", slug, "personas", "agent handoff", out)
 	for _, line := range daemon.Lines(agents, handoffs) {
 		line := generations(line, 0, page.Now)

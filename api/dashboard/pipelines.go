@@ -21,6 +21,7 @@ type pipelines struct {
 // pipeline is the data of one pipeline's page.
 type pipeline struct {
 	run
+	Used   string                  // what its agents have used; "": nothing was counted
 	Agents map[int64]*daemon.Agent // the agents that worked on its steps, by id
 }
 
@@ -73,6 +74,9 @@ func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 	out := &pipeline{Agents: map[int64]*daemon.Agent{}}
 	page := p.page("pipeline", pl.Title, "pipelines", idWatch("pipeline", id), out)
 	out.run = run{Pipeline: pl, Now: page.Now}
+	if out.Used, err = p.used(ctx, daemon.UsageQuery{PipelineID: id}); err != nil {
+		return nil, err
+	}
 	for _, s := range pl.Steps {
 		for _, id := range s.AgentIDs {
 			a, err := p.Daemon.Agent(ctx, id)

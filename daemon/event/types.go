@@ -97,6 +97,12 @@ const (
 	StepRunning                Type = "step_running"
 	StepSkipped                Type = "step_skipped"
 
+	// Of budgets.
+	BudgetReached Type = "budget_reached"
+	BudgetReset   Type = "budget_reset"
+	BudgetWaived  Type = "budget_waived"
+	BudgetWarned  Type = "budget_warned"
+
 	// Of the daemon itself.
 	DatabaseLost               Type = "database_lost"
 	HistoryPruned              Type = "history_pruned"
@@ -128,7 +134,7 @@ var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
 		AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
-		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
+		AgentStuck, AgentWithoutProgress, BudgetReached, BudgetReset, BudgetWaived, BudgetWarned, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
 		PipelineWaitingForApproval, PipelineWarning, SettingsRefused, SettingsReloaded, SpoolUnreadable, StepOutputEmpty,

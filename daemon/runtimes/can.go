@@ -22,6 +22,7 @@ type Can struct {
 	// AnswerInTranscript says that the hook at the end of a turn does not have the answer, and that the transcript has it by then.
 	AnswerInTranscript bool
 	Transcript         bool // there is a file with the conversation
+	SubagentFiles      bool // sub-agents have transcripts of their own, in a folder beside it
 	EarlySession       bool // the session, and with it the transcript, begins before the first prompt
 	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins
 	// and ends.
@@ -52,6 +53,8 @@ type Can struct {
 	Errors      string   // where errors of the API are read
 	Limits      string   // where a usage limit is read
 	Usage       string   // where the use of the context window is read
+	Tokens      string   // where the tokens of each answer are read; "": nowhere
+	Cost        string   // where their cost is read; "": the runtime reports none
 	Permissions string   // how a dialog about a permission is noticed
 	Document    string   // how a copy of the session writes a document; "": no copy can be made
 	OneShot     string   // how a new session answers one question without a pane; "": it cannot

@@ -29,7 +29,7 @@ var codex = &Runtime{
 		Todos: "`update_plan`, if the user's settings offer that tool to the model",
 		Model: "the settings of each turn", Mode: "the settings of each turn",
 		Turns:  "hooks, and its transcript",
-		Errors: "its transcript", Limits: "its transcript, with the time at which the limit ends", Usage: "its transcript",
+		Errors: "its transcript", Limits: "its transcript, with the time at which the limit ends", Usage: "its transcript", Tokens: "its transcript, without sub-agents",
 		Permissions: "hook PermissionRequest, title of the pane and screen", Document: "`exec fork --ephemeral`",
 		OneShot: "`exec --ephemeral`",
 		Cannot: []string{

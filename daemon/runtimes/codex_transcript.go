@@ -35,7 +35,7 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 	case kind == "compacted":
 		l.kind, l.subtype = "system", "compact_boundary"
 	case kind == "event_msg" && p.kind == "token_count":
-		l.kind, l.message = "assistant", message{role: "assistant", used: p.used, window: p.window}
+		l.kind, l.message = "assistant", message{role: "assistant", used: p.used, window: p.window, spent: p.spent}
 	case kind == "response_item" && p.kind == "message":
 		l.kind, l.message = p.role, message{role: p.role, id: p.id, texts: p.texts}
 		l.meta = p.role == "user" && len(p.texts) > 0 && codexHarness().MatchString(unquote(p.texts[0]))
@@ -67,9 +67,11 @@ type codexPayload struct {
 	sandbox                    string
 	texts                      [][]byte
 	used, window               int64
+	spent                      Usage
 }
 
 func readCodexPayload(s *skim) (p codexPayload) {
+	var session int64 // tokens of the whole session
 	s.object(func(key string) {
 		switch key {
 		case "type":
@@ -108,15 +110,14 @@ func readCodexPayload(s *skim) (p codexPayload) {
 				case "model_context_window":
 					p.window = s.number()
 				case "last_token_usage":
-					s.object(func(key string) {
-						if key == "total_tokens" {
-							p.used = s.number()
-						}
-					})
+					p.spent, p.used = readCodexUsage(s)
+				case "total_token_usage":
+					_, session = readCodexUsage(s)
 				}
 			})
 		}
 	})
+	keyCodexUsage(&p.spent, session)
 	return p
 }
 

@@ -30,6 +30,7 @@ var gemini = &Runtime{
 		Turns:        "hooks BeforeAgent and AfterAgent; an interruption also in its transcript",
 		Errors:       "its transcript", Limits: "a box on the screen, which the daemon answers with Stop; then its transcript, without a time",
 		Usage:       "its transcript",
+		Tokens:      "its transcript",
 		Permissions: "hook Notification, and the screen",
 		OneShot:     "its headless mode, in a home of its own",
 		Cannot: []string{

@@ -35,11 +35,7 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 		case "content":
 			l.message.texts = readContent(s).texts
 		case "tokens":
-			s.object(func(key string) {
-				if key == "input" {
-					l.message.used = s.number()
-				}
-			})
+			l.message.readGeminiUsage(s)
 		case "toolCalls":
 			s.array(func() { calls = true; l.message.readGeminiCall(s) })
 		}

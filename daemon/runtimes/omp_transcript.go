@@ -95,12 +95,7 @@ func readOmpMessage(s *skim, l *transcriptLine) {
 		case "isError":
 			failed = s.isTrue()
 		case "usage":
-			s.object(func(key string) {
-				switch key {
-				case "input", "cacheRead", "cacheWrite":
-					m.used += s.number()
-				}
-			})
+			m.readOmpUsage(s)
 		}
 	})
 	if tool == "todo" && !failed {

@@ -36,14 +36,16 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 	switch {
 	case m.isSummary() && whole:
 		add(map[string]any{"type": "system", "subtype": "compact_boundary", "compactMetadata": map[string]int64{"postTokens": 0}})
-		add(map[string]any{"type": "user", "isCompactSummary": true, "message": map[string]any{"role": "user", "content": content}})
+		add(map[string]any{"type": "user", "isCompactSummary": true, "message": map[string]any{"role": "user", "id": m.Info.ID,
+			"model": m.Info.Model, "content": content, mirrorUsage: m.Info.spent()}})
 	case m.isSummary():
 	case m.Info.Role == "user" && m.isPrompt():
 		add(map[string]any{"type": "user", "uuid": m.Info.ID, chosenModel: m.choice(),
 			"message": map[string]any{"role": "user", "content": content}})
 	case m.Info.Role == "assistant":
 		add(map[string]any{"type": "assistant", "uuid": m.Info.ID, "message": map[string]any{"role": "assistant", "id": m.Info.ID,
-			"model": m.Info.Model, "content": content, "usage": map[string]int64{"input_tokens": m.Info.Tokens.used()}}})
+			"model": m.Info.Model, "content": content, "usage": map[string]int64{"input_tokens": m.Info.Tokens.used()},
+			mirrorUsage: m.Info.spent()}})
 	}
 	if len(results) > 0 {
 		add(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": results}})

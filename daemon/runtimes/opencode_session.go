@@ -32,6 +32,7 @@ type OpencodeInfo struct {
 	Finish string          `json:"finish"` // assistant: why the model stopped; "": it has not
 	Error  *OpencodeError  `json:"error"`
 	Tokens opencodeTokens  `json:"tokens"`
+	Cost   *float64        `json:"cost"` // in US dollars
 	Time   struct {
 		Created   int64 `json:"created"`
 		Completed int64 `json:"completed"`

@@ -28,6 +28,8 @@ func (rt *Runtime) Facts() []Fact {
 		{"usage limits", cmp.Or(can.Limits, "–")},
 		{"after a limit", yes(can.Continues, "goes on by itself", "has to be prompted")},
 		{"use of the context", cmp.Or(can.Usage, "–")},
+		{"tokens", cmp.Or(can.Tokens, "not known")},
+		{"cost", cmp.Or(can.Cost, "not reported")},
 		{"size of the window", yes(can.KnowsWindow, "told by the CLI", "not known")},
 		{"a full window", yes(can.Compacts, "compacts by itself", "stops")},
 		{"permissions", cmp.Or(can.Permissions, "–")},

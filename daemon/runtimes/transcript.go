@@ -25,6 +25,7 @@ type transcriptLine struct {
 	subtype    string       // kind of a system line
 	postTokens int64        // tokens in the context after a compaction
 	compacted  bool         // the runtime compacted the context here, and the line is the summary
+	request    string       // the API's id of the request of an answer; "": the line does not tell
 	operation  string       // what was done to the queue of prompts
 	content    []byte       // the prompt that was queued or taken out, as JSON
 }
@@ -41,6 +42,7 @@ type message struct {
 	todos           []TodoChange
 	used            int64 // tokens in the context
 	window          int64 // size of the context window; 0: the line does not tell
+	spent           Usage // what the answer has used; its Key and At are not those of [Runtime.Usage]
 }
 
 // editors are the tools that change a file. Only older versions of Claude Code have MultiEdit.
@@ -119,6 +121,8 @@ func readLine(line []byte) (transcriptLine, error) {
 			l.failed = s.isTrue()
 		case "operation":
 			l.operation = s.text()
+		case "requestId", "requestRef":
+			l.request = s.text()
 		case "content":
 			l.content = s.raw()
 		case "subtype":
@@ -170,12 +174,9 @@ func readMessage(s *skim) (m message) {
 			c := readContent(s)
 			m.texts, m.edited, m.failed, m.called, m.done, m.todos = c.texts, c.edited, c.failed, c.called, c.done, c.todos
 		case "usage":
-			s.object(func(key string) {
-				switch key {
-				case "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens":
-					m.used += s.number()
-				}
-			})
+			m.readClaudeUsage(s)
+		case mirrorUsage:
+			m.spent = readMirrorUsage(s)
 		}
 	})
 	return m

@@ -16,7 +16,7 @@ import (
 
 func (a *app) personaCommand() *cobra.Command {
 	return cli.Group("persona", "Add, look at and archive the personas that agents play",
-		a.personaAdd(), a.personaList(), a.personaShow(), a.personaArchive())
+		a.personaAdd(), a.personaList(), a.personaShow(), a.personaGoOn(), a.personaArchive())
 }
 
 func (a *app) personaAdd() *cobra.Command {
@@ -122,9 +122,13 @@ func (a *app) showPersona(ctx context.Context, slug string) error {
 	if p.Archived {
 		archived = "yes"
 	}
+	budget := ""
+	if s, err := c.Budget(ctx, slug); err == nil { // its error says that it has none
+		budget = s.Words()
+	}
 	u := a.UI(a.Stdout)
 	u.Fields("persona", p.Slug, "description", p.Description, "problem", term.Text(p.Problem), "archived", archived,
-		"runtime", term.Text(p.Runtime), "model", term.Text(p.Model), "handoffs", fmt.Sprint(p.Handoffs), "folder", p.Dir)
+		"runtime", term.Text(p.Runtime), "model", term.Text(p.Model), "budget", budget, "handoffs", fmt.Sprint(p.Handoffs), "folder", p.Dir)
 	for _, part := range []struct{ head, body string }{{"Skill", p.Skill}, {"Experience", p.Experience}} {
 		if part.body != "" {
 			u.Printf("\n%s\n", u.Bold(part.head))

@@ -121,6 +121,9 @@ type runtimeStatus struct {
 			Read     int64 `json:"cache_read_input_tokens"`
 		} `json:"current_usage"` // null before the first turn and after /clear
 	} `json:"context_window"`
+	Cost struct {
+		USD *float64 `json:"total_cost_usd"` // of the session so far
+	} `json:"cost"`
 }
 
 // projectDir returns the folder in which the runtime looks for the project's settings.
@@ -148,6 +151,8 @@ type contextUse struct {
 	SessionID string `json:"session_id"`
 	Tokens    int64  `json:"tokens"` // in the window, without output tokens, as in the runtime's percentage
 	Limit     int64  `json:"limit"`  // the window's size
+	// CostUSD is what the session has cost so far.
+	CostUSD *float64 `json:"cost_usd,omitempty"`
 }
 
 func (s runtimeStatus) use() (contextUse, bool) {
@@ -155,7 +160,7 @@ func (s runtimeStatus) use() (contextUse, bool) {
 	if u == nil || s.Window.Size <= 0 || s.SessionID == "" {
 		return contextUse{}, false
 	}
-	return contextUse{SessionID: s.SessionID, Tokens: u.Input + u.Creation + u.Read, Limit: s.Window.Size}, true
+	return contextUse{SessionID: s.SessionID, Tokens: u.Input + u.Creation + u.Read, Limit: s.Window.Size, CostUSD: s.Cost.USD}, true
 }
 
 // reportContext reports the use of the context window to the daemon. The daemon ignores a number that it already has. If

@@ -143,6 +143,7 @@ func (s *Store) deleteAgent(id int64) (handoffs int64) {
 			s.hooks.put(hookID, nil)
 		}
 	}
+	s.usage.forget(id)
 	s.agents.put(id, nil)
 	return int64(len(gone))
 }
@@ -158,7 +159,7 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
 		deliveries: s.deliveries.copied(), permissions: s.permissions.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(), stepRecords: s.stepRecords.copied(),
-		hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
+		usage: newUsage(), hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
 	}}
 	leave()
 	for more := !history.IsZero(); more; {

@@ -54,6 +54,7 @@ type tables struct {
 	hookKeys    map[string]int64
 	events      table[eventRow]
 	pushes      table[tell.Push]
+	usage       usage
 	preferences map[string]tell.Preferences // by host
 	roots       map[string]string           // data directories by host
 }
@@ -81,7 +82,7 @@ func New() *Store {
 			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
 			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0,
 		},
-		hookKeys: map[string]int64{}, preferences: map[string]tell.Preferences{}, roots: map[string]string{},
+		usage: newUsage(), hookKeys: map[string]int64{}, preferences: map[string]tell.Preferences{}, roots: map[string]string{},
 	}}
 }
 

@@ -1,0 +1,13 @@
+package dashboard
+
+import (
+	"context"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// used returns what the agents of a query have used, in words; "": nothing was counted.
+func (p *Pages) used(ctx context.Context, q daemon.UsageQuery) (string, error) {
+	out, err := p.Daemon.Usage(ctx, daemon.UsageByPersona, q)
+	return out.Total.Words(), err
+}

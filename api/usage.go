@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (s *Server) showUsage(c echo.Context) error {
+	p := paramsOf(c)
+	by := daemon.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day"))
+	if by == "" {
+		by = daemon.UsageByPersona
+	}
+	q := daemon.UsageQuery{Persona: p.text("persona"), PipelineID: p.id("pipeline_id"), Host: p.text("host"), Since: p.time("since")}
+	if id := p.id("agent_id"); id != 0 {
+		q.AgentIDs = []int64{id}
+	}
+	if p.err != nil {
+		return p.err
+	}
+	out, err := s.Daemon.Usage(daemon.AsReader(c.Request().Context()), by, q)
+	return reply(c, http.StatusOK, out, err)
+}
+
+func (s *Server) showBudget(c echo.Context) error {
+	out, err := s.budget(c.Request().Context(), c.Param("slug"))
+	return reply(c, http.StatusOK, out, err)
+}
+
+// budget returns a persona's budget; its error says that the persona has none.
+func (s *Server) budget(ctx context.Context, slug string) (*daemon.BudgetState, error) {
+	if _, err := s.Personas.Get(slug); err != nil {
+		return nil, err
+	}
+	out, err := s.Daemon.Budget(ctx, slug)
+	if err == nil && out == nil {
+		err = daemon.ErrNoBudget
+	}
+	return out, err
+}
+
+func (s *Server) goOnWithoutBudget(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	if _, err := s.Personas.Get(c.Param("slug")); err != nil {
+		return err
+	}
+	out, err := s.Daemon.GoOn(c.Request().Context(), c.Param("slug"))
+	return reply(c, http.StatusOK, out, err)
+}

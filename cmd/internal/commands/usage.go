@@ -1,0 +1,120 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+func (a *app) usageCommand() *cobra.Command {
+	var by, since string
+	var q daemon.UsageQuery
+	c := a.WithJSON(&cobra.Command{
+		Use:   "usage",
+		Short: "Show how many tokens agents have used, and what they cost",
+		Long: `Show how many tokens agents have used, and what they cost as far as their runtimes report it. A cost
+that no runtime reports is not guessed: it is "not reported".`,
+		Example: `  understudy usage --since 24h
+  understudy usage --by day
+  understudy usage --by run --since 2026-03-01 --json`,
+		Args: cli.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !slices.Contains(daemon.UsageBys(), daemon.UsageBy(by)) {
+				return cli.Usagef("--by must be one of %s", usageBys())
+			}
+			var err error
+			if q.Since, err = pointInTime("since", since, time.Now()); err != nil {
+				return err
+			}
+			return a.showUsage(c.Context(), daemon.UsageBy(by), q)
+		},
+	})
+	c.Flags().StringVar(&by, "by", "persona", "one row for each `what`: "+usageBys())
+	c.Flags().StringVar(&since, "since", "", "only what was used after this `time`: 2h ago, or 2006-01-02, or 2006-01-02T15:04:05Z")
+	c.Flags().StringVar(&q.Persona, "persona", "", "only agents of this `persona`")
+	cli.CompleteFlag(c, "persona", a.completePersonas)
+	cli.CompleteFlag(c, "by", cobra.FixedCompletions(strings.Split(usageBys(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func usageBys() string {
+	var names []string
+	for _, by := range daemon.UsageBys() {
+		names = append(names, string(by))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *app) showUsage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	out, err := c.Usage(ctx, by, q)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(out)
+	}
+	if len(out.Rows) == 0 {
+		return a.say("no usage was counted")
+	}
+	columns := []string{strings.ToUpper(string(by)), "TOKENS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}
+	if len(out.Rows) > 1 {
+		out.Total.Of = "total"
+		out.Rows = append(out.Rows, out.Total)
+	}
+	rows := make([][]string, len(out.Rows))
+	for i := range out.Rows {
+		r := &out.Rows[i]
+		t := r.Tokens
+		rows[i] = []string{cmp.Or(r.Of, "-"), words.Tokens(r.Total), words.Tokens(t.Input), words.Tokens(t.Output), words.Tokens(t.CacheRead),
+			words.Tokens(t.CacheWrite), r.CostWords()}
+	}
+	return a.UI(a.Stdout).Table(columns, rows)
+}
+
+// usedWords says what an agent has used; "": nothing was counted, or that cannot be told now.
+func usedWords(ctx context.Context, c *api.Client, agentID int64) string {
+	out, err := c.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{agentID}})
+	if err != nil {
+		return ""
+	}
+	return out.Total.Words()
+}
+
+func (a *app) personaGoOn() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:   "go-on PERSONA",
+		Short: "Let a persona's agents go on today although its budget is used up",
+		Long: `Let the agents of a persona go on until midnight although its budget is used up. What is queued for
+them is delivered. To raise the budget for good, change "budget" in the persona's skill.md.`,
+		Example:           "  understudy persona go-on reviewer-ann-1",
+		Args:              cli.ExactArgs("PERSONA"),
+		ValidArgsFunction: a.completePersonas,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			out, err := client.GoOn(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(out)
+			}
+			return a.say("the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
+		},
+	})
+}

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+)
+
+// used returns how many tokens are counted for an agent.
+func (p *person) used(id int64) (tokens int64) {
+	sums, err := p.w.store.UsageSums(ctx(), daemon.UsageQuery{AgentIDs: []int64{id}})
+	if err != nil {
+		p.w.fail("usage: %v", err)
+	}
+	for i := range sums {
+		tokens += sums[i].Total()
+	}
+	return tokens
+}
+
+// shown returns how many tokens an agent's transcript shows.
+func (p *person) shown(a *agent) int64 {
+	b, err := os.ReadFile(a.transcript())
+	if err != nil {
+		p.w.fail("transcript: %v", err)
+	}
+	return int64(bytes.Count(b, []byte(`"cache_read_input_tokens":14000`))) * (4 + 10 + 14000 + 20)
+}
+
+// turn sends a message and waits for the end of its turn.
+func (p *person) turn(a *agent) {
+	before := p.row(a).LastStop
+	p.send(a.id)
+	p.await("the end of the turn", time.Minute, func() bool { r := p.row(a); return r.LastStop > before && r.State == daemon.Idle })
+}
+
+// TestUsageIsCountedOnceWhateverEnds: the daemon ends in the middle of a session, and the session is opened again by another
+// agent. What the transcript shows is counted once.
+func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.turn(a)
+		p.await("the count", time.Minute, func() bool { return p.used(a.id) > 0 && p.used(a.id) == p.shown(a) })
+		p.end(h)
+		p.turn(a)
+		p.await("the count after a restart", time.Minute, func() bool { return p.used(a.id) == p.shown(a) })
+		p.stop(h, a.id, false)
+		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+		first := p.used(a.id)
+		if want := p.shown(a); first != want {
+			t.Errorf("%d tokens are counted at the end, the transcript shows %d", first, want)
+		}
+		row := p.reopen(h, a.id)
+		p.await("its registration", time.Minute, func() bool {
+			r, err := p.w.store.Agent(ctx(), row.ID)
+			return err == nil && r.State == daemon.Idle && r.RegisteredAt != nil
+		})
+		next := p.w.process(row.ID)
+		p.turn(next)
+		p.await("the count of the resumed session", time.Minute, func() bool { return p.used(a.id)+p.used(next.id) == p.shown(next) && p.used(next.id) > 0 })
+		if got := p.used(a.id); got != first {
+			t.Errorf("the ended agent had %d tokens and has %d", first, got)
+		}
+	})
+}
+
+// events counts the events of a type.
+func (p *person) events(typ event.Type) (n int) {
+	all, err := p.w.store.Events(ctx(), event.Filter{Limit: 10_000})
+	if err != nil {
+		p.w.fail("events: %v", err)
+	}
+	for i := range all {
+		if all[i].Type == typ {
+			n++
+		}
+	}
+	return n
+}
+
+// limitTo gives the persona of an agent a budget.
+func (p *person) limitTo(h *host, tokens int) {
+	text := fmt.Sprintf("---\nname: x\ndescription: develops\nbudget: {daily_tokens: %d}\n---\nYou develop.\n", tokens)
+	if err := os.WriteFile(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md"), []byte(text), 0o600); err != nil {
+		p.w.fail("%v", err)
+	}
+}
+
+// queued returns how many texts wait for an agent.
+func (p *person) queued(a *agent) (n int) {
+	open, err := p.w.store.OpenDeliveries(ctx(), a.id)
+	if err != nil {
+		p.w.fail("deliveries: %v", err)
+	}
+	for i := range open {
+		if open[i].State == daemon.DeliveryQueued {
+			n++
+		}
+	}
+	return n
+}
+
+// exhaust has an agent use up its persona's budget, and sends one more message.
+func (p *person) exhaust(t *testing.T, h *host) *agent {
+	p.limitTo(h, 2*14034)
+	a := p.agent(h)
+	p.turn(a)
+	p.turn(a)
+	p.await("the alert", time.Minute, func() bool { return p.events(event.BudgetReached) == 1 })
+	p.send(a.id)
+	p.wait("waits", 2*time.Minute, 2*time.Minute)
+	if n := p.queued(a); n != 1 {
+		t.Errorf("%d texts are queued for an agent that is held", n)
+	}
+	if note := p.row(a).Note; note == "" {
+		t.Error("the agent does not say that it is held")
+	}
+	return a
+}
+
+// TestBudgetHoldsUntilMidnight: what is sent to an agent whose budget is used up stays queued, also across a restart, and is
+// delivered on the next day, once. Each thing is told once.
+func TestBudgetHoldsUntilMidnight(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.exhaust(t, h)
+		p.end(h)
+		p.wait("waits", 2*time.Minute, 2*time.Minute)
+		if n := p.queued(a); n != 1 {
+			t.Errorf("%d texts are queued after a restart", n)
+		}
+		if n := p.events(event.BudgetReset); n != 0 {
+			t.Errorf("told %d times on the same day that the budget counts anew", n)
+		}
+		was := p.shown(a)
+		h.setClock(24 * time.Hour)
+		p.await("the next day", 3*time.Minute, func() bool { return p.queued(a) == 0 && p.shown(a) > was && p.row(a).State == daemon.Idle })
+		if r := p.row(a); r.Note != "" {
+			t.Errorf("note %q on the next day", r.Note)
+		}
+		p.end(h)
+		p.wait("waits", time.Minute, time.Minute)
+		if n, m := p.events(event.BudgetReached), p.events(event.BudgetReset); n != 1 || m != 1 {
+			t.Errorf("told %d times that the budget is used up, %d times that it counts anew", n, m)
+		}
+	})
+}
+
+// TestBudgetGoOn: somebody lets the agents go on today. What was queued is delivered, and the budget is not told again.
+func TestBudgetGoOn(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.exhaust(t, h)
+		for range 2 {
+			if err := p.ask(h, "go on", func(ctx context.Context, d *daemon.Daemon) error {
+				_, err := d.GoOn(ctx, personaSlugs[0])
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		p.await("the message", 2*time.Minute, func() bool { return p.queued(a) == 0 && p.row(a).Note == "" })
+		p.turn(a)
+		if n, m := p.events(event.BudgetReached), p.events(event.BudgetWaived); n != 1 || m != 1 {
+			t.Errorf("told %d times that the budget is used up, %d times that it is waived", n, m)
+		}
+	})
+}
+
+// TestBudgetIsRaised: a greater budget counts at once, and is told when it is used up as well.
+func TestBudgetIsRaised(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.exhaust(t, h)
+		p.limitTo(h, 4*14034)
+		p.await("the message", 3*time.Minute, func() bool { return p.queued(a) == 0 })
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.shown(a) == 3*14034 })
+		p.turn(a)
+		p.await("the second alert", time.Minute, func() bool { return p.events(event.BudgetReached) == 2 })
+	})
+}
