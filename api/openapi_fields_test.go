@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -27,7 +28,7 @@ var answered = map[string]any{
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
-	"Reloaded": daemon.Reloaded{},
+	"Reloaded": daemon.Reloaded{}, "AgentDiff": daemon.AgentDiff{}, "FileDiff": worktree.FileDiff{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.

@@ -18,7 +18,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause,
 	model, permission_mode,
 	in_limit, limited_until, limit_tried_at,
-	reading, read_at, unread_at, effort`
+	reading, read_at, unread_at, effort, base`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // NULL for an empty hash, because the unique index would refuse a second empty hash
@@ -35,7 +35,7 @@ func agentValues(a *daemon.Agent) []any {
 		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause,
 		a.Model, a.PermissionMode,
 		a.Limit, a.LimitedUntil, a.LimitTriedAt,
-		a.Reading, a.ReadAt, a.UnreadAt, a.Effort)
+		a.Reading, a.ReadAt, a.UnreadAt, a.Effort, a.Base)
 }
 
 // selectAgents reads whole agents and derives each one's successor.

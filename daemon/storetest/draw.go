@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -154,6 +155,10 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	if d.half() {
 		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
 		a.LimitedUntil = a.Limit.Until
+	}
+	a.Base = nil
+	if d.half() {
+		a.Base = &worktree.Base{At: d.at(), Commit: d.word(), Branch: d.word(), Before: one(d, nil, []string{d.word()}), BeforeCount: d.rand.IntN(3), Problem: d.word()}
 	}
 	a.Reading, a.ReadAt, a.UnreadAt = d.half(), maybe(d, d.at()), maybe(d, d.at())
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
