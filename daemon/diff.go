@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,12 @@ type AgentDiff struct {
 	Ended     *time.Time    `json:"ended"` // when the agent ended
 	Notes     []string      `json:"notes"` // sentences: what the diff does not say by itself
 	worktree.Diff
+}
+
+// Title says in one line what has changed since when. It may hold what others wrote.
+func (d *AgentDiff) Title() string {
+	return fmt.Sprintf("%s changed, +%d -%d, since agent %d (%s) began at %s", words.Count(d.FileCount, "file"), d.Added, d.Deleted, d.AgentID, d.AgentName,
+		cmp.Or(short(d.Base.Commit), "no commit"))
 }
 
 // noteBase records the state of an agent's directory in the agent's row, which the caller commits. It does so once.

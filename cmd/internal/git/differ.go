@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
@@ -119,7 +120,7 @@ func (g git) head(ctx context.Context) (string, error) {
 }
 
 // objectID matches what Begin has recorded, so that nothing else gets into a command line.
-var objectID = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+var objectID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // Diff implements [worktree.Differ].
 func (d Differ) Diff(ctx context.Context, q worktree.DiffQuery) (out worktree.Diff, err error) {
@@ -176,7 +177,7 @@ func (c *comparison) leaveOut(what string) {
 // begin finds the commits to compare.
 func (c *comparison) begin(ctx context.Context) (err error) {
 	base := c.q.Base.Commit
-	if base != "" && !objectID.MatchString(base) {
+	if base != "" && !objectID().MatchString(base) {
 		return worktree.ErrBaseGone
 	}
 	if c.out.Commit, err = c.head(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 // Diff prints what has changed in an agent's directory: the notes, the files with their counts, and the hunks that the
 // diff has.
 func Diff(u *term.UI, d *daemon.AgentDiff) {
-	u.Printf("%s\n", u.Bold(words.Terminal(DiffTitle(d))))
+	u.Printf("%s\n", u.Bold(words.Terminal(d.Title())))
 	for _, note := range d.Notes {
 		u.Printf("%s\n", u.Yellow(strings.Join(u.Fold(words.Terminal(note), 0), "\n")))
 	}
@@ -81,10 +81,4 @@ func fileNotes(f *worktree.FileDiff) string {
 		return ""
 	}
 	return "  (" + strings.Join(notes, "; ") + ")"
-}
-
-// DiffTitle says in one line what a diff is of.
-func DiffTitle(d *daemon.AgentDiff) string {
-	return fmt.Sprintf("%s changed, +%d -%d, since agent %d (%s) began at %s", words.Count(d.FileCount, "file"), d.Added, d.Deleted, d.AgentID, d.AgentName,
-		cmp.Or(d.Base.Commit[:min(10, len(d.Base.Commit))], "no commit"))
 }
