@@ -147,7 +147,7 @@ func TestMigrateWithRows(t *testing.T) {
 	a.Model, a.PermissionMode = "", ""
 	a.Limit, a.LimitedUntil, a.LimitTriedAt = nil, nil, nil
 	a.Reading, a.ReadAt, a.UnreadAt = false, nil, nil
-	a.Effort = ""
+	a.Effort, a.Base = "", nil
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)
