@@ -57,6 +57,10 @@ func TestDiff(t *testing.T) {
 		t.Errorf("without parameters: %d, asked %+v", got.status, double.got)
 	}
 
+	if page := h.mainDoor().do("GET", fmt.Sprintf("/ui/agents/%d/diff", a.ID), ""); page.status != 200 || !strings.Contains(string(page.body), `class="new">&#43;new<`) {
+		t.Errorf("the page: %d %s", page.status, page.body)
+	}
+
 	for query, code := range map[string]string{"?stat=yes": "invalid_parameter", "?file=/etc/passwd": "bad_files", "?file=a/../../b": "bad_files", "?file=": "bad_files",
 		"?file=a&file=%00": "invalid_parameter", "?stat=true&stat=true": "invalid_parameter", "?file=" + strings.Repeat("x", 5000): "bad_files",
 		"?" + strings.Repeat("file=a&", 101) + "stat=true": "bad_files"} {
