@@ -101,6 +101,15 @@ func (c *Client) Screen(ctx context.Context, id int64, format string) (string, e
 	return string(b), err
 }
 
+// Diff returns what has changed in an agent's working directory since the agent began.
+func (c *Client) Diff(ctx context.Context, id int64, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+	q := url.Values{"file": in.Files}
+	if in.Stat {
+		q.Set("stat", "true")
+	}
+	return call[daemon.AgentDiff](ctx, c, "GET", at("agents", id, "/diff?"+q.Encode()), nil)
+}
+
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
 func (c *Client) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
 	return call[daemon.Delivery](ctx, c, "POST", at("agents", id, "/messages"), messageRequest{Text: text, Command: command})

@@ -157,7 +157,10 @@ type params struct {
 
 const paramsKey = "params"
 
-// withParams refuses a request with a parameter that the route does not have, or that occurs twice.
+// repeated is the name of the parameter that may occur several times, at the routes that have it.
+const repeated = "file"
+
+// withParams refuses a request with a parameter that the route does not have, or that occurs twice, other than repeated.
 func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 	known := strings.Fields(names)
 	return func(c echo.Context) error {
@@ -169,9 +172,9 @@ func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 			switch {
 			case !slices.Contains(known, name):
 				return invalid(codeUnknownParameter, "Parameter %.80q is not known here", name)
-			case len(values[name]) > 1:
+			case len(values[name]) > 1 && name != repeated:
 				return invalid(daemon.CodeInvalidParameter, "Parameter %q is given more than once", name)
-			case !utf8.ValidString(values[name][0]) || strings.ContainsRune(values[name][0], 0):
+			case slices.ContainsFunc(values[name], func(v string) bool { return !utf8.ValidString(v) || strings.ContainsRune(v, 0) }):
 				return invalid(daemon.CodeInvalidParameter, "Parameter %q is not valid text", name)
 			}
 		}

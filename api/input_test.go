@@ -123,7 +123,9 @@ func TestBadParameters(t *testing.T) {
 				}
 				bad["?"+name+"="+value] = code
 			}
-			bad["?"+name+"=1&"+name+"=1"] = "invalid_parameter"
+			if name != repeated {
+				bad["?"+name+"=1&"+name+"=1"] = "invalid_parameter"
+			}
 		}
 		for query, code := range bad {
 			h.mainDoor().do(r.method, path+query, "").wants(t, r.method+" "+path+query, 400, code)

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -29,6 +30,7 @@ var answered = map[string]any{
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
 	"Reloaded": daemon.Reloaded{}, "Budget": daemon.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
+	"AgentDiff": daemon.AgentDiff{}, "FileDiff": worktree.FileDiff{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.

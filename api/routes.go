@@ -36,6 +36,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/agents/:id/stop", "", s.stopAgent},
 		{"POST", "/api/agents/:id/limit", "", s.decideLimit},
 		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
+		{"GET", "/api/agents/:id/diff", "stat file", s.showDiff},
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
 		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},

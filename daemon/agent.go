@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -144,6 +145,8 @@ type Agent struct {
 	SessionMode string `json:"session_mode"`
 	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.
 	Reading bool `json:"-"`
+	// Base is the state in which the agent found its working directory; nil: it was not looked at.
+	Base *worktree.Base `json:"-"`
 }
 
 // Tier says how full an agent's context window is, by the limits in the settings handoff.auto.

@@ -169,7 +169,8 @@ type Config struct {
 	// Extract finds the fields of a handoff's document, or of a step's output; ok is false if it finds none. It has the time that
 	// is left of assembly_timeout. After an error, the text under the headings is taken. nil: that is always taken.
 	Extract func(ctx context.Context, document string) (fields Structured, ok bool, err error)
-	Trees   worktree.Trees // makes and removes the work trees of pipelines with a branch
+	Differ  worktree.Differ // finds out what changes in agents' directories; nil: nothing is known of them
+	Trees   worktree.Trees  // makes and removes the work trees of pipelines with a branch
 	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
 	Servers func() []int
 }
@@ -185,6 +186,7 @@ type Daemon struct {
 	pusher *tell.Pusher  // so does its Run
 
 	paneLooks  chan struct{} // holds a value for each hook that looks for its pane
+	diffs      chan struct{} // holds a value for each diff that is made
 	assemblies chan struct{} // holds a value for each assembly that runs
 	fileLooks  chan struct{} // holds a value for each look at a file for a hook, even if the look hangs
 
@@ -254,6 +256,7 @@ func New(cfg Config) *Daemon {
 		spool:      hooks.OpenSpool(cfg.Data.Spool()),
 		alarm:      make(chan struct{}, 1),
 		paneLooks:  make(chan struct{}, paneLooks),
+		diffs:      make(chan struct{}, maxDiffs),
 		assemblies: make(chan struct{}, maxAssemblies),
 		fileLooks:  make(chan struct{}, fileLooks),
 		memories:   memories{agents: map[int64]agentMemory{}},

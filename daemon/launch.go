@@ -198,6 +198,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if err := data.WriteFile(d.launchPath(a.ID), b, 0o600); err != nil {
 		return err
 	}
+	d.noteBase(ctx, a)
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
 		return fmt.Errorf("agent %d: launch secret: %w", a.ID, err)
 	}

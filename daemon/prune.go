@@ -24,6 +24,13 @@ type HistorySettings struct {
 	MaxAge time.Duration
 }
 
+// PruneForecast counts the rows that pruning would delete.
+type PruneForecast interface {
+	// WouldPrune counts the rows that repeated calls of PruneEvents and PruneHooks with l, and of PruneHistory with
+	// history, would delete. If history is the zero time, it counts no history.
+	WouldPrune(ctx context.Context, l PruneLimits, history time.Time) (PruneReport, error)
+}
+
 // LogFloor says how far the event log has been pruned.
 type LogFloor struct {
 	PrunedTo int64 // id of the newest event that was deleted; some before it may be kept

@@ -344,13 +344,6 @@ type LogKeeper interface {
 	PruneHistory(ctx context.Context, before time.Time, most int) (PrunedHistory, error)
 }
 
-// PruneForecast counts the rows that pruning would delete.
-type PruneForecast interface {
-	// WouldPrune counts the rows that repeated calls of PruneEvents and PruneHooks with l, and of PruneHistory with
-	// history, would delete. If history is the zero time, it counts no history.
-	WouldPrune(ctx context.Context, l PruneLimits, history time.Time) (PruneReport, error)
-}
-
 // OpenWork finds the agents of a host that have, or may have, something to do. The sweep asks it each second.
 type OpenWork interface {
 	// OpenAgents returns the ids of the host's agents that have something to do: agents that have not ended and are starting

@@ -99,20 +99,21 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //     the process.
 //  4. Take what the transcript tells and no hook reports. It may end a turn.
 //  5. Correct the state by the registry and by the screen. The duties after this one decide by the state.
-//  6. Take an agent that was asked to stop one rung further. Duties 8, 9, 11 and 12 are not due for such an agent. The handoff comes
+//  6. Take an agent that was asked to stop one rung further. Duties 8 to 10, 12 and 13 are not due for such an agent. The handoff comes
 //     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
 //     drops the queued ones.
 //  7. See whether a successor has read its handoff's document. This comes after all that may end a turn, and counts for an
 //     agent that has ended, too.
-//  8. Notice the end of a turn by a quiet screen, and queue the skill of an agent whose runtime takes it as a prompt only.
-//  9. Measure the use of the context. That use decides whether duty 13 requests a handoff.
-//  10. Count what the agent has used. It decides whether a budget holds its texts (14) and its automatic handoff (13).
-//  11. Tell the operator about an agent that has not registered in time. An open dialog (5) gives it more time.
-//  12. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
-//  13. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
-//  14. Type the next delivery. The agent's state is known (5), and neither its end nor its handoff has anything to do.
-//  15. Open the session of an ended agent again that died while it waited for a reset.
-//  16. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
+//  8. Record how the agent found its working directory, if that is not recorded yet.
+//  9. Notice the end of a turn by a quiet screen, and queue the skill of an agent whose runtime takes it as a prompt only.
+//  10. Measure the use of the context. That use decides whether duty 14 requests a handoff.
+//  11. Count what the agent has used. It decides whether a budget holds its texts (15) and its automatic handoff (14).
+//  12. Tell the operator about an agent that has not registered in time. An open dialog (5) gives it more time.
+//  13. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
+//  14. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
+//  15. Type the next delivery. The agent's state is known (5), and neither its end nor its handoff has anything to do.
+//  16. Open the session of an ended agent again that died while it waited for a reset.
+//  17. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -152,6 +153,7 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).noteHead},
 	{(*Agent).stopping, (*Daemon).stopLadder},
 	{(*Agent).notesReading, (*Daemon).seeReading},
+	{(*Agent).notStopping, (*Daemon).keepBase},
 	{(*Agent).notStopping, (*Daemon).noticeQuiet},
 	{(*Agent).notStopping, (*Daemon).giveSkill},
 	{(*Agent).notStopping, (*Daemon).measure},

@@ -18,7 +18,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause,
 	model, permission_mode,
 	in_limit, limited_until, limit_tried_at,
-	reading, read_at, unread_at, effort, allow_rules, session_mode,
+	reading, read_at, unread_at, effort, base, allow_rules, session_mode,
 	asked, unread, finished_at, notify_finished, repository, branch`
 
 func agentValues(a *daemon.Agent) []any {
@@ -36,7 +36,7 @@ func agentValues(a *daemon.Agent) []any {
 		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause,
 		a.Model, a.PermissionMode,
 		a.Limit, a.LimitedUntil, a.LimitTriedAt,
-		a.Reading, a.ReadAt, a.UnreadAt, a.Effort, a.AllowRules, a.SessionMode,
+		a.Reading, a.ReadAt, a.UnreadAt, a.Effort, a.Base, a.AllowRules, a.SessionMode,
 		a.Asked, a.Unread, a.FinishedAt, a.NotifyFinished, a.Repository, a.Branch)
 }
 

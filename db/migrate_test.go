@@ -148,7 +148,7 @@ func TestMigrateWithRows(t *testing.T) {
 	a.Model, a.PermissionMode = "", ""
 	a.Limit, a.LimitedUntil, a.LimitTriedAt = nil, nil, nil
 	a.Reading, a.ReadAt, a.UnreadAt = false, nil, nil
-	a.Effort = ""
+	a.Effort, a.Base = "", nil
 	a.Asked, a.Unread, a.FinishedAt, a.NotifyFinished, a.Repository, a.Branch = "", false, nil, "", "", ""
 	a.AllowRules, a.SessionMode = []string{}, ""
 	gotA, err := db.Agent(t.Context(), a.ID)

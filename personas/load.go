@@ -74,10 +74,9 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 		p.SkillFile = strings.ToValidUTF8(string(skill), "\uFFFD")
 		return err
 	}
-	p.Description, p.Runtime, p.Model = parsed.Description, parsed.Runtime, parsed.Model
-	p.OnLimit, p.Fallback, p.Auto, p.Permissions = parsed.OnLimit, parsed.Fallback, parsed.Auto, parsed.Permissions
-	p.Budget = parsed.Budget
-	p.Skill, p.SkillFile = parsed.Skill, parsed.SkillFile
+	// All that the text says, and what only the folder says.
+	parsed.Experience, parsed.Dir, parsed.Handoffs, parsed.Archived, parsed.ModTime = p.Experience, p.Dir, p.Handoffs, p.Archived, p.ModTime
+	*p = parsed
 	return experienceErr
 }
 

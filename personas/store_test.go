@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,6 +51,21 @@ func slugs(s *Store) string {
 		all = append(all, slug)
 	}
 	return strings.Join(all, ", ")
+}
+
+// TestAllKeysAreRead: what Parse reads of a skill.md, the store has.
+func TestAllKeysAreRead(t *testing.T) {
+	t.Parallel()
+	text := "---\nname: con\ndescription: d\nruntime: claude\nmodel: m\non_limit: wait\nfallback: [codex]\nauto: 80\nnotify_finished: on\n" +
+		"permissions: {allow: [\"Bash(ls)\"]}\nbudget: {daily_usd: 5}\n---\nDo it."
+	want, err := Parse("developer-con-1", []byte(text))
+	must(t, err)
+	got, err := openStore(t, folder(t, map[string]string{"developer-con-1/skill.md": text})).Get("developer-con-1")
+	must(t, err)
+	got.Dir, got.ModTime = "", want.ModTime
+	if !reflect.DeepEqual(got, want) || want.NotifyFinished != "on" {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
 }
 
 func TestListAndGet(t *testing.T) {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -75,7 +77,11 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 		page, err := h.Handoff(ctx, id)
 		add("handoff "+name, page, err)
 	}
-	page, err := h.Handoffs(ctx, daemon.HandoffFilter{})
+	h.Daemon.Differ = written{text}
+	changed := h.agent(func(a *daemon.Agent) { fill(a); a.Base = &worktree.Base{At: h.now, Commit: text, Branch: text} })
+	page, err := h.Diff(ctx, changed.ID, daemon.DiffRequest{})
+	add("diff", page, err)
+	page, err = h.Handoffs(ctx, daemon.HandoffFilter{})
 	add("handoffs", page, err)
 	page, err = h.Handoffs(ctx, daemon.HandoffFilter{Persona: text})
 	add("handoffs of a persona", page, err)
@@ -88,6 +94,22 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	page, err = h.Home(ctx)
 	add("home", page, err)
 	return out
+}
+
+// written is a directory in which all has the same name and content.
+type written struct{ text string }
+
+func (w written) Begin(context.Context, string, time.Time) (worktree.Base, error) {
+	return worktree.Base{}, worktree.ErrNone
+}
+
+func (w written) Diff(context.Context, worktree.DiffQuery) (worktree.Diff, error) {
+	size := int64(1)
+	text := w.text
+	return worktree.Diff{Top: text, Commit: text, Branch: text, Incomplete: text, FileCount: 2, Files: []worktree.FileDiff{
+		{Path: text, OldPath: text, Status: "renamed", Note: text, Cut: true, Hunks: []worktree.Hunk{{Section: text, Lines: []string{"+" + text, "-" + text, `\` + text, " " + text}}}},
+		{Path: text, Status: "untracked", Binary: true, Size: &size},
+	}}, nil
 }
 
 // spoken are the attributes that contain text for people.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -156,6 +157,10 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		a.LimitedUntil = a.Limit.Until
 	}
 	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
+	a.Base = nil
+	if d.half() {
+		a.Base = &worktree.Base{At: d.at(), Commit: d.word(), Branch: d.word(), Before: one(d, nil, []string{d.word()}), BeforeCount: d.rand.IntN(3), Problem: d.word()}
+	}
 	a.Reading, a.ReadAt, a.UnreadAt = d.half(), maybe(d, d.at()), maybe(d, d.at())
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
 	a.PreviousAgentID, a.PipelineID, a.StepID = nil, nil, nil

@@ -31,6 +31,7 @@ type git struct {
 	dir   string
 	env   []string
 	limit time.Duration // of one run; 0 means gitLimit
+	alone bool          // keep the user's settings only as far as they are harmless, like those of the repository
 }
 
 // gitEnv returns an environment for git without variables that point git to another place or let it write, ask or fetch.

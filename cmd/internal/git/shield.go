@@ -102,7 +102,8 @@ func (s shield) fill(common, config string) error {
 
 func (s shield) close() { _ = os.RemoveAll(s.folder) } // it holds only links and settings: no harm if it stays
 
-// harmlessSettings returns the harmless settings of the repository as the text of a configuration file.
+// harmlessSettings returns the harmless settings of the repository as the text of a configuration file. For a git that is
+// alone, the user's harmless settings go before them.
 func (g git) harmlessSettings(ctx context.Context) (string, error) {
 	out, err := g.output(ctx, "config", "--show-scope", "--includes", "--list", "-z")
 	if err != nil {
@@ -111,7 +112,8 @@ func (g git) harmlessSettings(ctx context.Context) (string, error) {
 	config := "[core]\n\tbare = false\n"
 	for records := split(out); len(records) > 1; records = records[2:] {
 		scope, setting := records[0], records[1]
-		if scope != "local" && scope != "worktree" || !harmless().MatchString(setting) {
+		ours := scope == "local" || scope == "worktree" || g.alone && (scope == "system" || scope == "global")
+		if !ours || !harmless().MatchString(setting) {
 			continue
 		}
 		key, value, _ := strings.Cut(setting, "\n")

@@ -188,7 +188,7 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	templates, err := personas.OpenTemplates(dir.Pipelines())
 	return daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Reread: cfg.reread(show), Data: dir, Personas: people, Templates: templates,
-		Notifier: show, Targets: routes, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
+		Notifier: show, Targets: routes, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Differ: git.NewDiffer(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
 	}, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/git"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
@@ -69,6 +71,7 @@ func (r *rig) stageScene(say, write func(string) string) *scene {
 			a.EndedAt, a.EndReason = new(s.now.Add(-4*time.Minute)), new(say("its process is gone"))
 			if key == "past" {
 				a.Host = host // its session can be opened again
+				s.changeFiles(a)
 			}
 		})
 	}
@@ -89,6 +92,23 @@ func (r *rig) stageScene(say, write func(string) string) *scene {
 	s.stagePipelines()
 	s.stageWords()
 	return s
+}
+
+// changeFiles gives an agent a directory in which files have changed since it began.
+func (s *scene) changeFiles(a *daemon.Agent) {
+	s.r.t.Helper()
+	repo := cmdtest.NewRepo(s.r.t)
+	repo.Write("parcels.go", "package parcels\n\nfunc Weigh() int {\n\treturn 1\n}\n")
+	repo.Write("logo.bin", "a\x00b")
+	repo.Commit(s.now.Add(-time.Hour))
+	base, err := git.NewDiffer(cmdtest.GitTestEnv()).Begin(s.r.t.Context(), repo.Dir, a.CreatedAt)
+	if err != nil {
+		s.r.t.Fatal(err)
+	}
+	a.Cwd, a.Base = repo.Dir, &base
+	repo.Write("parcels.go", "package parcels\n\n// "+s.say("Weigh returns grams, and its comment is long enough to need more than a phone's width.")+"\nfunc Weigh() int {\n\treturn 1000\n}\n")
+	repo.Write("logo.bin", "a\x00bcd")
+	repo.Write("docs/a-rather-long-name-of-a-file-that-a-phone-must-fold-somewhere.md", "# New\n")
 }
 
 // sayIfAny is text as an agent would have written it; "" stays empty.
@@ -344,6 +364,7 @@ func (s *scene) pages() []page {
 		{"agents", "/"},
 		{"agent", at("/ui/agents/%d", s.agents["heir"])},
 		{"agent-waiting", at("/ui/agents/%d", s.agents["asks"])},
+		{"diff", at("/ui/agents/%d/diff", s.agents["past"])},
 		{"agent-ended", at("/ui/agents/%d", s.agents["past"])},
 		{"handoffs", "/ui/handoffs"},
 		{"handoff-open", at("/ui/handoffs/%d", s.handoffs["open"])},

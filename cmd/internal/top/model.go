@@ -20,6 +20,7 @@ const (
 	listScreen screen = iota
 	detailScreen
 	helpScreen
+	diffScreen
 )
 
 // model is the state of all screens. Only the program's loop changes it.
@@ -43,6 +44,7 @@ type model struct {
 
 	screen    screen
 	detail    details
+	diff      diffView
 	scroll    int // the number of lines of the details or the help that are above the screen
 	filter    textinput.Model
 	filtering bool
@@ -92,6 +94,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.key == m.detail.key {
 			m.detail.took(msg)
 		}
+	case diffMsg:
+		m.diff.took(msg)
 	case doneMsg:
 		m.tell(msg.said, msg.err)
 		m.detail.old = true

@@ -42,6 +42,8 @@ func (m *model) screenLines() []string {
 	switch m.screen {
 	case helpScreen:
 		body = m.scrolled(m.help(), room)
+	case diffScreen:
+		body = m.scrolled(m.diffLines(m.w), room)
 	case detailScreen:
 		body = m.scrolled(m.detailLines(m.w), room)
 	default:
@@ -133,6 +135,8 @@ func (m *model) keys() string {
 	switch {
 	case m.filtering:
 		return keysLine(m.w, "Enter", "keep", "Esc", "show all")
+	case m.screen == diffScreen:
+		return keysLine(m.w, "Esc", "back", "↑ ↓ PgUp PgDn", "move", "r", "read again")
 	case m.screen == helpScreen:
 		return keysLine(m.w, "any key", "back")
 	}
@@ -162,11 +166,11 @@ func rowKeys(r *row) []string {
 	case r.kind == handoffRow:
 		return []string{"t", "retry"}
 	case r.handoff != nil && r.handoff.Open():
-		return []string{"a", "attach", "c", "cancel handoff"}
+		return []string{"a", "attach", "c", "cancel handoff", "d", "diff"}
 	case r.kind == agentRow && len(r.agent.LimitChoices()) > 0:
 		return append([]string{"a", "attach"}, limitKeys(r.agent.LimitChoices())...)
 	case r.handoff == nil:
-		return []string{"a", "attach", "h", "hand off"}
+		return []string{"a", "attach", "h", "hand off", "d", "diff"}
 	}
 	return []string{"a", "attach", "t", "retry", "h", "hand off"}
 }
@@ -207,6 +211,7 @@ var helpLines = [][2]string{
 	{"Home End g G", "to the first, to the last"},
 	{"Enter", "details: the handoff's phases with times, the pipeline's steps"},
 	{"a", "attach to the agent's pane; leave it as tmux does (Ctrl-b d)"},
+	{"d", "what has changed in the agent's directory since the agent began"},
 	{"h", "hand off: asks for reason and focus"},
 	{"c", "cancel the agent's open handoff; it works until the document is recorded"},
 	{"t", "retry the failed handoff, from the phase that failed"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/storetext"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -106,7 +107,7 @@ func refers(typ reflect.Type) bool {
 
 // jsonColumns are the types that are stored as JSON.
 var jsonColumns = map[reflect.Type]bool{
-	reflect.TypeFor[daemon.ContextUse](): true, reflect.TypeFor[daemon.Trouble](): true, reflect.TypeFor[daemon.Limit](): true,
+	reflect.TypeFor[daemon.ContextUse](): true, reflect.TypeFor[daemon.Trouble](): true, reflect.TypeFor[daemon.Limit](): true, reflect.TypeFor[worktree.Base](): true,
 	reflect.TypeFor[daemon.Structured](): true,
 	reflect.TypeFor[daemon.Metrics]():    true, reflect.TypeFor[daemon.Failure](): true,
 	reflect.TypeFor[[]data.Message](): true, reflect.TypeFor[[]data.Reference](): true,

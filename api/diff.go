@@ -1,0 +1,37 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/api/dashboard"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// diffRequest reads the parameters of a diff. The parameter file may be given several times.
+func diffRequest(c echo.Context) (id int64, in daemon.DiffRequest, err error) {
+	if id, err = pathID(c); err != nil {
+		return 0, in, err
+	}
+	p := paramsOf(c)
+	in = daemon.DiffRequest{Files: p.values[repeated], Stat: p.oneOf("stat", "", "false", "true") == "true"}
+	return id, in, p.err
+}
+
+func (s *Server) showDiff(c echo.Context) error {
+	id, in, err := diffRequest(c)
+	if err != nil {
+		return err
+	}
+	diff, err := s.Daemon.AgentDiff(c.Request().Context(), id, in)
+	return reply(c, http.StatusOK, diff, err)
+}
+
+func (s *Server) diffPage(c echo.Context) (*dashboard.Page, error) {
+	id, in, err := diffRequest(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.pages.Diff(c.Request().Context(), id, in)
+}

@@ -1,0 +1,45 @@
+package commands
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) agentDiff() *cobra.Command {
+	var in daemon.DiffRequest
+	c := a.WithJSON(&cobra.Command{
+		Use:   "diff AGENT [FILE]...",
+		Short: "Show what has changed in an agent's directory since the agent began",
+		Long: `Show what has changed in an agent's directory since the agent began: commits,
+files that are not committed, and new files that git does not ignore. A FILE is
+named by its path from the top of the work tree. Nothing of the repository's
+configuration is run. The changes are the directory's: if several agents work
+there, the command says so. The output shows what the files hold, secrets
+included.`,
+		Example: `  understudy agent diff 7
+  understudy agent diff developer-con-1 --stat
+  understudy agent diff 7 cmd/main.go docs`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, agent, err := a.findAgent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			in.Files = args[1:]
+			diff, err := client.Diff(c.Context(), agent.ID, in)
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(diff)
+			}
+			show.Diff(a.UI(a.Stdout), &diff)
+			return nil
+		},
+	})
+	c.Flags().BoolVar(&in.Stat, "stat", false, "list the files with their counts only")
+	return c
+}
