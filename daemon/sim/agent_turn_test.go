@@ -424,18 +424,20 @@ func (a *agent) permission(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	opened := a.dialogs + 1
-	go func() { // the agent reminds people of a dialog that stays open
-		a.do("reminds of its dialog", 6*time.Second, 6*time.Second)
-		if a.dialog != nil && a.dialogs == opened {
-			a.hook(hooks.Notification, a.hooks().PermissionPrompt())
-		}
-	}()
+	go a.remind(a.dialogs + 1)
 	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
 		Choices: []string{"Yes", "No"}}})
 	a.denied = choice != 0
 	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil
+}
+
+// remind reminds people of a dialog that stays open.
+func (a *agent) remind(opened int) {
+	a.do("reminds of its dialog", 6*time.Second, 6*time.Second)
+	if a.dialog != nil && a.dialogs == opened {
+		a.hook(hooks.Notification, a.hooks().PermissionPrompt())
+	}
 }
 
 // running returns the tasks in the background, as the payload of Stop lists them.

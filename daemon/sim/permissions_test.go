@@ -25,6 +25,7 @@ const heldFor = time.Hour
 // askHeld asks for permission as a CLI does that shows its dialog beside the hook. It returns what was chosen.
 func (a *agent) askHeld(command string) int {
 	opened := a.dialogs + 1
+	go a.remind(opened)
 	go func() {
 		answer := a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
 		if answer.permits == "" || a.dialog == nil || a.dialogs != opened {

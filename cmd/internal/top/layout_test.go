@@ -117,7 +117,7 @@ func TestColumns(t *testing.T) {
 	for columns, want := range map[int]string{
 		40:  "▸! 7  agent-7 waiting 3 min 82 % high",
 		60:  "▸!  7   agent-7  waiting 3 min  permission for B…  82 % high",
-		120: "▸!  7   agent-7  reviewer-ada-1  waiting 3 min  permission for Bash: rm -rf…   ███████░ 82 % high  1    9 briefing  one",
+		120: "▸!  7   agent-7  reviewer-…  waiting 3 min  permission for Bash: rm -rf build  ███████░ 82 % high  1    9 briefing  one",
 	} {
 		m.w = columns
 		lines := m.screenLines()

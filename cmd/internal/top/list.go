@@ -153,9 +153,14 @@ func (t *table) share(left, gap int) {
 	}
 	// What somebody waits for is worth more than where they work, which the panel says of the selected row.
 	const sentence = 34 // columns, of "approval of step 2 of 2, reviewer" and the like
-	if lacks := min(t.wanted[asksColumn], sentence) - t.widths[asksColumn]; lacks > left && t.widths[whereColumn] > 0 {
-		left += t.widths[whereColumn] + gap
-		t.widths[whereColumn] = 0
+	if lacks := min(t.wanted[asksColumn], sentence) - t.widths[asksColumn]; lacks > 0 && t.widths[asksColumn] > 0 {
+		if lacks > left && t.widths[whereColumn] > 0 {
+			left += t.widths[whereColumn] + gap
+			t.widths[whereColumn] = 0
+		}
+		lacks = min(lacks, left)
+		t.widths[asksColumn] += lacks
+		left -= lacks
 	}
 	for _, j := range append(slices.DeleteFunc(slices.Clone(byWorth), func(j int) bool { return j == asksColumn }), asksColumn) {
 		if more := min(min(t.wanted[j], t.columns[j].most)-t.widths[j], left); more > 0 && t.widths[j] > 0 {
