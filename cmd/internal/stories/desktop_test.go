@@ -161,7 +161,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	want := map[string]dunstNote{}
 	for _, n := range []dunstNote{
 		{"understudy", fmt.Sprintf("understudy: agent ended (agent %d)", broken.ID), fmt.Sprintf("`understudy agent resume %d`", broken.ID)},
-		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), fmt.Sprintf("`understudy agent attach %d`", waiting.ID)},
+		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), "`understudy permission show "},
 		{"understudy", fmt.Sprintf("understudy: handoff completed (handoff %d)", h), "`understudy agent attach "},
 	} {
 		want[n.title] = n
