@@ -45,12 +45,12 @@
   }
   for (const form of document.querySelectorAll('form')) {
     const send = form.getAttribute('data-send');
-    const known = send ? /^(POST|PUT|PATCH) \/api\/(agents|pipelines|notifications)[a-z0-9/{}]*$/.test(send)
+    const known = send ? /^(POST|PUT|PATCH) \/api\/(agents|permissions|pipelines|notifications)[a-z0-9/{}]*$/.test(send)
       : form.getAttribute('method') === 'dialog' || (form.getAttribute('method') === 'get' && /^\/ui\/(log|handoffs|pipelines)$/.test(form.getAttribute('action')));
     if (!known) say('a form', form);
   }
   for (const button of document.querySelectorAll('[data-call]')) {
-    if (!/^(POST|PATCH|DELETE) \/api\/(agents|handoffs|pipelines|notifications|personas|dashboard|settings)\/[a-z0-9/-]+$/.test(button.dataset.call)) say('a button', button);
+    if (!/^(POST|PATCH|DELETE) \/api\/(agents|handoffs|permissions|pipelines|notifications|personas|dashboard|settings)\/[a-z0-9/-]+$/.test(button.dataset.call)) say('a button', button);
     JSON.parse(button.dataset.body ?? '{}');
   }
 
