@@ -95,8 +95,12 @@ export async function ask(path, { method = 'GET', headers = {}, body = '', signa
   if (method !== 'GET') met = null; // a person's input is sent only to a daemon that has just proved itself
   for (let last = false; ; last = true) {
     try {
-      const nonce = await (met ??= meet());
-      const proof = await sign('request', nonce, method, url.pathname + url.search, await digest(body));
+      const sum = await digest(body);
+      let proof, mine;
+      do { // until nobody has forgotten the nonce meanwhile: another program may listen now
+        mine = met ??= meet();
+        proof = await sign('request', await mine, method, url.pathname + url.search, sum);
+      } while (met !== mine);
       const answer = await reach(url, { method, headers: { ...headers, [header]: proof }, body: body || undefined, signal });
       if (answer.status !== 401) return Object.assign(answer, { proven: (page) => proven(answer, proof, page) });
       if (last) throw signedOut();

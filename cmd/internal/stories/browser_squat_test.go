@@ -106,7 +106,8 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.openDashboard().openTab("/")
-	p.awaitText("#light[data-state=live]", "live") // the daemon has proved itself to the page
+	p.awaitText("#light[data-state=live]", "live")
+	p.awaitText("main", "No agent is at work") // the daemon has proved itself to the page
 	asked := eval[[]string](p, `(async () => {
 		const real = fetch, asked = [];
 		const { follow } = await import('/ui/static/feed.js');

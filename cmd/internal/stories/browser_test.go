@@ -36,7 +36,7 @@ func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	if got := eval[string](p, "document.activeElement.id + ' ' + document.activeElement.value"); got != "filter developer" {
 		t.Errorf("the focus and what was typed: %q", got)
 	}
-	p.typeInto("#filter", " nobody")
+	p.typeInto("#filter", " zebra")
 	p.do(chromedp.WaitNotVisible(chromedp.CSS(card)))
 	p.clearField("#filter")
 	p.do(chromedp.WaitVisible(chromedp.CSS(card)))
@@ -55,7 +55,7 @@ func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	r.awaitShown(a.ID, "❯") // Its turn ends while no daemon listens: the hook is spooled.
 	r.start()
 	p.awaitText("#light[data-state=live]", "live")
-	p.awaitText(card+" .state", "idle")
+	p.awaitText(card+" .state", "finished")
 	r.awaitLog(log)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
@@ -106,7 +107,8 @@ func (s *scene) changeFiles(a *daemon.Agent) {
 		s.r.t.Fatal(err)
 	}
 	a.Cwd, a.Base = repo.Dir, &base
-	repo.Write("parcels.go", "package parcels\n\n// "+s.say("Weigh returns grams, and its comment is long enough to need more than a phone's width.")+"\nfunc Weigh() int {\n\treturn 1000\n}\n")
+	said := strings.ReplaceAll(s.say("Weigh returns grams, and its comment is long enough to need more than a phone's width."), "\x00", "") // else it is binary
+	repo.Write("parcels.go", "package parcels\n\n// "+said+"\nfunc Weigh() int {\n\treturn 1000\n}\n")
 	repo.Write("logo.bin", "a\x00bcd")
 	repo.Write("docs/a-rather-long-name-of-a-file-that-a-phone-must-fold-somewhere.md", "# New\n")
 }
