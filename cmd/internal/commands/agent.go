@@ -206,34 +206,6 @@ func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
 	return err
 }
 
-func (a *app) agentResume() *cobra.Command {
-	var wait bool
-	c := a.WithJSON(&cobra.Command{
-		Use:               "resume ID",
-		Short:             "Open an ended agent's session again, as a new agent of its line",
-		Example:           "  understudy agent resume 7",
-		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completeEnded,
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID("agent", args[0])
-			if err != nil {
-				return err
-			}
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
-			agent, err := client.ResumeAgent(c.Context(), id)
-			if err != nil {
-				return err
-			}
-			return a.tellStarted(c.Context(), client, agent.ID, wait)
-		},
-	})
-	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered, not only until it has a pane")
-	return c
-}
-
 // warnTrouble warns a person who has waited for an agent if the agent's turns fail.
 func (a *app) warnTrouble(g *daemon.Agent) {
 	if g.Trouble != nil {
