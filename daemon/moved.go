@@ -146,7 +146,7 @@ func (h *hookStep) followCopy() {
 // instruction of a handoff all the same. The transcript shows whether the agent has taken what was given to it before.
 func (d *Daemon) withoutPaneTo(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	switch {
-	case dl.State == DeliveryQueued && dl.Kind == KindInstruction && a.State == Working && d.runtimeOf(a).Can.HoldsTurn:
+	case dl.State == DeliveryQueued && dl.Kind == KindInstruction && (a.State == Working || d.sighted(a.ID).busy()) && d.runtimeOf(a).Can.HoldsTurn:
 		return false, time.Second, nil
 	case dl.State == DeliveryQueued, dl.TypedAt == nil:
 		dl.decide(NotSubmitted, evidenceNoPane, d.now())

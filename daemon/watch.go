@@ -18,6 +18,11 @@ import (
 // the event that it reports (measured with Claude Code 2.1.329); the runtime rewrites the registry a little later.
 const settle = time.Second
 
+// takeUp is how long the registry must say that no turn runs before that is believed of a session that a person has just
+// moved into the background. Its copy takes up the interrupted turn, and is idle until then: 3 s with two fifths of a core
+// (measured with Claude Code 2.1.330).
+const takeUp = 30 * time.Second
+
 const (
 	// grace is how much time every deadline has left at least when a daemon starts.
 	grace = 30 * time.Second
@@ -32,6 +37,7 @@ type sighting struct {
 	known  bool      // the registry has an entry
 	parked string    // the job in the background in which the session goes on; "": it is in the agent's process
 	behind bool      // the agent's process is such a job
+	copied bool      // and its session is a copy that is not the agent's yet: see followTranscript
 }
 
 // busy reports whether the registry says that a turn runs, or that a dialog is open.
@@ -64,6 +70,7 @@ func (d *Daemon) look(a *Agent) sighting {
 		if b, err := d.Registry(rt.Registry(dir, a.PID)); err == nil {
 			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
 				s = sighting{status: reg.Status, since: time.Now(), known: true, parked: reg.ParkedJob, behind: reg.Kind == runtimes.KindBackground}
+				s.copied = s.behind && a.SessionID != nil && reg.SessionID != *a.SessionID
 			}
 		}
 	}
@@ -74,7 +81,7 @@ func (d *Daemon) look(a *Agent) sighting {
 		if !s.known {
 			s.behind = m.sighting.behind // a job's process that has ended was one all the same
 		}
-		if was := m.sighting; was.known == s.known && was.status == s.status && was.parked == s.parked && was.behind == s.behind {
+		if was := m.sighting; was.known == s.known && was.status == s.status && was.parked == s.parked && was.behind == s.behind && was.copied == s.copied {
 			s = m.sighting
 		}
 		m.sighting = s
@@ -141,7 +148,8 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	if !s.known {
 		return false
 	}
-	steady := time.Since(s.since) >= settle
+	age := time.Since(s.since)
+	steady := age >= settle
 	want := a.State
 	switch s.status {
 	case "waiting":
@@ -153,6 +161,9 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 			want = Working
 		}
 	case "idle":
+		if s.parked != "" || s.copied {
+			steady = age >= takeUp
+		}
 		if (a.State == Working || a.State == Waiting) && steady {
 			want = a.interrupt(d.now())
 		}

@@ -61,3 +61,34 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 		})
 	}
 }
+
+// TestCopyTakesUpTheTurn: a session that is moved into the background in the middle of a turn is idle for seconds on a busy
+// machine before its copy goes on with that turn. The agent has not been interrupted.
+func TestCopyTakesUpTheTurn(t *testing.T) {
+	t.Parallel()
+	for name, entry := range map[string]string{
+		"the job has no entry yet":          `{"pid":4711,"sessionId":"s","status":"idle","parkedJobId":"j"}`,
+		"the job has not taken up the turn": `{"pid":4711,"sessionId":"copy","status":"idle","kind":"bg","jobId":"j"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				now, session := time.Now(), "s"
+				d := New(Config{
+					Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
+					Registry: func(string) ([]byte, error) { return []byte(entry), nil },
+				})
+				a := &Agent{ID: 1, Runtime: "claude", PID: 4711, SessionID: &session, State: Working, RegisteredAt: &now}
+				d.look(a)
+				time.Sleep(takeUp - time.Millisecond)
+				if d.reconcile(a) {
+					t.Errorf("after a wait that a busy machine explains the agent is %s", a.State)
+				}
+				time.Sleep(time.Millisecond)
+				if d.reconcile(a); a.State != Idle {
+					t.Errorf("%s without a turn later the agent is %s", takeUp, a.State)
+				}
+			})
+		})
+	}
+}
