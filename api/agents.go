@@ -18,6 +18,8 @@ type newAgentRequest struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns,omitempty"`
 	Rows    int    `json:"rows,omitempty"`
+	// Worktree asks for a work tree of its own.
+	Worktree *worktreeRequest `json:"worktree,omitempty"`
 }
 
 // changeRequest is a change of an agent. Exactly one field is given.
@@ -56,6 +58,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	}
 	agent, err := s.Daemon.CreateAgent(c.Request().Context(), daemon.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
+		Worktree: (*daemon.NewWorktree)(in.Worktree),
 	})
 	return reply(c, http.StatusCreated, agent, err)
 }

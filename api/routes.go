@@ -59,6 +59,14 @@ func (s *Server) routes() []route {
 		{"GET", "/api/permissions/:id", "", s.showPermission},
 		{"POST", "/api/permissions/:id", "", s.answerPermission},
 
+		{"GET", "/api/worktrees", "all limit before", s.listWorktrees},
+		{"POST", "/api/worktrees", "", s.adoptWorktree},
+		{"GET", "/api/worktrees/:id", "", s.showWorktree},
+		{"GET", "/api/worktrees/:id/diff", "stat file", s.showWorktreeDiff},
+		{"POST", "/api/worktrees/:id/merge", "", s.mergeWorktree},
+		{"POST", "/api/worktrees/:id/remove", "", s.removeWorktree},
+		{"POST", "/api/worktrees/:id/restore", "", s.restoreWorktree},
+
 		{"GET", "/api/runtimes", "", s.listRuntimes},
 
 		{"POST", "/api/personas", "", s.createPersona},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,6 +99,7 @@ type Agent struct {
 	Note            string      `json:"note"`        // the agent's problem, or the thing that it waits for
 	PipelineID      *int64      `json:"pipeline_id"` // the pipeline that it works for
 	StepID          *int64      `json:"step_id"`     // the step of that pipeline
+	WorktreeID      *int64      `json:"worktree_id"` // the work tree that was made for its line; null: none was
 
 	Rev             int64      `json:"-"` // advances with each write, and guards it
 	Managed         bool       `json:"-"` // the daemon started it, in a pane of its own tmux server
@@ -225,3 +227,10 @@ func (a *Agent) Ref() tmux.Ref {
 
 // Process returns the identity of the agent's process.
 func (a *Agent) Process() tmux.Process { return tmux.Process{PID: a.PID, Start: a.PIDStart} }
+
+func optionalID(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatInt(*id, 10)
+}

@@ -44,6 +44,11 @@ func (d *Daemon) wakeFor(c *Change) {
 		d.Wake(-p.ID)
 		d.Wake(sweepLane) // there may be room for another pipeline now
 	}
+	for _, t := range c.Worktrees {
+		if t.Task != nil {
+			d.Wake(treeLanes + t.ID)
+		}
+	}
 	if c.NewHandoff != nil {
 		d.Wake(c.NewHandoff.AgentID)
 	}

@@ -26,6 +26,8 @@ type Change struct {
 	Deliveries     []*Delivery // guarded by Rev, which is advanced in place
 	NewPermissions []*Permission
 	Permissions    []*Permission // guarded by Rev, which is advanced in place
+	NewWorktree    *Worktree     // ID taken from NextID beforehand
+	Worktrees      []*Worktree   // guarded by Rev, which is advanced in place
 	NewRecord      *Record       // the record of the handoff in Move; replaces an earlier record
 	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
@@ -127,6 +129,7 @@ const (
 	PipelineIDs IDKind = "pipelines"
 	StepIDs     IDKind = "steps"
 	OutputIDs   IDKind = "step_handoffs"
+	WorktreeIDs IDKind = "worktrees"
 )
 
 // HookInput is a hook as it came in, with what identifies its agent.
@@ -390,6 +393,7 @@ type Store interface {
 	UsageStore
 	OpenWork
 	PermissionReader
+	WorktreeReader
 	CensusReader
 	Hosts
 }

@@ -43,7 +43,7 @@ func TestPlan(t *testing.T) {
 	r.Git("branch", "old")
 	r.Git("branch", "deep/one")
 	r.Write("a.go", "changed\n")
-	p, err := r.at(r.Dir+"/sub").plan(worktree.Spec{Branch: "new", Path: path})
+	p, err := r.at(r.Dir + "/sub").plan(worktree.Spec{Branch: "new", Path: path})
 	want := worktree.Plan{Repository: r.Dir, Workdir: path + "/sub", NewBranch: true, Base: "main", BaseCommit: head, Uncommitted: 1}
 	if err != nil || p != want {
 		t.Errorf("a new branch: %+v, %v; want %+v", p, err, want)
