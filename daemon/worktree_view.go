@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -106,11 +107,22 @@ func (d *Daemon) ShowWorktree(ctx context.Context, id int64) (TreeView, error) {
 	return views[0], err
 }
 
-// treesOfPipelines returns the trees that the newest pipelines have.
+// maxTreeRows is how many rows of work trees are looked through at most.
+const maxTreeRows = 1000
+
+// treesOfPipelines returns the trees that the newest pipelines have, without those that were adopted or are gone.
 func (d *Daemon) treesOfPipelines(ctx context.Context) (views []TreeView, err error) {
+	rows, err := d.Store.Worktrees(ctx, WorktreeFilter{There: true, Limit: maxTreeRows})
+	if err != nil {
+		return nil, err
+	}
 	list, err := d.Store.Pipelines(ctx, PipelineFilter{Limit: 100})
 	for i := range list {
-		if p := &list[i]; p.Worktree != nil && p.Branch != nil {
+		p := &list[i]
+		if p.Worktree == nil || p.Branch == nil || slices.ContainsFunc(rows, func(t Worktree) bool { return t.Host == p.Host && t.Path == *p.Worktree }) {
+			continue
+		}
+		if _, gone := os.Lstat(*p.Worktree); gone == nil || p.Host != d.Host {
 			views = append(views, TreeView{PipelineID: &p.ID, InUse: p.Open(), Worktree: *treeOf(p)})
 		}
 	}
@@ -197,11 +209,20 @@ func (d *Daemon) AdoptWorktree(ctx context.Context, pipelineID int64) (Worktree,
 	case p.Open():
 		return Worktree{}, Errorf(KindConflict, CodeWorktreeUsed, "Pipeline %d works in its work tree: abort it first, or wait until it is done", pipelineID)
 	}
+	rows, err := d.Store.Worktrees(ctx, WorktreeFilter{Host: d.Host, There: true, Limit: maxTreeRows})
+	if err != nil {
+		return Worktree{}, err
+	}
+	for _, t := range rows {
+		if t.Path == *p.Worktree {
+			return t, nil
+		}
+	}
 	t := treeOf(&p)
 	if t.ID, err = d.Store.NextID(ctx, WorktreeIDs); err != nil {
 		return Worktree{}, err
 	}
-	p.Worktree, p.WorkDir, p.UpdatedAt = nil, "", d.now() // a resume makes a tree, or takes this one
+	p.UpdatedAt = d.now() // Worktree stays: the tree of an ended pipeline without it counts as one that was never finished
 	e := d.pipelineEvent(event.PipelineWorktreeAdopted, &p, nil, map[string]any{"path": t.Path, "worktree_id": t.ID})
 	err = d.commit(ctx, &Change{NewWorktree: t, PipelineMove: &PipelineMove{Pipeline: &p}, Events: []*event.Event{e}})
 	return *t, err
