@@ -31,6 +31,7 @@ func (s *Server) dashboardRoutes() []route {
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
 		{"GET", "/ui/agents/:id", "", s.page(byID(s.pages.Agent))},
 		{"GET", "/ui/agents/:id/diff", "file", s.page(s.diffPage)},
+		{"GET", "/ui/worktrees", "all before", s.page(s.worktreesPage)},
 		{"GET", "/ui/personas", "", s.page(s.personasPage)},
 		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
 		{"GET", "/ui/handoffs", "persona status before", s.page(s.handoffsPage)},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/understudyd/understudy/api/dashboard"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -38,6 +39,15 @@ func (s *Server) listWorktrees(c echo.Context) error {
 	}
 	list, err := s.Daemon.ListWorktrees(c.Request().Context(), all, before, limit)
 	return replyList(c, list, err)
+}
+
+func (s *Server) worktreesPage(c echo.Context) (*dashboard.Page, error) {
+	p := paramsOf(c)
+	all, before := p.oneOf("all", "", "false", "true") == "true", p.id("before")
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s.pages.Worktrees(c.Request().Context(), all, before)
 }
 
 func (s *Server) showWorktree(c echo.Context) error {
