@@ -143,12 +143,12 @@ func (a *app) worktreeRemove() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "remove TREE",
 		Short: "Remove a work tree, unless work would be lost",
-		Long: `Remove a work tree. A branch that was made with the tree is removed with it. The command refuses while
-an agent works there, and if the tree holds what is nowhere else: files that are not committed or
-that git ignores (copies that have not changed do not count), and commits that no other branch and
-no remote has. It says which. With --force the tree is removed all the same, and
-` + "`understudy worktree restore`" + ` brings it back: refs/understudy/removed/ID keeps its files and commits,
-except ignored files of more than 64 MB, which the command names.`,
+		Long: `Remove a work tree. A branch that was made with the tree is removed with it. The command refuses
+while an agent works there, and if the tree holds what is nowhere else: files that are not committed
+or that git ignores (copies that have not changed do not count), and commits that no other branch
+and no remote has. It says which. With --force the tree is removed all the same, and
+` + "`understudy worktree restore`" + ` brings it back: refs/understudy/removed/ID keeps its files and
+commits, except ignored files of more than 64 MB, which the command names.`,
 		Example:           "  understudy worktree remove 3\n  understudy worktree remove fix-login --keep-branch\n  understudy worktree remove 3 --force",
 		Args:              cli.ExactArgs("TREE"),
 		ValidArgsFunction: a.completeTrees,
@@ -169,6 +169,9 @@ func (a *app) worktreeRestore() *cobra.Command {
 		Short:   "Bring a removed work tree back, as it was",
 		Example: "  understudy worktree list --all\n  understudy worktree restore 3",
 		Args:    cli.ExactArgs("TREE"),
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return a.offerTrees(c, args, func(v *daemon.TreeView) bool { return v.State == daemon.TreeRemoved })
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.treeTask(c.Context(), args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
 				return client.RestoreWorktree(ctx, id)
@@ -182,11 +185,11 @@ func (a *app) worktreePush() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "push TREE",
 		Short: "Push the branch of a work tree to the remote's branch of the same name",
-		Long: `Push the branch of a work tree to the remote's branch of the same name. This command runs git itself,
-here in your terminal, with your settings and credentials; the daemon never pushes. Of the
+		Long: `Push the branch of a work tree to the remote's branch of the same name. This command runs git
+itself, here in your terminal, with your settings and credentials; the daemon never pushes. Of the
 repository's configuration, which agents can write, only the remote's address is used, and the
-command prints it first. No hook of the repository is run: if you need its pre-push hook, as Git LFS
-does, use ` + "`git push`" + ` in the tree.`,
+command prints it first. No hook of the repository is run: if you need its pre-push hook, as Git
+LFS does, use ` + "`git push`" + ` in the tree.`,
 		Example:           "  understudy worktree push 3\n  understudy worktree push fix-login --remote fork",
 		Args:              cli.ExactArgs("TREE"),
 		ValidArgsFunction: a.completeTrees,
@@ -304,12 +307,19 @@ func (a *app) findTree(ctx context.Context, word string) (*api.Client, daemon.Tr
 	return nil, daemon.TreeView{}, fmt.Errorf("no work tree is called %q: `understudy worktree list` shows those that are", word)
 }
 
-// completeTrees completes the ids of work trees.
+// completeTrees completes the ids of work trees that are there.
 func (a *app) completeTrees(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.offerTrees(c, args, func(v *daemon.TreeView) bool { return v.State == daemon.TreeStanding })
+}
+
+// offerTrees completes the ids of the work trees that is accepts.
+func (a *app) offerTrees(c *cobra.Command, args []string, is func(*daemon.TreeView) bool) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		list, _ := client.Worktrees(ctx, false)
+		list, _ := client.Worktrees(ctx, true)
 		for i := range list {
-			offers = offer(offers, list[i].Ref(), list[i].Branch)
+			if is(&list[i]) {
+				offers = offer(offers, list[i].Ref(), list[i].Branch)
+			}
 		}
 		return offers
 	})

@@ -325,3 +325,103 @@ func TestRemovedCleanTree(t *testing.T) {
 		t.Errorf("with a repository in it: %+v", out)
 	}
 }
+
+// TestKeeperRunsNothingOfTheRepository: whatever the repository's configuration, attributes and hooks name, none of it is run when a tree is
+// made, looked at, merged, removed, restored and pushed.
+func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.personal()
+	r.Write(".worktreeinclude", "*.log\n")
+	r.Write(".gitattributes", "* filter=bad diff=bad merge=bad\n")
+	r.Commit(time.Now())
+	r.Write("x.log", "1\n")
+	traces := filepath.Join(realDir(t), "traces")
+	program := filepath.Join(realDir(t), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+traces+"\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.external", "merge.bad.driver",
+		"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "credential.helper", "core.alternateRefsCommand", "gpg.program", "sequence.editor"} {
+		r.Git("config", key, program)
+	}
+	for key, value := range map[string]string{"filter.bad.required": "true", "commit.gpgSign": "true", "core.hooksPath": filepath.Dir(program), "remote.origin.url": "ext::" + program, "remote.evil.url": "--upload-pack=" + program} {
+		r.Git("config", key, value)
+	}
+	target := r.at(realDir(t))
+	target.Git("init", "-q", "--bare")
+	r.Git("config", "remote.files.url", target.Dir)
+	r.Git("config", "remote.files.receivepack", program)
+	for _, hooks := range []string{filepath.Dir(program), filepath.Join(r.Dir, ".git", "hooks"), filepath.Join(target.Dir, "hooks")} {
+		for _, hook := range []string{"post-checkout", "post-merge", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push", "post-index-change", "pre-receive", "update", "post-receive", "pre-auto-gc"} {
+			text, err := os.ReadFile(program)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(hooks, hook), text, 0o755)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ran := func(what string) {
+		t.Helper()
+		if b, err := os.ReadFile(traces); err == nil {
+			t.Errorf("%s has run %s", what, b)
+			_ = os.Remove(traces)
+		}
+	}
+	plain := func(in repo, args ...string) { // git as an agent that is no enemy of its own repository runs it
+		in.T.Helper()
+		in.Git(append([]string{"-c", "filter.bad.required=false", "-c", "filter.bad.process=", "-c", "filter.bad.clean=", "-c", "filter.bad.smudge=", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "merge.bad.driver=true"}, args...)...)
+	}
+	if _, err := r.plan(worktree.Spec{Branch: "new", Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	ran("plan")
+	made := r.make(worktree.Spec{Branch: "new", Path: path})
+	ran("make")
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	plain(tree, "add", "-A")
+	plain(tree, "commit", "-qm", "one")
+	_ = os.Remove(traces)
+	if l := r.look(path, made.Copied); l.Problem != "" || l.Ahead != 1 {
+		t.Errorf("look: %+v", l)
+	}
+	ran("look")
+	r.Write("two", "2\n")
+	plain(r, "add", "two")
+	plain(r, "commit", "-qm", "two")
+	_ = os.Remove(traces)
+	if m := r.merge(path, "main"); m.Refused != "" || m.FastForward || m.Where != r.Dir {
+		t.Errorf("merge: %+v", m)
+	}
+	ran("merge")
+	push := func(remote string) (Pushed, string, error) {
+		var said strings.Builder
+		p, err := Push(t.Context(), Pushing{Path: path, Remote: remote, Environ: cmdtest.GitTestEnv(), Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said}, func(Pushed) {})
+		return p, said.String(), err
+	}
+	for _, remote := range []string{"", "evil"} {
+		if _, _, err := push(remote); err == nil || !strings.Contains(err.Error(), "for which git would run a program") {
+			t.Errorf("push to %q: %v", remote, err)
+		}
+	}
+	if p, said, err := push("files"); err != nil || p.Branch != "new" || !strings.Contains(p.Note, "the hooks of "+target.Dir+" were not run") {
+		t.Errorf("push: %+v, %v\n%s", p, err, said)
+	}
+	ran("push")
+	if target.says("rev-parse", "new") != r.says("rev-parse", "new") || r.says("rev-parse", "refs/remotes/files/new") != r.says("rev-parse", "new") {
+		t.Error("the remote's branch is not where it was pushed to")
+	}
+	tree.Write("three", "3\n")
+	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Force = true }); out.Kept != "" || !out.Ref {
+		t.Errorf("removal: %+v", out)
+	}
+	ran("remove")
+	r.make(worktree.Spec{Branch: "new", Path: path, Kept: "refs/understudy/removed/1"})
+	ran("restore")
+	if b, err := os.ReadFile(filepath.Join(path, "three")); err != nil || string(b) != "3\n" {
+		t.Errorf("after restore: %q, %v", b, err)
+	}
+}
