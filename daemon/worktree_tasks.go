@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -281,13 +282,16 @@ func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, err
 }
 
 func (d *Daemon) restoreTree(ctx context.Context, t *Worktree) (*event.Event, error) {
-	_, err := d.Keeper.Make(ctx, worktree.Spec{Dir: t.Repository, Branch: t.Branch, Path: t.Path, Kept: t.KeptRef})
+	made, err := d.Keeper.Make(ctx, worktree.Spec{Dir: t.Repository, Branch: t.Branch, Path: t.Path, Kept: t.KeptRef})
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	if err != nil {
 		t.end(TreeRestore, false, words.Capital(words.TrimDot(err.Error()))+".", d.now())
 		return d.treeEvent(event.WorktreeRestoreFailed, t, nil, map[string]any{"why": words.TrimDot(err.Error())}), nil
+	}
+	for _, c := range made.Copied {
+		t.Copied = append(slices.DeleteFunc(t.Copied, func(old worktree.Copied) bool { return old.Path == c.Path }), c)
 	}
 	t.State, t.RemovedAt = TreeStanding, nil
 	t.end(TreeRestore, true, fmt.Sprintf("Work tree %d stands in %s again.", t.ID, t.Path), d.now())

@@ -150,7 +150,7 @@ func (d *Daemon) planTree(ctx context.Context, a *Agent, in NewWorktree) (*Workt
 		Base: plan.Base, BaseCommit: plan.BaseCommit, State: TreePlanned, Copied: []worktree.Copied{}, CreatedAt: a.CreatedAt,
 	}
 	if n := plan.Uncommitted; n > 0 {
-		t.end(TreeMake, false, fmt.Sprintf("%s in %s not committed, and so not in the work tree.", words.Count(n, "file")+plural(n, " is", " are"), plan.Repository), a.CreatedAt)
+		t.end(TreeMake, false, fmt.Sprintf("%s in %s %s not committed, and so not in the work tree.", words.Count(n, "file"), plan.Repository, plural(n, "is", "are")), a.CreatedAt)
 	}
 	a.WorktreeID, a.Cwd = &t.ID, t.Workdir
 	return t, nil

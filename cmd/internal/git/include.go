@@ -26,8 +26,9 @@ const (
 )
 
 // include copies the untracked files that worktree.IncludeFile names into the tree at a path. It overwrites what an earlier call has
-// copied, because nobody has worked in the tree. It leaves out what the tree's branch has, and follows no link.
-func (r repository) include(ctx context.Context, at string) (copied []worktree.Copied, err error) {
+// copied, because nobody has worked in the tree; with missing, it copies only what the tree does not have. It leaves out what the tree's
+// branch has, and follows no link.
+func (r repository) include(ctx context.Context, at string, missing bool) (copied []worktree.Copied, err error) {
 	file := filepath.Join(r.dir, worktree.IncludeFile)
 	fi, err := os.Lstat(file)
 	switch {
@@ -57,6 +58,9 @@ func (r repository) include(ctx context.Context, at string) (copied []worktree.C
 		if taken, err := r.tracked(ctx, at, name); err != nil {
 			return nil, err
 		} else if taken {
+			continue
+		}
+		if _, err := to.Lstat(strings.TrimSuffix(name, "/")); err == nil && missing {
 			continue
 		}
 		one := worktree.Copied{Path: name}

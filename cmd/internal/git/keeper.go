@@ -152,9 +152,11 @@ func (k Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err
 		return m, err
 	}
 	if s.Kept != "" {
-		return m, r.restore(ctx, s)
+		if err := r.restore(ctx, s); err != nil {
+			return m, err
+		}
 	}
-	m.Copied, err = r.include(ctx, s.Path)
+	m.Copied, err = r.include(ctx, s.Path, s.Kept != "")
 	return m, err
 }
 

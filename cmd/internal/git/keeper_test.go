@@ -259,19 +259,21 @@ func (r repo) putAway(path, branch string, change func(*worktree.Removal)) workt
 func TestRemovedTreeComesBack(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
+	r.Write(worktree.IncludeFile, "y.log\n")
+	r.Write("y.log", "copied\n")
 	made := r.make(worktree.Spec{Branch: "new", Path: path})
 	tree := r.at(path)
 	tree.Write("one", "1\n")
 	tree.Commit(time.Now())
 	tip := tree.says("rev-parse", "HEAD")
-	if out := r.putAway(path, "new", nil); out.Kept != "it holds 1 commit that no other branch and no remote has" {
+	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }); out.Kept != "it holds 1 commit that no other branch and no remote has" {
 		t.Errorf("with a lone commit: %+v", out)
 	}
 	tree.Write("a.go", "changed\n")
 	tree.Write("new", "untracked\n")
 	tree.Write("x.log", "ignored\n")
 	r.Git("branch", "copy", "new")
-	if out := r.putAway(path, "new", nil); out.Kept != "it holds 2 files not committed (a.go, new), and 1 ignored file or folder (x.log)" {
+	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }); out.Kept != "it holds 2 files not committed (a.go, new), and 1 ignored file or folder (x.log)" {
 		t.Errorf("with files: %+v", out)
 	}
 	r.Git("branch", "-D", "copy")
@@ -287,7 +289,7 @@ func TestRemovedTreeComesBack(t *testing.T) {
 	}
 	for range 2 {
 		r.make(worktree.Spec{Branch: "new", Path: path, Kept: "refs/understudy/removed/1"})
-		if got := tree.says("status", "--porcelain", "--ignored"); got != " M a.go\n?? new\n!! x.log" || tree.says("rev-parse", "new") != tip {
+		if got := tree.says("status", "--porcelain", "--ignored"); got != " M a.go\n?? new\n!! x.log\n!! y.log" || tree.says("rev-parse", "new") != tip {
 			t.Errorf("it came back as %q", got)
 		}
 	}

@@ -118,13 +118,14 @@ func (p *putAway) keep(ctx context.Context) (why string, err error) {
 		}
 	}
 	small, large := sortIgnored(p.at, h.all)
+	copies, _ := sortIgnored(p.at, h.copies) // what is too large is copied again
 	if !p.in.Force {
 		if why := wouldLose(&h, lone, large); why != "" {
 			return why, nil
 		}
 	}
 	p.out.NotKept = large
-	return "", p.snapshot(ctx, tree.git, head, small)
+	return "", p.snapshot(ctx, tree.git, head, append(small, copies...))
 }
 
 // wouldLose says what would be lost with the tree; "": nothing.

@@ -102,12 +102,14 @@ type holding struct {
 	uncommitted sample
 	ignored     sample // without what was copied into the tree and is as it was
 	all         []string
-	nested      sample // folders of other repositories
+	nested      sample   // folders of other repositories
+	copies      []string // what was copied into the tree and is as it was
 }
 
 // held looks for files that differ from the last commit or are not in it.
 func (g git) held(ctx context.Context, copied []worktree.Copied) (h holding, err error) {
 	same := asCopied(g.dir, copied)
+	h.copies = same
 	h.uncommitted.most, h.ignored.most = worktree.MaxListedFiles, worktree.MaxListedFiles
 	err = g.each(ctx, func(record string) { // XY path
 		if len(record) <= 3 {

@@ -15,7 +15,11 @@ func Worktrees(u *term.UI, list []daemon.TreeView) error {
 	rows := [][]string{}
 	for i := range list {
 		v := &list[i]
-		rows = append(rows, []string{v.Ref(), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), words.Terminal(u.Tilde(v.Path))})
+		path := words.Terminal(u.Tilde(v.Path))
+		if u.Terminal {
+			path = words.ShortPath(path, 30)
+		}
+		rows = append(rows, []string{v.Ref(), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), path})
 	}
 	return u.Table([]string{"ID", "BRANCH", "FROM", "STATE", "SIZE", "AGENT", "PATH"}, rows)
 }
