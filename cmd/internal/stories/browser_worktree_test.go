@@ -22,6 +22,7 @@ func TestBrowserWorkTree(t *testing.T) {
 	p := b.openTab("/")
 	p.click("[data-open=start-agent]")
 	p.typeInto("#start-agent [name=cwd]", g.Dir)
+	p.typeInto("#start-agent [name=name]", "app")
 	p.click("#start-agent [name=worktree]")
 	p.takePicture("start-in-worktree")
 	p.click("#start-agent .primary")
