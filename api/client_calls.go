@@ -192,6 +192,11 @@ func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
 }
 
+// AttentionCount counts what needs a person.
+func (c *Client) AttentionCount(ctx context.Context) (daemon.AttentionCount, error) {
+	return call[daemon.AttentionCount](ctx, c, "GET", "/api/attention/count", nil)
+}
+
 // Runtimes lists the runtimes that the daemon knows, and whether it can start their agents.
 func (c *Client) Runtimes(ctx context.Context) ([]daemon.RuntimeInfo, error) {
 	return call[[]daemon.RuntimeInfo](ctx, c, "GET", "/api/runtimes", nil)

@@ -54,6 +54,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
 		{"GET", "/api/attention", "", s.listAttention},
+		{"GET", "/api/attention/count", "", s.countAttention},
 
 		{"GET", "/api/permissions", "agent_id state limit before", s.listPermissions},
 		{"GET", "/api/permissions/:id", "", s.showPermission},
