@@ -22,9 +22,9 @@ func (a *app) statusBarCommand() *cobra.Command {
 		Short: "Print what needs you in a few words, for tmux's status line",
 		Long: `Print what needs you in a few words, for the status line of your own tmux: "2 wait, 1 failed". It
 counts what the dashboard shows under "Needs you", and agents that have finished since you looked.
-If nothing needs you, it prints nothing. If the daemon does not answer within a second, it says so and
-exits 1: "understudy: down", "understudy: no answer" or, while the daemon waits for its database,
-"understudy: not ready".
+If nothing needs you, it prints nothing. If the daemon does not answer within a second, it
+says so and exits 1: "understudy: down", "understudy: no answer" or, while the daemon waits for its
+database, "understudy: not ready".
 
 With --conf it prints the lines for your ~/.tmux.conf. They also show, in a pane whose agent was
 handed over, which agent goes on.`,
