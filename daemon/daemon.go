@@ -31,6 +31,8 @@ type Typist interface {
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	// Press presses keys in a pane if the pane still has the row and the program in seen. It returns the same errors as Paste.
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
+	// Type types text into a pane as a keyboard does. It returns the same errors as Paste.
+	Type(ctx context.Context, ref tmux.Ref, text string) error
 	// Look returns the screen of a pane and the program that runs in it.
 	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
 	// Capture returns the screens of the panes, by pane id. It leaves out panes that are gone.

@@ -32,7 +32,7 @@ var claude = &Runtime{
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
-	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen,
+	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen, dialogs: claudeDialogLook,
 	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,
 	line: readLine, clean: withoutMarks, switched: claudeSwitched,
 }

@@ -194,8 +194,20 @@ func busyAbove(lines []string) bool {
 	return false
 }
 
-// findDialog names the dialog below the last separator, where the CLI draws dialogs. It returns "" if there is none.
-func findDialog(lines []string) string {
+// claudeDialogLook says how Claude Code draws its dialogs. Above those of the first start it draws a picture, which ends with a
+// row of dots.
+var claudeDialogLook = dialogLook{mark: '❯', region: func(lines []string) []string {
+	lines = dialogRegion(lines)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.Contains(lines[i], strings.Repeat(".", ruleLength)) || strings.HasPrefix(lines[i], "Welcome to Claude Code") {
+			return lines[i+1:]
+		}
+	}
+	return lines
+}}
+
+// dialogRegion returns the rows below the last separator, where the CLI draws dialogs.
+func dialogRegion(lines []string) []string {
 	from, to := 0, len(lines)
 	if to > 0 && rule(lines[to-1]) {
 		to-- // skip the composer's upper rule, which may be left below a dialog
@@ -206,7 +218,12 @@ func findDialog(lines []string) string {
 			break
 		}
 	}
-	region := lines[from:to]
+	return lines[from:to]
+}
+
+// findDialog names the dialog that is open. It returns "" if there is none.
+func findDialog(lines []string) string {
+	region := dialogRegion(lines)
 	text := strings.Join(region, "\n")
 	words := strings.Join(strings.Fields(text), " ") // a narrow pane breaks lines anywhere between words
 	for _, d := range dialogs {

@@ -40,7 +40,7 @@ var codex = &Runtime{
 			"In a folder that a person has trusted, the folder's own hooks run without Codex's review of them.",
 		},
 	},
-	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen,
+	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen, dialogs: codexDialogLook,
 	Report: codexReport, Tail: codexTail,
 	Fork: forkCodex, ForkAnswer: readCodexAnswer, Queue: queueCodex,
 	line: readCodexLine, clean: withoutCodexMarks,

@@ -50,7 +50,7 @@ var gemini = &Runtime{
 	Modes:   geminiModeNames,
 	Widths:  geminiWidths,
 	OwnHome: geminiHome,
-	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
+	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, dialogs: geminiDialogLook, Report: reportGemini, Tail: tailGemini,
 	Fork: askGemini, ForkAnswer: readGeminiAnswer,
 	line: readGeminiLine, clean: withoutGeminiMarks,
 }

@@ -36,7 +36,7 @@ var omp = &Runtime{
 			"The version 18.3.4 cannot be installed from npm.",
 		},
 	},
-	Launch: launchOmp, CheckVersion: checkOmpVersion, ReadScreen: readOmpScreen, Report: reportOmp,
+	Launch: launchOmp, CheckVersion: checkOmpVersion, ReadScreen: readOmpScreen, dialogs: ompDialogLook, Report: reportOmp,
 	Fork: forkOmp, ForkAnswer: readOmpAnswer,
 	line: readOmpLine, clean: withoutOurs,
 }

@@ -36,7 +36,7 @@ var opencode = &Runtime{
 			"The user's variable OPENCODE_CONFIG does not hold for launched agents; their other files of settings do.",
 		},
 	},
-	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen,
+	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen, dialogs: opencodeDialogLook,
 	Fork: askOpencode, ForkAnswer: readOpencodeAnswer,
 	line: readLine, clean: withoutMarks, // the mirror has the form of Claude Code's transcript: see OpencodeMessage.lines
 }

@@ -146,6 +146,8 @@ type Runtime struct {
 	// is none.
 	Registry func(configDir string, pid int) string
 
+	// dialogs is how it draws its dialogs. The zero value: nothing of them is read but their names.
+	dialogs dialogLook
 	// line reads a line of the transcript, and clean removes what the CLI added to a user's text.
 	line  func([]byte) (transcriptLine, error)
 	clean func(text string) string
