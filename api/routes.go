@@ -36,6 +36,11 @@ func (s *Server) routes() []route {
 		{"POST", "/api/agents/:id/stop", "", s.stopAgent},
 		{"POST", "/api/agents/:id/limit", "", s.decideLimit},
 		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
+		{"GET", "/api/agents/:id/dialog", "", s.showDialog},
+		{"POST", "/api/agents/:id/dialog", "", s.answerDialog},
+		{"PUT", "/api/agents/:id/keys", "", s.beginKeys},
+		{"POST", "/api/agents/:id/keys", "", s.typeKeys},
+		{"DELETE", "/api/agents/:id/keys", "", s.endKeys},
 		{"GET", "/api/agents/:id/diff", "stat file", s.showDiff},
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},

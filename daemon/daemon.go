@@ -69,6 +69,7 @@ type Settings struct {
 	Limits      LimitSettings
 	Notify      NotifySettings
 	Permissions PermissionSettings
+	NoKeys      bool // panes take no keys from browsers
 	Log         LogSettings
 	History     HistorySettings
 	Runtimes    map[string][]string // the command of each runtime, as a list of arguments
@@ -196,6 +197,7 @@ type Daemon struct {
 	memories memories
 	counts   counts
 	asking   held
+	keys     keySessions
 	arriving underway
 	logStart int64 // see LogStart; set before Run
 

@@ -127,7 +127,9 @@ func findList(rows [][]rune, mark rune) (l choiceList, ok bool) {
 	l.column = indent(rows[at])
 	l.label = l.column + 1 + indent(rows[at][l.column+1:])
 	l.numbered = numberedLabel().MatchString(string(rows[at][l.label:]))
-	belongs := func(r []rune) bool { return len(r) > 0 && indent(r) > l.column && (!l.numbered || indent(r) >= l.label) }
+	belongs := func(r []rune) bool {
+		return len(r) > 0 && indent(r) > l.column && (!l.numbered || indent(r) >= l.label)
+	}
 	for l.first = at; l.first > 0 && (belongs(rows[l.first-1]) || arrow(rows[l.first-1], l.column)); l.first-- {
 	}
 	for l.after = at + 1; l.after < len(rows) && (belongs(rows[l.after]) || arrow(rows[l.after], l.column)); l.after++ {

@@ -157,6 +157,12 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		a.LimitedUntil = a.Limit.Until
 	}
 	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
+	a.DialogAnswer, a.Keys = nil, nil
+	if d.half() {
+		a.DialogAnswer = &daemon.DialogAnswer{Dialog: d.word(), Name: d.word(), Choice: d.rand.IntN(3), Label: d.word(), From: d.word(),
+			State: one(d, daemon.DialogAsked, daemon.DialogGone), At: d.at(), EndedAt: maybe(d, d.at()), Nth: d.rand.IntN(3)}
+		a.Keys = &daemon.KeysTaken{Session: d.word(), From: d.word(), Since: d.at()}
+	}
 	a.Base = nil
 	if d.half() {
 		a.Base = &worktree.Base{At: d.at(), Commit: d.word(), Branch: d.word(), Before: one(d, nil, []string{d.word()}), BeforeCount: d.rand.IntN(3), Problem: d.word()}

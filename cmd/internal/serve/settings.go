@@ -28,6 +28,7 @@ type Settings struct {
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Limits      limitSettings              `yaml:"limits"`
 	Permissions permissionSettings         `yaml:"permissions"`
+	Dashboard   dashboardSettings          `yaml:"dashboard"`
 	Notify      notifySettings             `yaml:"notify"`
 	Events      eventsSettings             `yaml:"events"`
 	History     historySettings            `yaml:"history"`
@@ -103,6 +104,11 @@ type permissionSettings struct {
 	Hold time.Duration `yaml:"hold"`
 }
 
+// dashboardSettings say what browsers may do.
+type dashboardSettings struct {
+	Keys bool `yaml:"keys"` // an agent's pane may take keys from a page
+}
+
 // eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
@@ -132,6 +138,7 @@ func DefaultSettings() Settings {
 			OnLimit: string(daemon.DefaultLimits.OnLimit), MaxWaits: daemon.DefaultLimits.MaxWaits, APITimeout: daemon.DefaultLimits.APITimeout,
 		},
 		Permissions: permissionSettings(daemon.DefaultPermissions),
+		Dashboard:   dashboardSettings{Keys: true},
 		Notify:      notifySettings{Desktop: true},
 		Events:      eventsSettings(daemon.DefaultLog),
 	}
@@ -316,6 +323,7 @@ func (s *Settings) domain() daemon.Settings {
 		Runtimes:    map[string][]string{},
 		Generic:     map[string]*runtimes.Runtime{},
 		Permissions: daemon.PermissionSettings(s.Permissions),
+		NoKeys:      !s.Dashboard.Keys,
 	}
 	for name, r := range s.Runtimes {
 		out.Runtimes[name] = r.Command
