@@ -286,9 +286,9 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	}
 	switch {
 	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
-		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+look)
+		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+a.answerWith())
 	case a.State == Waiting && a.StopStage != StopFailed:
-		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+look)
+		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+a.answerWith())
 	case h != nil && h.Phase == Failed:
 		return h.failedAttention()
 	case a.StopStage == StopFailed:
