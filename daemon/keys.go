@@ -96,10 +96,7 @@ func errKeysOff(agentID int64) *Error {
 // BeginKeys lets an agent's pane take keys from a browser, until EndKeys, or until the page says nothing any more. A session that
 // another page has begun ends with it. An agent may not type into panes, neither into its own nor into those of others.
 func (d *Daemon) BeginKeys(ctx context.Context, id int64, in KeysRequest) (KeysTaken, error) {
-	if err := d.mayTakeKeys(ctx, in.Sender); err != nil {
-		return KeysTaken{}, err
-	}
-	if _, err := d.paneHere(ctx, id); err != nil {
+	if err := d.mayTakeKeys(ctx, id, in.Sender); err != nil {
 		return KeysTaken{}, err
 	}
 	session, err := d.newKeySession()
@@ -132,7 +129,10 @@ func (d *Daemon) BeginKeys(ctx context.Context, id int64, in KeysRequest) (KeysT
 }
 
 // mayTakeKeys refuses keys that come over the machine's socket, and all keys if a setting forbids them.
-func (d *Daemon) mayTakeKeys(ctx context.Context, sender *tmux.Peer) error {
+func (d *Daemon) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
+	if _, err := d.paneHere(ctx, id); err != nil {
+		return err
+	}
 	if d.Settings().NoKeys {
 		return Errorf(KindForbidden, CodeKeysForbidden, "Keys from browsers are forbidden: dashboard.keys in config.yaml is false")
 	}

@@ -82,7 +82,7 @@ func (b *keyBatch) settle(err error) {
 // TypeKeys types a batch of keys into the pane of an agent that takes keys. Batches are typed in the order of their numbers, each
 // once: one that comes again gets the result of the first.
 func (d *Daemon) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysRequest) (KeysTyped, error) {
-	if err := d.mayTakeKeys(ctx, by.Sender); err != nil {
+	if err := d.mayTakeKeys(ctx, id, by.Sender); err != nil {
 		return KeysTyped{}, err
 	}
 	if err := checkKeys(in.Items); err != nil {

@@ -38,6 +38,7 @@ type card struct {
 	daemon.Agent
 	Handoff *daemon.Handoff   // the agent's newest handoff, if that handoff is open or failed
 	Need    *daemon.Attention // why the agent needs a person; nil: it needs none
+	Dialog  *daemon.Dialog    // what stands in its pane and can be answered here; nil: there is none, or its screen is not read here
 	Hosts   bool              // the page shows agents of several hosts, so the card names the host
 	Here    bool              // the agent is on this daemon's host, so this daemon can retry its handoff
 	Home    string            // the home directory of this daemon's user, which is shown as ~
@@ -46,6 +47,24 @@ type card struct {
 
 // IsUnread reports whether the agent has finished its turn since the operator looked at it last.
 func (c *card) IsUnread() bool { return c.Unread && c.State == daemon.Idle }
+
+// showDialog shows the card's dialog, if there is one among those that were read. The dialog says what there is to do.
+func (c *card) showDialog(read map[int64]*daemon.Dialog) {
+	if c.Dialog = read[c.ID]; c.Dialog != nil && c.Need != nil {
+		need := *c.Need
+		need.Next, c.Need = "", &need
+	}
+}
+
+// AnsweredBefore says what has become of an answer to the agent's dialog that did not help, or of one that is under way; "": there
+// is none.
+func (c *card) AnsweredBefore() string {
+	in := c.DialogAnswer
+	if in == nil || c.State != daemon.Waiting || in.State == daemon.DialogGone || in.State == daemon.DialogOther {
+		return ""
+	}
+	return in.Words()
+}
 
 // Where says in which directory the agent works and on which branch, cut at its left to the width of a card.
 func (c *card) Where() string {
@@ -109,6 +128,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			page.Needs-- // the agent was deleted a moment ago
 		}
 	}
+	p.addDialogs(ctx, out.Needs)
 	handoffs := all.HandoffOf()
 	groups := map[daemon.AgentState][]card{}
 	const done daemon.AgentState = "finished" // and the operator has not looked at them since
@@ -140,6 +160,20 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	slices.SortStableFunc(out.Runs, func(a, b run) int { return cmp.Compare(waits(&b), waits(&a)) })
 	return page, nil
+}
+
+// addDialogs reads the dialogs of the agents that wait, except those of permissions, which are answered as such.
+func (p *Pages) addDialogs(ctx context.Context, needs []card) {
+	var ask []*daemon.Agent
+	for i := range needs {
+		if len(needs[i].Need.Permissions) == 0 {
+			ask = append(ask, &needs[i].Agent)
+		}
+	}
+	read := p.Daemon.Dialogs(ctx, ask)
+	for i := range needs {
+		needs[i].showDialog(read)
+	}
 }
 
 // home returns the home directory of this daemon's user; "": it is not known.

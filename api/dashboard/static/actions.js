@@ -17,7 +17,7 @@ export async function call(what, body) {
     body: method === 'GET' ? '' : JSON.stringify(body ?? {}),
   });
   const value = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(value.error ?? `The daemon answered ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(value.error ?? `The daemon answered ${answer.status}`), { code: value.code ?? 'unknown' });
   return value;
 }
 
@@ -31,9 +31,13 @@ export function toast(text, bad = false) {
   setTimeout(() => p.remove(), bad ? 12_000 : 5000);
 }
 
+// unhelpful are the states of an answer to an agent's dialog that has not ended the dialog.
+const unhelpful = ['stays', 'not_pressed', 'unknown'];
+
 function finish({ done, then }, answer, from) {
   const values = { ...from, ...answer };
-  if (done) toast(fill(done, values), 'channel' in values && values.error != null); // a test that did not arrive is an answer, too
+  const bad = 'channel' in values && values.error != null || unhelpful.includes(values.state); // a test that did not arrive is an answer, too
+  if (done) toast(fill(done, values), bad);
   if (then) location.assign(fill(then, values));
 }
 

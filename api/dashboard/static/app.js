@@ -3,6 +3,7 @@
 
 import { call, listen } from './actions.js';
 import { follow as read } from './feed.js';
+import { takeKeys } from './keys.js';
 import { morph } from './morph.js';
 import { watchScreen } from './screen.js';
 import { ask, forget } from './session.js';
@@ -184,6 +185,10 @@ function prepare() {
   for (const pre of document.querySelectorAll('[data-screen]:not([data-watched])')) {
     pre.dataset.watched = '';
     watchScreen(pre);
+  }
+  for (const box of document.querySelectorAll('[data-keys]:not([data-watched])')) {
+    box.dataset.watched = '';
+    takeKeys(box);
   }
 }
 
