@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
@@ -144,6 +145,26 @@ func TestDialogThatChangesIsNotAnswered(t *testing.T) {
 			t.Errorf("%+v %v", got, err)
 		}
 		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
+// TestDialogInATerminal: the command shows a dialog and takes a choice of it. What was not taken is an error.
+func TestDialogInATerminal(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a, d := r.startAsking()
+		run := func(code int, part string, args ...string) {
+			t.Helper()
+			s := r.sit(false, append([]string{"agent", "dialog", "1"}, args...)...)
+			s.wantExit(code)
+			s.awaitPrinted(part, 1)
+		}
+		run(commands.ExitDone, "› 1. No, exit\r?\n  2. Yes, I trust this folder\r?\n\r?\ntake one: `understudy agent dialog 1 --choose N")
+		run(commands.ExitFailed, "choice must be from 1 to 2", "--choose", "7")
+		run(commands.ExitFailed, "shows another dialog now", "--choose", "2", "--dialog", "another")
+		run(commands.ExitDone, "choice 2, ‹Yes, I trust this folder›.*: the dialog is gone", "--choose", "2", "--dialog", d.ID)
+		r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
+		run(commands.ExitFailed, "Agent 1 shows no dialog")
 	})
 }
 

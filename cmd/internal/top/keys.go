@@ -26,6 +26,8 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 		return m.pressHelp(name)
 	case m.screen == diffScreen:
 		return m.pressDiff(name)
+	case m.screen == dialogScreen:
+		return m.pressDialog(name)
 	case m.screen == detailScreen:
 		return m.pressDetail(name)
 	}
@@ -142,7 +144,7 @@ func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
-	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y"}, name) {
+	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y", "x"}, name) {
 		return m.refuse("nothing is selected: " + m.goneWords())
 	}
 	switch name {
@@ -155,6 +157,8 @@ func (m *model) pressAny(name string) tea.Cmd {
 			return m.refuse("d shows what changed in an agent's directory: select an agent")
 		}
 		return m.openDiff(r.id)
+	case "x":
+		return m.openDialog(r)
 	case "h":
 		switch {
 		case r.kind != agentRow:

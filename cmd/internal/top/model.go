@@ -21,6 +21,7 @@ const (
 	detailScreen
 	helpScreen
 	diffScreen
+	dialogScreen
 )
 
 // model is the state of all screens. Only the program's loop changes it.
@@ -45,6 +46,7 @@ type model struct {
 	screen    screen
 	detail    details
 	diff      diffView
+	dialog    dialogView
 	scroll    int // the number of lines of the details or the help that are above the screen
 	filter    textinput.Model
 	filtering bool
@@ -96,6 +98,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case diffMsg:
 		m.diff.took(msg)
+	case dialogMsg:
+		m.dialog.took(msg)
 	case doneMsg:
 		m.tell(msg.said, msg.err)
 		m.detail.old = true

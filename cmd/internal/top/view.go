@@ -44,6 +44,8 @@ func (m *model) screenLines() []string {
 		body = m.scrolled(m.help(), room)
 	case diffScreen:
 		body = m.scrolled(m.diffLines(m.w), room)
+	case dialogScreen:
+		body = m.scrolled(m.dialogLines(m.w), room)
 	case detailScreen:
 		body = m.scrolled(m.detailLines(m.w), room)
 	default:
@@ -137,6 +139,8 @@ func (m *model) keys() string {
 		return keysLine(m.w, "Enter", "keep", "Esc", "show all")
 	case m.screen == diffScreen:
 		return keysLine(m.w, "Esc", "back", "↑ ↓ PgUp PgDn", "move", "r", "read again")
+	case m.screen == dialogScreen:
+		return keysLine(m.w, m.dialogKeys()...)
 	case m.screen == helpScreen:
 		return keysLine(m.w, "any key", "back")
 	}
@@ -165,6 +169,8 @@ func rowKeys(r *row) []string {
 		return nil
 	case r.kind == handoffRow:
 		return []string{"t", "retry"}
+	case r.kind == agentRow && r.agent.State == daemon.Waiting:
+		return []string{"x", "dialog", "a", "attach"}
 	case r.handoff != nil && r.handoff.Open():
 		return []string{"a", "attach", "c", "cancel handoff", "d", "diff"}
 	case r.kind == agentRow && len(r.agent.LimitChoices()) > 0:
@@ -218,6 +224,7 @@ var helpLines = [][2]string{
 	{"w o", "the agent has hit a limit: wait for the reset, or hand its work over"},
 	{"y n", "approve or reject the pipeline, with a comment"},
 	{"y Y n", "allow what the agent asks once, or from now on by the rule that is shown; deny it"},
+	{"x", "the dialog in the agent's pane: what it says, and its choices"},
 	{"/", "filter by name, persona, state and host; Esc shows all"},
 	{"q Ctrl-C", "quit; agents and daemon go on"},
 	{"", ""},
