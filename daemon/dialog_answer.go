@@ -14,8 +14,13 @@ import (
 const (
 	// answerDialogWithin is how old an answer to a dialog may be when its keys are pressed.
 	answerDialogWithin = 10 * time.Second
-	// dialogMoves is how long a dialog may take to show that another choice is selected.
-	dialogMoves = time.Second
+	// dialogMoves is how long it may take until the screen shows that the choice is selected.
+	dialogMoves = 5 * time.Second
+	// keyLost is how long a dialog may take to show what an arrow key did. Claude Code loses keys that come within 100 ms after it
+	// has drawn its first dialog (seen with 2.1.329).
+	keyLost = 700 * time.Millisecond
+	// keySettles is how long the selection must stand after a key that may have been lost, or may still come, before Enter is pressed.
+	keySettles = time.Second
 	// dialogLeaves is how long a dialog may take to go after Enter.
 	dialogLeaves = 2 * time.Second
 	// dialogLooks is the time between two looks meanwhile.
@@ -172,9 +177,9 @@ func (d *Daemon) takeChoice(ctx context.Context, a *Agent) (pressed bool, why st
 	if err != nil {
 		return false, "", err
 	}
-	in, from := a.DialogAnswer, -1 // from is the choice from which the last key should have moved
-	until := time.Now().Add(dialogMoves)
-	for {
+	in := a.DialogAnswer
+	var mv moves
+	for until := time.Now().Add(dialogMoves); ; {
 		s, err := d.readDialog(ctx, a)
 		var told *Error
 		switch {
@@ -185,20 +190,12 @@ func (d *Daemon) takeChoice(ctx context.Context, a *Agent) (pressed bool, why st
 		case s.ID != in.Dialog || s.Why != "":
 			return false, "the dialog has changed: nothing was chosen", nil
 		}
-		at, key := s.read.Selected(), tmux.Down
-		switch {
-		case at == in.Choice-1:
-			key = tmux.Enter
-		case at > in.Choice-1:
-			key = tmux.Up
-		}
-		if at != from {
-			err = term.Press(ctx, a.Ref(), s.sight(), key)
-			switch {
+		if key := mv.next(s.read.Selected(), in.Choice-1, time.Now()); key != 0 {
+			switch err = term.Press(ctx, a.Ref(), s.sight(), key); {
 			case err == nil && key == tmux.Enter:
 				return true, "", nil
 			case err == nil:
-				from, until = at, time.Now().Add(dialogMoves)
+				mv.pressed(time.Now())
 			case errors.Is(err, tmux.ErrGone) || errors.Is(err, tmux.ErrDead):
 				return false, "the pane is gone: nothing was chosen", nil
 			case !errors.Is(err, tmux.ErrChanged):
@@ -213,6 +210,39 @@ func (d *Daemon) takeChoice(ctx context.Context, a *Agent) (pressed bool, why st
 		}
 	}
 }
+
+// moves is how a selection follows the arrow keys.
+type moves struct {
+	at    int       // what was selected at the last look
+	since time.Time // since when
+	keyAt time.Time // when the last arrow key was pressed whose effect is not seen; zero: there is none
+	lost  bool      // the effect of a key was not seen in time: it may still come
+}
+
+// next returns the key that is to be pressed now; 0: none yet. Another arrow key follows only when the effect of the last one is
+// seen, or when that seems to be lost. Enter never follows a key that may still move the selection.
+func (mv *moves) next(at, want int, now time.Time) tmux.Key {
+	if mv.since.IsZero() || at != mv.at {
+		mv.at, mv.since, mv.keyAt = at, now, time.Time{}
+	}
+	if !mv.keyAt.IsZero() {
+		if now.Sub(mv.keyAt) < keyLost {
+			return 0
+		}
+		mv.keyAt, mv.lost = time.Time{}, true
+	}
+	switch {
+	case at < want:
+		return tmux.Down
+	case at > want:
+		return tmux.Up
+	case mv.lost && now.Sub(mv.since) < keySettles:
+		return 0
+	}
+	return tmux.Enter
+}
+
+func (mv *moves) pressed(now time.Time) { mv.keyAt = now }
 
 // afterChoice waits until the dialog has gone, and says what the pane shows then.
 func (d *Daemon) afterChoice(ctx context.Context, a *Agent) (DialogState, string) {

@@ -31,7 +31,9 @@ var functions = template.FuncMap{
 	"dict":    dict,
 	// preloads are the files that app.js imports. Without them a browser asks for these files only after it has read
 	// app.js.
-	"preloads": func() []string { return []string{"actions.js", "feed.js", "keys.js", "morph.js", "screen.js", "session.js"} },
+	"preloads": func() []string {
+		return []string{"actions.js", "feed.js", "keys.js", "morph.js", "screen.js", "session.js"}
+	},
 	"markdown": markdown,
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
 	"clip":     func(limit int, text string) string { return words.Clip(words.Page(text), limit) },

@@ -57,3 +57,41 @@ func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 	}
 	r.wantComposerSeen(r.getAgent(a.ID))
 }
+
+// TestClaudeDialogsAreAnsweredFromElsewhere: the questions of a first start and whether the folder is trusted, answered by their
+// choices, not by keys that somebody knows. The first arrow key may be lost, because the CLI has just drawn its dialog.
+func TestClaudeDialogsAreAnsweredFromElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, claudetest.Says("Hello."))
+	r.home.Forget(t)
+	r.start()
+	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
+	for _, q := range []struct{ asks, choice string }{
+		{"theme: which colours suit the terminal?", "Light mode"},
+		{"security notes: press Enter to go on", "Press Enter to continue"},
+		{trusts, "Yes, I trust this folder"},
+	} {
+		r.awaitAsked(a.ID, q.asks)
+		d, err := r.client.Dialog(t.Context(), a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := 0
+		for _, c := range d.Choices {
+			if strings.HasPrefix(c.Label, q.choice) {
+				number = c.Number
+				break
+			}
+		}
+		got, err := r.choose(a.ID, d.ID, number)
+		if err != nil || got.State != daemon.DialogGone && got.State != daemon.DialogOther {
+			t.Fatalf("%s: %+v, %+v %v", q.asks, d, got, err)
+		}
+		t.Logf("%s: %s after %s", q.asks, got.Words(), got.EndedAt.Sub(got.At))
+	}
+	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
+	r.awaitState(a.ID, daemon.Idle)
+	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
+		t.Errorf("the model was told its prompt %d times", n)
+	}
+}

@@ -71,7 +71,7 @@ func TestKeysAreTypedOnceAndInOrder(t *testing.T) {
 		}
 		_, err = r.typeKeys(a.ID, s, 4, "key:Ctrl-C") // it is idle, and could end
 		wantCode(t, err, daemon.CodeBadKeys)
-		r.wantComposer(a.ID, "say help;")
+		r.awaitShown(a.ID, "❯\u00a0say help;\n")
 		if _, err = r.typeKeys(a.ID, s, 5, "key:Enter"); err != nil {
 			t.Error(err)
 		}
@@ -130,7 +130,7 @@ func TestKeysEndByThemselves(t *testing.T) {
 		_, err = r.typeKeys(a.ID, other, 1, "y") // it may have been typed
 		wantCode(t, err, daemon.CodeKeysOff)
 		r.awaitKeysOff(a.ID, 4, "the daemon was restarted")
-		r.wantComposer(a.ID, "y")
+		r.awaitShown(a.ID, "❯\u00a0y\n")
 		r.beginKeys(a.ID)
 		r.stopAgent(a.ID, true)
 		r.awaitKeysOff(a.ID, 5, "the agent has ended")
