@@ -44,8 +44,12 @@ func (a *app) top(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
+	here, err := os.Getwd()
+	if err != nil {
+		here = a.Getenv("HOME") // the directory is gone: propose another one for new agents
+	}
 	return top.Run(ctx, top.Config{
-		Client: c, In: a.Stdin, Out: a.Stdout, Environ: os.Environ(), Home: a.Getenv("HOME"),
+		Client: c, In: a.Stdin, Out: a.Stdout, Environ: os.Environ(), Home: a.Getenv("HOME"), Directory: here,
 		Attach: func(id int64) *exec.Cmd {
 			return exec.Command(binary, "agent", "attach", strconv.FormatInt(id, 10), "--data", root)
 		},

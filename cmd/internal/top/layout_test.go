@@ -19,8 +19,8 @@ var hostile = []string{
 	"\u202eesrever\u202c\u2066", "\u009b5mcsi", strings.Repeat("x", 300), strings.Repeat("﷽", 20), "", " ", "\xff\xfe", "\u200b\u00ad\ufeff", "नमस्ते दुनिया",
 }
 
-// sgr matches what changes colours, the only thing but text that may be written.
-var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// escapes matches what changes colours, the only thing but text that may be written.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // wantFits fails unless what is shown fills the terminal and no more, with nothing that could steer it.
 func wantFits(t *testing.T, what string, m *model) {
@@ -30,7 +30,7 @@ func wantFits(t *testing.T, what string, m *model) {
 		t.Errorf("%s at %dx%d: %d lines", what, m.w, m.h, len(lines))
 	}
 	for _, line := range lines {
-		bare := sgr.ReplaceAllString(line, "")
+		bare := escapes.ReplaceAllString(line, "")
 		if n := width(bare); n > m.w {
 			t.Errorf("%s at %dx%d: %d columns in %q", what, m.w, m.h, n, bare)
 		}
@@ -121,7 +121,7 @@ func TestColumns(t *testing.T) {
 	} {
 		m.w = columns
 		lines := m.screenLines()
-		if got := strings.TrimRight(sgr.ReplaceAllString(lines[2], ""), " "); got != want {
+		if got := strings.TrimRight(escapes.ReplaceAllString(lines[2], ""), " "); got != want {
 			t.Errorf("at %d columns:\n got %s\nwant %s", columns, got, want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestLongList(t *testing.T) {
 	}{{"end", 200}, {"pgup", 176}, {"up", 175}, {"home", 1}, {"pgdown", 25}, {"j", 26}, {"k", 25}, {"G", 200}, {"down", 200}, {"g", 1}, {"up", 1}} {
 		pressed(m, c.key)
 		shown := slices.ContainsFunc(m.screenLines(), func(l string) bool {
-			return strings.Contains(l, "▸") && strings.Contains(sgr.ReplaceAllString(l, ""), fmt.Sprintf("agent-%d ", c.want))
+			return strings.Contains(l, "▸") && strings.Contains(escapes.ReplaceAllString(l, ""), fmt.Sprintf("agent-%d ", c.want))
 		})
 		if m.row().id != c.want || !shown {
 			t.Errorf("%s selects %s, want %d, shown %t", c.key, m.row(), c.want, shown)

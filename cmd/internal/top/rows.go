@@ -17,6 +17,30 @@ type snapshot struct {
 	agents   []daemon.Agent     // all agents that have not ended
 	handoffs []daemon.Handoff   // the newest handoffs and all open ones, newest first
 	needs    []daemon.Attention // the longest wait first
+	usage    usage
+}
+
+// usage is what agents have used today.
+type usage struct {
+	agents map[int64]used
+	total  used
+}
+
+// used is what one of them has used.
+type used struct {
+	tokens int64
+	usd    *float64
+}
+
+// words says it in a few characters; "": nothing.
+func (u used) words() string {
+	switch {
+	case u.tokens == 0 && u.usd == nil:
+		return ""
+	case u.usd == nil:
+		return words.Tokens(u.tokens)
+	}
+	return fmt.Sprintf("%s $%.2f", words.Tokens(u.tokens), *u.usd)
 }
 
 // kind says whether a row stands for an agent, a handoff or a pipeline.
@@ -151,6 +175,20 @@ func (r *row) sign() string {
 func (r *row) failed() bool {
 	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
 }
+
+// dead returns the agents of a row that died and whose sessions may be opened again; nil: the row is about something else.
+func (r *row) dead() []int64 {
+	switch {
+	case r.kind != agentRow || r.need == nil || r.need.Kind != daemon.NeedsHeir:
+		return nil
+	case len(r.need.Together) > 0:
+		return r.need.Together
+	}
+	return []int64{r.id}
+}
+
+// flagged reports whether the row needs a person or has finished since the operator looked last.
+func (r *row) flagged() bool { return r.group == needsYou || r.group == finished }
 
 // decides reports whether the row is about a step that waits for approval.
 func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }

@@ -244,7 +244,7 @@ func TestActions(t *testing.T) {
 			"POST /api/agents/2/handoff":   map[string]any{"handoff_id": 12}, "POST /api/handoffs/8/retry": handoff(8, 2, daemon.Verifying),
 			"POST /api/pipelines/3/approve": run, "POST /api/pipelines/3/reject": rejected,
 		}
-		msg, _ := c.action.command(t.Context(), a.client)().(doneMsg)
+		msg := c.action.command(t.Context(), a.client)()
 		said := msg.said
 		if msg.err != nil {
 			said = msg.err.Error()
