@@ -97,6 +97,8 @@ func rowHints(r *row) []hint {
 		return []hint{{"r", "resume"}, {"d", "diff"}, {"Enter", "details"}}
 	case r.kind == handoffRow:
 		return []hint{{"t", "retry"}, {"Enter", "details"}}
+	case !r.agent.Active():
+		return []hint{{"d", "diff"}, {"Enter", "details"}}
 	case r.asked() != nil:
 		keys := []hint{{"y", "allow"}, {"n", "deny"}}
 		if r.asked().Rule != "" {

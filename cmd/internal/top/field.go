@@ -233,7 +233,11 @@ func (c *choice) look(text string) {
 
 func (c *choice) draw(columns int, now bool) string {
 	if len(c.options) == 0 {
-		return faint.Render(cut("reading…", columns))
+		said := "-"
+		if c.reading {
+			said = "reading…"
+		}
+		return faint.Render(cut(said, columns))
 	}
 	o := c.options[c.at]
 	name, rest := words.Terminal(o.shown()), ""

@@ -258,5 +258,5 @@ func (m *model) goneWords() string {
 			return fmt.Sprintf("%s has ended; agent %d goes on with its work", m.gone, a.ID)
 		}
 	}
-	return fmt.Sprintf("%s has ended", m.gone)
+	return fmt.Sprintf("%s has ended: r opens its session again", m.gone)
 }

@@ -183,6 +183,8 @@ func (r *row) dead() []int64 {
 		return nil
 	case len(r.need.Together) > 0:
 		return r.need.Together
+	case r.agent == nil || r.agent.SessionID == nil || r.agent.RegisteredAt == nil:
+		return nil
 	}
 	return []int64{r.id}
 }
