@@ -41,7 +41,7 @@ type field struct {
 func lineField(label, placeholder, value string, limit int, set func(*action, string)) field {
 	f := newField(limit)
 	f.Placeholder = placeholder
-	f.SetValue(value)
+	f.SetValue(words.Terminal(value))
 	return field{label: label, line: &f, set: set}
 }
 
@@ -136,7 +136,7 @@ func (f *field) draw(columns, tall int, now bool) []string {
 	f.area.SetWidth(max(columns, 2))
 	lines := strings.Split(f.area.View(), "\n")
 	for i := range lines {
-		lines[i] = plain.MaxWidth(max(columns, 1)).Render(lines[i])
+		lines[i] = cutDrawn(lines[i], columns)
 	}
 	return lines
 }

@@ -243,7 +243,7 @@ func (m *model) pressLimit(r *row, do daemon.LimitAction) tea.Cmd {
 // goneWords says why no row is selected.
 func (m *model) goneWords() string {
 	switch {
-	case len(m.rows) == 0:
+	case len(m.rows) == 0 && m.gone == nil:
 		return "the list is empty"
 	case m.gone == nil:
 		return "move to a row first"

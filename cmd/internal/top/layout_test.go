@@ -96,6 +96,22 @@ func TestNothingBreaksTheScreen(t *testing.T) {
 			m.Update(doneMsg{said: hostile[at%len(hostile)]})
 			pressed(m, "esc", "esc")
 			wantFits(t, "what was said", m)
+			for range 3 {
+				pressed(m, "p")
+				m.Update(previewMsg{asked: m.preview.asked, screen: "\x1b[7;38;5;200mx\x1b[2J" + strings.Join(hostile, "\n\x1b[44m")})
+				wantFits(t, fmt.Sprintf("the list with preview %d", m.preview.mode), m)
+			}
+			for _, k := range []string{"N", "m", "s", "r", "e", "R"} {
+				pressed(m, k)
+				if m.form != nil && len(m.form.fields) > 0 && m.form.fields[0].list != nil {
+					m.offered(offerMsg{form: m.form, options: []option{{value: hostile[0], about: hostile[2]}}})
+				}
+				for _, text := range hostile {
+					m.Update(tea.PasteMsg{Content: text})
+				}
+				wantFits(t, "the form of "+k, m)
+				pressed(m, "esc")
+			}
 		}
 		m.Update(lostMsg{fmt.Errorf("%s", strings.Join(hostile, " "))})
 		pressed(m, "/", "no such thing")

@@ -24,7 +24,7 @@ func (m *model) list(room int) []string {
 		return nil
 	}
 	if len(m.rows) == 0 {
-		said := m.cfg.Words("no agents: start one with `understudy agent start PERSONA`")
+		said := "no agents: N starts one"
 		if m.all > 0 {
 			said = "nothing here matches the filter"
 		}
@@ -242,7 +242,7 @@ func (m *model) allColumns() []column {
 			if r.agent == nil {
 				return "", plain
 			}
-			return m.data.usage.agents[r.agent.ID].words(), plain
+			return usedWords(m.data.usage.agents[r.agent.ID], ""), plain
 		}},
 		hostColumn: {"HOST", 6, 16, func(r *row) (string, style) {
 			if !several {
@@ -310,7 +310,7 @@ func (m *model) panel() []string {
 	p := paper{columns: m.listWidth(), say: m.cfg.Words}
 	if r := m.row(); r != nil {
 		m.describe(&p, r)
-	} else if len(m.rows) > 0 {
+	} else if len(m.rows) > 0 || m.gone != nil {
 		p.styled(faint, m.goneWords())
 	}
 	lines := p.lines

@@ -334,19 +334,3 @@ func paneLines(screen string, columns, room int) []string {
 	}
 	return lines[max(len(lines)-max(room, 0), 0):]
 }
-
-// drawnWidth returns how many columns a line takes that has colours.
-func drawnWidth(line string) int {
-	n, inside := 0, false
-	for _, r := range line {
-		switch {
-		case r == '\x1b':
-			inside = true
-		case inside:
-			inside = r != 'm'
-		default:
-			n += runeWidth(r)
-		}
-	}
-	return n
-}

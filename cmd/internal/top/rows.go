@@ -22,25 +22,19 @@ type snapshot struct {
 
 // usage is what agents have used today.
 type usage struct {
-	agents map[int64]used
-	total  used
+	agents map[int64]daemon.UsageRow
+	total  daemon.UsageRow
 }
 
-// used is what one of them has used.
-type used struct {
-	tokens int64
-	usd    *float64
-}
-
-// words says it in a few characters; "": nothing.
-func (u used) words() string {
+// usedWords says what was used, in a few characters; "": nothing. unit is written behind the tokens.
+func usedWords(u daemon.UsageRow, unit string) string {
 	switch {
-	case u.tokens == 0 && u.usd == nil:
+	case u.Total == 0 && u.CostUSD == nil:
 		return ""
-	case u.usd == nil:
-		return words.Tokens(u.tokens)
+	case u.CostUSD == nil:
+		return words.Tokens(u.Total) + unit
 	}
-	return fmt.Sprintf("%s $%.2f", words.Tokens(u.tokens), *u.usd)
+	return fmt.Sprintf("%s%s $%.2f", words.Tokens(u.Total), unit, *u.CostUSD)
 }
 
 // kind says whether a row stands for an agent, a handoff or a pipeline.

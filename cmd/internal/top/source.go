@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -216,20 +215,11 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 // readUsage reads what was used since midnight, of all agents at once. If it can't, the last numbers stay: the next look
 // tells of a daemon that is away.
 func (s *source) readUsage(ctx context.Context) {
-	now := time.Now()
-	y, month, day := now.Date()
-	s.counted = now
-	report, err := s.client.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: time.Date(y, month, day, 0, 0, 0, 0, time.Local)})
-	if err != nil {
-		return
+	s.counted = time.Now()
+	report, err := s.client.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.Midnight(s.counted)})
+	if err == nil {
+		s.usage = usage{report.ByAgent(), report.Total}
 	}
-	sum := usage{agents: map[int64]used{}, total: used{report.Total.Total, report.Total.CostUSD}}
-	for _, r := range report.Rows {
-		if id, err := strconv.ParseInt(r.Of, 10, 64); err == nil {
-			sum.agents[id] = used{r.Total, r.CostUSD}
-		}
-	}
-	s.usage = sum
 }
 
 // errSlow is the error of a look that took longer than patience, or of an action that took longer than actionTime.

@@ -92,8 +92,8 @@ func (m *model) title() string {
 		said = "no agents"
 	}
 	clock := m.now.Local().Format("15:04:05 MST")
-	if used := m.data.usage.total.words(); used != "" && width(name)+width(said)+width(used)+width(clock)+12 <= m.w {
-		clock = "today " + used + "  " + clock
+	if used := usedWords(m.data.usage.total, " tokens"); used != "" && width(name)+width(said)+width(used)+width(clock)+12 <= m.w {
+		clock = "today " + used + " · " + clock
 	}
 	left := cut(said, m.w-width(name)-2)
 	gap := m.w - width(name) - 2 - width(left) - width(clock)
