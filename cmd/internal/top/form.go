@@ -51,11 +51,11 @@ const (
 func (f *form) press(k tea.KeyPressMsg) effect {
 	name := k.String()
 	switch {
+	case f.asking:
+		return f.answer(name)
 	case name == "esc":
 		return leaves
 	case f.busy:
-	case f.asking:
-		return f.answer(name)
 	case name == "enter" && f.confirm != "":
 		f.asking = true
 	case name == "enter":

@@ -74,7 +74,8 @@ func messageForm(r *row, draft string) *form {
 
 // asCommand asks whether a text that the runtime takes for a command is sent as one.
 func (f *form) asCommand() {
-	f.asking, f.confirm = true, "The agent's runtime takes this text for one of its commands. Send it as a command?"
+	f.asking = true
+	f.confirm = fmt.Sprintf("The agent's runtime takes this for one of its commands: %s. Send it as a command?", words.FirstLine(words.Terminal(f.fields[0].value()), 60))
 	f.answers = []answer{{key: "y", does: "send it as a command", set: func(a *action) { a.runs = true }}}
 }
 
