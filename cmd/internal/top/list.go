@@ -115,6 +115,7 @@ type table struct {
 	columns []column
 	cells   [][]cell // by row, then by column
 	wanted  []int    // the width that each column needs; 0 if all its cells are empty
+	asked   int      // the width that what rows wait for needs, without what was said last
 	widths  []int    // the width that each column gets; 0 if it is left out
 }
 
@@ -127,6 +128,9 @@ func (m *model) table() *table {
 			text, s := c.cell(&m.rows[i])
 			line[j] = cell{words.Terminal(text), s}
 			t.wanted[j] = max(t.wanted[j], width(line[j].text))
+		}
+		if m.rows[i].asks != "" {
+			t.asked = max(t.asked, width(line[asksColumn].text))
 		}
 		t.cells = append(t.cells, line)
 	}
@@ -155,8 +159,8 @@ func (t *table) share(left, gap int) {
 		}
 	}
 	// A name, and what somebody waits for, are worth more than where they work, which the panel says of the selected row.
-	left = t.grow(nameColumn, 16, left, gap) // columns, of "developer-con-1" and the like
-	left = t.grow(asksColumn, 34, left, gap) // columns, of "approval of step 2 of 2, reviewer" and the like
+	left = t.grow(nameColumn, 16, left, gap)               // columns, of "developer-con-1" and the like
+	left = t.grow(asksColumn, min(t.asked, 34), left, gap) // columns, of "approval of step 2 of 2, reviewer" and the like
 	for _, j := range append(slices.DeleteFunc(slices.Clone(byWorth), func(j int) bool { return j == asksColumn }), asksColumn) {
 		if more := min(min(t.wanted[j], t.columns[j].most)-t.widths[j], left); more > 0 && t.widths[j] > 0 {
 			t.widths[j] += more
@@ -211,11 +215,16 @@ func (m *model) allColumns() []column {
 			}
 			return r.persona(), plain
 		}},
-		stateColumn: {"STATE", 13, 16, func(r *row) (string, style) {
+		stateColumn: {"STATE", 14, 16, func(r *row) (string, style) {
 			return r.state + " " + words.Age(m.now.Sub(r.since)), groupStyle(r)
 		}},
 		whereColumn: {"WHERE", 12, 40, func(r *row) (string, style) { return r.where(m.cfg.Home), plain }},
-		asksColumn:  {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
+		asksColumn: {"WAITS FOR / LAST", 16, atMost, func(r *row) (string, style) {
+			if r.asks == "" {
+				return r.last(), faint
+			}
+			return m.cfg.Words(r.asks), plain
+		}},
 		contextColumn: {"CONTEXT", 18, 18, func(r *row) (string, style) {
 			if r.agent == nil {
 				return "", plain

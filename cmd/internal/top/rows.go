@@ -241,6 +241,19 @@ func (r *row) where(home string) string {
 	return words.Where(words.Home(r.agent.Cwd, home), r.agent.Repository, r.agent.Branch)
 }
 
+// last says what the row's agent was asked last while it works, and else what it said last.
+func (r *row) last() string {
+	switch {
+	case r.agent == nil:
+		return ""
+	case r.agent.State == daemon.Working && r.agent.Asked != "":
+		return "asked: " + r.agent.Asked
+	case r.agent.LastMessage != "":
+		return "said: " + r.agent.LastMessage
+	}
+	return ""
+}
+
 // matches reports whether the row matches a filter: each word of the filter is in one of the row's texts.
 func (r *row) matches(filter string) bool {
 	in := strings.ToLower(strings.Join([]string{r.label(), r.name(), r.persona(), r.state, r.host(), r.where("")}, "\x00"))
