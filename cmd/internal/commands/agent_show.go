@@ -101,10 +101,11 @@ func notifyWords(g *daemon.Agent) string {
 }
 
 func (a *app) agentScreen() *cobra.Command {
-	return &cobra.Command{
+	var colors bool
+	c := &cobra.Command{
 		Use:               "screen AGENT",
 		Short:             "Print what an agent's pane shows",
-		Example:           "  understudy agent screen developer-con-1 | tail -5",
+		Example:           "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
 		Args:              cli.ExactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -112,11 +113,17 @@ func (a *app) agentScreen() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			screen, err := client.Screen(c.Context(), agent.ID, "text")
+			format := "text"
+			if colors {
+				format = "ansi"
+			}
+			screen, err := client.Screen(c.Context(), agent.ID, format)
 			if err == nil {
 				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
 			}
 			return err
 		},
 	}
+	c.Flags().BoolVar(&colors, "colors", false, "print its colours too")
+	return c
 }

@@ -69,10 +69,21 @@ func TestNewAgent(t *testing.T) {
 		t.Fatalf("what was typed is lost, or the reason is not shown:\n%s", m.bare())
 	}
 	pressed(m, "enter")
+	m.Update(doneMsg{err: errSlow, form: f})
+	if !strings.Contains(m.bare(), "it may have been done") {
+		t.Errorf("it does not say that the agent may have been started:\n%s", m.bare())
+	}
+	pressed(m, "enter")
 	m.Update(doneMsg{said: "agent 9 (checkout) is starting", form: f, agent: 9})
 	if m.form != nil || m.row().id != 7 {
 		t.Error("the form is still open, or another row is selected")
 	}
+	pressed(m, "enter") // the keys in the details are about agent 7
+	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{a, agent(9, daemon.Starting, 0)}})))
+	if m.row().id != 7 {
+		t.Error("another row is selected behind the details")
+	}
+	pressed(m, "esc")
 	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{a, agent(9, daemon.Starting, 0)}})))
 	if m.row() == nil || m.row().id != 9 {
 		t.Errorf("selected is %v, want the new agent", m.selected)

@@ -139,6 +139,9 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	f := msg.form
 	if f != nil && f == m.form && msg.err != nil {
 		f.busy, f.wrong = false, m.cfg.Explain(msg.err)
+		if errors.Is(msg.err, errSlow) {
+			f.wrong = "the daemon does not answer; it may have been done: look before you do it again"
+		}
 		if told, ok := errors.AsType[*daemon.Error](msg.err); ok && told.Code == daemon.CodeTextIsCommand && !f.action.runs {
 			f.asCommand()
 		}
@@ -175,7 +178,8 @@ func (m *model) say(said string, wrong bool) { m.said, m.wrong, m.saidAt = said,
 func (m *model) take(s snapshot) {
 	m.data = s
 	m.arrange()
-	if at := m.find(key{agentRow, m.awaited}); m.awaited != 0 && at >= 0 {
+	// Keys act on the selected row, so it stays the one that a page or a form is about.
+	if at := m.find(key{agentRow, m.awaited}); m.awaited != 0 && at >= 0 && m.screen == listScreen && m.form == nil {
 		m.choose(at)
 	}
 	if m.selected == nil {
