@@ -51,7 +51,7 @@ func (f *film) typing(text string) {
 	for at := 0; at < len(text); at += letters {
 		end := min(at+letters, len(text))
 		f.pane.press("-l", text[at:end])
-		f.pane.awaitScreen(text[:end])
+		f.pane.awaitScreen(strings.TrimSpace(text[:end]))
 		f.take(160 * time.Millisecond)
 	}
 }
