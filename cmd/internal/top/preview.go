@@ -172,8 +172,11 @@ func (p *preview) took(msg previewMsg) tea.Cmd {
 	if msg.err == nil {
 		p.screen = msg.screen
 	}
-	return p.tick(min(previewPace<<(p.still/4), previewSlow))
+	return p.tick(p.pace())
 }
+
+// pace returns the time until the next read. It doubles with every fourth read in a row that changes nothing.
+func (p *preview) pace() time.Duration { return min(previewPace<<min(p.still/4, 2), previewSlow) }
 
 // looked tells the daemon that the operator has seen what the selected agent finished, if they moved to it after that and
 // its pane has been in front of them since.

@@ -150,3 +150,20 @@ func TestPreviewIsALook(t *testing.T) {
 		t.Error("it is told twice")
 	}
 }
+
+// TestPreviewOfAStillPaneIsReadSeldom: also after hours without a change.
+func TestPreviewOfAStillPaneIsReadSeldom(t *testing.T) {
+	p := preview{asked: 1, agent: 1}
+	last := p.pace()
+	for n := range 100_000 {
+		p.took(previewMsg{asked: 1, screen: "still"})
+		if pace := p.pace(); pace < last || pace > previewSlow {
+			t.Fatalf("after %d reads the next one comes in %s, and before in %s", n, pace, last)
+		} else {
+			last = pace
+		}
+	}
+	if last != previewSlow {
+		t.Errorf("at last a read each %s, want %s", last, previewSlow)
+	}
+}
