@@ -70,7 +70,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 		out[name], _ = drawn(t, page, err)
 	}
 	for name, id := range map[string]int64{"old": old.ID, "heir": heir.ID, "away": away.ID, "plain": plain.ID} {
-		page, err := h.Agent(ctx, id)
+		page, err := h.Agent(ctx, id, daemon.TimelineDay)
 		add("agent "+name, page, err)
 	}
 	for name, id := range map[string]int64{"recorded": recorded.ID, "failed": failed.ID, "open": open.ID} {
@@ -87,7 +87,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	add("handoffs of a persona", page, err)
 	page, err = h.People(ctx)
 	add("personas", page, err)
-	page, err = h.Persona(ctx, "tester-eve-1")
+	page, err = h.Persona(ctx, "tester-eve-1", daemon.TimelineDay)
 	add("persona", page, err)
 	page, err = h.Document(ctx, recorded.ID)
 	add("document", page, err)
