@@ -29,7 +29,8 @@ type HouseAgent struct {
 	ID      int64  `json:"agent_id"`
 	Name    string `json:"name"`
 	Persona string `json:"persona"`
-	Spent
+	Turns   int    `json:"turns"`
+	StateTimes
 }
 
 // HouseState is one state over the day.
@@ -42,13 +43,13 @@ type HouseState struct {
 
 // HouseSlot is a part of a day.
 type HouseSlot struct {
-	At     time.Time `json:"at"`
-	Length float64   `json:"seconds"`
-	Spent            // of all agents together; without their turns
+	At         time.Time `json:"at"`
+	Length     float64   `json:"seconds"`
+	StateTimes           // of all agents together
 }
 
 // Average returns how many agents were in a state on average.
-func (s *HouseSlot) Average(state AgentState) float64 { return s.Seconds(state) / s.Length }
+func (s *HouseSlot) Average(state AgentState) float64 { return s.In(state) / s.Length }
 
 const (
 	// HouseAgents is how many agents of a day are listed.
@@ -95,7 +96,7 @@ func (d *Daemon) House(ctx context.Context, day string) (*House, error) {
 		l := &lives[i]
 		out.Whole = out.Whole && l.Whole
 		out.Turns += l.Turns
-		out.Agents = append(out.Agents, HouseAgent{l.ID, l.Name, l.Persona, l.Spent})
+		out.Agents = append(out.Agents, HouseAgent{l.ID, l.Name, l.Persona, l.Turns, l.StateTimes})
 		for _, s := range l.Spans {
 			out.count(&s)
 		}
@@ -119,9 +120,7 @@ func (h *House) count(s *Span) {
 		if !begins.Before(ends) {
 			return
 		}
-		if in := slot.of(s.State); in != nil {
-			*in += ends.Sub(begins).Seconds()
-		}
+		slot.spend(s.State, ends.Sub(begins))
 	}
 }
 
@@ -134,7 +133,7 @@ func stateOfDay(state AgentState, lives []Life) HouseState {
 	}
 	var edges []edge
 	for i := range lives {
-		seconds := lives[i].Seconds(state)
+		seconds := lives[i].In(state)
 		out.Seconds += seconds
 		if seconds > 0 {
 			out.Agents++

@@ -25,7 +25,8 @@ type Life struct {
 	AgentLife
 	Spans   []Span          `json:"spans"`
 	Context []ContextSample `json:"context"`
-	Spent
+	StateTimes
+	Turns int `json:"turns"`
 	// Whole says that the states of the whole span are known. If it is false, the log has them from the first span on.
 	Whole bool `json:"whole"`
 }
@@ -37,13 +38,12 @@ type Span struct {
 	Until time.Time  `json:"until"`
 }
 
-// Spent is how long an agent was in the states in which people want to know that, and how many turns it began.
-type Spent struct {
+// StateTimes is how long an agent, or several together, were in the states of which people want to know that.
+type StateTimes struct {
 	Working float64 `json:"working_seconds"`
 	Waiting float64 `json:"waiting_seconds"`
 	Limited float64 `json:"limited_seconds"`
 	Idle    float64 `json:"idle_seconds"`
-	Turns   int     `json:"turns"`
 }
 
 // TimelineHandoff is a handoff in a timeline.
@@ -194,7 +194,10 @@ func (d *Daemon) lived(ctx context.Context, lives []AgentLife, from, until time.
 	}
 	for id, l := range at {
 		l.Spans, l.Whole = spans(&l.AgentLife, by[id], q)
-		l.Spent = spent(l.Spans, by[id], from)
+		for _, s := range l.Spans {
+			l.spend(s.State, s.Until.Sub(s.From))
+		}
+		l.Turns = turns(by[id], from)
 	}
 	return out, nil
 }
@@ -228,58 +231,55 @@ func spans(l *AgentLife, changes []StateChange, q SpanQuery) (out []Span, whole 
 	return out, len(out) > 0 && !out[0].From.After(begins.Add(time.Minute)) || !begins.Before(ends)
 }
 
-// spent adds up spans. A turn begins with each change to working that does not end a dialog of the turn.
-func spent(list []Span, changes []StateChange, from time.Time) (out Spent) {
-	for _, s := range list {
-		if in := out.of(s.State); in != nil {
-			*in += s.Until.Sub(s.From).Seconds()
-		}
-	}
+// turns counts the turns that began since a time: each change to working that does not end a dialog of a turn.
+func turns(changes []StateChange, since time.Time) (n int) {
 	var was AgentState
 	for _, c := range changes {
-		if c.State == Working && was != Working && was != Waiting && !c.At.Before(from) {
-			out.Turns++
+		if c.State == Working && was != Working && was != Waiting && !c.At.Before(since) {
+			n++
 		}
 		was = c.State
 	}
-	return out
+	return n
 }
 
 // of returns the sum of a state; nil: it has none.
-func (s *Spent) of(state AgentState) *float64 {
+func (t *StateTimes) of(state AgentState) *float64 {
 	switch state {
 	case Working:
-		return &s.Working
+		return &t.Working
 	case Waiting:
-		return &s.Waiting
+		return &t.Waiting
 	case Limited:
-		return &s.Limited
+		return &t.Limited
 	case Idle:
-		return &s.Idle
+		return &t.Idle
 	}
 	return nil
 }
 
-// Seconds returns how long an agent was in a state.
-func (s *Spent) Seconds(state AgentState) float64 {
-	if in := s.of(state); in != nil {
+func (t *StateTimes) spend(state AgentState, d time.Duration) {
+	if in := t.of(state); in != nil {
+		*in += d.Seconds()
+	}
+}
+
+// In returns how many seconds were spent in a state.
+func (t *StateTimes) In(state AgentState) float64 {
+	if in := t.of(state); in != nil {
 		return *in
 	}
 	return 0
 }
 
-// add adds up two sums.
-func (s *Spent) add(other *Spent) {
-	s.Working, s.Waiting, s.Limited, s.Idle = s.Working+other.Working, s.Waiting+other.Waiting, s.Limited+other.Limited, s.Idle+other.Idle
-	s.Turns += other.Turns
-}
-
 // Spent adds up all lives.
-func (t *Timeline) Spent() (out Spent) {
+func (t *Timeline) Spent() (all StateTimes, turns int) {
 	for i := range t.Lives {
-		out.add(&t.Lives[i].Spent)
+		l := &t.Lives[i]
+		turns += l.Turns
+		all.Working, all.Waiting, all.Limited, all.Idle = all.Working+l.Working, all.Waiting+l.Waiting, all.Limited+l.Limited, all.Idle+l.Idle
 	}
-	return out
+	return all, turns
 }
 
 func latest(a, b time.Time) time.Time {

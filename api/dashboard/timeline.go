@@ -190,10 +190,10 @@ func (tr *track) add(a axis, l *daemon.Life) {
 
 // describe writes the legend, and what a person who cannot see the picture is told.
 func (t *timeline) describe() {
-	all := t.Spent()
-	says := []string{words.Count(len(t.Lives), "agent"), words.Count(all.Turns, "turn")}
+	all, turns := t.Spent()
+	says := []string{words.Count(len(t.Lives), "agent"), words.Count(turns, "turn")}
 	for _, state := range []daemon.AgentState{daemon.Working, daemon.Waiting, daemon.Limited, daemon.Idle} {
-		if s := all.Seconds(state); s > 0 {
+		if s := all.In(state); s > 0 {
 			t.Keys = append(t.Keys, key{string(state), string(state) + " " + secs(s)})
 			says = append(says, string(state)+" for "+secs(s))
 		}
