@@ -68,7 +68,7 @@ func TestTimelines(t *testing.T) {
 			t.Errorf("%s of the second: %s, %+v", span, got, two)
 		}
 	}
-	h.found("/api/personas/"+p.Slug+"/timeline?span=month")
+	h.found("/api/personas/" + p.Slug + "/timeline?span=month")
 	h.mainDoor().do("GET", "/api/personas/nobody/timeline", "").wants(t, "of an unknown persona", 404, "persona_not_found")
 	h.mainDoor().do("GET", fmt.Sprintf("/api/agents/%d/timeline?span=year", first.ID), "").wants(t, "of a year", 400, "invalid_parameter")
 	h.mainDoor().do("GET", "/api/agents/4711/timeline", "").wants(t, "of an unknown agent", 404, "agent_not_found")
@@ -103,7 +103,7 @@ func TestHouse(t *testing.T) {
 		t.Errorf("today: %d agents, until %s", today.Lived, today.Until)
 	}
 	for _, path := range []string{"/api/house", "/ui/house"} {
-		h.found(path+"?day="+midnight.Format(time.DateOnly))
+		h.found(path + "?day=" + midnight.Format(time.DateOnly))
 		for _, wrong := range []string{"today", "2001-01-01", "2999-01-01"} {
 			h.mainDoor().do("GET", path+"?day="+wrong, "").wants(t, path+" of "+wrong, 400, "invalid_parameter")
 		}

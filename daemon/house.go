@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // House is how many agents were at work on a day, and for how long.
@@ -151,4 +153,22 @@ func stateOfDay(state AgentState, lives []Life) HouseState {
 		out.Most = max(out.Most, n)
 	}
 	return out
+}
+
+// Spark draws how many agents were in a state over the day, half an hour in each block.
+func (h *House) Spark(state AgentState) string {
+	top := 1.0
+	for i := range h.Slots {
+		top = max(top, h.Slots[i].Average(state))
+	}
+	var shares []float64
+	for i := 0; i < len(h.Slots); i += 2 {
+		part := h.Slots[i:min(i+2, len(h.Slots))]
+		sum := 0.0
+		for j := range part {
+			sum += part[j].Average(state)
+		}
+		shares = append(shares, sum/float64(len(part))/top)
+	}
+	return words.Spark(shares)
 }

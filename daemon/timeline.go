@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Timeline is what happened to agents in a span of time: of a line, or of those that played a persona.
@@ -287,4 +289,34 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// Spark draws the use of an agent's context window over its part of the timeline as a line of blocks, with how long that was;
+// "": too little is known.
+func (t *Timeline) Spark(agentID int64) string {
+	const cells = 24
+	i := slices.IndexFunc(t.Lives, func(l Life) bool { return l.ID == agentID })
+	if i < 0 {
+		return ""
+	}
+	samples := slices.DeleteFunc(slices.Clone(t.Lives[i].Context), func(s ContextSample) bool { return s.Percent == nil })
+	if len(samples) < 2 {
+		return ""
+	}
+	from, until := latest(samples[0].At, t.From), t.Until
+	if end := t.Lives[i].EndedAt; end != nil && end.Before(until) {
+		until = *end
+	}
+	if !from.Before(until) {
+		return ""
+	}
+	shares, at := make([]float64, cells), 0
+	for cell := range shares {
+		ends := from.Add(until.Sub(from) * time.Duration(cell+1) / cells)
+		for at+1 < len(samples) && !samples[at+1].At.After(ends) {
+			at++
+		}
+		shares[cell] = *samples[at].Percent / 100
+	}
+	return words.Spark(shares) + " in " + words.Took(until.Sub(from))
 }

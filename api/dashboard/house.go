@@ -95,5 +95,15 @@ func (h *houseDay) Hours() (out []daemon.HouseSlot) {
 	return out
 }
 
+// Active are the agents that were not idle all day.
+func (h *houseDay) Active() (out []daemon.HouseAgent) {
+	for _, a := range h.Agents {
+		if a.Working+a.Waiting+a.Limited > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // Busy says whether anything happened.
 func (h *houseDay) Busy() bool { return len(h.Hours()) > 0 }

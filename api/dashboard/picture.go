@@ -130,6 +130,38 @@ func pathOf(stripes []stripe) string {
 	return b.String()
 }
 
+// point is a point of a curve, in the stretched part. Its y is 0 for a full window.
+type point struct{ x, y float64 }
+
+// curve returns how full a window was. Of samples that cannot be told apart, it takes the newest.
+func (a axis) curve(samples []daemon.ContextSample) (out []point) {
+	for i := range samples {
+		s := &samples[i]
+		if s.Percent == nil {
+			continue
+		}
+		p := point{math.Round(stretched * a.share(s.At)), 100 - min(max(*s.Percent, 0), 100)}
+		if last := len(out) - 1; last >= 0 && out[last].x == p.x {
+			out[last] = p
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// polyline writes points for the attribute of a line.
+func polyline(points []point) string {
+	var b strings.Builder
+	for i, p := range points {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(decimal(p.x) + "," + decimal(p.y))
+	}
+	return b.String()
+}
+
 // key is an entry of a legend: what a colour stands for, and its number.
 type key struct{ State, Text string }
 

@@ -170,21 +170,16 @@ func (tr *track) add(a axis, l *daemon.Life) {
 	if one.from-before >= room && one.from < 1-room/2 {
 		one.Number = fmt.Sprint("gen ", l.Generation)
 	}
-	tr.Lives, tr.Name = append(tr.Lives, one), words.Clip(words.Page(l.Name), 40)
-	tr.spans = append(tr.spans, l.Spans...)
-	var b strings.Builder
-	x, y := "", ""
-	for i := range l.Context {
-		s := &l.Context[i]
-		if s.Percent == nil {
-			continue
-		}
-		x, y = decimal(stretched*a.share(s.At)), decimal(100-min(max(*s.Percent, 0), 100))
-		fmt.Fprintf(&b, "%s,%s ", x, y)
+	tr.Lives = append(tr.Lives, one)
+	tr.Name = fmt.Sprintf("%s · agent %d", words.Clip(words.Page(l.Name), 30), l.ID)
+	if first := tr.Lives[0].ID; first != l.ID {
+		tr.Name = fmt.Sprintf("%s · agents %d to %d", words.Clip(words.Page(l.Name), 30), first, l.ID)
 	}
-	if b.Len() > 0 {
-		fmt.Fprintf(&b, "%s,%s", decimal(stretched*one.until), y) // it stays so until its end
-		tr.Curves = append(tr.Curves, b.String())
+	tr.spans = append(tr.spans, l.Spans...)
+	if points := a.curve(l.Context); points != nil {
+		last := points[len(points)-1]
+		last.x = stretched * one.until // it stays so until its end
+		tr.Curves = append(tr.Curves, polyline(append(points, last)))
 	}
 }
 
