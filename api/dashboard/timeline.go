@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -178,7 +179,7 @@ func (tr *track) add(a axis, l *daemon.Life) {
 	tr.spans = append(tr.spans, l.Spans...)
 	if points := a.curve(l.Context); points != nil {
 		last := points[len(points)-1]
-		last.x = stretched * one.until // it stays so until its end
+		last.x = math.Round(stretched * one.until) // it stays so until its end
 		tr.Curves = append(tr.Curves, polyline(append(points, last)))
 	}
 }
