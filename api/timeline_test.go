@@ -88,15 +88,15 @@ func TestHouse(t *testing.T) {
 			away(a)
 			a.CreatedAt, a.StateAt = midnight.Add(-time.Hour), midnight.Add(2*time.Hour)
 		})
-		h.happened(a, midnight, "cwaiwi", -60, -30, 30, 60, 90, 120) // at work over midnight
+		h.happened(a, midnight, "cwaiwi", -60, -30, 37, 60, 90, 120) // at work over midnight
 	}
 	h.agent(away) // today
 	out := must(h.client.House(t.Context(), midnight.Format(time.DateOnly)))(t)
 	got := fmt.Sprint(out.Day, " ", out.Lived, " ", out.Turns, " ", out.Whole, " ", out.States[0], out.States[1], out.States[2])
-	if want := midnight.Format(time.DateOnly) + " 2 2 true {working 7200 2 2} {waiting 3600 2 2} {limited 0 0 0}"; got != want {
+	if want := midnight.Format(time.DateOnly) + " 2 2 true {working 8040 2 2} {waiting 2760 2 2} {limited 0 0 0}"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if n := len(out.Slots); n < 92 || n > 100 || out.Slots[0].Average(daemon.Working) != 2 || out.Slots[2].Average(daemon.Waiting) != 2 || out.Slots[4].Average(daemon.Idle) != 2 {
+	if n := len(out.Slots); n < 92 || n > 100 || out.Slots[0].Average(daemon.Working) != 2 || out.Slots[2].Waiting != 2*8*60 || out.Slots[2].Working != 2*7*60 || out.Slots[4].Average(daemon.Idle) != 2 {
 		t.Errorf("%d slots: %+v", n, out.Slots[:min(n, 5)])
 	}
 	if today := must(h.client.House(t.Context(), ""))(t); today.Lived != 3 || today.Until.After(time.Now()) {

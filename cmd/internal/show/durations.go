@@ -27,7 +27,7 @@ func DescribeDurations(u *term.UI, d *daemon.Durations) error {
 	}
 	rows = append(rows, durationCells("total", d.TotalMS, d.MedianMS, 0))
 	u.Printf("\n%s\n", u.Dim(fmt.Sprintf("beside the median of %s", words.Count(d.Of, "other completed handoff"))))
-	return u.Table([]string{"PHASE", "TIME", "MEDIAN", "RATIO", ""}, rows)
+	return u.Table([]string{"PHASE", "", "TIME", "MEDIAN", "RATIO"}, rows)
 }
 
 // durationCells are the cells of one row. The bar is a part of the longest phase; 0: it has none.
@@ -43,7 +43,7 @@ func durationCells(name string, ms int64, median *int64, longest int64) []string
 			ratio = fmt.Sprintf("%.1f×", float64(ms)/float64(*median))
 		}
 	}
-	return []string{name, took(ms), middle, ratio, bar}
+	return []string{name, bar, took(ms), middle, ratio}
 }
 
 func took(ms int64) string { return words.Took(time.Duration(ms) * time.Millisecond) }

@@ -21,11 +21,11 @@ func TestDescribeDurations(t *testing.T) {
 	}
 	if want := `
 beside the median of 3 other completed handoffs
-PHASE              TIME     MEDIAN   RATIO
-requested          0.01 s   0.00 s   -
-awaiting document  60.00 s  40.00 s  1.5×   ████████████████
-spawning           30.00 s  -        -      ████████
-total              61.00 s  40.00 s  1.5×
+PHASE                                TIME     MEDIAN   RATIO
+requested                            0.01 s   0.00 s   -
+awaiting document  ████████████████  60.00 s  40.00 s  1.5×
+spawning           ████████          30.00 s  -        -
+total                                61.00 s  40.00 s  1.5×
 `; b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}
