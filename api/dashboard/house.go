@@ -43,7 +43,7 @@ func (p *Pages) House(ctx context.Context, day string) (*Page, error) {
 		out.After = ends.Format(time.DateOnly)
 	}
 	out.draw(axis{begins, ends})
-	return p.page("house", "The house on "+in.Day, "agents", "agent", out), nil
+	return p.page("house", "The house on "+in.Day, "agents", "minute", out), nil // with each event it would read a day
 }
 
 // draw draws a bar for each slot.

@@ -29,6 +29,7 @@ type courseRow struct {
 type coursePart struct {
 	stripe
 	State daemon.PipelineSpanState
+	Broke bool // the step failed in it
 	Title string
 }
 
@@ -64,7 +65,11 @@ func courseOf(in *daemon.PipelineTimeline) *course {
 			}
 			part := stripe{a.share(s.From), a.share(s.Until)}
 			part.until = max(part.until, min(part.from+2.0/stretched, 1))
-			row.Parts = append(row.Parts, coursePart{part, s.State, title})
+			broke := r.Status == daemon.StepFailed && s.State == daemon.SpanWorking && s.Round == r.Rounds
+			if broke {
+				title += ", failed"
+			}
+			row.Parts = append(row.Parts, coursePart{part, s.State, broke, title})
 		}
 		for _, g := range in.Gates {
 			if g.Number == r.Number && g.At != nil {

@@ -18,7 +18,7 @@ func (a *app) houseCommand() *cobra.Command {
 		Use:   "house",
 		Short: "Show how many agents worked, waited and were limited on a day",
 		Long: `Show how many agents worked, waited for a person and were limited on a day, and for how long. The
-numbers come from the event log, so they reach back as far as the log does (log.max_age).`,
+numbers come from the event log, so they reach back as far as the log does (events.max_age).`,
 		Example: "  understudy house\n  understudy house --day 2026-03-01 --json",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.showHouse(c.Context(), day) },
