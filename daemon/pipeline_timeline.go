@@ -109,15 +109,13 @@ func stepSpans(p *Pipeline, s *Step, free, until time.Time) (out []PipelineSpan)
 	} else if s.FinishedAt != nil {
 		works = *s.FinishedAt // it was rejected, or could not begin
 	}
-	if s.Approval {
+	if s.Approval && (s.AskedAt != nil || s.ApprovedAt != nil || p.Status == PipelineWaiting) {
 		approved := works
 		if s.ApprovedAt != nil {
 			approved = *s.ApprovedAt
 		}
-		if s.ApprovedAt != nil || p.Status == PipelineWaiting || s.StartedAt != nil {
-			add(SpanApproval, begins, approved)
-			begins = approved
-		}
+		add(SpanApproval, begins, approved)
+		begins = approved
 	}
 	add(SpanQueued, begins, works)
 	if s.StartedAt != nil {

@@ -78,3 +78,53 @@ func TestSparkOfATimeline(t *testing.T) {
 		}
 	}
 }
+
+// TestPipelineTimeline: a row for each step of the template with its rounds, and what each step waited for. A step that the work
+// has not come to has no spans.
+func TestPipelineTimeline(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 5, 6, 7, 0, 0, 0, time.UTC)
+	at := func(minute int) *time.Time {
+		if minute < 0 {
+			return nil
+		}
+		v := begin.Add(time.Duration(minute) * time.Minute)
+		return &v
+	}
+	step := func(number, round int, status StepStatus, started, finished, asked, approved int) Step {
+		return Step{ID: int64(10*number + round), Number: number, Round: round, AgentName: fmt.Sprint("agent", number), Status: status, StartedAt: at(started),
+			FinishedAt: at(finished), Approval: asked >= 0, AskedAt: at(asked), ApprovedAt: at(approved)}
+	}
+	d := New(Config{Host: "h"})
+	for _, c := range []struct {
+		what   string
+		status PipelineStatus
+		ended  int
+		steps  []Step
+		want   string
+	}{
+		{"with a gate and a second round", PipelineDone, 60, []Step{
+			step(1, 1, StepDone, 1, 10, -1, -1), step(2, 1, StepDone, 21, 30, 12, 20), step(1, 2, StepDone, 30, 40, -1, -1), step(2, 2, StepDone, 52, 60, 41, 50)},
+			"1 agent1 2 done: queued 0-1 working 1-10 working 30-40 | 2 agent2 2 done: approval 10-20 queued 20-21 working 21-30 approval 40-50 queued 50-52 working 52-60"},
+		{"rejected", PipelineFailed, 30, []Step{step(1, 1, StepDone, 0, 10, -1, -1), step(2, 1, StepFailed, -1, 30, 11, -1), step(3, 1, StepPending, -1, -1, -1, -1)},
+			"1 agent1 1 done: working 0-10 | 2 agent2 1 failed: approval 10-30 | 3 agent3 1 pending:"},
+		{"failed, with a step skipped", PipelineFailed, 30, []Step{step(1, 1, StepSkipped, 0, 10, -1, -1), step(2, 1, StepFailed, 12, 30, -1, -1)},
+			"1 agent1 1 skipped: | 2 agent2 1 failed: queued 0-12 working 12-30"},
+	} {
+		out, err := d.PipelineTimelineOf(t.Context(), &Pipeline{CreatedAt: begin, FinishedAt: at(c.ended), Status: c.status, Steps: c.steps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []string
+		for _, r := range out.Rows {
+			row := fmt.Sprintf("%d %s %d %s:", r.Number, r.Agent, r.Rounds, r.Status)
+			for _, s := range r.Spans {
+				row += fmt.Sprintf(" %s %.0f-%.0f", s.State, s.From.Sub(begin).Minutes(), s.Until.Sub(begin).Minutes())
+			}
+			rows = append(rows, row)
+		}
+		if got := strings.Join(rows, " | "); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.what, got, c.want)
+		}
+	}
+}
