@@ -68,6 +68,13 @@ func TestTimelines(t *testing.T) {
 			t.Errorf("%s of the second: %s, %+v", span, got, two)
 		}
 	}
+	gone := h.agent(func(a *daemon.Agent) {
+		away(a)
+		a.State, a.CreatedAt, a.StateAt, a.EndedAt = daemon.Ended, begin.AddDate(0, 0, -9), end.AddDate(0, 0, -9), new(end.AddDate(0, 0, -9))
+	})
+	if out := must(h.client.AgentTimeline(ctx, gone.ID, "day"))(t); len(out.Lives) != 1 || !out.From.Equal(gone.CreatedAt) || !out.Until.Equal(*gone.EndedAt) {
+		t.Errorf("of an agent that ended nine days ago: %+v", out)
+	}
 	h.found("/api/personas/" + p.Slug + "/timeline?span=month")
 	h.mainDoor().do("GET", "/api/personas/nobody/timeline", "").wants(t, "of an unknown persona", 404, "persona_not_found")
 	h.mainDoor().do("GET", fmt.Sprintf("/api/agents/%d/timeline?span=year", first.ID), "").wants(t, "of a year", 400, "invalid_parameter")

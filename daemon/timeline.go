@@ -116,17 +116,19 @@ func (d *Daemon) LineTimeline(ctx context.Context, a *Agent, line []Generation, 
 // timeline returns the timeline of the agents that q selects, and of their handoffs, which come the newest first.
 func (d *Daemon) timeline(ctx context.Context, q LifeQuery, auto AutoSettings, handoffs []Handoff, span time.Duration) (*Timeline, error) {
 	now := d.now()
-	q.Until, q.Limit = now.Add(time.Microsecond), mostLives
-	lives, err := d.Store.AgentLives(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	out := &Timeline{From: now.Add(-span), Until: now, Warn: auto.Warn, High: auto.High, Handoffs: []TimelineHandoff{}}
-	if last := lastEnd(lives); last != nil {
-		out.From, out.Until = last.Add(-span), *last
+	q.Since, q.Until, q.Limit = out.From, now.Add(time.Microsecond), mostLives
+	lives, err := d.Store.AgentLives(ctx, q)
+	if err == nil && len(lives) == 0 { // find the last end, however long ago
+		q.Since = time.Time{}
+		lives, err = d.Store.AgentLives(ctx, q)
 	}
-	q.Since = out.From
-	if lives, err = d.Store.AgentLives(ctx, q); err != nil {
+	if last := lastEnd(lives); err == nil && last != nil {
+		out.From, out.Until = last.Add(-span), *last
+		q.Since = out.From
+		lives, err = d.Store.AgentLives(ctx, q)
+	}
+	if err != nil {
 		return nil, err
 	}
 	out.More = len(lives) == mostLives

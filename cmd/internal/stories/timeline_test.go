@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -47,6 +48,17 @@ func TestTimelineOfALine(t *testing.T) {
 		day, err := r.client.House(t.Context(), "")
 		if err != nil || day.Lived != 2 || !day.Whole || day.Turns != first.Turns+out.Lives[1].Turns {
 			t.Errorf("%+v (%v)", day, err)
+		}
+		again, _, _ := r.handOver(next.ID)
+		for want, command := range map[string][]string{
+			`beside the median of 1 other completed handoff`: {"handoff", "show", fmt.Sprint(again.ID)},
+			`awaiting document +█* +\d.* s +\d.*×`:           {"handoff", "show", fmt.Sprint(again.ID)},
+			`over time +[▁▂▃▄▅▆▇█]{24} in `:                  {"agent", "show", fmt.Sprint(a.ID)},
+			`working +\d.*, 3 agents, at most`:               {"house"},
+			`(?m)^1 +developer-con-1 +[67] +\d`:              {"house"},
+			`"lived": 3`:                                     {"house", "--json"},
+		} {
+			r.sit(false, command...).awaitPrinted(want, 1)
 		}
 	})
 }
