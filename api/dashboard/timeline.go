@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ type timeline struct {
 	Whole   bool // the states of the whole span are known
 }
 
-// track is a row of the picture. The agents of a line follow each other in it.
+// track is a row of the picture. The agents of a line follow each other in it, and others that lived one after the other.
 type track struct {
 	Y      int
 	Name   string
@@ -44,9 +45,7 @@ type track struct {
 	Limit  string
 	Curves []string // points of lines
 	Marks  []mark
-	ends   time.Time
-	last   int64 // the agent at its end
-	spans  []daemon.Span
+	lives  []*daemon.Life // the newest first
 }
 
 // lifeStripe is an agent in a track.
@@ -106,10 +105,11 @@ func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
 		}
 	}
 	rows := map[int64]int{}
-	for i := range in.Lives {
-		if row := out.place(&in.Lives[i]); row >= 0 {
-			rows[in.Lives[i].ID] = row
-			out.Tracks[row].add(a, &in.Lives[i])
+	for i := range slices.Backward(in.Lives) { // so that the oldest are those for which there is no room
+		l := &in.Lives[i]
+		if row := out.place(l); row >= 0 {
+			rows[l.ID] = row
+			out.Tracks[row].lives = append(out.Tracks[row].lives, l)
 		} else {
 			out.Hidden++
 		}
@@ -121,10 +121,8 @@ func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
 	}
 	high := trackName + out.Plot + trackBar + trackNext
 	for i := range out.Tracks {
-		tr := &out.Tracks[i]
-		tr.Y = i * high
-		tr.Work, tr.Wait = pathOf(a.stripes(tr.spans, daemon.Working, 0)), pathOf(a.stripes(tr.spans, daemon.Waiting, 2.0/stretched))
-		tr.Limit = pathOf(a.stripes(tr.spans, daemon.Limited, 2.0/stretched))
+		out.Tracks[i].Y = i * high
+		out.Tracks[i].draw(a)
 	}
 	out.Height = len(out.Tracks)*high + 20
 	out.Earlier = max(len(in.Lives)-mostInTable, 0)
@@ -133,15 +131,16 @@ func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
 	return out
 }
 
-// place returns the row for an agent: that of its predecessor, or the first one that is free, or a new one; -1: there is no room.
+// place returns the row for an agent: that of its successor, or the first one that is free before it, or a new one; -1: there is
+// no room.
 func (t *timeline) place(l *daemon.Life) int {
 	free := -1
 	for i := range t.Tracks {
-		tr := &t.Tracks[i]
-		if tr.ends.After(l.CreatedAt) {
+		next := t.Tracks[i].lives[len(t.Tracks[i].lives)-1]
+		if l.EndedAt == nil || l.EndedAt.After(next.CreatedAt) {
 			continue
 		}
-		if l.PreviousAgentID != nil && *l.PreviousAgentID == tr.last {
+		if next.PreviousAgentID != nil && *next.PreviousAgentID == l.ID {
 			return i
 		}
 		if free < 0 {
@@ -154,33 +153,37 @@ func (t *timeline) place(l *daemon.Life) int {
 	return free
 }
 
-// add draws an agent into the track.
-func (tr *track) add(a axis, l *daemon.Life) {
-	tr.ends, tr.last = a.until, l.ID
-	if l.EndedAt != nil {
-		tr.ends = *l.EndedAt
-	}
-	one := lifeStripe{stripe: stripe{a.share(l.CreatedAt), a.share(tr.ends)}, ID: l.ID}
-	const room = 0.11 // for a number, on a narrow screen
+// draw draws the agents of a track.
+func (tr *track) draw(a axis) {
+	const room = 0.11 // for the number of a generation, on a narrow screen
 	before := -room
-	for _, d := range tr.Lives {
-		if d.Number != "" {
-			before = d.from
+	var all []daemon.Span
+	for _, l := range slices.Backward(tr.lives) {
+		one := lifeStripe{stripe: stripe{a.share(l.CreatedAt), 1}, ID: l.ID}
+		if l.EndedAt != nil {
+			one.until = a.share(*l.EndedAt)
+		}
+		if one.from-before >= room && one.from < 1-room/2 {
+			one.Number, before = fmt.Sprint("gen ", l.Generation), one.from
+		}
+		tr.Lives, all = append(tr.Lives, one), append(all, l.Spans...)
+		if points := a.curve(l.Context); points != nil {
+			last := points[len(points)-1]
+			last.x = math.Round(stretched * one.until) // it stays so until its end
+			tr.Curves = append(tr.Curves, polyline(append(points, last)))
 		}
 	}
-	if one.from-before >= room && one.from < 1-room/2 {
-		one.Number = fmt.Sprint("gen ", l.Generation)
+	tr.Work, tr.Wait = pathOf(a.stripes(all, daemon.Working, 0)), pathOf(a.stripes(all, daemon.Waiting, 2.0/stretched))
+	tr.Limit = pathOf(a.stripes(all, daemon.Limited, 2.0/stretched))
+	newest, oldest := tr.lives[0], tr.lives[len(tr.lives)-1]
+	tr.Name = words.Clip(words.Page(newest.Name), 30)
+	if slices.ContainsFunc(tr.lives, func(l *daemon.Life) bool { return l.Name != newest.Name }) {
+		tr.Name += " and others"
 	}
-	tr.Lives = append(tr.Lives, one)
-	tr.Name = fmt.Sprintf("%s · agent %d", words.Clip(words.Page(l.Name), 30), l.ID)
-	if first := tr.Lives[0].ID; first != l.ID {
-		tr.Name = fmt.Sprintf("%s · agents %d to %d", words.Clip(words.Page(l.Name), 30), first, l.ID)
-	}
-	tr.spans = append(tr.spans, l.Spans...)
-	if points := a.curve(l.Context); points != nil {
-		last := points[len(points)-1]
-		last.x = math.Round(stretched * one.until) // it stays so until its end
-		tr.Curves = append(tr.Curves, polyline(append(points, last)))
+	if newest == oldest {
+		tr.Name += fmt.Sprintf(" · agent %d", newest.ID)
+	} else {
+		tr.Name += fmt.Sprintf(" · agents %d to %d", oldest.ID, newest.ID)
 	}
 }
 

@@ -279,11 +279,11 @@ func TestDetails(t *testing.T) {
 	}
 	h := handoff(7, 1, daemon.Failed)
 	m.Update(detailsMsg{key: key{agentRow, 2}}) // late, of another
-	m.Update(detailsMsg{key: key{agentRow, 1}, spark: "▁▃█ in 2 h", handoff: &h, moves: []daemon.Transition{
+	m.Update(detailsMsg{key: key{agentRow, 1}, handoff: &h, moves: []daemon.Transition{
 		{From: daemon.Requested, To: daemon.Instructing, At: noon.Add(10 * time.Millisecond)},
 		{From: daemon.Instructing, To: daemon.Failed, At: noon.Add(2510 * time.Millisecond)},
 	}})
-	for _, want := range []string{"✓ requested                0.01 s", "✗ instructing              2.50 s", "▁▃█ in 2 h", "verifying (document_missing)", "There is no document.", "Ask for it"} {
+	for _, want := range []string{"✓ requested                0.01 s", "✗ instructing              2.50 s", "verifying (document_missing)", "There is no document.", "Ask for it"} {
 		if !strings.Contains(m.shows(), want) {
 			t.Errorf("%q is not among the details:\n%s", want, m.shows())
 		}
