@@ -35,12 +35,10 @@ func (d *Daemon) Durations(ctx context.Context, id int64) (Durations, error) {
 
 // DurationsOf is [Daemon.Durations] for a handoff that was read.
 func (d *Daemon) DurationsOf(ctx context.Context, h *Handoff) (out Durations, err error) {
-	others, err := d.Store.Handoffs(ctx, HandoffFilter{Status: StatusCompleted, Limit: MostCompared + 1})
+	others, err := d.Store.CompletedMetrics(ctx, h.ID, MostCompared)
 	if err != nil {
 		return out, err
 	}
-	others = slices.DeleteFunc(others, func(o Handoff) bool { return o.ID == h.ID })
-	others = others[:min(len(others), MostCompared)]
 	took := func(h *Handoff, p Phase) int64 {
 		ms := h.Metrics.Phases[p]
 		if h.Open() && h.Phase == p {
@@ -54,14 +52,14 @@ func (d *Daemon) DurationsOf(ctx context.Context, h *Handoff) (out Durations, er
 	}
 	var totals []int64
 	for i := range others {
-		totals = append(totals, others[i].Metrics.TotalMS)
+		totals = append(totals, others[i].TotalMS)
 	}
 	out.MedianMS = median(totals)
 	for _, p := range OpenPhases() {
 		one := PhaseDuration{Phase: p, MS: took(h, p)}
 		var all []int64
 		for i := range others {
-			if ms, was := others[i].Metrics.Phases[p]; was {
+			if ms, was := others[i].Phases[p]; was {
 				all = append(all, ms)
 			}
 		}

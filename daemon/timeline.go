@@ -79,10 +79,15 @@ func changesEach(agents int) int { return max(mostChanges/max(agents, 1), leastC
 // PersonaTimeline returns what happened to the agents of a persona in the last span of time. If none of them lives, it ends
 // with the last end.
 func (d *Daemon) PersonaTimeline(ctx context.Context, slug string, span time.Duration) (*Timeline, error) {
-	handoffs, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Limit: mostLives})
+	handoffs, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug})
 	if err != nil {
 		return nil, err
 	}
+	return d.PersonaTimelineOf(ctx, slug, handoffs, span)
+}
+
+// PersonaTimelineOf is [Daemon.PersonaTimeline] with handoffs that were read, the newest first.
+func (d *Daemon) PersonaTimelineOf(ctx context.Context, slug string, handoffs []Handoff, span time.Duration) (*Timeline, error) {
 	return d.timeline(ctx, LifeQuery{Persona: slug}, d.autoFor(&Agent{Persona: &slug}), handoffs, span)
 }
 
@@ -99,17 +104,15 @@ func (d *Daemon) AgentTimeline(ctx context.Context, id int64, span time.Duration
 	return d.LineTimeline(ctx, &a, line, span)
 }
 
-// LineTimeline returns what happened in the last span of time to an agent and its line.
+// LineTimeline returns what happened in the last span of time to an agent and its line, the oldest generation first.
 func (d *Daemon) LineTimeline(ctx context.Context, a *Agent, line []Generation, span time.Duration) (*Timeline, error) {
-	q := LifeQuery{}
-	for i := range line {
-		q.IDs = append(q.IDs, line[i].AgentID)
+	q, handoffs := LifeQuery{}, []Handoff{}
+	for _, g := range slices.Backward(line) {
+		q.IDs = append(q.IDs, g.AgentID)
+		if g.Handoff != nil {
+			handoffs = append(handoffs, *g.Handoff)
+		}
 	}
-	handoffs, err := d.Store.LineHandoffs(ctx, a.ID, mostLives)
-	if err != nil {
-		return nil, err
-	}
-	handoffs = slices.DeleteFunc(handoffs, func(h Handoff) bool { return !slices.Contains(q.IDs, h.AgentID) })
 	return d.timeline(ctx, q, d.autoFor(a), handoffs, span)
 }
 

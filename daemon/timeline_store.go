@@ -14,6 +14,8 @@ type TimelineStore interface {
 	StateChanges(ctx context.Context, q SpanQuery) ([]StateChange, error)
 	// ContextSamples returns samples of how full the agents' context windows were, chosen and ordered as StateChanges does.
 	ContextSamples(ctx context.Context, q SpanQuery) ([]ContextSample, error)
+	// CompletedMetrics returns the metrics of the newest completed handoffs, at most limit (0: 100), without those of one of them.
+	CompletedMetrics(ctx context.Context, except int64, limit int) ([]Metrics, error)
 	// PruneSamples deletes some samples that are older than l.Before, the oldest first. If it deletes none, none is left to
 	// delete. The other limits of l are those of events.
 	PruneSamples(ctx context.Context, l PruneLimits) (Pruned, error)

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -71,6 +73,13 @@ func spanArgs(q daemon.SpanQuery) []any {
 		ids = []int64{}
 	}
 	return []any{ids, q.Since, q.Until, limitOr(q.Each, 500)}
+}
+
+const listCompletedMetrics = `SELECT metrics FROM handoffs WHERE status = 'completed' AND id <> $1 ORDER BY id DESC LIMIT $2`
+
+// CompletedMetrics returns the metrics of the newest completed handoffs. It does not read their texts, which are large.
+func (db *DB) CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error) {
+	return collect(ctx, db, "metrics of handoffs", pgx.RowTo[daemon.Metrics], listCompletedMetrics, []any{except, limitOr(limit, 100)})
 }
 
 const pruneSamples = `

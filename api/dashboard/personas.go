@@ -74,7 +74,7 @@ func (p *Pages) Persona(ctx context.Context, slug string, span time.Duration) (*
 	if out.Today, err = p.Daemon.Budget(ctx, slug); err != nil {
 		return nil, err
 	}
-	if out.Timeline, err = p.personaTimeline(ctx, slug, span); err != nil {
+	if out.Timeline, err = p.personaTimeline(ctx, slug, handoffs, span); err != nil {
 		return nil, err
 	}
 	page := p.page("persona", slug, "personas", "agent handoff", out)

@@ -62,12 +62,16 @@ func (a axis) ticks() (out []tick) {
 	}
 	begins := a.from.Local()
 	y, m, d := begins.Date()
+	hour := 0
+	if step < time.Hour {
+		hour = begins.Hour()
+	}
 	for i := 0; ; i++ {
 		var at time.Time
 		if days := int(step / (24 * time.Hour)); days > 0 {
 			at = time.Date(y, m, d+i*days, 0, 0, 0, 0, time.Local) // a day may have 23 or 25 hours
 		} else {
-			at = time.Date(y, m, d, 0, 0, i*int(step/time.Second), 0, time.Local)
+			at = time.Date(y, m, d, hour, 0, i*int(step/time.Second), 0, time.Local)
 		}
 		switch {
 		case at.Before(a.from):

@@ -219,8 +219,8 @@ func (t *timeline) FullestOf(l daemon.Life) string {
 }
 
 // personaTimeline draws the timeline of a persona.
-func (p *Pages) personaTimeline(ctx context.Context, slug string, span time.Duration) (*timeline, error) {
-	in, err := p.Daemon.PersonaTimeline(ctx, slug, span)
+func (p *Pages) personaTimeline(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*timeline, error) {
+	in, err := p.Daemon.PersonaTimelineOf(ctx, slug, handoffs, span)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,10 @@ func (s *gated) ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]daemo
 	return query(s, ctx, "ContextSamples", func() ([]daemon.ContextSample, error) { return s.inner.ContextSamples(ctx, q) })
 }
 
+func (s *gated) CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error) {
+	return query(s, ctx, "CompletedMetrics", func() ([]daemon.Metrics, error) { return s.inner.CompletedMetrics(ctx, except, limit) })
+}
+
 func (s *gated) PruneSamples(ctx context.Context, l daemon.PruneLimits) (daemon.Pruned, error) {
 	return write(s, ctx, "PruneSamples", func() (daemon.Pruned, error) { return s.inner.PruneSamples(ctx, l) })
 }

@@ -114,6 +114,7 @@ var tests = []struct {
 	{"UsageOfRuns", alone(usageOfRuns)},
 	{"SamplesAreKept", alone(samplesAreKept)},
 	{"StatesOfAgents", alone(statesOfAgents)},
+	{"CompletedMetrics", alone(completedMetrics)},
 	{"AgentLives", alone(agentLives)},
 	{"BudgetMarksAreMadeOnce", alone(budgetMarksAreMadeOnce)},
 	{"HostRoot", hostRoot},

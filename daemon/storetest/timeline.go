@@ -103,3 +103,28 @@ func agentLives(t *testing.T, st daemon.Store) {
 	equal(t, "whole", result(st.AgentLives(t.Context(), daemon.LifeQuery{IDs: []int64{early.ID}, Until: at(60)}))(t), []daemon.AgentLife{{
 		ID: early.ID, Name: "a", Persona: slug, Generation: 1, State: daemon.Ended, StateAt: at(10), CreatedAt: at(0), EndedAt: ptr(at(10))}})
 }
+
+// completedMetrics: the newest completed handoffs count, without one of them.
+func completedMetrics(t *testing.T, st daemon.Store) {
+	var ids []int64
+	for i, phase := range []daemon.Phase{daemon.Completed, daemon.Cancelled, daemon.Completed, daemon.Completed} {
+		a := NewAgent(t, st, nil)
+		h := NewHandoff(t, st, a.ID)
+		h.Phase, h.Metrics = phase, daemon.Metrics{TotalMS: int64(i + 1), Phases: map[daemon.Phase]int64{daemon.Briefing: int64(i)}}
+		if phase == daemon.Completed {
+			h.RecordedAt = ptr(now())
+		}
+		Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: h, From: daemon.Requested}})
+		ids = append(ids, h.ID)
+	}
+	totals := func(except int64, limit int) (all []int64) {
+		t.Helper()
+		for _, m := range result(st.CompletedMetrics(t.Context(), except, limit))(t) {
+			all = append(all, m.TotalMS)
+		}
+		return all
+	}
+	equal(t, "all", totals(0, 0), []int64{4, 3, 1})
+	equal(t, "the newest", totals(ids[3], 1), []int64{3})
+	equal(t, "whole", result(st.CompletedMetrics(t.Context(), ids[3], 1))(t), []daemon.Metrics{{TotalMS: 3, Phases: map[daemon.Phase]int64{daemon.Briefing: 2}}})
+}

@@ -104,6 +104,23 @@ func (s *Store) ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]daemo
 	return out, nil
 }
 
+// CompletedMetrics returns the metrics of the newest completed handoffs, without those of one of them.
+func (s *Store) CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error) {
+	leave, err := s.enter(ctx, "metrics of handoffs")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	out := []daemon.Metrics{}
+	for id, h := range s.handoffs.all() {
+		if h.Phase == daemon.Completed && id != except {
+			out = append(out, clone(h.Metrics))
+		}
+	}
+	slices.Reverse(out)
+	return out[:min(len(out), limitOr(limit, 100))], nil
+}
+
 // within returns, of rows in the order of their times, the last one before a span, and the newest in it.
 func within[T any](rows []T, q daemon.SpanQuery, at func(*T) time.Time) []T {
 	place := func(t time.Time) int {
