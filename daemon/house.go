@@ -67,7 +67,7 @@ func HouseStates() []AgentState { return []AgentState{Working, Waiting, Limited,
 // House returns how many agents were at work on a day, given as YYYY-MM-DD; "": today.
 func (d *Daemon) House(ctx context.Context, day string) (*House, error) {
 	now := d.now()
-	from := midnight(now)
+	from := Midnight(now)
 	if day != "" {
 		var err error
 		if from, err = time.ParseInLocation(time.DateOnly, day, time.Local); err != nil {
@@ -77,7 +77,7 @@ func (d *Daemon) House(ctx context.Context, day string) (*House, error) {
 	if from.After(now) || now.Sub(from) > oldestDay {
 		return nil, Errorf(KindInvalid, CodeInvalidParameter, "day must be within the last year")
 	}
-	until := midnight(from.AddDate(0, 0, 1))
+	until := Midnight(from.AddDate(0, 0, 1))
 	if now.Before(until) {
 		until = now
 	}
