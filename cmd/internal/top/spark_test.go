@@ -19,7 +19,7 @@ func TestSparkInTheDetails(t *testing.T) {
 		t.Errorf("without samples:\n%s", m.shows())
 	}
 	m.Update(detailsMsg{key: key{agentRow, 1}, spark: "▁▃█ in 2 h"})
-	if got := sgr.ReplaceAllString(m.shows(), ""); !strings.Contains(got, "over time  ▁▃█ in 2 h") {
+	if got := m.bare(); !strings.Contains(got, "over time  ▁▃█ in 2 h") {
 		t.Errorf("with samples:\n%s", got)
 	}
 }
