@@ -39,6 +39,11 @@ func (d *Daemon) AnswerPermission(ctx context.Context, id int64, in PermissionAn
 	if err := d.notFromAgent(ctx, in.Sender, CodePermissionByAgent, "answer permissions"); err != nil {
 		return Permission{}, err
 	}
+	if p, err := d.Permission(ctx, id); err != nil {
+		return Permission{}, err
+	} else if p.State == PermissionOpen && p.Host == d.Host {
+		d.asking.awaitHook(ctx, id, hookComes) // checkAnswer refuses the answer if none has come
+	}
 	err := d.changePermission(ctx, id, func(p *Permission, a *Agent, c *Change) error {
 		if err := d.checkAnswer(p, &in); err != nil {
 			return err

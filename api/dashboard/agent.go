@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -27,6 +28,7 @@ type agent struct {
 	Events     []event.Event
 	Used       string // what it has used; "": nothing was counted
 	TakesKeys  bool   // a page may type into its pane
+	Timeline   *timeline
 }
 
 // Digits are the digits for which the page has buttons.
@@ -37,8 +39,8 @@ func (a *agent) Resumable() bool {
 	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
 }
 
-// Agent draws the page of one agent.
-func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
+// Agent draws the page of one agent. Its timeline shows the last span of time.
+func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page, error) {
 	a, err := p.Daemon.Agent(ctx, id)
 	if err != nil {
 		return nil, err
@@ -61,6 +63,9 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	out.Line = generations(line, id, page.Now)
+	if out.Timeline, err = p.lineTimeline(ctx, &a, line, span); err != nil {
+		return nil, err
+	}
 	kin := make([]daemon.Agent, len(line))
 	for i := range line {
 		kin[i] = *line[i].Agent

@@ -145,14 +145,14 @@ func (m *model) dialogLines(columns int) []string {
 	return p.lines
 }
 
-// dialogKeys are the keys that have an effect on the screen.
-func (m *model) dialogKeys() []string {
-	keys := []string{"Esc", "back"}
+// dialogHints returns the keys that have an effect on the screen.
+func (m *model) dialogHints() []hint {
+	var keys []hint
 	switch v := &m.dialog; {
 	case v.choice > 0:
-		keys = append(keys, "Enter", "take it", "1-9", "another choice")
+		keys = append(keys, hint{"Enter", "take it"}, hint{"1-9", "another choice"})
 	case v.offers(1) || v.offers(2):
-		keys = append(keys, "1-9", "choose")
+		keys = append(keys, hint{"1-9", "choose"})
 	}
-	return append(keys, "r", "read again", "a", "attach")
+	return append(keys, hint{"r", "read again"}, hint{"a", "attach"}, hint{"Esc", "back"})
 }
