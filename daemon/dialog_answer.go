@@ -16,8 +16,10 @@ const (
 	answerDialogWithin = 10 * time.Second
 	// dialogMoves is how long it may take until the screen shows that the choice is selected.
 	dialogMoves = 5 * time.Second
-	// keyLost is how long a dialog may take to show what an arrow key did. Claude Code loses keys that come within 100 ms after it
-	// has drawn its first dialog (seen with 2.1.329).
+	// dialogStands is how long a dialog is seen before the first key. Claude Code loses keys, Enter too, that come within 100 ms after
+	// it has drawn a dialog of its start (seen with 2.1.329 and 2.1.330).
+	dialogStands = 300 * time.Millisecond
+	// keyLost is how long a dialog may take to show what an arrow key did.
 	keyLost = 700 * time.Millisecond
 	// keySettles is how long the selection must stand after a key that may have been lost, or may still come, before Enter is pressed.
 	keySettles = time.Second
@@ -213,17 +215,24 @@ func (d *Daemon) takeChoice(ctx context.Context, a *Agent) (pressed bool, why st
 
 // moves is how a selection follows the arrow keys.
 type moves struct {
+	first time.Time // the first look
 	at    int       // what was selected at the last look
 	since time.Time // since when
 	keyAt time.Time // when the last arrow key was pressed whose effect is not seen; zero: there is none
 	lost  bool      // the effect of a key was not seen in time: it may still come
 }
 
-// next returns the key that is to be pressed now; 0: none yet. Another arrow key follows only when the effect of the last one is
+// next returns the key that is to be pressed now; 0: none yet. The first key waits until the CLI hears it. Another arrow key follows only when the effect of the last one is
 // seen, or when that seems to be lost. Enter never follows a key that may still move the selection.
 func (mv *moves) next(at, want int, now time.Time) tmux.Key {
+	if mv.first.IsZero() {
+		mv.first = now
+	}
 	if mv.since.IsZero() || at != mv.at {
 		mv.at, mv.since, mv.keyAt = at, now, time.Time{}
+	}
+	if now.Sub(mv.first) < dialogStands {
+		return 0
 	}
 	if !mv.keyAt.IsZero() {
 		if now.Sub(mv.keyAt) < keyLost {

@@ -7,7 +7,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestMovesWaitForTheirEffect: a key follows another one when the effect of that is seen or seems to be lost, and Enter never follows
+// TestMovesWaitForTheirEffect: the first key waits until the dialog has stood for a while; a key follows another one when the effect of that is seen or seems to be lost, and Enter never follows
 // a key that may still move the selection.
 func TestMovesWaitForTheirEffect(t *testing.T) {
 	t.Parallel()
@@ -18,6 +18,8 @@ func TestMovesWaitForTheirEffect(t *testing.T) {
 		at    int
 		want  tmux.Key
 	}{
+		{-dialogStands, 0, 0}, // the CLI may not hear yet
+		{-dialogStands / 2, 0, 0},
 		{0, 0, tmux.Down},
 		{25 * time.Millisecond, 0, 0},
 		{50 * time.Millisecond, 1, tmux.Down}, // it has moved
@@ -38,7 +40,10 @@ func TestMovesWaitForTheirEffect(t *testing.T) {
 		}
 	}
 	var at moves
-	if key := at.next(1, 1, begin); key != tmux.Enter {
+	if key := at.next(1, 1, begin); key != 0 {
+		t.Errorf("Enter at the first look: %v", key)
+	}
+	if key := at.next(1, 1, begin.Add(dialogStands)); key != tmux.Enter {
 		t.Errorf("it is selected already: %v", key)
 	}
 }
