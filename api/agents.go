@@ -35,6 +35,10 @@ type stopRequest struct {
 	Force bool `json:"force"`
 }
 
+type resumeAgentsRequest struct {
+	IDs *[]int64 `json:"ids,omitempty"` // of ended agents; left out: all that died and whose work nobody continues
+}
+
 type limitRequest struct {
 	Do      daemon.LimitAction `json:"do"`
 	Runtime string             `json:"runtime,omitempty"`
@@ -128,6 +132,22 @@ func (s *Server) resumeAgent(c echo.Context) error {
 		}
 		return s.Daemon.ResumeAgent(ctx, id)
 	})
+}
+
+func (s *Server) resumeAgents(c echo.Context) error {
+	var in resumeAgentsRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	if in.IDs != nil && len(*in.IDs) == 0 {
+		return invalid(codeInvalidField, "Field \"ids\" must name agents: leave it out for all that died")
+	}
+	var ids []int64
+	if in.IDs != nil {
+		ids = *in.IDs
+	}
+	done, err := s.Daemon.ResumeAgents(c.Request().Context(), ids)
+	return replyList(c, done, err)
 }
 
 func (s *Server) stopAgent(c echo.Context) error {

@@ -59,6 +59,16 @@ func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
 }
 
+// ResumeAgents does that for several agents; without ids for all that died and whose work nobody continues. It says of each
+// what became of it.
+func (c *Client) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resumption, error) {
+	var body resumeAgentsRequest
+	if len(ids) > 0 {
+		body.IDs = &ids
+	}
+	return call[[]daemon.Resumption](ctx, c, "POST", "/api/agents/resume", body)
+}
+
 // StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.
 func (c *Client) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/stop"), stopRequest{Force: force})

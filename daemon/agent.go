@@ -197,7 +197,7 @@ func (a *Agent) Died() bool {
 		return false
 	}
 	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // without a session, the reason ends with the screen of the pane
-	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
+	return reason == "process_gone" || reason == endedLost || (reason == "other" || reason == endedByServer) && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 
 // HasPane reports whether the agent has a pane that text can be typed into.

@@ -52,6 +52,9 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if a.StopAskedAt != nil {
 		return true, 0, d.launchFailed(ctx, a, errors.New("somebody stopped it before it was started"))
 	}
+	if may, err := d.mayOpen(ctx, a); !may || err != nil {
+		return false, time.Second, err
+	}
 	if err := d.prepareLaunch(ctx, a); err != nil {
 		if retryable(err) || ctx.Err() != nil {
 			return false, 0, err
@@ -382,13 +385,6 @@ func (a *Agent) setSession(p hooks.Payload) {
 		path := p.TranscriptPath
 		a.TranscriptPath = &path
 	}
-}
-
-func optionalID(id *int64) string {
-	if id == nil {
-		return ""
-	}
-	return strconv.FormatInt(*id, 10)
 }
 
 // launchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.

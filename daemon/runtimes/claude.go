@@ -26,7 +26,7 @@ var claude = &Runtime{
 	Can: Can{
 		Tested: "2.1.330",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
-		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
+		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true,
 		EarlySession: true, HoldsTurn: true, AnswersPermission: true, HoldsPermission: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts, Model: "`/model`, and the answers after it", Mode: "each prompt",
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",

@@ -24,7 +24,7 @@ var codex = &Runtime{
 	Can: Can{
 		Tested: "0.169.0",
 		Skill:  SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
-		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, HoldsTurn: true, AnswersPermission: true,
+		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, HoldsTurn: true, AnswersPermission: true,
 		Reads: Reads{Shells: []string{"exec_command", "shell_command", "shell"}},
 		Todos: "`update_plan`, if the user's settings offer that tool to the model",
 		Model: "the settings of each turn", Mode: "the settings of each turn",

@@ -23,7 +23,7 @@ var gemini = &Runtime{
 	Can: Can{
 		Tested: "0.61.0",
 		Skill:  SkillAsContext, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: "/quit",
-		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, Compacts: true, Transcript: true,
+		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, OpensFile: true, Compacts: true, Transcript: true,
 		EarlySession: true,
 		Reads:        Reads{Tools: []string{"read_file"}, Shells: []string{"run_shell_command"}},
 		Todos:        "`write_todos`, which the CLI offers to released models of Gemini 2 only",

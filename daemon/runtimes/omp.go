@@ -18,7 +18,7 @@ var omp = &Runtime{
 	Can: Can{
 		Tested: "18.2.3",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByInbox, ByTyping}, Exit: ByInbox,
-		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true, HoldsTurn: true,
+		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, EarlySession: true, HoldsTurn: true,
 		Reads:  Reads{Tools: []string{"read"}, Shells: []string{"bash"}},
 		Todos:  "the results of `todo`",
 		Model:  "an entry for each change",
