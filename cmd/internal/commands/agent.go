@@ -79,9 +79,18 @@ func (a *app) paneSize() (columns, rows int) {
 	return 0, 0
 }
 
-// tellStarted waits until an agent has a pane, and then prints the agent. With registered it also waits until the agent
-// has a session and has taken its first prompt.
+// tellStarted waits as awaitStarted does, and prints the agent.
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
+	agent, err := a.awaitStarted(ctx, c, id, registered)
+	if err == nil && a.JSON {
+		err = a.PrintJSON(agent)
+	}
+	return err
+}
+
+// awaitStarted waits until an agent has a pane, and says so if the command prints no JSON. With registered it also waits until the
+// agent has a session and has taken its first prompt.
+func (a *app) awaitStarted(ctx context.Context, c *api.Client, id int64, registered bool) (daemon.Agent, error) {
 	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
 		if said := startWords(g); registered && said != "" && said != asked {
@@ -91,29 +100,29 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 		return g.HasPane() && (!registered || g.RegisteredAt != nil)
 	})
 	if err != nil {
-		return err
+		return agent, err
 	}
 	if registered && agent.FirstPromptID != nil {
 		d, err := a.awaitDelivery(ctx, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
 		if err != nil {
-			return err
+			return agent, err
 		}
 		if err := promptTaken(&d); err != nil {
-			return err
+			return agent, err
 		}
 		if agent, err = c.Agent(ctx, id); err != nil {
-			return err
+			return agent, err
 		}
 	}
 	a.warnTrouble(&agent)
 	if a.JSON {
-		return a.PrintJSON(agent)
+		return agent, nil
 	}
 	pane := "its pane is gone"
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
+	return agent, a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
 // startWords returns what an agent that has not registered asks a person to do, or "" if it asks nothing.
@@ -152,58 +161,6 @@ func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon
 		return false, nil
 	})
 	return agent, err
-}
-
-func (a *app) agentStop() *cobra.Command {
-	var force, wait bool
-	c := a.WithJSON(&cobra.Command{
-		Use:               "stop AGENT",
-		Short:             "Ask an agent to exit, and end it if it does not",
-		Example:           "  understudy agent stop 7 --wait\n  understudy agent stop developer-con-1 --force",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.stop(c.Context(), args[0], force, wait)
-		},
-	})
-	c.Flags().BoolVar(&force, "force", false, "signal the process without typing /exit first")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has ended")
-	return c
-}
-
-func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
-	c, agent, err := a.findAgent(ctx, word)
-	if err != nil {
-		return err
-	}
-	already := !agent.Active()
-	if !already {
-		if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
-			return err
-		}
-	}
-	if wait && agent.Active() {
-		err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
-			var err error
-			agent, err = c.Agent(ctx, agent.ID)
-			return err == nil && !agent.Active(), err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if a.JSON {
-		return a.PrintJSON(agent)
-	}
-	said := "is asked to stop"
-	switch {
-	case already:
-		said = "has ended already"
-	case !agent.Active():
-		said = "has ended: " + show.EndWords(agent.EndReason)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(said))
-	return err
 }
 
 // warnTrouble warns a person who has waited for an agent if the agent's turns fail.

@@ -16,21 +16,24 @@ import (
 
 func (a *app) agentShow() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show AGENT",
-		Short:             "Show one agent",
-		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		Use:               "show AGENT...",
+		Short:             "Show agents",
+		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json\n  understudy agent show 3 4",
+		Args:              someArgs("AGENT", nil),
+		ValidArgsFunction: more(a.completeAgents),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID))
-			return client.SeeAgent(c.Context(), &agent)
+			shown := 0
+			return a.each(args, func(word string) (any, error) {
+				client, agent, err := a.findAgent(c.Context(), word)
+				if err != nil || a.JSON {
+					return agent, err
+				}
+				if shown++; shown > 1 {
+					fmt.Fprintln(a.Stdout)
+				}
+				a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID))
+				return agent, client.SeeAgent(c.Context(), &agent)
+			})
 		},
 	})
 }
