@@ -37,13 +37,17 @@ func (a *app) each(named []string, do func(word string) (any, error)) error {
 		result, err := do(word)
 		one := outcome{Named: word, Result: result}
 		if err != nil {
+			told, known := errors.AsType[*daemon.Error](err)
+			if known && told.Kind == daemon.KindUnavailable && len(all) == 0 {
+				return err // the others would fail by the same
+			}
 			failed = true
 			one.Result = nil
 			if !errors.Is(err, cli.ErrSilent) {
 				one.Error = cli.Sentence(err)
 				fmt.Fprintf(a.Stderr, "understudy: %s: %s\n", words.Terminal(word), a.WithData(one.Error+hint(err)))
 			}
-			if told, ok := errors.AsType[*daemon.Error](err); ok {
+			if known {
 				one.Code = told.Code
 			}
 		}
