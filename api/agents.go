@@ -18,6 +18,10 @@ type newAgentRequest struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns,omitempty"`
 	Rows    int    `json:"rows,omitempty"`
+
+	Model          string   `json:"model,omitempty"`
+	PermissionMode string   `json:"permission_mode,omitempty"`
+	Args           []string `json:"args,omitempty"`
 }
 
 // changeRequest is a change of an agent. Exactly one field is given.
@@ -60,6 +64,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	}
 	agent, err := s.Daemon.CreateAgent(c.Request().Context(), daemon.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
 	})
 	return reply(c, http.StatusCreated, agent, err)
 }

@@ -14,7 +14,10 @@ import (
 
 // CreateAgent starts an agent.
 func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
-	body := newAgentRequest{Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows}
+	body := newAgentRequest{
+		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
+	}
 	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
 }
 

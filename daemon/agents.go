@@ -28,6 +28,10 @@ type NewAgent struct {
 	Name    string // "": the persona's slug; without a persona, the last element of Cwd
 	Columns int    // of its pane; 0: the default
 	Rows    int    // of its pane; 0: the default
+
+	Model          string   // "": as the persona and the runtime say
+	PermissionMode string   // in the runtime's own words; "": as the runtime says
+	Args           []string // added to the runtime's command
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
@@ -81,6 +85,9 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	if err := d.checkRuntime(a.Runtime); err != nil {
 		return nil, err
 	}
+	if err := d.chooseLaunch(a, &in); err != nil {
+		return nil, err
+	}
 	if err := checkDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
@@ -92,6 +99,25 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// chooseLaunch checks what somebody has chosen for the agent's launch, and notes it on the row.
+func (d *Daemon) chooseLaunch(a *Agent, in *NewAgent) error {
+	for _, field := range []struct{ name, value string }{{"model", in.Model}, {"permission_mode", in.PermissionMode}} {
+		if err := checkWord(field.name, field.value); err != nil {
+			return err
+		}
+	}
+	if in.PermissionMode != "" {
+		if err := d.checkPermissionMode(a.Runtime, in.PermissionMode); err != nil {
+			return err
+		}
+	}
+	if err := d.runtimeOf(a).CheckArgs(in.Args); err != nil {
+		return Errorf(KindUnprocessable, CodeBadArgs, "The agent cannot be started with these arguments: %s", err)
+	}
+	a.Model, a.PermissionMode, a.Args = in.Model, in.PermissionMode, in.Args
+	return nil
 }
 
 // reservedNames are the words that have another meaning where a command accepts an agent's name: `understudy handoff list`

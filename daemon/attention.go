@@ -317,7 +317,7 @@ func attention(kind AttentionKind, since time.Time, before, brief, next string) 
 
 // againWords says how a person can go on with the work of an ended agent.
 func (a *Agent) againWords() string {
-	if a.hasSession() {
+	if a.HasSession() {
 		return fmt.Sprintf("`understudy agent resume %d` opens its session again", a.ID)
 	}
 	return fmt.Sprintf("its session cannot be opened again: start another one with `%s`", a.startCommand())

@@ -57,6 +57,7 @@ const (
 	CodeAnotherStep           Code = "another_step"
 	CodeAuditBusy             Code = "audit_busy"
 	CodeAuditTooSlow          Code = "audit_too_slow"
+	CodeBadArgs               Code = "bad_args"
 	CodeBadBranch             Code = "bad_branch"
 	CodeBadFiles              Code = "bad_files"
 	CodeBaseGone              Code = "base_gone"

@@ -242,7 +242,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	}
 	spec := runtimes.Spec{
 		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
-		Command: command, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Effort: a.Effort, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
+		Command: command, Args: a.Args, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Effort: a.Effort, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
 	}
 	pipeline, step, err := d.stepOf(ctx, a)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // Resumption says what became of one ended agent whose session was to be opened again.
@@ -194,8 +193,8 @@ const noteGone = event.TiedNoConversation
 // conversationGone reports whether it is known of an ended agent that its session cannot be opened again.
 func (a *Agent) conversationGone() bool { return !a.Active() && strings.HasPrefix(a.Note, noteGone) }
 
-// hasSession reports whether an ended agent has a session that may be opened again.
-func (a *Agent) hasSession() bool {
+// HasSession reports whether an agent has a session that may be opened again once the agent has ended.
+func (a *Agent) HasSession() bool {
 	return a.SessionID != nil && a.RegisteredAt != nil && !a.conversationGone()
 }
 
@@ -229,12 +228,6 @@ func (d *Daemon) startAnew(ctx context.Context, a *Agent) (string, error) {
 
 // endedLost begins the end reason of an agent whose runtime did not find the session that it was to open again.
 const endedLost = "conversation_gone"
-
-// lostSession reports whether an agent ended because its runtime could not open the session again for which it was launched.
-// shown is what its pane showed last.
-func (d *Daemon) lostSession(a *Agent, shown string) bool {
-	return a.Resume != "" && a.RegisteredAt == nil && runtimes.SaysNoConversation(shown)
-}
 
 // withPredecessor returns the rows that are written with the end of an agent: its own and, if its runtime did not find the
 // session that it was to open again, that of the agent that had the session, so that nobody tries again.

@@ -305,12 +305,14 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (e *event.Event, err er
 	}
 	e = d.event(event.AgentEnded, &a.ID, nil, nil)
 	if told {
-		cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
+		lost, cause, hint := false, reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
 		if a.EndCause == "" {
-			cause += d.lastWords(ctx, a)
+			var said string
+			said, lost = d.lastWords(ctx, a)
+			cause += said
 		}
 		switch {
-		case d.lostSession(a, cause):
+		case lost:
 			cause = endedLost + strings.TrimPrefix(cause, reason)
 			again, err := d.startAnew(ctx, a)
 			if err != nil {

@@ -27,11 +27,6 @@ type agent struct {
 	Used       string // what it has used; "": nothing was counted
 }
 
-// Resumable says whether a new agent can continue this agent's session.
-func (a *agent) Resumable() bool {
-	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
-}
-
 // Agent draws the page of one agent.
 func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	a, err := p.Daemon.Agent(ctx, id)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -21,10 +22,11 @@ type home struct {
 	Needs     []card
 	Pipelines []run // pipelines that need a person
 	Groups    []group
-	Runs      []run  // pipelines that have not ended
-	Ended     []card // the newest ended agents
-	More      bool   // the page does not show all active agents
-	Used      string // what all agents have used today; "": nothing was counted
+	Runs      []run   // pipelines that have not ended
+	Ended     []card  // the newest ended agents
+	More      bool    // the page does not show all active agents
+	Died      []int64 // the agents of this host that died, whose work nobody continues, and whose sessions can be opened again
+	Used      string  // what all agents have used today; "": nothing was counted
 }
 
 // group is the agents in one state.
@@ -40,8 +42,14 @@ type card struct {
 	Need    *daemon.Attention // why the agent needs a person; nil: it needs none
 	Hosts   bool              // the page shows agents of several hosts, so the card names the host
 	Here    bool              // the agent is on this daemon's host, so this daemon can retry its handoff
+	Died    []card            // the agents that died together with this one, which is the first of them; nil: it is about this one alone
 	Home    string            // the home directory of this daemon's user, which is shown as ~
 	Now     time.Time
+}
+
+// Resumable says whether a new agent can continue this agent's session.
+func (c *card) Resumable() bool {
+	return !c.Active() && c.SuccessorID == nil && c.HasSession() && c.Here
 }
 
 // IsUnread reports whether the agent has finished its turn since the operator looked at it last.
@@ -101,10 +109,18 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			out.Pipelines = append(out.Pipelines, run{*n.Pipeline, n, page.Now})
 		case n.Agent != nil:
 			needy[n.Agent.ID] = true
-			for _, id := range n.Together {
-				needy[id] = true
+			c := deal(n.Agent, n.Handoff, n)
+			for i := range all.Ended {
+				if a := &all.Ended[i]; slices.Contains(n.Together, a.ID) {
+					needy[a.ID] = true
+					c.Died = append(c.Died, deal(a, nil, nil))
+				}
 			}
-			out.Needs = append(out.Needs, deal(n.Agent, n.Handoff, n))
+			slices.SortFunc(c.Died, func(a, b card) int { return cmp.Compare(a.ID, b.ID) })
+			out.Needs = append(out.Needs, c)
+			if n.Kind == daemon.NeedsHeir {
+				out.noteDied(&c)
+			}
 		default:
 			page.Needs-- // the agent was deleted a moment ago
 		}
@@ -140,6 +156,24 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	slices.SortStableFunc(out.Runs, func(a, b run) int { return cmp.Compare(waits(&b), waits(&a)) })
 	return page, nil
+}
+
+// noteDied notes the agents of a card that died and can be resumed.
+func (h *home) noteDied(c *card) {
+	if len(c.Died) == 0 && c.Resumable() {
+		h.Died = append(h.Died, c.ID)
+	}
+	for i := range c.Died {
+		if c.Died[i].Resumable() {
+			h.Died = append(h.Died, c.Died[i].ID)
+		}
+	}
+}
+
+// ResumeBody is the request that opens the sessions of Died again.
+func (h *home) ResumeBody() string {
+	b, _ := json.Marshal(map[string][]int64{"ids": h.Died}) // numbers cannot fail
+	return string(b)
 }
 
 // home returns the home directory of this daemon's user; "": it is not known.

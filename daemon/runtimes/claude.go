@@ -34,6 +34,7 @@ var claude = &Runtime{
 	},
 	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen,
 	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,
+	args: claudeArgs,
 	line: readLine, clean: withoutMarks, switched: claudeSwitched,
 }
 
@@ -65,7 +66,7 @@ func launchClaude(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.SessionID}
+	l := Launch{Argv: s.command(), SessionID: s.SessionID}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	file := func(name string, content []byte) string {
 		path := filepath.Join(s.Dir, name)

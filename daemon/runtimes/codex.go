@@ -43,6 +43,7 @@ var codex = &Runtime{
 	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen,
 	Report: codexReport, Tail: codexTail,
 	Fork: forkCodex, ForkAnswer: readCodexAnswer, Queue: queueCodex,
+	args: codexArgs,
 	line: readCodexLine, clean: withoutCodexMarks,
 }
 
@@ -68,7 +69,7 @@ func launchCodex(s Spec) (Launch, error) {
 	if err := checkCodexSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command)}
+	l := Launch{Argv: s.command()}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	set := func(key, value string) { add("-c", key+"="+value) }
 

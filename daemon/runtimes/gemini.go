@@ -52,6 +52,7 @@ var gemini = &Runtime{
 	OwnHome: geminiHome,
 	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
 	Fork: askGemini, ForkAnswer: readGeminiAnswer,
+	args: geminiArgs,
 	line: readGeminiLine, clean: withoutGeminiMarks,
 }
 
@@ -102,7 +103,7 @@ func launchGemini(s Spec) (Launch, error) {
 	if err := checkGeminiSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.Resume}
+	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	file := func(name string, content []byte) string {
 		path := filepath.Join(s.Dir, geminiName, name)

@@ -28,7 +28,7 @@ type world struct {
 	self   *owner // owns the calls of people, service managers and accidents
 	rng    *rand.Rand
 	limits daemon.LimitSettings
-	resume bool // the setting of all daemons
+	resume bool              // the setting of all daemons
 	routes map[string]string // templates with rules that the seed draws, by name
 	clis   *rand.Rand        // draws the runtimes of agents; nil: all are Claude Code
 	busy   int               // how many people have not finished their work

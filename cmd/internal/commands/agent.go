@@ -24,14 +24,26 @@ func (a *app) agentStart() *cobra.Command {
 	var in daemon.NewAgent
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
-		Use:   "start [PERSONA]",
+		Use:   "start [PERSONA] [-- ARGS...]",
 		Short: "Start an agent, in a pane of the daemon's own tmux server",
+		Long: `Start an agent, in a pane of the daemon's own tmux server. ARGS are added to the command of its CLI,
+and its successors on the same CLI have them too. What understudy itself needs, such as the session
+and the settings, is refused.`,
 		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
   understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
-  git diff | understudy agent start tester-kit-1 --prompt -`,
-		Args:              maxArgs(1),
+  git diff | understudy agent start tester-kit-1 --prompt -
+  understudy agent start developer-con-1 --model opus --mode plan -- --add-dir ~/src/lib`,
+		Args: func(c *cobra.Command, args []string) error {
+			if n := c.ArgsLenAtDash(); n >= 0 {
+				args = args[:n]
+			}
+			return maxArgs(1)(c, args)
+		},
 		ValidArgsFunction: a.completePersonas,
 		RunE: func(c *cobra.Command, args []string) error {
+			if n := c.ArgsLenAtDash(); n >= 0 {
+				args, in.Args = args[:n], args[n:]
+			}
 			if len(args) > 0 {
 				in.Persona = args[0]
 			}
@@ -40,11 +52,14 @@ func (a *app) agentStart() *cobra.Command {
 	})
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
+	c.Flags().StringVar(&in.Model, "model", "", "`model` of the agent (default the persona's, else the CLI's)")
+	c.Flags().StringVar(&in.PermissionMode, "mode", "", "`mode` in which the agent asks for permission, in the CLI's words (default the CLI's)")
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give the agent once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
 	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "mode", completeModes)
 	return c
 }
 

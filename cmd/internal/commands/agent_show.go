@@ -75,7 +75,7 @@ func (a *app) showAgent(g daemon.Agent, work, prompt, used string) {
 	}
 	a.UI(a.Stdout).Fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", stateWords(&g), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
-		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
+		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
 		"context", g.Context.InFull(), "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
