@@ -38,6 +38,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/agents/:id/limit", "", s.decideLimit},
 		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
 		{"GET", "/api/agents/:id/diff", "stat file", s.showDiff},
+		{"GET", "/api/agents/:id/timeline", "span", s.showAgentTimeline},
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
 		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},
@@ -49,6 +50,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id", "", s.showHandoff},
 		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
 		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
+		{"GET", "/api/handoffs/:id/durations", "", s.showDurations},
 		{"GET", "/api/handoffs/:id/line", "", s.listLine},
 		{"GET", "/api/handoffs/:id/record", "", s.showRecord},
 		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
@@ -68,6 +70,8 @@ func (s *Server) routes() []route {
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
 		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
 		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},
+		{"GET", "/api/personas/:slug/timeline", "span", s.showPersonaTimeline},
+		{"GET", "/api/house", "day", s.showHouse},
 		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", s.showUsage},
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
@@ -95,6 +99,7 @@ func (s *Server) pipelineRoutes(base string) []route {
 		{"POST", base, "", s.createPipeline},
 		{"GET", base, "status template limit before", s.listPipelines},
 		{"GET", base + "/:id", "", s.showPipeline},
+		{"GET", base + "/:id/timeline", "", s.showPipelineTimeline},
 		{"POST", base + "/:id/abort", "", s.abortPipeline},
 		{"POST", base + "/:id/resume", "", s.resumePipeline},
 		{"POST", base + "/:id/approve", "", s.approvePipeline},

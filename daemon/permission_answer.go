@@ -45,6 +45,11 @@ func (d *Daemon) AnswerPermission(ctx context.Context, id int64, in PermissionAn
 			return Permission{}, Errorf(KindForbidden, CodePermissionByAgent, "Agent %d may not answer permissions: the operator does that from outside of an agent", around)
 		}
 	}
+	if p, err := d.Permission(ctx, id); err != nil {
+		return Permission{}, err
+	} else if p.State == PermissionOpen && p.Host == d.Host {
+		d.asking.awaitHook(ctx, id, hookComes) // checkAnswer refuses the answer if none has come
+	}
 	err := d.changePermission(ctx, id, func(p *Permission, a *Agent, c *Change) error {
 		if err := d.checkAnswer(p, &in); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -25,10 +26,11 @@ type agent struct {
 	Deliveries []daemon.Delivery
 	Events     []event.Event
 	Used       string // what it has used; "": nothing was counted
+	Timeline   *timeline
 }
 
-// Agent draws the page of one agent.
-func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
+// Agent draws the page of one agent. Its timeline shows the last span of time.
+func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page, error) {
 	a, err := p.Daemon.Agent(ctx, id)
 	if err != nil {
 		return nil, err
@@ -50,6 +52,9 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	out.Line = generations(line, id, page.Now)
+	if out.Timeline, err = p.lineTimeline(ctx, &a, line, span); err != nil {
+		return nil, err
+	}
 	kin := make([]daemon.Agent, len(line))
 	for i := range line {
 		kin[i] = *line[i].Agent

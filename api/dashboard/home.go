@@ -35,6 +35,9 @@ type group struct {
 	Cards []card
 }
 
+// Dense reports whether the group is so large that each of its cards is one row.
+func (g *group) Dense() bool { return len(g.Cards) > 12 }
+
 // card is an agent in a list.
 type card struct {
 	daemon.Agent

@@ -169,7 +169,7 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Failed)
 	for what, draw := range map[string]func() (*Page, error){
 		"home":      func() (*Page, error) { return h.Home(t.Context()) },
-		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID) },
+		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, daemon.TimelineDay) },
 		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
 	} {
 		page, err := draw()
@@ -179,7 +179,7 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		}
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
-	page, err := h.Agent(t.Context(), outgoing.ID)
+	page, err := h.Agent(t.Context(), outgoing.ID, daemon.TimelineDay)
 	drawn(t, page, err)
 	if page.Needs != 0 {
 		t.Error("an agent whose successor is there needs somebody")

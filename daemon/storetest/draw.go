@@ -348,7 +348,7 @@ func (d *drawer) output() *daemon.StepHandoff {
 
 func (d *drawer) event() *event.Event {
 	e := &event.Event{
-		Type: one[event.Type](d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
+		Type: one[event.Type](d, "agent_idle", "agent_working", "agent_created", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
 		Notice: one(d, event.NoticeNone, event.NoticeNone, event.NoticeWaiting, event.NoticeCompleted, event.NoticeFinished), Cause: d.word(),
 		Payload: json.RawMessage(one(d, "", "{}", `"text"`, `{"bb": [], "c": 1.50, "a": "Ünder\u0000", "a": [1e3, null]}`, "broken",
 			fmt.Sprintf(`{"delivery_id": %d}`, d.deliveryID()), fmt.Sprintf(`{"delivery_id": "%d"}`, d.deliveryID()))),

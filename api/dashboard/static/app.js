@@ -144,6 +144,12 @@ function tick() {
     const text = `${Math.floor(s / per)} ${name}`;
     if (element.textContent !== text) element.textContent = text;
   }
+  for (const element of document.querySelectorAll('[data-tick]')) {
+    const at = new Date(element.dataset.tick);
+    const [day, time] = [at.toLocaleDateString('sv').slice(5), at.toLocaleTimeString('sv')];
+    const text = 'days' in element.dataset || time === '00:00:00' ? day : time.replace(/:00$/, '');
+    if (element.textContent !== text) element.textContent = text;
+  }
   for (const element of document.querySelectorAll('time[data-when]')) {
     const at = new Date(element.dateTime); // in the time zone of the reader, not of the daemon
     const text = `${at.toLocaleDateString('sv')} ${at.toLocaleTimeString('sv')}`;
@@ -202,6 +208,7 @@ document.addEventListener('visibilitychange', () => {
 });
 
 setInterval(tick, 1000);
+setInterval(() => document.body.dataset.watch.split(' ').includes('minute') && look(), 60_000);
 listen();
 prepare();
 tick();

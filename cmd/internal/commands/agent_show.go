@@ -31,7 +31,7 @@ func (a *app) agentShow() *cobra.Command {
 				if shown++; shown > 1 {
 					fmt.Fprintln(a.Stdout)
 				}
-				a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID))
+				a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID), sparkWords(c.Context(), client, agent.ID))
 				return agent, client.SeeAgent(c.Context(), &agent)
 			})
 		},
@@ -68,7 +68,16 @@ func promptWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	return deliveryWords(&list[0])
 }
 
-func (a *app) showAgent(g daemon.Agent, work, prompt, used string) {
+// sparkWords draws how full the agent's context window was in the last day; "": that is not known, or cannot be told now.
+func sparkWords(ctx context.Context, c *api.Client, agentID int64) string {
+	t, err := c.AgentTimeline(ctx, agentID, "day")
+	if err != nil {
+		return ""
+	}
+	return t.Spark(agentID)
+}
+
+func (a *app) showAgent(g daemon.Agent, work, prompt, used, spark string) {
 	end := ""
 	if g.EndReason != nil {
 		end = show.EndWords(g.EndReason)
@@ -78,7 +87,7 @@ func (a *app) showAgent(g daemon.Agent, work, prompt, used string) {
 		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
-		"context", g.Context.InFull(), "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
+		"context", g.Context.InFull(), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
 		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end,
 	)
 }
@@ -104,10 +113,11 @@ func notifyWords(g *daemon.Agent) string {
 }
 
 func (a *app) agentScreen() *cobra.Command {
-	return &cobra.Command{
+	var colors bool
+	c := &cobra.Command{
 		Use:               "screen AGENT",
 		Short:             "Print what an agent's pane shows",
-		Example:           "  understudy agent screen developer-con-1 | tail -5",
+		Example:           "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
 		Args:              cli.ExactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -115,11 +125,17 @@ func (a *app) agentScreen() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			screen, err := client.Screen(c.Context(), agent.ID, "text")
+			format := "text"
+			if colors {
+				format = "ansi"
+			}
+			screen, err := client.Screen(c.Context(), agent.ID, format)
 			if err == nil {
 				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
 			}
 			return err
 		},
 	}
+	c.Flags().BoolVar(&colors, "colors", false, "print its colours too")
+	return c
 }
