@@ -30,6 +30,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/agents", "", s.createAgent},
 		{"GET", "/api/agents", "state persona limit before", s.listAgents},
 		{"GET", "/api/agents/:id", "", s.showAgent},
+		{"POST", "/api/agents/resume", "", s.resumeAgents},
 		{"PATCH", "/api/agents/:id", "", s.changeAgent},
 		{"POST", "/api/agents/:id/seen", "", s.seeAgent},
 		{"POST", "/api/agents/:id/resume", "", s.resumeAgent},

@@ -90,6 +90,7 @@ type Agent struct {
 	RegisteredAt    *time.Time  `json:"registered_at"`
 	Model           string      `json:"model"`           // that somebody has chosen for its launch, or, once its handoff is recorded, in its session; "": as its persona and its runtime say
 	PermissionMode  string      `json:"permission_mode"` // the same
+	Args            []string    `json:"args"`            // what the operator has added to its command line; a successor on its runtime has it too
 	ReadAt          *time.Time  `json:"read_at"`         // when its transcript showed that it has read the document and the context of its handoff
 	UnreadAt        *time.Time  `json:"unread_at"`       // when the daemon saw that its first turn had ended without that
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
@@ -201,7 +202,7 @@ func (a *Agent) Died() bool {
 		return false
 	}
 	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // without a session, the reason ends with the screen of the pane
-	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
+	return reason == "process_gone" || reason == endedLost || (reason == "other" || reason == endedByServer) && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 
 // HasPane reports whether the agent has a pane that text can be typed into.

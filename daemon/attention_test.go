@@ -99,7 +99,7 @@ func TestAttentionOfEndedAgents(t *testing.T) {
 		want     string
 	}{
 		"died":                            {[]Agent{seen(1, died)}, nil, death},
-		"died, never had a session":       {[]Agent{seen(1, func(a *Agent) { died(a); a.SessionID = nil })}, nil, "agent 1 died for 1h0m0s: it died, which nobody asked for; start another one with `understudy agent start`"},
+		"died, never had a session":       {[]Agent{seen(1, func(a *Agent) { died(a); a.SessionID = nil })}, nil, "agent 1 died for 1h0m0s: it died, which nobody asked for; its session cannot be opened again: start another one with `understudy agent start %1`"},
 		"died long ago":                   {[]Agent{seen(1, over(25*time.Hour, "process_gone"))}, nil, ""},
 		"died in a pipeline":              {[]Agent{seen(1, func(a *Agent) { died(a); a.PipelineID = &two })}, nil, ""},
 		"died, opened again":              {[]Agent{seen(1, func(a *Agent) { died(a); a.SuccessorID = &two }), seen(2, nil)}, nil, ""},

@@ -72,6 +72,7 @@ type Settings struct {
 	NoKeys      bool // panes take no keys from browsers
 	Log         LogSettings
 	History     HistorySettings
+	Resume      bool                // after a start, the daemon itself opens the sessions again of agents that died with their tmux server
 	Runtimes    map[string][]string // the command of each runtime, as a list of arguments
 	// Generic are the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them. One with the name of a
 	// runtime that we know takes the place of that.
@@ -196,12 +197,14 @@ type Daemon struct {
 	roster   *roster
 	memories memories
 	counts   counts
+	opening  openings
 	asking   held
 	keys     keySessions
 	arriving underway
 	logStart int64 // see LogStart; set before Run
 
 	peeking atomic.Bool // a peekAtStarting runs
+	resumed atomic.Bool // resumeDead has done its work
 
 	settings  atomic.Pointer[Settings] // nobody changes what it points to
 	reloading sync.Mutex               // one reload at a time
@@ -307,6 +310,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wg.Go(func() { d.pusher.Run(WithCaller(ctx, "pusher")) })
 	}
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
+	wg.Go(func() { d.resumeDead(WithCaller(ctx, "resume")) })
 	wg.Go(func() { d.runPermissions(WithCaller(ctx, "permissions")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)

@@ -34,11 +34,6 @@ type agent struct {
 // Digits are the digits for which the page has buttons.
 func (a *agent) Digits() []string { return strings.Split("1234567890", "") }
 
-// Resumable says whether a new agent can continue this agent's session.
-func (a *agent) Resumable() bool {
-	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
-}
-
 // Agent draws the page of one agent. Its timeline shows the last span of time.
 func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page, error) {
 	a, err := p.Daemon.Agent(ctx, id)

@@ -156,6 +156,7 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
 		a.LimitedUntil = a.Limit.Until
 	}
+	a.Args = one(d, nil, []string{}, []string{d.word(), "--x"})
 	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
 	a.DialogAnswer, a.Keys = nil, nil
 	if d.half() {

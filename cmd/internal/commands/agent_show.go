@@ -16,21 +16,24 @@ import (
 
 func (a *app) agentShow() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show AGENT",
-		Short:             "Show one agent",
-		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		Use:               "show AGENT...",
+		Short:             "Show agents",
+		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json\n  understudy agent show 3 4",
+		Args:              someArgs("AGENT", nil),
+		ValidArgsFunction: more(a.completeAgents),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID), sparkWords(c.Context(), client, agent.ID))
-			return client.SeeAgent(c.Context(), &agent)
+			shown := 0
+			return a.each(args, func(word string) (any, error) {
+				client, agent, err := a.findAgent(c.Context(), word)
+				if err != nil || a.JSON {
+					return agent, err
+				}
+				if shown++; shown > 1 {
+					fmt.Fprintln(a.Stdout)
+				}
+				a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID), sparkWords(c.Context(), client, agent.ID))
+				return agent, client.SeeAgent(c.Context(), &agent)
+			})
 		},
 	})
 }
@@ -81,7 +84,7 @@ func (a *app) showAgent(g daemon.Agent, work, prompt, used, spark string) {
 	}
 	a.UI(a.Stdout).Fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", stateWords(&g), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
-		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
+		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
 		"context", g.Context.InFull(), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),

@@ -23,6 +23,7 @@ type Settings struct {
 	HostNames   []string                   `yaml:"host_names"` // by which browsers may call the daemon
 	PublicURL   string                     `yaml:"public_url"` // at which browsers elsewhere find it
 	DatabaseURL string                     `yaml:"database_url"`
+	Resume      bool                       `yaml:"resume"` // after a start, agents that died with their tmux server
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
@@ -319,6 +320,7 @@ func (s *Settings) domain() daemon.Settings {
 		},
 		Log:         daemon.LogSettings(s.Events),
 		History:     daemon.HistorySettings(s.History),
+		Resume:      s.Resume,
 		Notify:      daemon.NotifySettings{Desktop: s.Notify.Desktop},
 		Runtimes:    map[string][]string{},
 		Generic:     map[string]*runtimes.Runtime{},

@@ -57,7 +57,7 @@ func TestNewAgent(t *testing.T) {
 	m.Update(tea.KeyPressMsg{Code: 'j', Mod: tea.ModCtrl})
 	pressed(m, "line two")
 	want := daemon.NewAgent{Persona: "tester-kit-1", Cwd: "/srv/app", Runtime: "codex", Prompt: "line one\nline two", Name: "checkout", Columns: 120, Rows: 30}
-	if got := f.filled().start; got != want {
+	if got := f.filled().start; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	pressed(m, "enter", "typed too late", "enter")
@@ -65,7 +65,7 @@ func TestNewAgent(t *testing.T) {
 		t.Fatalf("the form does not wait:\n%s", m.bare())
 	}
 	m.Update(doneMsg{err: daemon.Errorf(daemon.KindInvalid, "bad_cwd", "No such directory"), form: f})
-	if m.form != f || f.busy || !strings.Contains(m.bare(), "No such directory") || f.filled().start != want {
+	if m.form != f || f.busy || !strings.Contains(m.bare(), "No such directory") || !reflect.DeepEqual(f.filled().start, want) {
 		t.Fatalf("what was typed is lost, or the reason is not shown:\n%s", m.bare())
 	}
 	pressed(m, "enter")
