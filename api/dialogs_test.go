@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -56,5 +57,22 @@ func TestDialogsAndKeysAreTheOperators(t *testing.T) {
 	h.tcpDoor().do("POST", at("agents", a.ID, "/keys"), `{"session": "another", "seq": 1, "keys": [{"text": "a"}]}`).wants(t, "another session", 409, "keys_off")
 	if typed := h.tmux.Inputs(a.Ref()); len(typed) > 0 {
 		t.Errorf("typed %+v", typed)
+	}
+	var taken daemon.KeysTaken
+	check(t, json.Unmarshal(raw.body, &taken))
+	batch := `{"session": "` + taken.Session + `", "seq": 1, "keys": [{"text": "a"}, {"key": "Enter"}]}`
+	for range 2 { // the page may send a batch again whose answer was lost
+		if got := h.tcpDoor().do("POST", at("agents", a.ID, "/keys"), batch); got.status != 200 {
+			t.Errorf("keys: %d %s", got.status, got.body)
+		}
+	}
+	if typed := h.tmux.Inputs(a.Ref()); len(typed) != 2 {
+		t.Errorf("typed %+v, want a text and a key, once", typed)
+	}
+	if got := h.tcpDoor().do("DELETE", at("agents", a.ID, "/keys"), `{"session": "`+taken.Session+`"}`); got.status != 200 {
+		t.Errorf("the end of the keys: %d %s", got.status, got.body)
+	}
+	if got := h.mainDoor().do("POST", at("agents", a.ID, "/dialog"), yes); got.status != 200 || !strings.Contains(string(got.body), "Yes, I trust this folder") {
+		t.Errorf("the answer to the dialog: %d %s", got.status, got.body)
 	}
 }
