@@ -51,7 +51,7 @@
   for (const form of document.querySelectorAll('form')) {
     const send = form.getAttribute('data-send');
     const known = send ? /^(POST|PUT|PATCH) \/api\/(agents|permissions|pipelines|notifications)[a-z0-9/{}]*$/.test(send)
-      : form.getAttribute('method') === 'dialog' || (form.getAttribute('method') === 'get' && /^\/ui\/(log|handoffs|pipelines)$/.test(form.getAttribute('action')));
+      : form.matches('#keys > .keypad > form:not([action])') || form.getAttribute('method') === 'dialog' || (form.getAttribute('method') === 'get' && /^\/ui\/(log|handoffs|pipelines)$/.test(form.getAttribute('action')));
     if (!known) say('a form', form);
   }
   for (const button of document.querySelectorAll('[data-call]')) {
