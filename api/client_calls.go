@@ -14,8 +14,10 @@ import (
 
 // CreateAgent starts an agent.
 func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
-	body := newAgentRequest{Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
-		Worktree: (*worktreeRequest)(in.Worktree)}
+	body := newAgentRequest{
+		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
+	}
 	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
 }
 
@@ -58,6 +60,16 @@ func (c *Client) SeeAgent(ctx context.Context, seen *daemon.Agent) error {
 // ResumeAgent starts a new agent that continues the session of an ended agent.
 func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
+}
+
+// ResumeAgents does that for several agents; without ids for all that died and whose work nobody continues. It says of each
+// what became of it.
+func (c *Client) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resumption, error) {
+	var body resumeAgentsRequest
+	if len(ids) > 0 {
+		body.IDs = &ids
+	}
+	return call[[]daemon.Resumption](ctx, c, "POST", "/api/agents/resume", body)
 }
 
 // StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.
@@ -197,6 +209,11 @@ func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
 }
 
+// AttentionCount counts what needs a person.
+func (c *Client) AttentionCount(ctx context.Context) (daemon.AttentionCount, error) {
+	return call[daemon.AttentionCount](ctx, c, "GET", "/api/attention/count", nil)
+}
+
 // Runtimes lists the runtimes that the daemon knows, and whether it can start their agents.
 func (c *Client) Runtimes(ctx context.Context) ([]daemon.RuntimeInfo, error) {
 	return call[[]daemon.RuntimeInfo](ctx, c, "GET", "/api/runtimes", nil)
@@ -220,6 +237,11 @@ func (c *Client) Document(ctx context.Context, id int64) ([]byte, error) {
 // ContextFile returns a handoff's context file.
 func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
+}
+
+// RenamePersona gives a persona another slug.
+func (c *Client) RenamePersona(ctx context.Context, slug, to string) (FullPersona, error) {
+	return call[FullPersona](ctx, c, "PATCH", "/api/personas/"+url.PathEscape(slug), renamePersonaRequest{Slug: to})
 }
 
 // CreatePersona makes a persona. It gets the next number for its role and name.

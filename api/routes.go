@@ -26,17 +26,24 @@ type route struct {
 
 // routes returns the routes of the main socket. TCP has the same routes, behind guardTCP.
 func (s *Server) routes() []route {
-	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.dashboardRoutes(), []route{
+	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.worktreeRoutes(), s.dashboardRoutes(), []route{
 		{"POST", "/api/agents", "", s.createAgent},
 		{"GET", "/api/agents", "state persona limit before", s.listAgents},
 		{"GET", "/api/agents/:id", "", s.showAgent},
+		{"POST", "/api/agents/resume", "", s.resumeAgents},
 		{"PATCH", "/api/agents/:id", "", s.changeAgent},
 		{"POST", "/api/agents/:id/seen", "", s.seeAgent},
 		{"POST", "/api/agents/:id/resume", "", s.resumeAgent},
 		{"POST", "/api/agents/:id/stop", "", s.stopAgent},
 		{"POST", "/api/agents/:id/limit", "", s.decideLimit},
 		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
+		{"GET", "/api/agents/:id/dialog", "", s.showDialog},
+		{"POST", "/api/agents/:id/dialog", "", s.answerDialog},
+		{"PUT", "/api/agents/:id/keys", "", s.beginKeys},
+		{"POST", "/api/agents/:id/keys", "", s.typeKeys},
+		{"DELETE", "/api/agents/:id/keys", "", s.endKeys},
 		{"GET", "/api/agents/:id/diff", "stat file", s.showDiff},
+		{"GET", "/api/agents/:id/timeline", "span", s.showAgentTimeline},
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
 		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},
@@ -48,33 +55,30 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id", "", s.showHandoff},
 		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
 		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
+		{"GET", "/api/handoffs/:id/durations", "", s.showDurations},
 		{"GET", "/api/handoffs/:id/line", "", s.listLine},
 		{"GET", "/api/handoffs/:id/record", "", s.showRecord},
 		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
 		{"GET", "/api/attention", "", s.listAttention},
+		{"GET", "/api/attention/count", "", s.countAttention},
 
 		{"GET", "/api/permissions", "agent_id state limit before", s.listPermissions},
 		{"GET", "/api/permissions/:id", "", s.showPermission},
 		{"POST", "/api/permissions/:id", "", s.answerPermission},
-
-		{"GET", "/api/worktrees", "all limit before", s.listWorktrees},
-		{"POST", "/api/worktrees", "", s.adoptWorktree},
-		{"GET", "/api/worktrees/:id", "", s.showWorktree},
-		{"GET", "/api/worktrees/:id/diff", "stat file", s.showWorktreeDiff},
-		{"POST", "/api/worktrees/:id/merge", "", s.mergeWorktree},
-		{"POST", "/api/worktrees/:id/remove", "", s.removeWorktree},
-		{"POST", "/api/worktrees/:id/restore", "", s.restoreWorktree},
 
 		{"GET", "/api/runtimes", "", s.listRuntimes},
 
 		{"POST", "/api/personas", "", s.createPersona},
 		{"GET", "/api/personas", "archived", s.listPersonas},
 		{"GET", "/api/personas/:slug", "", s.showPersona},
+		{"PATCH", "/api/personas/:slug", "", s.renamePersona},
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
 		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
 		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},
+		{"GET", "/api/personas/:slug/timeline", "span", s.showPersonaTimeline},
+		{"GET", "/api/house", "day", s.showHouse},
 		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", s.showUsage},
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
@@ -102,10 +106,23 @@ func (s *Server) pipelineRoutes(base string) []route {
 		{"POST", base, "", s.createPipeline},
 		{"GET", base, "status template limit before", s.listPipelines},
 		{"GET", base + "/:id", "", s.showPipeline},
+		{"GET", base + "/:id/timeline", "", s.showPipelineTimeline},
 		{"POST", base + "/:id/abort", "", s.abortPipeline},
 		{"POST", base + "/:id/resume", "", s.resumePipeline},
 		{"POST", base + "/:id/approve", "", s.approvePipeline},
 		{"POST", base + "/:id/reject", "", s.rejectPipeline},
+	}
+}
+
+func (s *Server) worktreeRoutes() []route {
+	return []route{
+		{"GET", "/api/worktrees", "all limit before", s.listWorktrees},
+		{"POST", "/api/worktrees", "", s.adoptWorktree},
+		{"GET", "/api/worktrees/:id", "", s.showWorktree},
+		{"GET", "/api/worktrees/:id/diff", "stat file", s.showWorktreeDiff},
+		{"POST", "/api/worktrees/:id/merge", "", s.mergeWorktree},
+		{"POST", "/api/worktrees/:id/remove", "", s.removeWorktree},
+		{"POST", "/api/worktrees/:id/restore", "", s.restoreWorktree},
 	}
 }
 

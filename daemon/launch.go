@@ -55,6 +55,9 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if moved, wait, err := d.treeReady(ctx, a); moved || wait > 0 || err != nil {
 		return moved, wait, err
 	}
+	if may, err := d.mayOpen(ctx, a); !may || err != nil {
+		return false, time.Second, err
+	}
 	if err := d.prepareLaunch(ctx, a); err != nil {
 		if retryable(err) || ctx.Err() != nil {
 			return false, 0, err
@@ -246,7 +249,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	}
 	spec := runtimes.Spec{
 		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
-		Command: command, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Effort: a.Effort, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
+		Command: command, Args: a.Args, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Effort: a.Effort, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
 	}
 	pipeline, step, err := d.stepOf(ctx, a)
 	if err != nil {
@@ -349,23 +352,6 @@ func skillText(p personas.Persona, last []string) string {
 		text += "\n# The last handoffs of this persona\n\nThe newest first; read them when you need what they tell:\n\n- " + strings.Join(last, "\n- ") + "\n"
 	}
 	return text
-}
-
-// lastHandoffs returns the newest three recorded documents of a persona, the newest first. Only documents on the
-// given host are named, because agents can read them only there.
-func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
-	const most = 3
-	list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Host: host, Limit: 50})
-	if err != nil {
-		return nil, fmt.Errorf("handoffs of %s: %w", slug, err)
-	}
-	var paths []string
-	for i := range list {
-		if list[i].RecordedAt != nil && len(paths) < most {
-			paths = append(paths, list[i].FilePath)
-		}
-	}
-	return paths, nil
 }
 
 // tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is

@@ -42,8 +42,9 @@ type Change struct {
 	Admit int
 	// UsageReads are transcripts whose usage is to be counted from their beginning, unless they are known already.
 	UsageReads  []UsageRead
-	BudgetMarks []*BudgetMark  // ErrMoved if one of them was made before
-	Events      []*event.Event // Commit sets each ID, and At where it is zero
+	Samples     []ContextSample // of one moment of an agent, one is kept
+	BudgetMarks []*BudgetMark   // ErrMoved if one of them was made before
+	Events      []*event.Event  // Commit sets each ID, and At where it is zero
 
 	dropped []*Delivery // the deliveries that DropQueued drops; for the counts only
 }
@@ -117,20 +118,6 @@ type Committer interface {
 	// NextID returns an unused id for a new row of the given kind.
 	NextID(ctx context.Context, kind IDKind) (int64, error)
 }
-
-// IDKind names a sequence of ids.
-type IDKind string
-
-// The sequences of ids.
-const (
-	AgentIDs    IDKind = "agents"
-	HandoffIDs  IDKind = "handoffs"
-	DeliveryIDs IDKind = "deliveries"
-	PipelineIDs IDKind = "pipelines"
-	StepIDs     IDKind = "steps"
-	OutputIDs   IDKind = "step_handoffs"
-	WorktreeIDs IDKind = "worktrees"
-)
 
 // HookInput is a hook as it came in, with what identifies its agent.
 type HookInput struct {
@@ -391,6 +378,7 @@ type Store interface {
 	PreferenceStore
 	tell.PushStore
 	UsageStore
+	TimelineStore
 	OpenWork
 	PermissionReader
 	WorktreeReader

@@ -105,7 +105,8 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //  3. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
 //     the process.
 //  4. Take what the transcript tells and no hook reports. It may end a turn.
-//  5. Correct the state by the registry and by the screen. The duties after this one decide by the state.
+//  5. Correct the state by the registry and by the screen. The duties after this one decide by the state. Then take the choice of
+//     its dialog that the operator has answered, and type the keys that come from a browser: before all else that types.
 //  6. Take an agent that was asked to stop one rung further. Duties 8 to 10, 12 and 13 are not due for such an agent. The handoff comes
 //     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
 //     drops the queued ones.
@@ -119,8 +120,9 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //  13. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
 //  14. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
 //  15. Type the next delivery. The agent's state is known (5), and neither its end nor its handoff has anything to do.
-//  16. Open the session of an ended agent again that died while it waited for a reset.
-//  17. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
+//  16. Say in the pane of a person that this agent goes on with the work that was done there.
+//  17. Open the session of an ended agent again that died while it waited for a reset.
+//  18. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -158,6 +160,8 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).readTail},
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).started, (*Daemon).noteHead},
+	{(*Agent).answersDialog, (*Daemon).pressChoice},
+	{(*Agent).takesKeys, (*Daemon).typeKeys},
 	{(*Agent).stopping, (*Daemon).stopLadder},
 	{(*Agent).notesReading, (*Daemon).seeReading},
 	{(*Agent).notStopping, (*Daemon).keepBase},
@@ -169,6 +173,7 @@ var duties = []struct {
 	{(*Agent).notStopping, (*Daemon).seeToLimit},
 	{always, (*Daemon).handOver},
 	{always, (*Daemon).deliverNext},
+	{(*Agent).started, (*Daemon).sayWhoGoesOn},
 	{(*Agent).ended, (*Daemon).resumeAfterReset},
 	{(*Agent).ended, (*Daemon).forgetEnded},
 }

@@ -94,6 +94,7 @@ func (w *write) rows() {
 	w.worktrees()
 	w.pipelines()
 	w.sources()
+	w.samples()
 }
 
 // move queues a handoff's update, and its transition if the phase changed.

@@ -133,6 +133,10 @@ func (c *console) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys
 	})
 }
 
+func (c *console) Type(ctx context.Context, ref tmux.Ref, text string) error {
+	return change(c, ctx, fmt.Sprintf("Type %s %.60q", ref.Pane, text), func() error { return c.Fake().Type(context.Background(), ref, text) })
+}
+
 func (c *console) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
 	return look(c, ctx, "Look "+ref.Pane, func() (tmux.View, error) { return c.Fake().Look(ctx, ref) })
 }
@@ -182,6 +186,22 @@ func (c *console) ShowMessage(ctx context.Context, ref tmux.Ref, text string) (s
 		return err
 	})
 	return shown, err
+}
+
+func (c *console) ShowLines(ctx context.Context, lines []tmux.Line, always ...tmux.Ref) (shown []tmux.Line, err error) {
+	err = change(c, ctx, fmt.Sprintf("ShowLines %d", len(lines)), func() error {
+		shown, err = c.Fake().ShowLines(ctx, lines, always...)
+		return err
+	})
+	return shown, err
+}
+
+func (c *console) Say(ctx context.Context, ref tmux.Ref, by int64, text string) error {
+	return change(c, ctx, "Say "+ref.Pane, func() error { return c.Fake().Say(ctx, ref, by, text) })
+}
+
+func (c *console) Unsay(ctx context.Context, ref tmux.Ref, by int64) error {
+	return change(c, ctx, "Unsay "+ref.Pane, func() error { return c.Fake().Unsay(ctx, ref, by) })
 }
 
 // trees makes plain folders in place of git work trees.

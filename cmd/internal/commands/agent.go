@@ -18,7 +18,7 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	return cli.Group("agent", "Start, look at, talk to and stop agents",
-		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentStop(), a.agentLimit(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume())
+		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume())
 }
 
 func (a *app) agentStart() *cobra.Command {
@@ -26,9 +26,11 @@ func (a *app) agentStart() *cobra.Command {
 	var tree startTree
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
-		Use:   "start [PERSONA]",
+		Use:   "start [PERSONA] [-- ARGS...]",
 		Short: "Start an agent, in a pane of the daemon's own tmux server",
-		Long: `Start an agent, in a pane of the daemon's own tmux server.
+		Long: `Start an agent, in a pane of the daemon's own tmux server. ARGS are added to the command of its CLI,
+and its successors on the same CLI have them too. What understudy itself needs, such as the session
+and the settings, is refused.
 
 With --worktree the agent works in a git work tree of its own, on a new branch or on an existing one
 that is checked out nowhere. The tree belongs to the agent's line and stays when the agent ends: see
@@ -37,11 +39,16 @@ repository names, in the form of .gitignore, are copied into the tree.`,
 		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
   understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
   git diff | understudy agent start tester-kit-1 --prompt -
+  understudy agent start developer-con-1 --model opus --mode plan -- --add-dir ~/src/lib
   understudy agent start developer-con-1 --worktree              # on a new branch of its own
   understudy agent start developer-con-1 --worktree=fix-login --base main`,
-		Args:              maxArgs(2),
+		Args: func(c *cobra.Command, args []string) error {
+			before, _ := cutArgs(c, args)
+			return maxArgs(2)(c, before)
+		},
 		ValidArgsFunction: a.completePersonas,
 		RunE: func(c *cobra.Command, args []string) error {
+			args, in.Args = cutArgs(c, args)
 			tree.asked = c.Flags().Changed("worktree")
 			if err := tree.into(&in, args); err != nil {
 				return err
@@ -51,19 +58,22 @@ repository names, in the form of .gitignore, are copied into the tree.`,
 	})
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
+	c.Flags().StringVar(&in.Model, "model", "", "`model` of the agent (default the persona's, else the CLI's)")
+	c.Flags().StringVar(&in.PermissionMode, "mode", "", "`mode` in which the agent asks for permission, in the CLI's words (default the CLI's)")
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give the agent once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
-	c.Flags().StringVar(&tree.branch, "worktree", "", "work in a git work tree of its own, on this `branch` (default a new one, named after the agent)")
+	c.Flags().StringVar(&tree.branch, "worktree", "", "work in a git work tree of its own, on this `branch`")
 	c.Flags().Lookup("worktree").NoOptDefVal = ownBranch
 	c.Flags().StringVar(&tree.base, "base", "", "with --worktree: the `branch` or commit where a new branch begins (default HEAD of --cwd)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
 	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "mode", completeModes)
 	return c
 }
 
-// ownBranch is the value of --worktree without a branch. It is no name that git takes.
-const ownBranch = " "
+// ownBranch is the value of --worktree without a branch. Git takes no such name.
+const ownBranch = "a new one"
 
 // startTree are the flags of a start that ask for a work tree.
 type startTree struct {
@@ -99,6 +109,14 @@ func (t startTree) into(in *daemon.NewAgent, args []string) error {
 	return nil
 }
 
+// cutArgs splits the arguments of a start into those before -- and those of the CLI behind it.
+func cutArgs(c *cobra.Command, args []string) (own, cli []string) {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}
+
 func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) error {
 	var err error
 	if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
@@ -130,9 +148,18 @@ func (a *app) paneSize() (columns, rows int) {
 	return 0, 0
 }
 
-// tellStarted waits until an agent has a pane, and then prints the agent. With registered it also waits until the agent
-// has a session and has taken its first prompt.
+// tellStarted waits as awaitStarted does, and prints the agent.
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
+	agent, err := a.awaitStarted(ctx, c, id, registered)
+	if err == nil && a.JSON {
+		err = a.PrintJSON(agent)
+	}
+	return err
+}
+
+// awaitStarted waits until an agent has a pane, and says so if the command prints no JSON. With registered it also waits until the
+// agent has a session and has taken its first prompt.
+func (a *app) awaitStarted(ctx context.Context, c *api.Client, id int64, registered bool) (daemon.Agent, error) {
 	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
 		if said := startWords(g); registered && said != "" && said != asked {
@@ -142,32 +169,32 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 		return g.HasPane() && (!registered || g.RegisteredAt != nil)
 	})
 	if err != nil {
-		return err
+		return agent, err
 	}
 	if registered && agent.FirstPromptID != nil {
 		d, err := a.awaitDelivery(ctx, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
 		if err != nil {
-			return err
+			return agent, err
 		}
 		if err := promptTaken(&d); err != nil {
-			return err
+			return agent, err
 		}
 		if agent, err = c.Agent(ctx, id); err != nil {
-			return err
+			return agent, err
 		}
 	}
 	a.warnTrouble(&agent)
 	if a.JSON {
-		return a.PrintJSON(agent)
+		return agent, nil
 	}
 	if err := a.tellTree(ctx, c, &agent); err != nil {
-		return err
+		return agent, err
 	}
 	pane := "its pane is gone"
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
+	return agent, a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
 // tellTree says in which work tree a new agent works, what was copied there, and what is not there.
@@ -229,58 +256,6 @@ func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon
 		return false, nil
 	})
 	return agent, err
-}
-
-func (a *app) agentStop() *cobra.Command {
-	var force, wait bool
-	c := a.WithJSON(&cobra.Command{
-		Use:               "stop AGENT",
-		Short:             "Ask an agent to exit, and end it if it does not",
-		Example:           "  understudy agent stop 7 --wait\n  understudy agent stop developer-con-1 --force",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.stop(c.Context(), args[0], force, wait)
-		},
-	})
-	c.Flags().BoolVar(&force, "force", false, "signal the process without typing /exit first")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has ended")
-	return c
-}
-
-func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
-	c, agent, err := a.findAgent(ctx, word)
-	if err != nil {
-		return err
-	}
-	already := !agent.Active()
-	if !already {
-		if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
-			return err
-		}
-	}
-	if wait && agent.Active() {
-		err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
-			var err error
-			agent, err = c.Agent(ctx, agent.ID)
-			return err == nil && !agent.Active(), err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if a.JSON {
-		return a.PrintJSON(agent)
-	}
-	said := "is asked to stop"
-	switch {
-	case already:
-		said = "has ended already"
-	case !agent.Active():
-		said = "has ended: " + show.EndWords(agent.EndReason)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(said))
-	return err
 }
 
 // warnTrouble warns a person who has waited for an agent if the agent's turns fail.
