@@ -29,7 +29,7 @@ func laneSubject(key int64) string {
 	case key < 0:
 		return fmt.Sprintf("pipeline %d", -key)
 	case key > treeLanes:
-		return fmt.Sprintf("worktree %d", key-treeLanes)
+		return fmt.Sprintf("work tree %d", key-treeLanes)
 	}
 	return fmt.Sprintf("agent %d", key)
 }

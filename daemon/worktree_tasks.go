@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
@@ -233,33 +232,32 @@ func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, erro
 
 func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	task := *t.Task
-	kept := ""
+	why := "" // the tree stays
 	err := d.unused(ctx, t)
 	if told, ok := errors.AsType[*Error](err); ok { // an agent was started meanwhile
-		kept, err = told.Message, nil
+		why, err = words.TrimDot(told.Message), nil
 	}
 	ref := "refs/understudy/removed/" + strconv.FormatInt(t.ID, 10)
 	var out worktree.Removed
-	if err == nil && kept == "" {
+	if err == nil && why == "" {
 		out, err = d.Keeper.Remove(ctx, worktree.Removal{
 			Place: t.place(), Dir: t.Repository, Branch: t.Branch, DeleteBranch: t.NewBranch && !task.KeepBranch, Force: task.Force, Ref: ref,
 		})
-		if out.Kept != "" {
-			kept = fmt.Sprintf("Work tree %d stays: %s", t.ID, out.Kept)
-		}
+		why = out.Kept
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		kept = fmt.Sprintf("Work tree %d stays: %s", t.ID, words.TrimDot(err.Error()))
+		why = words.TrimDot(err.Error())
 	}
-	if kept != "" {
-		if !task.Force && strings.HasPrefix(out.Kept, "it holds") {
-			kept += fmt.Sprintf("; commit, merge or push what you want, or remove it with --force, which keeps it as %s", ref)
+	if why != "" {
+		says := fmt.Sprintf("Work tree %d stays: %s", t.ID, why)
+		if out.Holds {
+			says += fmt.Sprintf("; commit, merge or push what you want, or remove it all the same (--force), which keeps it as %s", ref)
 		}
-		t.end(TreeRemove, false, kept+".", d.now())
-		return d.treeEvent(event.WorktreeKept, t, nil, map[string]any{"why": kept}), nil
+		t.end(TreeRemove, false, says+".", d.now())
+		return d.treeEvent(event.WorktreeKept, t, nil, map[string]any{"why": why}), nil
 	}
 	now := d.now()
 	says := fmt.Sprintf("Work tree %d (%s) was removed", t.ID, t.Path)

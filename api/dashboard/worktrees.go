@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
@@ -19,6 +20,8 @@ type tree struct {
 	daemon.TreeView
 	Looked bool // git has looked at it
 	Here   bool // it is on the host of the dashboard's daemon
+	// Worked is when the agent was last seen at work, of a tree at which git has not looked.
+	Worked time.Time
 }
 
 // Worktrees draws the page of the work trees. git looks at each of them, so the page follows only the events of work trees.
@@ -43,12 +46,27 @@ func (p *Pages) treeOf(ctx context.Context, a *daemon.Agent) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{TreeView: daemon.TreeView{Worktree: row, InUse: a.Active()}, Here: row.Host == p.Daemon.Host}, nil
+	out := &tree{TreeView: daemon.TreeView{Worktree: row, InUse: a.Active()}, Here: row.Host == p.Daemon.Host}
+	switch {
+	case a.Active() && a.State != daemon.Idle && a.State != daemon.Starting:
+		out.Worked = a.StateAt
+	case a.FinishedAt != nil:
+		out.Worked = *a.FinishedAt
+	}
+	return out, nil
 }
 
-// Mergeable reports whether the tree can be asked to be merged: its base is known, and nothing is being done with it.
+// Mergeable reports whether the tree can be asked to be merged: its base is known, nothing is being done with it, and its branch
+// has something that base does not have.
 func (t *tree) Mergeable() bool {
-	return t.Here && t.PipelineID == nil && t.State == daemon.TreeStanding && t.Task == nil && t.Base != ""
+	if !t.Here || t.PipelineID != nil || t.State != daemon.TreeStanding || t.Task != nil || t.Base == "" {
+		return false
+	}
+	if t.Looked {
+		return t.Look.BaseKnown && t.Look.Ahead > 0
+	}
+	merged := t.Last != nil && t.Last.Do == daemon.TreeMerge && t.Last.Done
+	return !merged || t.Worked.After(t.Last.At)
 }
 
 // Removable reports whether the tree can be asked to be removed.

@@ -105,6 +105,7 @@ type Removal struct {
 // Removed is what Remove has done.
 type Removed struct {
 	Kept          string   // the end of a sentence about the tree which says why it was not removed; "": it was
+	Holds         bool     // Kept names work that is nowhere else; with Force the tree is removed all the same
 	Ref           bool     // Removal.Ref leads to what the tree held
 	BranchDeleted bool     // the branch is gone, too
 	NotKept       []string // ignored files and folders that were too large to be kept

@@ -121,6 +121,7 @@ func (p *putAway) keep(ctx context.Context) (why string, err error) {
 	copies, _ := sortIgnored(p.at, h.copies) // what is too large is copied again
 	if !p.in.Force {
 		if why := wouldLose(&h, lone, large); why != "" {
+			p.out.Holds = true
 			return why, nil
 		}
 	}
