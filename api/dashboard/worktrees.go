@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
@@ -20,8 +19,6 @@ type tree struct {
 	daemon.TreeView
 	Looked bool // git has looked at it
 	Here   bool // it is on the host of the dashboard's daemon
-	// Worked is when the agent was last seen at work, of a tree at which git has not looked.
-	Worked time.Time
 }
 
 // Worktrees draws the page of the work trees. git looks at each of them, so the page follows only the events of work trees.
@@ -37,36 +34,25 @@ func (p *Pages) Worktrees(ctx context.Context, all bool, before int64) (*Page, e
 	return p.page("worktrees", "Work trees", "worktrees", "worktree", out), nil
 }
 
-// treeOf returns the tree of an agent, without a look at it: the agent's page is drawn at each of its events.
+// treeOf returns the tree of an agent. git looks at it only while the agent rests, because the page of an agent at work is drawn at each
+// of its events.
 func (p *Pages) treeOf(ctx context.Context, a *daemon.Agent) (*tree, error) {
 	if a.WorktreeID == nil {
 		return nil, nil
 	}
+	if a.State == daemon.Idle || !a.Active() {
+		v, err := p.Daemon.ShowWorktree(ctx, *a.WorktreeID)
+		return &tree{TreeView: v, Looked: true, Here: v.Host == p.Daemon.Host}, err
+	}
 	row, err := p.Daemon.Store.Worktree(ctx, *a.WorktreeID)
-	if err != nil {
-		return nil, err
-	}
-	out := &tree{TreeView: daemon.TreeView{Worktree: row, InUse: a.Active()}, Here: row.Host == p.Daemon.Host}
-	switch {
-	case a.Active() && a.State != daemon.Idle && a.State != daemon.Starting:
-		out.Worked = a.StateAt
-	case a.FinishedAt != nil:
-		out.Worked = *a.FinishedAt
-	}
-	return out, nil
+	return &tree{TreeView: daemon.TreeView{Worktree: row, InUse: true}, Here: row.Host == p.Daemon.Host}, err
 }
 
 // Mergeable reports whether the tree can be asked to be merged: its base is known, nothing is being done with it, and its branch
-// has something that base does not have.
+// has something that base does not have, as far as that is known.
 func (t *tree) Mergeable() bool {
-	if !t.Here || t.PipelineID != nil || t.State != daemon.TreeStanding || t.Task != nil || t.Base == "" {
-		return false
-	}
-	if t.Looked {
-		return t.Look.BaseKnown && t.Look.Ahead > 0
-	}
-	merged := t.Last != nil && t.Last.Do == daemon.TreeMerge && t.Last.Done
-	return !merged || t.Worked.After(t.Last.At)
+	may := t.Here && t.PipelineID == nil && t.State == daemon.TreeStanding && t.Task == nil && t.Base != ""
+	return may && (!t.Looked || t.Look.BaseKnown && t.Look.Ahead > 0)
 }
 
 // Removable reports whether the tree can be asked to be removed.

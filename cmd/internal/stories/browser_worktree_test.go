@@ -35,16 +35,28 @@ func TestBrowserWorkTree(t *testing.T) {
 	tree.Commit(time.Now())
 	p.visit("/ui/worktrees")
 	p.awaitText("#tree-1", "1 ahead")
+	p.click("#tree-1 [href$='/diff']")
+	p.awaitText("#file-0", "mended")
+	p.wantReadable("worktree-diff")
+	p.setScreen(1280, "light")
+	p.visit("/ui/worktrees")
+	if got := eval[string](p, "getComputedStyle(document.querySelector('#tree-1 h2'), '::first-letter').textTransform"); got != "none" {
+		t.Errorf("the name of the branch is shown with its first letter in %s", got)
+	}
 	p.wantReadable("worktrees")
 	p.wantNames("worktrees")
 	p.setScreen(1280, "light")
 	p.click("#tree-1 [data-call$='/merge']")
 	p.click("#confirm [value=yes]")
 	p.awaitText("#tree-1", "by a fast-forward")
+	p.awaitText("#tree-1", "clean")
+	p.wantNone("#tree-1 [data-call$='/merge']")
 
 	r.stopAndAwait(a.ID)
 	tree.Write("notes.txt", "not committed\n")
 	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
+	p.awaitText("#worktree", "1 uncommitted")
+	p.wantNone("#worktree [data-call$='/merge']")
 	p.click("#worktree [data-call$='/remove']")
 	p.click("#confirm [value=yes]")
 	p.awaitText("#worktree", "1 file not committed (notes.txt)")
@@ -58,5 +70,13 @@ func TestBrowserWorkTree(t *testing.T) {
 	p.awaitText("#worktree", "again")
 	if got := r.tree(v.ID).Look.Uncommitted; strings.Join(got, " ") != "notes.txt" {
 		t.Errorf("it came back with %v not committed", got)
+	}
+}
+
+// wantNone fails if the page has an element.
+func (p *tab) wantNone(selector string) {
+	p.r.t.Helper()
+	if n := eval[int](p, fmt.Sprintf("document.querySelectorAll(%q).length", selector)); n != 0 {
+		p.r.t.Errorf("the page has %d of %s", n, selector)
 	}
 }
