@@ -200,10 +200,21 @@ func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error)
 	return true, nil
 }
 
+// treeTries is how often a task of a work tree is tried before an error is its outcome.
+const treeTries = 3
+
+// tryAgain reports whether a task whose act of git has failed is tried again a second later. An act that fails may have had its effect;
+// the next try finds that out.
+func (d *Daemon) tryAgain(ctx context.Context, t *Worktree) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return ctx.Err() != nil || d.laneErrors[treeLanes+t.ID] < treeTries-1
+}
+
 func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	task := *t.Task
 	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.place(), Commit: task.Commit, Into: task.Into})
-	if err != nil && ctx.Err() != nil {
+	if err != nil && d.tryAgain(ctx, t) {
 		return nil, err
 	}
 	about := map[string]any{"into": task.Into, "commit": short(m.Commit)}
@@ -245,10 +256,10 @@ func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, err
 		})
 		why = out.Kept
 	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
+	if err != nil {
+		if d.tryAgain(ctx, t) || d.Keeper.Look(ctx, t.place()).Gone { // gone: the removal was begun, and must be ended
+			return nil, err
+		}
 		why = words.TrimDot(err.Error())
 	}
 	if why != "" {
@@ -281,7 +292,7 @@ func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, err
 
 func (d *Daemon) restoreTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	made, err := d.Keeper.Make(ctx, worktree.Spec{Dir: t.Repository, Branch: t.Branch, Path: t.Path, Kept: t.KeptRef})
-	if err != nil && ctx.Err() != nil {
+	if err != nil && d.tryAgain(ctx, t) {
 		return nil, err
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,10 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 	}
 	r, err := k.open(ctx, in.Dir)
 	if errors.Is(err, worktree.ErrNone) {
+		if _, gone := os.Lstat(in.Path); errors.Is(gone, fs.ErrNotExist) { // nothing is left of either
+			out.BranchDeleted = true
+			return out, nil
+		}
 		err = k.noRepository(in.Dir, in.Path)
 	}
 	if err != nil {
