@@ -242,6 +242,31 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeOfTheCommitThatWasAsked: a branch that has moved since is not merged, and a merge that was cut off after its effect is done.
+func TestMergeOfTheCommitThatWasAsked(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.personal()
+	r.make(worktree.Spec{Branch: "new", Path: path})
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	tree.Commit(time.Now())
+	in := worktree.Merging{Place: worktree.Place{Path: path}, Into: "main", Commit: tree.says("rev-parse", "HEAD")}
+	tree.Write("two", "2\n")
+	tree.Commit(time.Now())
+	before := r.says("rev-parse", "main")
+	m, err := newKeeper().Merge(t.Context(), in)
+	if err != nil || !strings.Contains(m.Refused, "has moved since the merge was asked for") || r.says("rev-parse", "main") != before {
+		t.Errorf("a commit later: %+v, %v", m, err)
+	}
+	r.Git("merge", "-q", "--ff-only", in.Commit) // as an earlier call, whose process was killed
+	merged := r.says("rev-parse", "main")
+	m, err = newKeeper().Merge(t.Context(), in)
+	if err != nil || !m.Already || m.Refused != "" || r.says("rev-parse", "main") != merged {
+		t.Errorf("again: %+v, %v", m, err)
+	}
+}
+
 func (r repo) putAway(path, branch string, change func(*worktree.Removal)) worktree.Removed {
 	r.T.Helper()
 	in := worktree.Removal{Place: worktree.Place{Path: path}, Dir: r.Dir, Branch: branch, DeleteBranch: true, Ref: "refs/understudy/removed/1"}
@@ -325,6 +350,14 @@ func TestRemovedCleanTree(t *testing.T) {
 	inner.Commit(time.Now())
 	if out := r.putAway(path, "module", func(in *worktree.Removal) { in.Force = true }); !strings.Contains(out.Kept, "it holds another git repository (inner/)") {
 		t.Errorf("with a repository in it: %+v", out)
+	}
+	for _, dir := range []string{path, r.Dir} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := r.putAway(path, "module", nil); out.Kept != "" || out.Ref {
+		t.Errorf("without a tree and without a repository: %+v", out)
 	}
 }
 

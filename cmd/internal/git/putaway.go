@@ -35,11 +35,11 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 		return out, fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
 	}
 	r, err := k.open(ctx, in.Dir)
-	if errors.Is(err, worktree.ErrNone) {
-		if _, gone := os.Lstat(in.Path); errors.Is(gone, fs.ErrNotExist) { // nothing is left of either
-			out.BranchDeleted = true
-			return out, nil
-		}
+	none := errors.Is(err, worktree.ErrNone)
+	if (none || absent(in.Dir)) && absent(in.Path) {
+		return out, nil // somebody has deleted both
+	}
+	if none {
 		err = k.noRepository(in.Dir, in.Path)
 	}
 	if err != nil {
@@ -77,6 +77,11 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 		err = p.deleteBranch(ctx)
 	}
 	return out, err
+}
+
+func absent(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // keep makes the reference to what the tree holds. It returns why the tree can't be removed, or "".
