@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,7 +27,8 @@ const (
 )
 
 // include copies the untracked files that worktree.IncludeFile names into the tree at a path. It overwrites what an earlier call has
-// copied, because nobody has worked in the tree; with missing, it copies only what the tree does not have. It leaves out what the tree's
+// copied, because nobody has worked in the tree; with missing, it copies only what the tree does not have, and files that are alike, so that
+// they count as copies again. It leaves out what the tree's
 // branch has, and follows no link.
 func (r repository) include(ctx context.Context, at string, missing bool) (copied []worktree.Copied, err error) {
 	file := filepath.Join(r.dir, worktree.IncludeFile)
@@ -60,15 +62,15 @@ func (r repository) include(ctx context.Context, at string, missing bool) (copie
 		} else if taken {
 			continue
 		}
-		if _, err := to.Lstat(strings.TrimSuffix(name, "/")); err == nil && missing {
+		if _, err := to.Lstat(strings.TrimSuffix(name, "/")); err == nil && missing && !c.alike(name) {
 			continue
 		}
 		one := worktree.Copied{Path: name}
-		files, bytes := c.files, c.bytes
+		files, size := c.files, c.bytes
 		if err := c.tree(strings.TrimSuffix(name, "/")); err != nil {
 			return nil, fmt.Errorf("%s, which %s names, can't be copied: %w", name, worktree.IncludeFile, err)
 		}
-		one.Files, one.Bytes = c.files-files, c.bytes-bytes
+		one.Files, one.Bytes = c.files-files, c.bytes-size
 		if one.Digest, err = digestOf(to, name); err != nil {
 			return nil, err
 		}
@@ -135,6 +137,23 @@ func (c *copier) tree(name string) error {
 		return c.to.Symlink(to, name)
 	}
 	return nil
+}
+
+// alike reports whether both sides have the same small file.
+func (c *copier) alike(name string) bool {
+	const most = 1 << 20
+	var texts [2][]byte
+	for i, side := range []*os.Root{c.from, c.to} {
+		if fi, err := side.Lstat(name); err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
+			return false
+		}
+		text, err := side.ReadFile(name)
+		if err != nil {
+			return false
+		}
+		texts[i] = text
+	}
+	return bytes.Equal(texts[0], texts[1])
 }
 
 func (c *copier) folder(name string, fi fs.FileInfo) error {

@@ -313,7 +313,10 @@ func TestRemovedTreeComesBack(t *testing.T) {
 		t.Errorf("git still knows the tree: %s", got)
 	}
 	for range 2 {
-		r.make(worktree.Spec{Branch: "new", Path: path, Kept: "refs/understudy/removed/1"})
+		made := r.make(worktree.Spec{Branch: "new", Path: path, Kept: "refs/understudy/removed/1"})
+		if l := r.look(path, made.Copied); len(made.Copied) != 1 || strings.Join(l.Ignored, " ") != "x.log" {
+			t.Errorf("the copies that came back: %+v, ignored %q", made.Copied, l.Ignored)
+		}
 		if got := tree.says("status", "--porcelain", "--ignored"); got != " M a.go\n?? new\n!! x.log\n!! y.log" || tree.says("rev-parse", "new") != tip {
 			t.Errorf("it came back as %q", got)
 		}
