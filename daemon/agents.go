@@ -279,7 +279,9 @@ func (d *Daemon) newSkill(ctx context.Context, a *Agent, slug string, dir data.D
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
-		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
+		if err := d.dropQueued(ctx, c, id, stopDrops); err != nil {
+			return err
+		}
 		c.Events = []*event.Event{d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
@@ -321,7 +323,9 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})}}
-	err = d.commit(ctx, c)
+	if err = d.passMessages(ctx, c, &old, a.ID, nil); err == nil {
+		err = d.commit(ctx, c)
+	}
 	if errors.Is(err, ErrMoved) {
 		return old, Errorf(KindConflict, CodeAgentResumed, "Agent's session is being opened again already")
 	}

@@ -93,6 +93,9 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		if a := w.process(h.AgentID); a != nil && t.From == daemon.Generating && t.To == daemon.Verifying && h.Mode == daemon.ModeGenerate {
 			w.cover(a.cli.rt.Name, "document of a copy")
 		}
+		if t.To == daemon.Completed {
+			w.checkPassed(h)
+		}
 		if t.To == daemon.Failed {
 			w.checkTime(h)
 			w.checkCode(h)
@@ -154,6 +157,9 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		d := &list[i]
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
 			continue // a person may type behind the exit command, which makes a prompt of it
+		}
+		if d.AgentID != a.id {
+			w.fail("agent %d takes delivery %d, which was passed on to agent %d", a.id, d.ID, d.AgentID)
 		}
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++

@@ -59,6 +59,7 @@ var tests = []struct {
 	{"PermissionIsKeptWhole", alone(permissionIsKeptWhole)},
 	{"ListsOfPermissions", alone(listsOfPermissions)},
 	{"DropQueued", alone(dropQueued)},
+	{"SpareMessages", alone(messagesAreSpared)},
 	{"SentIsCounted", alone(sentIsCounted)},
 	{"ReaderMissesNothing", alone(readerMissesNothing)},
 	{"EventIsKeptWhole", alone(eventIsKeptWhole)},

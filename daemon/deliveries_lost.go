@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// A text may be lost between tmux and the agent: a composer that is just drawn anew drops it, and a dialog that opens behind
+// the guard's back swallows it, or takes its Enter for an answer. Such a text is typed again, once, under the same delivery, if
+// it is known that the runtime has not taken it. If it is not known, ack_timeout decides.
+
+// lostAfter is how long the composer must have been empty since a paste, or since a dialog, until the paste counts as lost.
+const lostAfter = 5 * time.Second
+
+// evidenceSwallowed is the evidence of a text that is typed again after a dialog.
+const evidenceSwallowed = "a dialog opened while it was typed, and the agent has taken no prompt since"
+
+// overPaste is a dialog that was seen over a text that had been typed.
+type overPaste struct {
+	delivery int64
+	seen     time.Time // when it was seen last
+}
+
+// lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again.
+func (d *Daemon) lost(a *Agent, dl *Delivery, s *screen) bool {
+	return d.runtimeOf(a).Can.LosesPastes && dl.Attempts == 0 && dl.mayComeAgain() && a.LastPrompt <= dl.AfterHook &&
+		a.AtRest() && s.empty() && d.timeSpent(*dl.TypedAt) >= lostAfter
+}
+
+// swallowed reports whether a dialog has swallowed a typed text, or its Enter, and the runtime is known not to have taken the
+// text. Only a dialog that was seen over the text counts: whatever closed it came behind the text, so the runtime has read the
+// text by now. Hooks, the registry and the transcript must all show that no turn has begun since.
+func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
+	rt, over := d.runtimeOf(a), d.memories.of(a.ID).overPaste
+	switch {
+	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.delivery != dl.ID || time.Since(over.seen) < lostAfter:
+		return false
+	case !a.AtRest() || a.StopAskedAt != nil || !s.empty() || s.Stashed:
+		return false
+	case a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook:
+		return false
+	case rt.Registry != nil && !d.quietFor(a.ID, lostAfter):
+		return false
+	}
+	if waiting, err := d.spool.Len(); err != nil || waiting > 0 {
+		return false // a hook that waits there may report the prompt
+	}
+	return d.transcriptLacks(a, dl)
+}
+
+// mayComeAgain reports whether a text that was typed may be typed once more if it is lost.
+func (d *Delivery) mayComeAgain() bool {
+	return d.State == DeliveryTyped && d.byKeys() && d.Way != runtimes.ByEcho && !d.TypedAgain && d.Kind != KindExit
+}
+
+// empty reports whether the screen shows an empty composer, and neither a turn nor a dialog.
+func (s *screen) empty() bool { return s.Composer && !s.Busy && s.Dialog == "" && s.Draft == "" }
+
+// transcriptLacks reports whether an agent's transcript can be read and shows no prompt since a text was typed. A runtime makes
+// the file with the first prompt.
+func (d *Daemon) transcriptLacks(a *Agent, dl *Delivery) bool {
+	if a.TranscriptPath == nil {
+		return false
+	}
+	if _, err := os.Stat(*a.TranscriptPath); errors.Is(err, fs.ErrNotExist) {
+		return a.LastPrompt == 0 && a.LastStop == 0
+	}
+	return len(transcriptTail(a)) > 0 && !d.inTranscript(a, dl) && !d.promptedAfter(a, "", *dl.TypedAt)
+}
+
+// noteDialogOver notes that a look at the pane has seen a dialog over a text that was typed.
+func (d *Daemon) noteDialogOver(a *Agent, dl *Delivery, s *screen) {
+	if s.Dialog == "" && d.sighted(a.ID).status != runtimes.StatusWaiting {
+		return
+	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.overPaste = overPaste{dl.ID, time.Now()} })
+}
+
+// timeLeftOver returns how long the daemon waits for a text over which a dialog was seen: as long as the dialog is open, but at
+// most openingLimit, and then until it is known whether the dialog has swallowed the text. The deadlines of a handoff are not
+// put off.
+func (d *Daemon) timeLeftOver(a *Agent, dl *Delivery) time.Duration {
+	over := d.memories.of(a.ID).overPaste
+	if over.delivery != dl.ID || dl.HandoffID != nil || !dl.mayComeAgain() {
+		return 0
+	}
+	return min(lostAfter+2*enterAfter-time.Since(over.seen), d.timeLeft(*dl.TypedAt, openingLimit))
+}
+
+// typeAgain queues a text that was lost once more.
+func (d *Daemon) typeAgain(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
+	dl.unsend(why)
+	dl.TypedAgain = true
+	e := d.event(event.DeliveryTypedAgain, &a.ID, dl.HandoffID, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why})
+	if err := d.commit(ctx, &Change{Deliveries: []*Delivery{dl}, Events: []*event.Event{e.For(a.PipelineID, a.StepID)}}); err != nil {
+		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	d.wakeKin(a)
+	return true, 0, nil
+}
+
+// requeue sets a delivery back to DeliveryQueued. Its text was not typed, because the pane had changed.
+func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
+	dl.unsend(why)
+	_, _, err := d.saveDelivery(ctx, a, dl, true)
+	return false, 100 * time.Millisecond, err
+}
+
+// unsend sets a delivery back to DeliveryQueued.
+func (d *Delivery) unsend(why string) {
+	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way = DeliveryQueued, nil, 0, why, ""
+}
