@@ -146,7 +146,10 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
-	if d.runtimeOf(a).Can.StashKey == "" && d.standsInComposer(ctx, a, dl) {
+	if can := &d.runtimeOf(a).Can; can.StashKey == "" && d.standsInComposer(ctx, a, dl) {
+		if can.EnterAfter > 0 && !ticked(ctx, time.After(can.EnterAfter)) { // the text may have been pasted a moment ago
+			return false, 0, context.Cause(ctx)
+		}
 		dl.State, dl.Attempts = DeliveryTyped, 0 // an earlier daemon died between the paste and Enter, which comes next
 		return d.saveDelivery(ctx, a, dl, true)
 	}
