@@ -120,6 +120,11 @@ func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemo
 	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
 }
 
+// CancelMessages cancels a queued message or command of an agent, and returns it. If id is 0, it cancels all of them.
+func (c *Client) CancelMessages(ctx context.Context, agentID, id int64) ([]daemon.Delivery, error) {
+	return call[[]daemon.Delivery](ctx, c, "DELETE", at("agents", agentID, "/messages"), cancelMessagesRequest{givenID(id)})
+}
+
 // Peers returns an agent and the peers that it may see. Only an agent's client may call it.
 func (c *Client) Peers(ctx context.Context, agentID int64) (daemon.Peers, error) {
 	return call[daemon.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
@@ -138,7 +143,7 @@ func (c *Client) DecideLimit(ctx context.Context, agentID int64, in daemon.Limit
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
-	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep}
+	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages}
 	switch len(in.Heirs) {
 	case 0:
 	case 1:
@@ -180,6 +185,11 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
+}
+
+// ForceHandoff retries a handoff as RetryHandoff does, and takes a generated document although it says next to nothing.
+func (c *Client) ForceHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode, Force: true})
 }
 
 // Line lists the handoffs of a handoff's agent, of its predecessors and of its successors, the newest first.

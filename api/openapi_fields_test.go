@@ -36,7 +36,7 @@ var answered = map[string]any{
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "Limit": limitRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "Limit": limitRequest{},
 	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
 	"Hook": json.RawMessage{}, // the runtime's own

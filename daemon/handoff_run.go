@@ -115,7 +115,7 @@ func (r *handoffRun) verify() outcome {
 	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
 		return stayFor(time.Second, noteTurn) // the agent may be writing the document right now
 	}
-	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.settings.MaxDocumentBytes)
+	doc, err := r.readDocument()
 	var bad *data.DocumentError
 	switch {
 	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.timeLeft(h.PhaseAt, 5*time.Second) > 0:

@@ -52,7 +52,10 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 		return Delivery{}, err
 	case leaves && dl.Kind == KindCommand:
 		return Delivery{}, Errorf(KindConflict, CodeHandoffRecorded, "Agent's handoff is recorded: send the command to its successor")
-	case from != nil:
+	case leaves:
+		dl.Evidence = "it waits for the agent's successor"
+	}
+	if from != nil {
 		dl.FromAgentID = &from.ID
 	}
 	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*event.Event{d.event(event.DeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}

@@ -8,23 +8,18 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// CancelMessage cancels a queued message or command of an agent. from says where the request comes from, for the log. What is
-// being typed can't be cancelled: the guard of the row decides whether the cancellation or the intention to type was first. A
-// message that was passed on can be cancelled as the first agent's as well.
-func (d *Daemon) CancelMessage(ctx context.Context, agentID, id int64, from string) (Delivery, error) {
-	for {
-		dl, err := d.cancelMessage(ctx, agentID, id, from)
-		if !errors.Is(err, ErrMoved) || ctx.Err() != nil {
-			return dl, err
-		}
-	}
-}
-
-// CancelMessages cancels all messages and commands that are queued for an agent, the oldest first, and returns them.
-func (d *Daemon) CancelMessages(ctx context.Context, agentID int64, from string) ([]Delivery, error) {
+// CancelMessages cancels a queued message or command of an agent, and returns it; with id 0, all of them, the oldest first.
+// from says where the request comes from, for the log. What is being typed can't be cancelled: the guard of the row decides
+// whether the cancellation or the intention to type was first. A message that was passed on can be cancelled as the first
+// agent's as well.
+func (d *Daemon) CancelMessages(ctx context.Context, agentID, id int64, from string) ([]Delivery, error) {
 	a, err := d.Agent(ctx, agentID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case id != 0:
+		dl, err := d.cancelMessage(ctx, agentID, id, from)
+		return []Delivery{dl}, err
 	}
 	open, err := d.Store.OpenDeliveries(ctx, agentID)
 	if err != nil {
@@ -35,7 +30,7 @@ func (d *Daemon) CancelMessages(ctx context.Context, agentID int64, from string)
 		if checkCancel(&a, &open[i]) != nil {
 			continue
 		}
-		dl, err := d.CancelMessage(ctx, agentID, open[i].ID, from)
+		dl, err := d.cancelMessage(ctx, agentID, open[i].ID, from)
 		switch told := (*Error)(nil); {
 		case err == nil:
 			cancelled = append(cancelled, dl)
@@ -46,11 +41,18 @@ func (d *Daemon) CancelMessages(ctx context.Context, agentID int64, from string)
 	return cancelled, nil
 }
 
-// cancelMessage is one attempt of CancelMessage.
+// cancelMessage cancels one delivery.
 func (d *Daemon) cancelMessage(ctx context.Context, agentID, id int64, from string) (Delivery, error) {
-	if _, err := d.Agent(ctx, agentID); err != nil {
-		return Delivery{}, err
+	for {
+		dl, err := d.tryCancel(ctx, agentID, id, from)
+		if !errors.Is(err, ErrMoved) || ctx.Err() != nil {
+			return dl, err
+		}
 	}
+}
+
+// tryCancel is one attempt of cancelMessage.
+func (d *Daemon) tryCancel(ctx context.Context, agentID, id int64, from string) (Delivery, error) {
 	missing := Errorf(KindNotFound, CodeMessageNotFound, "Agent %d has no delivery %d", agentID, id)
 	dl, err := d.Store.Delivery(ctx, id)
 	switch {

@@ -101,7 +101,7 @@ func (p *person) writeMeanwhile(id int64) {
 		return
 	}
 	_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the messages of agent %d", id), func(ctx context.Context, d *daemon.Daemon) error {
-		list, err := d.CancelMessages(ctx, id, p.name)
+		list, err := d.CancelMessages(ctx, id, 0, p.name)
 		if len(list) > 0 {
 			p.w.plan.count("message cancelled")
 		}

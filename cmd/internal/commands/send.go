@@ -65,9 +65,9 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
 	p := &term.Progress{UI: a.UI(a.Stderr)}
 	defer p.Clear()
-	began := time.Now()
+	began, to := time.Now(), d.AgentID // also if it is passed on
 	err := show.Await(ctx, c, p.Idle, func(ctx context.Context) (bool, error) {
-		list, err := c.Messages(ctx, d.AgentID, api.ListOptions{Before: d.ID + 1, Limit: 1})
+		list, err := c.Messages(ctx, to, api.ListOptions{Before: d.ID + 1, Limit: 1})
 		if err == nil && len(list) == 1 && list[0].ID == d.ID {
 			d = list[0]
 		}
@@ -89,6 +89,8 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 	switch {
 	case d.State != daemon.DeliveryQueued:
 		return ""
+	case !g.Active():
+		return fmt.Sprintf("agent %d has handed over; its successor gets the text after its briefing", g.ID)
 	case g.State == daemon.Waiting:
 		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
 	case g.State == daemon.Working:
