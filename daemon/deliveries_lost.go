@@ -42,9 +42,7 @@ func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
 	switch {
 	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.delivery != dl.ID || time.Since(over.seen) < lostAfter:
 		return false
-	case !a.AtRest() || a.StopAskedAt != nil || !s.empty() || s.Stashed:
-		return false
-	case a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook:
+	case !a.AtRest() || a.StopAskedAt != nil || !s.empty() || s.Stashed || a.turnSince(dl):
 		return false
 	case rt.Registry != nil && !d.quietFor(a.ID, lostAfter):
 		return false
@@ -54,6 +52,9 @@ func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
 	}
 	return d.transcriptLacks(a, dl)
 }
+
+// turnSince reports whether a hook tells of a turn since a text was typed.
+func (a *Agent) turnSince(dl *Delivery) bool { return a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook }
 
 // mayComeAgain reports whether a text that was typed may be typed once more if it is lost.
 func (d *Delivery) mayComeAgain() bool {
@@ -88,7 +89,7 @@ func (d *Daemon) noteDialogOver(a *Agent, dl *Delivery, s *screen) {
 // put off.
 func (d *Daemon) timeLeftOver(a *Agent, dl *Delivery) time.Duration {
 	over := d.memories.of(a.ID).overPaste
-	if over.delivery != dl.ID || dl.HandoffID != nil || !dl.mayComeAgain() {
+	if over.delivery != dl.ID || dl.HandoffID != nil || !dl.mayComeAgain() || a.turnSince(dl) {
 		return 0
 	}
 	return min(lostAfter+2*enterAfter-time.Since(over.seen), d.timeLeft(*dl.TypedAt, openingLimit))

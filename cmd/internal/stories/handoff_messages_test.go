@@ -1,0 +1,152 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/data"
+)
+
+// briefed is in each injection prompt.
+const briefed = "you take over from agent"
+
+// TestMessagesGoToTheSuccessor: what is queued before the record, and what is sent after it, also to the agent that has ended
+// meanwhile, is given to the successor after its briefing, in order. A command is about the session that ends: it is dropped with
+// an alert, and refused after the record.
+func TestMessagesGoToTheSuccessor(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "@background")
+		r.awaitState(a.ID, daemon.Idle)
+		id := r.handOffWhileWriting(a.ID)
+		r.sendMessage(a.ID, "before the record")
+		command, err := r.client.SendMessage(t.Context(), a.ID, "/compact", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.misbehave("slow-start=2s")
+		if got := r.awaitVerdict(a.ID, command.ID, daemon.NotSubmitted); got.Evidence != "the agent's handoff was recorded" {
+			t.Errorf("the evidence of the command is %q", got.Evidence)
+		}
+		r.awaitNote(id, "background tasks")
+		_, err = r.client.SendMessage(t.Context(), a.ID, "/compact", true)
+		wantCode(t, err, "handoff_recorded")
+		if got := r.sendMessage(a.ID, "after the record"); got.AgentID != a.ID || got.Evidence != "it waits for the agent's successor" {
+			t.Errorf("after the record: %+v", got)
+		}
+		release()
+		r.awaitPhase(id, daemon.AwaitingRegistration)
+		last := r.sendMessage(a.ID, "after the end")
+		h := r.awaitPhase(id, daemon.Completed)
+		r.awaitVerdict(a.ID, last.ID, daemon.Submitted)
+		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
+		r.wantTold(*h.SuccessorID, briefed, "before the record", "after the record", "after the end")
+		for _, d := range r.deliveries(a.ID) {
+			if d.Kind == daemon.KindMessage && (d.AgentID != *h.SuccessorID || d.PassedFrom == nil || *d.PassedFrom != a.ID) {
+				t.Errorf("delivery %+v", d)
+			}
+		}
+		if n := len(r.handoffEvents(id, "delivery_passed_on")); n != 3 {
+			t.Errorf("%d events of messages that were passed on", n)
+		}
+		_, err = r.client.SendMessage(t.Context(), a.ID, "still there?", false)
+		wantError(t, err, daemon.KindInvalid, "Agent is not active")
+	})
+}
+
+// TestMessagesAreDroppedIfAskedFor: the operator can have the queued messages dropped. The events say so, without an alert; and
+// what is sent after the record is refused.
+func TestMessagesAreDroppedIfAskedFor(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		r.misbehave("think=1m")
+		begun, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{DropMessages: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.awaitPhase(begun.HandoffID, daemon.AwaitingDocument)
+		dl := r.sendMessage(a.ID, "too late for you")
+		r.misbehave("")
+		r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+		for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == event.DeliveryNotSubmitted }) {
+			if e.Alert {
+				t.Errorf("an alert: %s", e.Words())
+			}
+		}
+		h := r.awaitPhase(begun.HandoffID, daemon.Completed)
+		r.wantTold(*h.SuccessorID, briefed)
+	})
+}
+
+// TestMessagesOfAFailedHandoff: the successor can't be started, so the handoff fails after the outgoing agent has ended. Its
+// messages wait, and the failure says so. They go with the work, here to the agent that opens the session again. If nobody goes
+// on, the operator is told after a week.
+func TestMessagesOfAFailedHandoff(t *testing.T) {
+	t.Parallel()
+	for name, resumed := range map[string]bool{"resumed": true, "left alone": false} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.start()
+				a := r.startAgent(con)
+				id := r.handOffWhileWriting(a.ID)
+				dl := r.sendMessage(a.ID, oneMore)
+				r.misbehave("crash-at-start")
+				r.awaitFailure(id, daemon.AwaitingRegistration, string(daemon.CodeSuccessorGone))
+				r.misbehave("")
+				told := field(t, r.handoffEvents(id, "handoff_failed")[0], "message").(string)
+				if want := "The successor of agent 1 gets 1 message that it has not got: `understudy agent messages 1`."; !strings.HasSuffix(told, want) {
+					t.Errorf("the failure says %q", told)
+				}
+				if !resumed {
+					pass(6 * 24 * time.Hour)
+					if list := r.deliveries(a.ID); !list[len(list)-1].Open() {
+						t.Errorf("after six days: %+v", list)
+					}
+					pass(24 * time.Hour)
+					r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+					r.wantToldOnce(a.ID, dl.ID)
+					return
+				}
+				next, err := r.client.ResumeAgent(t.Context(), a.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+				r.wantTold(next.ID, oneMore)
+			})
+		})
+	}
+}
+
+// TestGeneratedDocumentThatSaysNothing: it stops the handoff before anything is ended. A retry has another one written; with force
+// the document is taken.
+func TestGeneratedDocumentThatSaysNothing(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.MinWords = 5000
+		r.start()
+		a := r.startAgent(con)
+		begun, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := r.awaitFailure(begun.HandoffID, daemon.Verifying, data.DocumentSaysNothing)
+		r.awaitState(a.ID, daemon.Idle)
+		first := r.readFile(h.FilePath)
+		r.retryHandoff(h.ID)
+		h = r.awaitFailure(h.ID, daemon.Verifying, data.DocumentSaysNothing)
+		if h.RecordedAt != nil || r.getAgent(a.ID).State != daemon.Idle {
+			t.Error("the agent was replaced")
+		}
+		if _, err := r.client.ForceHandoff(t.Context(), h.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		if h = r.awaitPhase(h.ID, daemon.Completed); r.readFile(h.FilePath) != first || !h.Forced {
+			t.Errorf("forced %t; the document is not the one that was there", h.Forced)
+		}
+	})
+}
