@@ -54,7 +54,9 @@ func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
 }
 
 // turnSince reports whether a hook tells of a turn since a text was typed.
-func (a *Agent) turnSince(dl *Delivery) bool { return a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook }
+func (a *Agent) turnSince(dl *Delivery) bool {
+	return a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook
+}
 
 // mayComeAgain reports whether a text that was typed may be typed once more if it is lost.
 func (d *Delivery) mayComeAgain() bool {
