@@ -41,8 +41,9 @@ type Change struct {
 	Admit int
 	// UsageReads are transcripts whose usage is to be counted from their beginning, unless they are known already.
 	UsageReads  []UsageRead
-	BudgetMarks []*BudgetMark  // ErrMoved if one of them was made before
-	Events      []*event.Event // Commit sets each ID, and At where it is zero
+	Samples     []ContextSample // of one moment of an agent, one is kept
+	BudgetMarks []*BudgetMark   // ErrMoved if one of them was made before
+	Events      []*event.Event  // Commit sets each ID, and At where it is zero
 
 	dropAsked bool        // the operator has asked for what DropQueued does, so that no alert tells of it
 	dropped   []*Delivery // the deliveries that DropQueued drops; for the counts only
@@ -390,6 +391,7 @@ type Store interface {
 	PreferenceStore
 	tell.PushStore
 	UsageStore
+	TimelineStore
 	OpenWork
 	PermissionReader
 	CensusReader
