@@ -27,4 +27,10 @@ func TestAttention(t *testing.T) {
 	if got := h.hookDoor().do(http.MethodGet, "/api/attention", ""); got.status != http.StatusNotFound {
 		t.Errorf("on the hook socket: %d", got.status)
 	}
+	if count := must(h.client.AttentionCount(t.Context()))(t); count.Text != "1 waits" || len(count.Parts) != 1 {
+		t.Errorf("counted %+v", count)
+	}
+	if got := h.hookDoor().do(http.MethodGet, "/api/attention/count", ""); got.status != http.StatusNotFound {
+		t.Errorf("the count on the hook socket: %d", got.status)
+	}
 }

@@ -215,6 +215,11 @@ func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
 }
 
+// AttentionCount counts what needs a person.
+func (c *Client) AttentionCount(ctx context.Context) (daemon.AttentionCount, error) {
+	return call[daemon.AttentionCount](ctx, c, "GET", "/api/attention/count", nil)
+}
+
 // Runtimes lists the runtimes that the daemon knows, and whether it can start their agents.
 func (c *Client) Runtimes(ctx context.Context) ([]daemon.RuntimeInfo, error) {
 	return call[[]daemon.RuntimeInfo](ctx, c, "GET", "/api/runtimes", nil)
@@ -238,6 +243,11 @@ func (c *Client) Document(ctx context.Context, id int64) ([]byte, error) {
 // ContextFile returns a handoff's context file.
 func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
+}
+
+// RenamePersona gives a persona another slug.
+func (c *Client) RenamePersona(ctx context.Context, slug, to string) (FullPersona, error) {
+	return call[FullPersona](ctx, c, "PATCH", "/api/personas/"+url.PathEscape(slug), renamePersonaRequest{Slug: to})
 }
 
 // CreatePersona makes a persona. It gets the next number for its role and name.

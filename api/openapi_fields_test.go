@@ -23,7 +23,7 @@ import (
 var answered = map[string]any{
 	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
-	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": daemon.KeysTyped{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": daemon.KeysTyped{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
@@ -38,7 +38,7 @@ var answered = map[string]any{
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
 	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": keysRequest{}, "KeysEnd": keysEndRequest{}, "Limit": limitRequest{},
-	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
+	"NewPersona": newPersonaRequest{}, "RenamePersona": renamePersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
 	"Hook": json.RawMessage{}, // the runtime's own
 }

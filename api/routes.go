@@ -63,6 +63,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
 		{"GET", "/api/attention", "", s.listAttention},
+		{"GET", "/api/attention/count", "", s.countAttention},
 
 		{"GET", "/api/permissions", "agent_id state limit before", s.listPermissions},
 		{"GET", "/api/permissions/:id", "", s.showPermission},
@@ -73,6 +74,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/personas", "", s.createPersona},
 		{"GET", "/api/personas", "archived", s.listPersonas},
 		{"GET", "/api/personas/:slug", "", s.showPersona},
+		{"PATCH", "/api/personas/:slug", "", s.renamePersona},
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
 		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
 		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},

@@ -53,6 +53,13 @@ type Clients interface {
 	ShowMessage(ctx context.Context, ref tmux.Ref, text string) (shown int, err error)
 	// SwitchClients moves the people who are attached to one session (from) to another session (to).
 	SwitchClients(ctx context.Context, from, to string) error
+	// ShowLines tells the people who look at panes of our own server who runs there, and those who are about to look at the
+	// panes in always. It returns the lines that were noted.
+	ShowLines(ctx context.Context, lines []tmux.Line, always ...tmux.Ref) (shown []tmux.Line, err error)
+	// Say notes on a pane who goes on with the work that was done there. It types nothing, and a second call replaces the text.
+	Say(ctx context.Context, ref tmux.Ref, by int64, text string) error
+	// Unsay removes what was said with the same by; 0: whatever was said. It returns nil if the pane is gone.
+	Unsay(ctx context.Context, ref tmux.Ref, by int64) error
 }
 
 // Terminal is one tmux server.

@@ -58,6 +58,13 @@ type agentMemory struct {
 	// headAt is when the daemon last looked which branch is checked out in the agent's directory. After a restart it looks again.
 	headAt time.Time
 
+	// lineShown is the line that was noted on the agent's pane, lineTried the one that was to be noted at lineAt. After a
+	// restart the daemon notes the line once more.
+	lineShown, lineTried tmux.Line
+	lineAt               time.Time
+	// said says that the person's pane from which the agent's work came was told who goes on. After a restart it is told again.
+	said bool
+
 	// read is how far the transcript was read for whether the agent has read its handoff; nil: not at all. After a restart
 	// the daemon reads it from its beginning.
 	read *readSoFar

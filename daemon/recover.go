@@ -127,6 +127,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 			d.Wake(id) // it has ended but is still remembered; its lane forgets it
 		}
 	}
+	d.showLines(ctx, agents)
 	return nil
 }
 

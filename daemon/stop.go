@@ -262,6 +262,7 @@ func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 // reap commits the end of an agent whose process is gone.
 func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	d.endView(ctx, a)
+	d.unsay(ctx, a)
 	if err := d.countNow(ctx, a); err != nil {
 		return err
 	}

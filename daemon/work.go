@@ -113,8 +113,9 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //  13. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
 //  14. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
 //  15. Type the next delivery. The agent's state is known (5), and neither its end nor its handoff has anything to do.
-//  16. Open the session of an ended agent again that died while it waited for a reset.
-//  17. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
+//  16. Say in the pane of a person that this agent goes on with the work that was done there.
+//  17. Open the session of an ended agent again that died while it waited for a reset.
+//  18. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -165,6 +166,7 @@ var duties = []struct {
 	{(*Agent).notStopping, (*Daemon).seeToLimit},
 	{always, (*Daemon).handOver},
 	{always, (*Daemon).deliverNext},
+	{(*Agent).started, (*Daemon).sayWhoGoesOn},
 	{(*Agent).ended, (*Daemon).resumeAfterReset},
 	{(*Agent).ended, (*Daemon).forgetEnded},
 }

@@ -74,7 +74,16 @@ func (o options) socketPath(env func(string) string) (string, error) {
 	if socket != "" {
 		return filepath.Abs(socket)
 	}
-	dir := o.data
+	return runPath(o.data, env, "hook.sock")
+}
+
+// MainSocket returns the socket of the whole API of the daemon. dir is its data directory; "": UNDERSTUDY_DATA names it, or
+// it is the default one.
+func MainSocket(dir string, env func(string) string) (string, error) {
+	return runPath(dir, env, "understudy.sock")
+}
+
+func runPath(dir string, env func(string) string, name string) (string, error) {
 	if dir == "" {
 		dir = env("UNDERSTUDY_DATA")
 	}
@@ -82,9 +91,9 @@ func (o options) socketPath(env func(string) string) (string, error) {
 		dir = defaultData(env)
 	}
 	if dir == "" {
-		return "", errors.New("hook: no data directory, because HOME is not set; set UNDERSTUDY_DATA")
+		return "", errors.New("no data directory, because HOME is not set; set UNDERSTUDY_DATA")
 	}
-	return filepath.Abs(filepath.Join(dir, "run", "hook.sock"))
+	return filepath.Abs(filepath.Join(dir, "run", name))
 }
 
 // defaultData returns the daemon's default data directory, or "" if HOME is not

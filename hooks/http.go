@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -27,6 +28,24 @@ func Tell(ctx context.Context, socket, launch, path string, body []byte) error {
 	}
 	return err
 }
+
+// Ask gets a path of the daemon at socket, and returns the answer's body. It waits until ctx ends, and at most 100 ms for
+// the connection. [ErrNoDaemon] means that no daemon listens there.
+func Ask(ctx context.Context, socket, path string) ([]byte, error) {
+	answer, err := exchange(ctx, socket, fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path))
+	switch {
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
+		return nil, fmt.Errorf("%w: %w", ErrNoDaemon, err)
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case err != nil:
+		return nil, err
+	}
+	return answer.verdict()
+}
+
+// ErrNoDaemon means that no daemon listens on a socket.
+var ErrNoDaemon = errors.New("no daemon listens")
 
 func request(e Envelope) []byte {
 	body := []byte(e.Body)

@@ -52,11 +52,11 @@ func TestSwitchedWindowFits(t *testing.T) {
 	}
 	wantSize(t, after, "200x50 manual 1 attached")
 	typist := types(t, before, 80, 24)
-	wantSize(t, before, "80x24 latest manual 200 50 1 attached")
+	wantSize(t, before, "80x23 latest manual 200 50 1 attached")
 	if err := s.SwitchClients(t.Context(), "before", "after"); err != nil {
 		t.Fatal(err)
 	}
-	wantSize(t, after, "80x24 latest manual 200 50 2 attached")
+	wantSize(t, after, "80x23 latest manual 200 50 2 attached")
 	typist.leaves()
 	settle(t, s)
 	wantSize(t, after, "200x50 manual manual 200 50 1 attached")

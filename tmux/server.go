@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -73,8 +74,7 @@ var startup = [][]string{
 	{"set-option", "-g", "destroy-unattached", "off"},
 	{"set-option", "-g", "detach-on-destroy", "on"},
 	{"set-option", "-g", "update-environment", ""}, // no variable of an attached client gets into new panes
-	{"set-option", "-g", "status", "off"},
-	{"set-option", "-g", "history-limit", "2000"}, // about 1 kB per line and pane
+	{"set-option", "-g", "history-limit", "2000"},  // about 1 kB per line and pane
 	{"set-option", "-g", "default-size", fmt.Sprintf("%dx%d", defaultWidth, defaultHeight)},
 	{"set-option", "-gw", "automatic-rename", "off"}, // costs a third of the server's time at 200 panes
 	{"set-option", "-gw", "allow-rename", "off"},
@@ -91,7 +91,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := privateDir(filepath.Dir(s.socket)); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, call{socket: s.socket, start: true, cmds: startup})
+	_, err := s.run(ctx, call{socket: s.socket, start: true, cmds: slices.Concat(startup, statusLine)})
 	s.started.Store(err == nil)
 	return err
 }

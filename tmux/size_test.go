@@ -146,14 +146,14 @@ func TestWindowFitsTheTypingClient(t *testing.T) {
 	looker := looks(t, p, 60, 15)
 	wantSize(t, p, "200x50 manual manual 200 50 1 attached")
 	first := types(t, p, 80, 24)
-	wantSize(t, p, "80x24 latest manual 200 50 2 attached")
+	wantSize(t, p, "80x23 latest manual 200 50 2 attached")
 	second := types(t, p, 140, 40)
-	wantSize(t, p, "140x40 latest manual 200 50 3 attached")
+	wantSize(t, p, "140x39 latest manual 200 50 3 attached")
 	first.keys("x")
-	wantSize(t, p, "80x24 latest manual 200 50 3 attached")
+	wantSize(t, p, "80x23 latest manual 200 50 3 attached")
 	first.leaves()
 	settle(t, s)
-	wantSize(t, p, "140x40 latest manual 200 50 2 attached")
+	wantSize(t, p, "140x39 latest manual 200 50 2 attached")
 	second.leaves()
 	settle(t, s)
 	wantSize(t, p, "200x50 manual manual 200 50 1 attached")
@@ -168,11 +168,11 @@ func TestSizeAfterACrash(t *testing.T) {
 	s := tmuxtest.Server(t)
 	p, other := spawn(t, s, "one"), spawn(t, s, "two")
 	killed := types(t, p, 80, 24)
-	wantSize(t, p, "80x24 latest manual 200 50 1 attached")
+	wantSize(t, p, "80x23 latest manual 200 50 1 attached")
 	killed.dies()
-	wantSize(t, p, "80x24 latest manual 200 50 0 attached")
+	wantSize(t, p, "80x23 latest manual 200 50 0 attached")
 	next := types(t, other, 100, 30)
-	wantSize(t, other, "100x30 latest manual 200 50 1 attached")
+	wantSize(t, other, "100x29 latest manual 200 50 1 attached")
 	next.leaves()
 	settle(t, s)
 	wantSize(t, other, "200x50 manual 0 attached")
@@ -184,8 +184,8 @@ func TestSizeAfterACrash(t *testing.T) {
 func TestSizeOnAPersonsServer(t *testing.T) {
 	t.Parallel()
 	for before, after := range map[string]string{
-		"":         "80x24 0 attached", // tmux's default: the size of the last client stays
-		"smallest": "80x24 smallest 0 attached",
+		"":         "80x23 0 attached", // tmux's default: the size of the last client stays
+		"smallest": "80x23 smallest 0 attached",
 		"manual":   "200x50 manual 0 attached",
 	} {
 		t.Run("window-size "+before, func(t *testing.T) {
@@ -207,10 +207,10 @@ func TestSizeOnAPersonsServer(t *testing.T) {
 			}
 			wantSize(t, p, "200x50 manual "+policy+" 200 50 1 attached")
 			typist := types(t, p, 80, 24)
-			wantSize(t, p, "80x24 latest "+policy+" 200 50 2 attached")
+			wantSize(t, p, "80x23 latest "+policy+" 200 50 2 attached")
 			looker.leaves()
 			settle(t, s)
-			wantSize(t, p, "80x24 latest "+policy+" 200 50 1 attached")
+			wantSize(t, p, "80x23 latest "+policy+" 200 50 1 attached")
 			typist.leaves()
 			settle(t, s)
 			wantSize(t, p, after)

@@ -188,6 +188,22 @@ func (c *console) ShowMessage(ctx context.Context, ref tmux.Ref, text string) (s
 	return shown, err
 }
 
+func (c *console) ShowLines(ctx context.Context, lines []tmux.Line, always ...tmux.Ref) (shown []tmux.Line, err error) {
+	err = change(c, ctx, fmt.Sprintf("ShowLines %d", len(lines)), func() error {
+		shown, err = c.Fake().ShowLines(ctx, lines, always...)
+		return err
+	})
+	return shown, err
+}
+
+func (c *console) Say(ctx context.Context, ref tmux.Ref, by int64, text string) error {
+	return change(c, ctx, "Say "+ref.Pane, func() error { return c.Fake().Say(ctx, ref, by, text) })
+}
+
+func (c *console) Unsay(ctx context.Context, ref tmux.Ref, by int64) error {
+	return change(c, ctx, "Unsay "+ref.Pane, func() error { return c.Fake().Unsay(ctx, ref, by) })
+}
+
 // trees makes plain folders in place of git work trees.
 type trees struct{ g *daemonRun }
 

@@ -48,6 +48,10 @@ type fakePane struct {
 	line   int      // where the line being typed begins in the last row; for cat only
 	inputs []Input
 	once   string // the last PasteOptions.Once
+	looked bool   // a client looks at it
+	noted  tmux.Line
+	says   string // by Say
+	by     int64
 }
 
 // firstPID is above every process id: Linux's highest is 2^22.
@@ -66,27 +70,6 @@ func (f *Fake) Server() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ref.ServerPID
-}
-
-// SwitchClients moves no client: a Fake has none.
-func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
-
-// ShowMessage keeps the text as if one client looked at the pane; see [Fake.Messages].
-func (f *Fake) ShowMessage(_ context.Context, ref tmux.Ref, text string) (shown int, err error) {
-	if err := f.failure(); err != nil {
-		return 0, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.messages = append(f.messages, ref.Pane+": "+text)
-	return 1, nil
-}
-
-// Messages returns the texts of ShowMessage, each behind its pane.
-func (f *Fake) Messages() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.messages)
 }
 
 // Fail makes each call of a Terminal's method return err, until Fail(nil). A daemon's own sweep calls as well: a failure

@@ -89,11 +89,16 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	r.wantSize(a, "100x50 manual ")
 
 	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
-	r.wantSize(a, "80x24 latest manual 100 50")
+	r.wantSize(a, "80x23 latest manual 100 50")
 	s.press("-l", "do I see what I type?")
 	s.awaitScreen("❯\u00a0do I see what I type?", "\n"+strings.Repeat("─", 80)+"\n")
-	if seen, shown := s.runTmux("capture-pane", "-p"), r.askTmux(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane); strings.TrimSpace(seen) != shown {
+	seen, shown := strings.TrimSpace(s.runTmux("capture-pane", "-p")), r.askTmux(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane)
+	seen, line := seen[:strings.LastIndexByte(seen, '\n')], seen[strings.LastIndexByte(seen, '\n')+1:]
+	if strings.TrimSpace(seen) != shown {
 		t.Errorf("the terminal shows\n%s\nand the pane\n%s", seen, shown)
+	}
+	if !strings.HasPrefix(line, " 1 "+con) || !strings.Contains(line, "idle") || !strings.HasSuffix(line, "C-b d leaves") {
+		t.Errorf("the line of the pane is %q", line)
 	}
 	s.press("C-u")
 	next := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed).SuccessorID
@@ -101,14 +106,14 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.wantSize(b, "80x24 latest manual 100 50")
+	r.wantSize(b, "80x23 latest manual 100 50")
 	s.detachFrom()
 	r.wantSize(b, "100x50 manual ")
 
 	top := r.startTop(140, 40)
 	top.awaitScreen("attach")
 	top.press("a")
-	r.wantSize(b, "140x40 latest manual 100 50")
+	r.wantSize(b, "140x39 latest manual 100 50")
 	top.press("C-b", "d")
 	r.wantSize(b, "100x50 manual ")
 }

@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,4 +48,25 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 		shown, err := theirs.Capture(t.Context(), 0, false, shell.Ref)
 		return err == nil && strings.Contains(shown[shell.Pane], "still-42")
 	})
+
+	// The pane says who goes on: also after it was taken away, when the next daemon starts; but not when the successor has ended,
+	// also if no daemon ran meanwhile.
+	said := func() string {
+		return r.askTmux(shell.Socket, "display-message", "-p", "-t", shell.Pane, "#{"+tmux.SaysOption+"}")
+	}
+	wantSaid := func(want string) {
+		t.Helper()
+		r.await("the pane says "+want, func() (bool, string) { return said() == want, said() })
+	}
+	goesOn := fmt.Sprintf("agent %d (%s) goes on: understudy agent attach %[1]d", next.ID, next.Name)
+	wantSaid(goesOn)
+	r.askTmux(shell.Socket, "set-option", "-pu", "-t", shell.Pane, tmux.SaysOption)
+	r.halt()
+	r.start()
+	wantSaid(goesOn)
+	r.halt()
+	r.killAgent(next.ID)
+	r.start()
+	r.awaitState(next.ID, daemon.Ended)
+	wantSaid("")
 }
