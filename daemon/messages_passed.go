@@ -16,7 +16,8 @@ import (
 // Commands are about the session that ends, so they are dropped.
 
 // messagesWait is how long the messages of an agent that has ended wait for somebody to retry its failed handoff. Then the
-// operator is told that nobody got them.
+// operator is told that nobody got them. The time during which no daemon runs counts as well: a daemon that is started each
+// morning would otherwise never tell.
 const messagesWait = 7 * 24 * time.Hour
 
 // evidenceRecorded is the evidence of a queued text that was dropped at the record of its agent's handoff.
@@ -126,7 +127,7 @@ func (d *Daemon) withoutWaiting(ctx context.Context, a *Agent, open []Delivery) 
 	}
 	for i := range list {
 		h := &list[i]
-		failed := h.Phase == Failed && !a.Active() && h.CompletedAt != nil && d.timeSpent(*h.CompletedAt) < messagesWait
+		failed := h.Phase == Failed && !a.Active() && h.CompletedAt != nil && d.now().Sub(*h.CompletedAt) < messagesWait
 		if h.passes() && (h.Open() || failed) {
 			return slices.DeleteFunc(open, waits), nil
 		}

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestMessagesGoToTheSuccessor(t *testing.T) {
 		release := r.holdTurn(a.ID, "@background")
 		r.awaitState(a.ID, daemon.Idle)
 		id := r.handOffWhileWriting(a.ID)
-		r.sendMessage(a.ID, "before the record")
+		first := r.sendMessage(a.ID, "before the record")
 		command, err := r.client.SendMessage(t.Context(), a.ID, "/compact", true)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,7 @@ func TestMessagesGoToTheSuccessor(t *testing.T) {
 		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
 		r.wantTold(*h.SuccessorID, briefed, "before the record", "after the record", "after the end")
 		for _, d := range r.deliveries(a.ID) {
-			if d.Kind == daemon.KindMessage && (d.AgentID != *h.SuccessorID || d.PassedFrom == nil || *d.PassedFrom != a.ID) {
+			if d.Kind == daemon.KindMessage && d.ID >= first.ID && (d.AgentID != *h.SuccessorID || d.PassedFrom == nil || *d.PassedFrom != a.ID) {
 				t.Errorf("delivery %+v", d)
 			}
 		}
@@ -65,7 +66,7 @@ func TestMessagesAreDroppedIfAskedFor(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		begun, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{DropMessages: true})
+		begun, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{DropMessages: true, Force: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,11 +104,16 @@ func TestMessagesOfAFailedHandoff(t *testing.T) {
 					t.Errorf("the failure says %q", told)
 				}
 				if !resumed {
+					r.halt()
 					pass(6 * 24 * time.Hour)
-					if list := r.deliveries(a.ID); !list[len(list)-1].Open() {
-						t.Errorf("after six days: %+v", list)
+					r.start()
+					pass(time.Minute)
+					if slices.ContainsFunc(r.deliveries(a.ID), func(d daemon.Delivery) bool { return d.ID == dl.ID && !d.Open() }) {
+						t.Error("the message waited for less than six days")
 					}
+					r.halt()
 					pass(24 * time.Hour)
+					r.start()
 					r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
 					r.wantToldOnce(a.ID, dl.ID)
 					return
@@ -117,7 +123,7 @@ func TestMessagesOfAFailedHandoff(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
-				r.wantTold(next.ID, oneMore)
+				r.wantTold(next.ID, instructed, oneMore) // its session has the instruction
 			})
 		})
 	}
@@ -130,22 +136,26 @@ func TestGeneratedDocumentThatSaysNothing(t *testing.T) {
 		r.cfg.Settings.Handoff.MinWords = 5000
 		r.start()
 		a := r.startAgent(con)
-		begun, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate})
-		if err != nil {
+		r.doTurn(a.ID, "mend the fence")
+		id := r.requestGenerate(a.ID, "")
+		stopped := func() (document string) {
+			h := r.awaitPhase(id, daemon.Failed)
+			if h.Error.Code != data.DocumentSaysNothing || h.RecordedAt != nil || r.getAgent(a.ID).State != daemon.Idle {
+				t.Fatalf("handoff %d: %+v, recorded %v", id, h.Error, h.RecordedAt)
+			}
+			if !strings.Contains(h.Error.Message, "words beside its headings, fewer than 5000") || !strings.Contains(h.Error.Hint, "`--force`") {
+				t.Errorf("the failure says %q %q", h.Error.Message, h.Error.Hint)
+			}
+			dateFile(h.FilePath) // the daemon itself has written it, so its time is that of the machine
+			return r.readFile(h.FilePath)
+		}
+		stopped()
+		r.retryHandoff(id)
+		second := stopped()
+		if _, err := r.client.ForceHandoff(t.Context(), id, ""); err != nil {
 			t.Fatal(err)
 		}
-		h := r.awaitFailure(begun.HandoffID, daemon.Verifying, data.DocumentSaysNothing)
-		r.awaitState(a.ID, daemon.Idle)
-		first := r.readFile(h.FilePath)
-		r.retryHandoff(h.ID)
-		h = r.awaitFailure(h.ID, daemon.Verifying, data.DocumentSaysNothing)
-		if h.RecordedAt != nil || r.getAgent(a.ID).State != daemon.Idle {
-			t.Error("the agent was replaced")
-		}
-		if _, err := r.client.ForceHandoff(t.Context(), h.ID, ""); err != nil {
-			t.Fatal(err)
-		}
-		if h = r.awaitPhase(h.ID, daemon.Completed); r.readFile(h.FilePath) != first || !h.Forced {
+		if h := r.awaitPhase(id, daemon.Completed); !h.Forced || r.readFile(h.FilePath) != second {
 			t.Errorf("forced %t; the document is not the one that was there", h.Forced)
 		}
 	})
