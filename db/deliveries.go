@@ -34,8 +34,9 @@ const lockDeliveries = `SELECT id FROM deliveries
 	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
 	ORDER BY id FOR NO KEY UPDATE`
 
-// dropQueued drops an agent's queued deliveries (without its messages if $4 is true), except rows that another writer has locked. Such a row was inserted
-// after lockDeliveries ran, so it need not be dropped, and waiting for it would take locks out of order.
+// dropQueued drops an agent's queued deliveries, without its messages if $4 is true. It leaves rows that another writer has
+// locked. Such a row was inserted after lockDeliveries ran, so it need not be dropped, and waiting for it would take locks out
+// of order.
 const dropQueued = `WITH free AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' AND NOT ($4 AND kind = 'message')
 		FOR NO KEY UPDATE SKIP LOCKED)
