@@ -16,31 +16,41 @@ import (
 // the guard's back swallows it, or takes its Enter for an answer. Such a text is typed again, once, under the same delivery, if
 // it is known that the runtime has not taken it. If it is not known, ack_timeout decides.
 
-// lostAfter is how long the composer must have been empty since a paste, or since a dialog, until the paste counts as lost.
+// lostAfter is how long after a paste, or after a dialog over it, an empty composer shows that the paste is lost.
 const lostAfter = 5 * time.Second
 
 // evidenceSwallowed is the evidence of a text that is typed again after a dialog.
 const evidenceSwallowed = "a dialog opened while it was typed, and the agent has taken no prompt since"
 
-// overPaste is a dialog that was seen over a text that had been typed.
-type overPaste struct {
+// pasted is what a daemon knows of the paste of a text.
+type pasted struct {
 	delivery int64
-	seen     time.Time // when it was seen last
+	at       time.Time // when this daemon pasted it; zero: an earlier daemon did
+	dialog   time.Time // when a dialog was seen over the text last; zero: none was
 }
 
-// lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again.
+// pastedOf returns what this daemon knows of a paste.
+func (d *Daemon) pastedOf(a *Agent, dl *Delivery) pasted {
+	if p := d.memories.of(a.ID).pasted; p.delivery == dl.ID {
+		return p
+	}
+	return pasted{delivery: dl.ID}
+}
+
+// lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again. The
+// intention to type may be much older than the paste: tmux may have been slow.
 func (d *Daemon) lost(a *Agent, dl *Delivery, s *screen) bool {
 	return d.runtimeOf(a).Can.LosesPastes && dl.Attempts == 0 && dl.mayComeAgain() && a.LastPrompt <= dl.AfterHook &&
-		a.AtRest() && s.empty() && d.timeSpent(*dl.TypedAt) >= lostAfter
+		a.AtRest() && s.empty() && time.Since(d.pastedOf(a, dl).at) >= lostAfter && d.timeLeft(*dl.TypedAt, lostAfter) <= 0
 }
 
 // swallowed reports whether a dialog has swallowed a typed text, or its Enter, and the runtime is known not to have taken the
 // text. Only a dialog that was seen over the text counts: whatever closed it came behind the text, so the runtime has read the
 // text by now. Hooks, the registry and the transcript must all show that no turn has begun since.
 func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
-	rt, over := d.runtimeOf(a), d.memories.of(a.ID).overPaste
+	rt, over := d.runtimeOf(a), d.pastedOf(a, dl).dialog
 	switch {
-	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.delivery != dl.ID || time.Since(over.seen) < lostAfter:
+	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.IsZero() || time.Since(over) < lostAfter:
 		return false
 	case !a.AtRest() || a.StopAskedAt != nil || !s.empty() || s.Stashed || a.turnSince(dl):
 		return false
@@ -78,23 +88,32 @@ func (d *Daemon) transcriptLacks(a *Agent, dl *Delivery) bool {
 	return len(transcriptTail(a)) > 0 && !d.inTranscript(a, dl) && !d.promptedAfter(a, "", *dl.TypedAt)
 }
 
-// noteDialogOver notes that a look at the pane has seen a dialog over a text that was typed.
+// notePaste notes that a text was pasted a moment ago.
+func (d *Daemon) notePaste(a *Agent, dl *Delivery) {
+	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now()} })
+}
+
+// noteDialogOver notes that a look at the pane has seen a dialog over a text that was typed. What the registry says counts only
+// if it says so since the paste: a dialog that was answered before it has swallowed nothing.
 func (d *Daemon) noteDialogOver(a *Agent, dl *Delivery, s *screen) {
-	if s.Dialog == "" && d.sighted(a.ID).status != runtimes.StatusWaiting {
+	p, registry := d.pastedOf(a, dl), d.sighted(a.ID)
+	waits := registry.status == runtimes.StatusWaiting && !p.at.IsZero() && registry.since.After(p.at)
+	if s.Dialog == "" && !waits {
 		return
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.overPaste = overPaste{dl.ID, time.Now()} })
+	p.dialog = time.Now()
+	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = p })
 }
 
 // timeLeftOver returns how long the daemon waits for a text over which a dialog was seen: as long as the dialog is open, but at
 // most openingLimit, and then until it is known whether the dialog has swallowed the text. The deadlines of a handoff are not
 // put off.
 func (d *Daemon) timeLeftOver(a *Agent, dl *Delivery) time.Duration {
-	over := d.memories.of(a.ID).overPaste
-	if over.delivery != dl.ID || dl.HandoffID != nil || !dl.mayComeAgain() || a.turnSince(dl) {
+	over := d.pastedOf(a, dl).dialog
+	if over.IsZero() || dl.HandoffID != nil || !dl.mayComeAgain() || a.turnSince(dl) {
 		return 0
 	}
-	return min(lostAfter+2*enterAfter-time.Since(over.seen), d.timeLeft(*dl.TypedAt, openingLimit))
+	return min(lostAfter+2*enterAfter-time.Since(over), d.timeLeft(*dl.TypedAt, openingLimit))
 }
 
 // typeAgain queues a text that was lost once more.

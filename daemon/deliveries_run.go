@@ -187,6 +187,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case err == nil:
+		d.notePaste(a, dl)
 		if !d.pressFirstEnter(ctx, a, dl, term) {
 			dl.Attempts = 0
 		}

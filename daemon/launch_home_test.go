@@ -108,6 +108,9 @@ func TestLostPaste(t *testing.T) {
 		dl := &Delivery{ID: 2, AgentID: 1, Kind: KindMessage, State: DeliveryTyped, TypedAt: &typed, AfterHook: 3}
 		s := &screen{Screen: runtimes.Screen{Composer: true}}
 		change(a, dl, s)
+		if dl.Evidence == "slow" {
+			d.notePaste(a, dl)
+		}
 		return d.lost(a, dl, s)
 	}
 	for name, c := range map[string]struct {
@@ -118,6 +121,7 @@ func TestLostPaste(t *testing.T) {
 		"another runtime": {func(a *Agent, _ *Delivery, _ *screen) { a.Runtime = "claude" }, false},
 		"Enter pressed":   {func(_ *Agent, dl *Delivery, _ *screen) { dl.Attempts = 1 }, false},
 		"too soon":        {func(_ *Agent, dl *Delivery, _ *screen) { dl.TypedAt = &now }, false},
+		"slow tmux":       {func(_ *Agent, dl *Delivery, _ *screen) { dl.Evidence = "slow" }, false},
 		"a prompt since":  {func(a *Agent, _ *Delivery, _ *screen) { a.LastPrompt = 4 }, false},
 		"a turn":          {func(a *Agent, _ *Delivery, _ *screen) { a.State = Working }, false},
 		"a turn shown":    {func(_ *Agent, _ *Delivery, s *screen) { s.Busy = true }, false},

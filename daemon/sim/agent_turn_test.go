@@ -103,9 +103,9 @@ func (a *agent) typed(in tmuxtest.Input) {
 }
 
 // surprise opens, now and then, a dialog over a text that was just typed to an idle agent. Keys that the agent has not read by
-// then are lost in the dialog, and an Enter among them answers it.
+// then are lost in the dialog, and an Enter among them answers it. The daemon does not know the dialogs of a generic runtime.
 func (a *agent) surprise() {
-	if a.cli != claudeCLI || !a.ready || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
+	if a.cli == linesCLI || !a.ready || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
 		return
 	}
 	go func() {

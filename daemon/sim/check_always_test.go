@@ -158,9 +158,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
 			continue // a person may type behind the exit command, which makes a prompt of it
 		}
-		if d.AgentID != a.id {
-			w.fail("agent %d takes delivery %d, which was passed on to agent %d", a.id, d.ID, d.AgentID)
-		}
+		w.checkHeld(a, d)
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
 		}

@@ -105,7 +105,7 @@ func (w *world) ended() {
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)
-	w.checkDropped(agents, handoffs)
+	w.checkDropped(agents, handoffs, events)
 	w.pipelinesEnded(agents, events)
 	for i := range events {
 		switch e := &events[i]; e.Type {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // openDeliveries returns the open deliveries of an agent, without messages that wait for somebody to retry its failed handoff.
@@ -46,6 +49,59 @@ func (w *world) checkPassed(h *daemon.Handoff) {
 	}
 }
 
+// checkHeld: a message that was passed on is taken by the agent that it was passed on to, and by no other. An operator who gets no
+// answer sends the same text again, so agents take a text as often as it was sent.
+func (w *world) checkHeld(a *agent, d *daemon.Delivery) {
+	if d.AgentID != a.id {
+		w.fail("agent %d takes delivery %d, which was passed on to agent %d", a.id, d.ID, d.AgentID)
+	}
+	if d.PassedFrom == nil {
+		return
+	}
+	taken, sent := 1, map[int64]bool{}
+	for _, b := range w.agents {
+		taken += w.takes[takeKey(b.id, token(d))]
+		list, err := w.lent.Deliveries(context.Background(), b.id, 0, 500)
+		if err != nil {
+			w.fail("%v", err)
+		}
+		for i := range list {
+			if list[i].State != daemon.DeliveryQueued && token(&list[i]) == token(d) {
+				sent[list[i].ID] = true
+			}
+		}
+	}
+	if taken > len(sent) {
+		w.fail("agent %d takes message %d, which was passed on: its text is taken %d times and was sent %d times", a.id, d.ID, taken, len(sent))
+	}
+}
+
+// checkAgain: a text that a daemon is about to type again is lost. Its agent has not taken it, nor will it: the text stands neither
+// in its composer nor among the keys that it has yet to read.
+func (w *world) checkAgain(d, was *daemon.Delivery) {
+	a := w.process(d.AgentID)
+	if a == nil || was == nil || was.TypedAgain || !d.TypedAgain {
+		return
+	}
+	w.plan.count("text typed again by " + a.cli.rt.Name + ": " + d.Evidence[:9])
+	holds := func(text string) bool { return strings.Contains(text, token(d)) }
+	switch {
+	case slices.ContainsFunc(a.given, holds) && !w.sentTwice(a.id, d):
+		w.fail("delivery %d is typed again (%s), but agent %d has taken it", d.ID, d.Evidence, a.id)
+	case holds(a.composer.Text), slices.ContainsFunc(a.inputs, func(in tmuxtest.Input) bool { return holds(in.Text) }):
+		w.fail("delivery %d is typed again (%s), but agent %d still has it in its composer", d.ID, d.Evidence, a.id)
+	}
+}
+
+// sentTwice reports whether the text of a delivery was sent to its agent by another delivery as well.
+func (w *world) sentTwice(agentID int64, d *daemon.Delivery) bool {
+	list, err := w.lent.Deliveries(context.Background(), agentID, 0, 500)
+	if err != nil {
+		w.fail("%v", err)
+	}
+	return slices.ContainsFunc(list, func(b daemon.Delivery) bool { return b.ID != d.ID && token(&b) == token(d) })
+}
+
 // checkEarly: no message is typed to an agent before its handoff has completed.
 func (w *world) checkEarly(d *daemon.Delivery) {
 	if d.Kind != daemon.KindMessage || d.State != daemon.DeliveryTyping {
@@ -73,8 +129,9 @@ func isPassable(w *world, d *daemon.Delivery) bool {
 	return err == nil && (a.StepID == nil || a.FirstPromptID == nil || *a.FirstPromptID != d.ID)
 }
 
-// checkDropped: a message was dropped because of a handoff only if that was asked for.
-func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff) {
+// checkDropped: a message was dropped because of a handoff only if that was asked for, and each message that was not given to an
+// agent is an alert, except those that the operator had dropped or cancelled.
+func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
 	for i := range agents {
 		a := &agents[i]
 		list, err := w.lent.Deliveries(context.Background(), a.ID, 0, 500)
@@ -86,6 +143,12 @@ func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff) {
 			d := &list[j]
 			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.Evidence == "the agent's handoff was recorded" && !asked && isPassable(w, d) {
 				w.fail("message %d was dropped at the record of a handoff of agent %d", d.ID, a.ID)
+			}
+			told := asked || slices.ContainsFunc(events, func(e event.Event) bool {
+				return tells(&e, d.ID) && (e.Type == event.DeliveryCancelled || e.Type == event.DeliveryNotSubmitted && e.Alert)
+			})
+			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && !told {
+				w.fail("message %d was not given to agent %d (%s), and no alert says so", d.ID, a.ID, d.Evidence)
 			}
 		}
 	}
