@@ -196,6 +196,11 @@ func (f *Failure) words() string {
 	return f.Message + "; " + f.Hint + "."
 }
 
+// SaysNothing reports whether the handoff has failed because its document says next to nothing, so that a retry may force it.
+func (h *Handoff) SaysNothing() bool {
+	return h.Phase == Failed && h.Error != nil && h.Error.Code == data.DocumentSaysNothing
+}
+
 // Open reports whether the handoff has reached none of its three ends.
 func (h *Handoff) Open() bool {
 	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled

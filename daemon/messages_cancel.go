@@ -77,6 +77,9 @@ func (d *Daemon) tryCancel(ctx context.Context, agentID, id int64, from string) 
 	return dl, nil
 }
 
+// Cancellable reports whether the operator can cancel a delivery to the agent now.
+func (a *Agent) Cancellable(dl *Delivery) bool { return checkCancel(a, dl) == nil }
+
 // checkCancel refuses to cancel a text that is not the operator's to cancel, or that has left the queue.
 func checkCancel(a *Agent, dl *Delivery) error {
 	switch {
