@@ -68,7 +68,7 @@ func (a *app) listMessages(ctx context.Context, word string, o api.ListOptions) 
 	if err != nil || queued == 0 || a.JSON {
 		return err
 	}
-	return a.say("%s queued: `understudy agent messages %d --cancel ID` cancels one, `--cancel all` all", words.Count(queued, "text"), agent.ID)
+	return a.say("%s queued: `understudy agent messages %d --cancel ID` cancels one, with all in place of ID it cancels all", words.Count(queued, "text"), agent.ID)
 }
 
 // senderOf says who sent a text.
