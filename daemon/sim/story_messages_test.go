@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -154,4 +155,29 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMessageAtTheMomentOfCompletion: a message is queued for the outgoing agent after the daemon has read its queue, and before the
+// transaction that completes the handoff. It is passed on all the same.
+func TestMessageAtTheMomentOfCompletion(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		p.request(h, a, daemon.Briefing)
+		p.w.inject = func(c *call) fault {
+			if isCommit(c, "→ completed") {
+				p.w.inject = nil
+				row := p.row(a)
+				id, err := p.w.store.NextID(ctx(), daemon.DeliveryIDs)
+				d := &daemon.Delivery{ID: id, AgentID: a.id, Kind: daemon.KindMessage, Text: "Mend the fence", State: daemon.DeliveryQueued, CreatedAt: time.Now()}
+				if err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}, NewDeliveries: []*daemon.Delivery{d}})); err != nil {
+					t.Error(err)
+				}
+			}
+			return none
+		}
+		p.reach(a, daemon.Completed)
+		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
+	})
 }
