@@ -47,6 +47,7 @@ func (s *Server) routes() []route {
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
 		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},
+		{"DELETE", "/api/agents/:id/messages", "", s.cancelMessages},
 
 		{"POST", "/api/agents/:id/handoff", "", s.requestHandoff},
 		{"GET", "/api/agents/:id/handoff", "", s.latestHandoff},

@@ -310,7 +310,9 @@ func (d *Daemon) newSkill(ctx context.Context, a *Agent, slug string, dir data.D
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
-		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
+		if err := d.dropQueued(ctx, c, id, stopDrops); err != nil {
+			return err
+		}
 		c.Events = []*event.Event{d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil

@@ -94,6 +94,7 @@ type HandoffSettings struct {
 	ExitTimeout         time.Duration // exit command typed -> process gone
 	RegistrationTimeout time.Duration // pane started -> session-start
 	MaxDocumentBytes    int64
+	MinWords            int // of a generated document, beside its headings; 0: it may say nothing
 
 	MaxMessages        int           // how many messages are passed on, from the end of the conversation
 	IncludeAllMessages bool          // pass on as many messages as MaxContextBytes allows, and all decisions
@@ -128,6 +129,7 @@ var DefaultHandoff = HandoffSettings{
 	ExitTimeout:         20 * time.Second,
 	RegistrationTimeout: 90 * time.Second,
 	MaxDocumentBytes:    900_000,
+	MinWords:            15,
 	MaxMessages:         50,
 	MaxContextBytes:     1_000_000,
 	ValidateContext:     true,

@@ -115,7 +115,7 @@ func (r *handoffRun) verify() outcome {
 	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
 		return stayFor(time.Second, noteTurn) // the agent may be writing the document right now
 	}
-	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.settings.MaxDocumentBytes)
+	doc, err := r.readDocument()
 	var bad *data.DocumentError
 	switch {
 	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.timeLeft(h.PhaseAt, 5*time.Second) > 0:
@@ -178,8 +178,8 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
 	h.Metrics.MemoryRefsTransferred = got.rendered.References
 	c := Change{Agents: []*Agent{r.agent}, NewRecord: &got.record}
-	if !h.Keep {
-		c.DropQueued, c.DropEvidence = h.AgentID, "the agent's handoff was recorded"
+	if err := r.clearQueue(&c); err != nil {
+		return outcome{err: err}
 	}
 	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
@@ -356,9 +356,10 @@ func (r *handoffRun) brief() outcome {
 	switch {
 	case out != nil:
 		return *out
-	case dl.has(Submitted):
-		r.h.CompletedAt = &r.now
+	case dl.has(Submitted) && r.h.HeirsFirst(): // one of the heirs
 		return moveTo(Completed, dl.Evidence, Change{})
+	case dl.has(Submitted):
+		return r.complete(dl.Evidence)
 	case dl.has(NotSubmitted) && dl.Evidence == evidenceChanged:
 		return r.contextChanged()
 	case !next.Active():

@@ -132,7 +132,9 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 	if told != nil {
 		c.Events = append(c.Events, told(a))
 	}
-	err = d.commit(ctx, c)
+	if err = d.passMessages(ctx, c, old, a.ID, nil); err == nil {
+		err = d.commit(ctx, c)
+	}
 	if errors.Is(err, ErrMoved) {
 		return *old, Errorf(KindConflict, CodeAgentResumed, "Agent's session is being opened again already")
 	}

@@ -245,9 +245,14 @@ func (d *Daemon) forgetEnded(_ context.Context, a *Agent) (bool, time.Duration, 
 	return false, 0, nil
 }
 
-// nextDelivery returns the oldest open delivery. A successor whose handoff is open gets no text before its injection
-// prompt, except its skill and the exit command; nil: that prompt is not queued yet.
+// nextDelivery returns the oldest open delivery that does not wait for the agent's successor; nil: all others do. A successor
+// whose handoff is open gets no text before its injection prompt, except its skill and the exit command; nil: that prompt is
+// not queued yet.
 func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*Delivery, error) {
+	open, err := d.withoutWaiting(ctx, a, open)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
 	if i := slices.IndexFunc(open, func(dl Delivery) bool { return dl.Kind == KindSkill }); i > 0 && open[0].State == DeliveryQueued && a.Active() {
 		return &open[i], nil // the skill goes before a prompt that the agent was started with
 	}

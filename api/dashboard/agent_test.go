@@ -51,6 +51,23 @@ func TestAgentPage(t *testing.T) {
 	}
 }
 
+// TestQueuedMessagesCanBeCancelled: each has its button, also one that is older than the deliveries that the page shows.
+func TestQueuedMessagesCanBeCancelled(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	a := h.agent(nil)
+	calls := append([]string{"message", "hand-off"}, callsOfActive(fmt.Sprint(a.ID))...)
+	cancel := fmt.Sprintf("DELETE /api/agents/%d/messages", a.ID)
+	first, second := h.delivery(a, "mend the fence", ""), h.delivery(a, "mend the roof", "")
+	for range ownDeliveries {
+		h.delivery(a, "done", daemon.Submitted)
+	}
+	page, err := h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+	doc, _ := drawn(t, page, err)
+	wantCalls(t, "two queued", doc, append(calls, cancel, fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, second.ID), fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, first.ID))...)
+	wantText(t, doc, "main", "mend the fence", "Cancel all 2 queued")
+}
+
 func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 	t.Parallel()
 	h := build(t)

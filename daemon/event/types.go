@@ -74,9 +74,12 @@ const (
 
 	// Of deliveries.
 	DeliveryAnswered     Type = "delivery_answered"
+	DeliveryCancelled    Type = "delivery_cancelled"
 	DeliveryNotSubmitted Type = "delivery_not_submitted"
+	DeliveryPassedOn     Type = "delivery_passed_on"
 	DeliveryQueued       Type = "delivery_queued"
 	DeliverySubmitted    Type = "delivery_submitted"
+	DeliveryTypedAgain   Type = "delivery_typed_again"
 	DeliveryUnconfirmed  Type = "delivery_unconfirmed"
 
 	// Of pipelines and their steps.

@@ -64,6 +64,9 @@ var eventWords = map[Type]string{
 	DeliveryNotSubmitted: "A text for {agent} was not taken[ ({kind})][: {evidence}]",
 	DeliveryUnconfirmed:  "A text for {agent} was not confirmed[ ({kind})][: {evidence}]",
 	DeliveryAnswered:     "A text for {agent} was given in answer to a hook[ ({kind})][: {evidence}]",
+	DeliveryCancelled:    "A text for {agent} was cancelled[ ({kind})][, by {from}]",
+	DeliveryPassedOn:     "A text for {agent} was passed on to agent {to_agent_id}[ ({kind})]",
+	DeliveryTypedAgain:   "A text for {agent} is typed again[ ({kind})][: {evidence}]",
 
 	PipelineCreated:         "{pipeline} was created[ from {template}][: {title}]",
 	PipelinePending:         "{pipeline} waits for its turn",

@@ -329,6 +329,11 @@ const contextTokens = 14_000
 // ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
 func (a *agent) ask(what, status string, d dialog) int {
 	a.press() // keys that were typed before the dialog opens do not answer it
+	return a.await(what, status, d)
+}
+
+// await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
+func (a *agent) await(what, status string, d dialog) int {
 	d.answer = make(chan int, 1)
 	before := a.status
 	a.dialog = &d

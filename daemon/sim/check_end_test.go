@@ -24,7 +24,7 @@ func (w *world) finished() bool {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
+		open, err := w.openDeliveries(a)
 		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) || w.undecided(a) {
 			return false
 		}
@@ -54,7 +54,7 @@ func (w *world) unfinished() {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
+		open, err := w.openDeliveries(a)
 		if err != nil {
 			w.fail("%v", err)
 		}
@@ -108,6 +108,7 @@ func (w *world) ended() {
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)
+	w.checkDropped(agents, handoffs, events)
 	w.pipelinesEnded(agents, events)
 	w.treesEnded(events)
 	for i := range events {

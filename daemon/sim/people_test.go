@@ -163,6 +163,7 @@ func (p *person) handOver(id int64) int64 {
 	if w.rng.IntN(4) == 0 {
 		in.Mode = daemon.ModeGenerate
 	}
+	in.DropMessages = w.rng.IntN(8) == 0
 	p.choose(&in)
 	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, id, in)
@@ -177,6 +178,7 @@ func (p *person) handOver(id int64) int64 {
 			return err
 		})
 	}
+	p.writeMeanwhile(id)
 	var next int64
 	p.await("the handoff", 5*time.Minute, func() bool {
 		for _, h := range p.handoffs(id) {
@@ -342,7 +344,7 @@ func (p *person) caretake() {
 
 func (p *person) retry(h *daemon.Handoff) error {
 	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RetryHandoff(ctx, h.ID, "")
+		_, err := d.RetryHandoff(ctx, h.ID, "", p.w.rng.IntN(2) == 0)
 		return err
 	})
 }

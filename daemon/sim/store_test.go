@@ -76,6 +76,8 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 				s.g.w.noteTyped(d)
 				s.g.w.checkUnconfirmed(d)
 				s.g.w.checkIntention(s.g, daemon.Caller(ctx), d, was[d.ID])
+				s.g.w.checkEarly(d)
+				s.g.w.checkAgain(d, was[d.ID])
 			}
 			if s.g.w.after != nil {
 				s.g.w.after(what)

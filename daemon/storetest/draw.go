@@ -226,6 +226,7 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 		h.Phase = one(d, "done", somePhases[d.rand.IntN(len(somePhases))])
 	}
 	h.SuccessorID, h.DeliveryID, h.Keep = nil, nil, d.half()
+	h.DropMessages, h.Forced = d.half(), d.half()
 	d.heirs(h)
 	if d.half() {
 		h.SuccessorID = ptr(d.agentID())
@@ -279,6 +280,10 @@ func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
 	x.State, x.Verdict, x.CreatedAt, x.HandoffID = one(d, someDeliveryStates...), nil, d.at(), nil
 	if (x.State == daemon.DeliveryDone) == d.mostly() {
 		x.Verdict = ptr(one(d, daemon.Submitted, daemon.Unconfirmed))
+	}
+	x.FromAgentID, x.PassedFrom, x.TypedAgain = nil, nil, d.half()
+	if d.half() {
+		x.FromAgentID, x.PassedFrom = ptr(d.agentID()), ptr(d.agentID())
 	}
 	if d.half() && len(d.handoffs) > 0 {
 		x.HandoffID = ptr(d.handoffID())

@@ -61,6 +61,7 @@ var tests = []struct {
 	{"WorktreeIsKeptWhole", alone(worktreeIsKeptWhole)},
 	{"ListsOfWorktrees", alone(listsOfWorktrees)},
 	{"DropQueued", alone(dropQueued)},
+	{"SpareMessages", alone(messagesAreSpared)},
 	{"SentIsCounted", alone(sentIsCounted)},
 	{"ReaderMissesNothing", alone(readerMissesNothing)},
 	{"EventIsKeptWhole", alone(eventIsKeptWhole)},

@@ -70,6 +70,7 @@ type handoffSettings struct {
 	ExitTimeout         time.Duration `yaml:"exit_timeout"`
 	RegistrationTimeout time.Duration `yaml:"registration_timeout"`
 	MaxDocumentBytes    int64         `yaml:"max_document_bytes"`
+	MinWords            int           `yaml:"min_words"`
 	MaxMessages         int           `yaml:"max_messages"`
 	IncludeAllMessages  bool          `yaml:"include_all_messages"`
 	MaxContextBytes     int64         `yaml:"max_context_bytes"`
@@ -129,7 +130,7 @@ func DefaultSettings() Settings {
 		Runtimes: defaultRuntimes(),
 		Handoff: handoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
-			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
+			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
 			Targets: h.Targets, Auto: autoSettings(h.Auto),
@@ -309,7 +310,7 @@ func (s *Settings) domain() daemon.Settings {
 	out := daemon.Settings{
 		Handoff: daemon.HandoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
-			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
+			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
 			Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),

@@ -79,6 +79,7 @@ handoff:
   exit_timeout: 4s
   registration_timeout: 5s
   max_document_bytes: 6
+  min_words: 10
   max_messages: 7
   include_all_messages: true
   max_context_bytes: 8
@@ -93,7 +94,7 @@ handoff:
 	}
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
-		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
+		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: 10, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
 		AssemblyTimeout: 9 * time.Second, Targets: []string{"reviewer-max-1", "*"}, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
 	if got := s.domain().Handoff; !reflect.DeepEqual(got, want) {

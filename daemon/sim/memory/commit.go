@@ -123,7 +123,7 @@ func (t *tx) dropQueued() {
 		return
 	}
 	for id, d := range t.deliveries.all() {
-		if d.AgentID != t.c.DropQueued || d.State != daemon.DeliveryQueued {
+		if d.AgentID != t.c.DropQueued || d.State != daemon.DeliveryQueued || t.c.SpareMessages && d.Kind == daemon.KindMessage {
 			continue
 		}
 		next, verdict := *d, daemon.NotSubmitted
