@@ -40,6 +40,9 @@ type Typist interface {
 // Panes makes, finds and ends panes. Its methods are safe for concurrent use.
 type Panes interface {
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
+	// Respawn starts a program in a pane of our own server whose program has ended. Of several calls for one place only the
+	// first takes it. After tmux.ErrGone or tmux.ErrChanged the call has started nothing.
+	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
 	List(ctx context.Context) ([]tmux.PaneInfo, error)
 	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
 	Kill(ctx context.Context, ref tmux.Ref) error
@@ -97,6 +100,7 @@ type HandoffSettings struct {
 	ValidateContext    bool          // check the requirements of the successor's role
 	LogTiming          bool          // log how long the parts of the assembly took
 	AssemblyTimeout    time.Duration // the whole assembly of the context
+	InPlace            bool          // a successor takes the pane of the outgoing agent, if the request does not say otherwise
 	Targets            []string      // the personas to which an agent may hand itself over, beside its own; "*": all
 	Auto               AutoSettings
 }

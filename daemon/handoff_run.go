@@ -289,6 +289,7 @@ func (r *handoffRun) spawn() outcome {
 	case out != nil:
 		return *out
 	case next.SpawnedAt != nil: // the next phase asks whether it has ended since
+		r.warnOfPlace(next)
 		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" was made", Change{})
 	case !next.Active():
 		return r.failed(CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))

@@ -325,10 +325,16 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
-	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up.
-	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.Phase == ShuttingDown {
+	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
+	// successor takes the pane.
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace && h.Phase == Spawning) {
 		return
 	}
+	d.removeLeft(ctx, a)
+}
+
+// removeLeft removes what an ended managed agent has left.
+func (d *Daemon) removeLeft(ctx context.Context, a *Agent) {
 	if err := d.removePane(ctx, a); err != nil {
 		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}
@@ -350,6 +356,9 @@ func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	}
 	if err != nil {
 		return err
+	}
+	if info.Mark != paneMark(a.ID) {
+		return nil // its successor has taken the pane
 	}
 	if _, err := d.Processes.Find(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
 		return fmt.Errorf("process %d of pane %s still runs", info.PID, info.Pane)

@@ -25,7 +25,8 @@ func (s *Server) Kill(ctx context.Context, ref Ref) error {
 		return err
 	}
 	_, err = s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{
-		{"if-shell", "-F", "-t", ref.Pane, guard(ref, "1"), "kill-pane -t " + ref.Pane},
+		// Not if Respawn has started another program there meanwhile.
+		{"if-shell", "-F", "-t", ref.Pane, guard(ref, fmt.Sprintf("#{==:#{pane_pid},%d}", pane.PID)), "kill-pane -t " + ref.Pane},
 	}})
 	if err != nil && !errors.Is(err, ErrNoServer) {
 		return fmt.Errorf("pane %s: %w", ref, err)

@@ -76,6 +76,14 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
 		return fmt.Errorf("the simulation cannot run %q", spec.Argv)
 	}
+	if old := t.agents[pane.Pane]; old != nil && old.ref == pane.Ref && !old.dead {
+		t.h.w.fail("pane %s gets the agent of mark %s while another lives in it", pane.Pane, spec.Mark)
+	}
+	for _, other := range t.h.w.agentsOf(t.h) {
+		if other.file == spec.Argv[2] {
+			t.h.w.fail("the agent of %s is started in pane %s, and lives in pane %s", spec.Argv[2], pane.Pane, other.ref.Pane)
+		}
+	}
 	a := newAgent(t.h, pane.Ref, t.Server(), spec.Argv[2])
 	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = a.proc.PID })
 	t.agents[pane.Pane] = a
@@ -147,6 +155,15 @@ func (c *console) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, err
 			c.g.w.fail("a daemon makes pane %s without its launch file: %v", spec.Session, err)
 		}
 		return c.Fake().Spawn(context.Background(), spec)
+	})
+}
+
+func (c *console) Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
+	return carry(c.g, ctx, typing, "Respawn "+at.Ref.Pane+" "+spec.Session, func() (tmux.PaneInfo, error) {
+		if _, err := os.Stat(spec.Argv[2]); err != nil {
+			c.g.w.fail("a daemon takes pane %s for %s without its launch file: %v", at.Ref.Pane, spec.Session, err)
+		}
+		return c.Fake().Respawn(context.Background(), at, spec)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 // Maker makes panes and ends them.
 type Maker interface {
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
+	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
 	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
@@ -49,6 +50,8 @@ func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 		"a pane is listed with its mark":    spawned,
 		"a name can be taken once":          nameTaken,
 		"what cannot run is refused":        spawnRefused,
+		"a dead pane is taken over once":    takenOnce,
+		"a closed place is not taken":       closedPlace,
 		"text arrives":                      textArrives,
 		"text arrives without controls":     textSanitized,
 		"keys go before and after the text": keysAround,

@@ -16,7 +16,7 @@ func (a *app) handoffCommand() *cobra.Command {
 	var in daemon.HandoffRequest
 	var heir daemon.Heir
 	var to []string
-	var wait bool
+	var wait, inPlace bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "handoff AGENT",
 		Short: "Hand an agent's work to its successor",
@@ -45,6 +45,9 @@ Inside an agent, the word self stands for that agent.`,
 		ValidArgsFunction: a.completeHandingOver,
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
+			if c.Flags().Changed("in-place") {
+				in.InPlace = &inPlace
+			}
 			return a.handOff(c.Context(), args[0], in, wait)
 		},
 	})
@@ -56,6 +59,7 @@ Inside an agent, the word self stands for that agent.`,
 	c.Flags().StringVar(&heir.Model, "model", "", "the `model` of the heirs (default that of their persona, else the agent's)")
 	c.Flags().StringVar(&heir.PermissionMode, "permission-mode", "", "the `mode` in which the heirs ask for permission, in the runtime's words (default the agent's)")
 	c.Flags().BoolVar(&in.Keep, "keep", false, "let the agent live on beside its heirs")
+	c.Flags().BoolVar(&inPlace, "in-place", false, "the successor takes the agent's very pane (default as handoff.in_place says)")
 	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))

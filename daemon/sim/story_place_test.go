@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// inPlace requests a handoff in place, and returns the successor when the handoff is completed.
+func (p *person) inPlace(h *host, a *agent) *agent {
+	in := true
+	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+}
+
+// TestInPlace: the successor takes the pane, also that of a successor. Every run checks that no agent is started twice, and none
+// in the pane of another that lives.
+func TestInPlace(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		next := p.inPlace(h, a)
+		last := p.inPlace(h, next)
+		if next.ref != a.ref || last.ref != a.ref || len(p.handoffs(a.id)[0].Warnings) != 0 {
+			t.Errorf("agents in %s, %s and %s: %q", a.ref.Pane, next.ref.Pane, last.ref.Pane, p.handoffs(a.id)[0].Warnings)
+		}
+	})
+}
+
+// TestCrashInPlace: the daemon is killed before or after each of its writes and each of its acts in a terminal, or tmux fails or
+// its answer is lost, from the record of a handoff in place to its end. The successor is in the pane every time, without a
+// person.
+func TestCrashInPlace(t *testing.T) {
+	for _, f := range []fault{crashBefore, crashAfter, failed, lostAnswer} {
+		for at := range 25 {
+			t.Run(fmt.Sprint(f, " ", at), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					a := p.agent(h)
+					n, began := 0, false
+					p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
+					p.w.inject = func(c *call) fault {
+						if !began || c.own.host == nil || c.kind != typing && (c.kind != writing || f == failed || f == lostAnswer) {
+							return none
+						}
+						n++
+						if n == at+1 {
+							return f
+						}
+						return none
+					}
+					if next := p.inPlace(h, a); next.ref != a.ref {
+						t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestNoPlace: the pane of the predecessor is not free in time, or is gone. The successor has a pane of its own, once, and a
+// warning says so.
+func TestNoPlace(t *testing.T) {
+	for name, spoil := range map[string]func(h *host, a *agent){
+		"a child has the terminal open": func(h *host, a *agent) { h.term.Update(a.ref, func(info *tmux.PaneInfo) { info.Dead = false }) },
+		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
+					spoil(h, a)
+					return 0
+				})
+				next := p.inPlace(h, a)
+				if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {
+					t.Errorf("the successor is in %s: %q", next.ref.Pane, warned)
+				}
+			})
+		})
+	}
+}
