@@ -33,6 +33,10 @@ drift NAMES="all" STEPS="8":
 bench:
     go test -tags e2e -run '^$' -bench . ./cmd/internal/stories
 
+# make the README's pictures anew, among them a film of `top`
+shots:
+    go test -tags e2e ./cmd/internal/stories -run '^TestShots$' -shots "$PWD/docs" -v
+
 # run the linter
 lint:
     go build -C .ci/lint -o ../../bin/lint . && bin/lint -tags e2e ./...

@@ -43,6 +43,8 @@ var mayImport = map[string][]string{
 	"tmux/warden":   {},
 	// Words are for all layers, and so know none of them.
 	"daemon/words": {},
+	// What an agent has printed is read the same way for pages and for terminals.
+	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
 	"daemon/runtimes":   {"hooks"},
 	"daemon/lane":       {},

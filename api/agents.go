@@ -18,6 +18,10 @@ type newAgentRequest struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns,omitempty"`
 	Rows    int    `json:"rows,omitempty"`
+
+	Model          string   `json:"model,omitempty"`
+	PermissionMode string   `json:"permission_mode,omitempty"`
+	Args           []string `json:"args,omitempty"`
 }
 
 // changeRequest is a change of an agent. Exactly one field is given.
@@ -33,6 +37,10 @@ type seenRequest struct {
 
 type stopRequest struct {
 	Force bool `json:"force"`
+}
+
+type resumeAgentsRequest struct {
+	IDs *[]int64 `json:"ids,omitempty"` // of ended agents; left out: all that died and whose work nobody continues
 }
 
 type limitRequest struct {
@@ -56,6 +64,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	}
 	agent, err := s.Daemon.CreateAgent(c.Request().Context(), daemon.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
 	})
 	return reply(c, http.StatusCreated, agent, err)
 }
@@ -128,6 +137,22 @@ func (s *Server) resumeAgent(c echo.Context) error {
 		}
 		return s.Daemon.ResumeAgent(ctx, id)
 	})
+}
+
+func (s *Server) resumeAgents(c echo.Context) error {
+	var in resumeAgentsRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	if in.IDs != nil && len(*in.IDs) == 0 {
+		return invalid(codeInvalidField, "Field \"ids\" must name agents: leave it out for all that died")
+	}
+	var ids []int64
+	if in.IDs != nil {
+		ids = *in.IDs
+	}
+	done, err := s.Daemon.ResumeAgents(c.Request().Context(), ids)
+	return replyList(c, done, err)
 }
 
 func (s *Server) stopAgent(c echo.Context) error {

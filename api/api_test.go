@@ -80,6 +80,25 @@ func TestAgents(t *testing.T) {
 	if next.PreviousAgentID == nil || *next.PreviousAgentID != again.ID || next.Generation != 2 {
 		t.Errorf("resumed agent: %+v", next)
 	}
+	goesOn := h.agent(func(a *daemon.Agent) {
+		now := time.Now()
+		a.State, a.EndedAt, a.SessionID = daemon.Ended, &now, &session
+	})
+	h.agent(func(a *daemon.Agent) { away(a); a.PreviousAgentID = &goesOn.ID }) // which lives as long as the test
+	done := must(h.client.ResumeAgents(ctx, goesOn.ID, ended.ID, 999))(t)
+	for i, code := range []daemon.Code{"no_session", "agent_resumed", "agent_not_found"} { // in the order of the ids
+		if len(done) != 3 || done[i].Started != nil || done[i].Error == nil || done[i].Error.Code != code {
+			t.Errorf("resumptions %+v, want %s as number %d", done, code, i)
+		}
+	}
+	for _, one := range must(h.client.ResumeAgents(ctx))(t) { // all that died
+		if one.AgentID == goesOn.ID || one.AgentID == ended.ID {
+			t.Errorf("resumption %+v: it did not die, or its work goes on", one)
+		}
+	}
+	if got := h.mainDoor().do("POST", "/api/agents/resume", `{"ids": []}`); got.status != 400 {
+		t.Errorf("no ids: %d %s", got.status, got.body)
+	}
 }
 
 func TestScreen(t *testing.T) {

@@ -14,7 +14,10 @@ import (
 
 // CreateAgent starts an agent.
 func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
-	body := newAgentRequest{Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows}
+	body := newAgentRequest{
+		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
+	}
 	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
 }
 
@@ -57,6 +60,16 @@ func (c *Client) SeeAgent(ctx context.Context, seen *daemon.Agent) error {
 // ResumeAgent starts a new agent that continues the session of an ended agent.
 func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
+}
+
+// ResumeAgents does that for several agents; without ids for all that died and whose work nobody continues. It says of each
+// what became of it.
+func (c *Client) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resumption, error) {
+	var body resumeAgentsRequest
+	if len(ids) > 0 {
+		body.IDs = &ids
+	}
+	return call[[]daemon.Resumption](ctx, c, "POST", "/api/agents/resume", body)
 }
 
 // StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.

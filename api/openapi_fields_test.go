@@ -21,23 +21,24 @@ import (
 
 // answered are the types of the answers, by the names of their schemas.
 var answered = map[string]any{
-	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
+	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
-	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Permission": daemon.Permission{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": daemon.KeysTyped{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
 	"Reloaded": daemon.Reloaded{}, "Budget": daemon.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
+	"Timeline": daemon.Timeline{}, "Life": daemon.Life{}, "Durations": daemon.Durations{}, "PipelineTimeline": daemon.PipelineTimeline{}, "House": daemon.House{},
 	"AgentDiff": daemon.AgentDiff{}, "FileDiff": worktree.FileDiff{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "Limit": limitRequest{},
-	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": keysRequest{}, "KeysEnd": keysEndRequest{}, "Limit": limitRequest{},
+	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
 	"Hook": json.RawMessage{}, // the runtime's own
 }

@@ -29,10 +29,11 @@ func (s *Server) dashboardRoutes() []route {
 		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
-		{"GET", "/ui/agents/:id", "", s.page(byID(s.pages.Agent))},
+		{"GET", "/ui/house", "day", s.page(s.housePage)},
+		{"GET", "/ui/agents/:id", "span", s.page(s.agentPage)},
 		{"GET", "/ui/agents/:id/diff", "file", s.page(s.diffPage)},
 		{"GET", "/ui/personas", "", s.page(s.personasPage)},
-		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
+		{"GET", "/ui/personas/:slug", "span", s.page(s.personaPage)},
 		{"GET", "/ui/handoffs", "persona status before", s.page(s.handoffsPage)},
 		{"GET", "/ui/handoffs/:id", "", s.page(byID(s.pages.Handoff))},
 		{"GET", "/ui/handoffs/:id/document", "", s.page(byID(s.pages.Document))},
@@ -153,10 +154,6 @@ func (s *Server) showStatic(c echo.Context) error {
 		body = f.Zipped
 	}
 	return c.Blob(http.StatusOK, f.Type, body)
-}
-
-func (s *Server) personaPage(c echo.Context) (*dashboard.Page, error) {
-	return s.pages.Persona(c.Request().Context(), c.Param("slug"))
 }
 
 func (s *Server) personasPage(c echo.Context) (*dashboard.Page, error) {

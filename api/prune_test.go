@@ -17,6 +17,8 @@ func TestPrune(t *testing.T) {
 	old := time.Now().Add(-48 * time.Hour).UTC()
 	h.commit(&daemon.Change{Events: []*event.Event{{Type: "agent_idle", Host: "here", At: old}}})
 	ended := h.agent(func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, &old })
+	lives := h.agent(away)
+	h.commit(&daemon.Change{Samples: []daemon.ContextSample{{AgentID: lives.ID, At: old}}})
 	want := daemon.PruneReport{Events: 1, Agents: 1}
 	for range 2 {
 		if got := must(h.client.Prune(t.Context(), true))(t); got != want {
@@ -29,6 +31,9 @@ func TestPrune(t *testing.T) {
 	}
 	if _, err := h.store.Agent(t.Context(), ended.ID); err == nil {
 		t.Error("the agent is there")
+	}
+	if left := must(h.store.ContextSamples(t.Context(), daemon.SpanQuery{AgentIDs: []int64{lives.ID}, Until: time.Now()}))(t); len(left) != 0 {
+		t.Errorf("samples %+v are there", left)
 	}
 	if got := must(h.client.Prune(t.Context(), true))(t); got != (daemon.PruneReport{}) {
 		t.Errorf("once more: %+v", got)

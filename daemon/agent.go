@@ -90,6 +90,7 @@ type Agent struct {
 	RegisteredAt    *time.Time  `json:"registered_at"`
 	Model           string      `json:"model"`           // that somebody has chosen for its launch, or, once its handoff is recorded, in its session; "": as its persona and its runtime say
 	PermissionMode  string      `json:"permission_mode"` // the same
+	Args            []string    `json:"args"`            // what the operator has added to its command line; a successor on its runtime has it too
 	ReadAt          *time.Time  `json:"read_at"`         // when its transcript showed that it has read the document and the context of its handoff
 	UnreadAt        *time.Time  `json:"unread_at"`       // when the daemon saw that its first turn had ended without that
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
@@ -143,6 +144,10 @@ type Agent struct {
 	AllowRules   []string   `json:"allow_rules"` // what the operator has allowed this agent from then on; see AllowAgent
 	// SessionMode is the permission mode that the newest hook told; "": none did.
 	SessionMode string `json:"session_mode"`
+	// DialogAnswer is the last answer to a dialog of it that the operator has given from elsewhere than its pane; nil: none.
+	DialogAnswer *DialogAnswer `json:"dialog_answer"`
+	// Keys says that its pane takes keys from a browser; nil: it does not.
+	Keys *KeysTaken `json:"keys"`
 	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.
 	Reading bool `json:"-"`
 	// Base is the state in which the agent found its working directory; nil: it was not looked at.
@@ -197,7 +202,7 @@ func (a *Agent) Died() bool {
 		return false
 	}
 	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // without a session, the reason ends with the screen of the pane
-	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
+	return reason == "process_gone" || reason == endedLost || (reason == "other" || reason == endedByServer) && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 
 // HasPane reports whether the agent has a pane that text can be typed into.

@@ -28,6 +28,10 @@ type NewAgent struct {
 	Name    string // "": the persona's slug; without a persona, the last element of Cwd
 	Columns int    // of its pane; 0: the default
 	Rows    int    // of its pane; 0: the default
+
+	Model          string   // "": as the persona and the runtime say
+	PermissionMode string   // in the runtime's own words; "": as the runtime says
+	Args           []string // added to the runtime's command
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
@@ -81,6 +85,9 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	if err := d.checkRuntime(a.Runtime); err != nil {
 		return nil, err
 	}
+	if err := d.chooseLaunch(a, &in); err != nil {
+		return nil, err
+	}
 	if err := checkDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
@@ -92,6 +99,25 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// chooseLaunch checks what somebody has chosen for the agent's launch, and notes it on the row.
+func (d *Daemon) chooseLaunch(a *Agent, in *NewAgent) error {
+	for _, field := range []struct{ name, value string }{{"model", in.Model}, {"permission_mode", in.PermissionMode}} {
+		if err := checkWord(field.name, field.value); err != nil {
+			return err
+		}
+	}
+	if in.PermissionMode != "" {
+		if err := d.checkPermissionMode(a.Runtime, in.PermissionMode); err != nil {
+			return err
+		}
+	}
+	if err := d.runtimeOf(a).CheckArgs(in.Args); err != nil {
+		return Errorf(KindUnprocessable, CodeBadArgs, "The agent cannot be started with these arguments: %s", err)
+	}
+	a.Model, a.PermissionMode, a.Args = in.Model, in.PermissionMode, in.Args
+	return nil
 }
 
 // reservedNames are the words that have another meaning where a command accepts an agent's name: `understudy handoff list`
@@ -293,70 +319,6 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, er
 		}
 		return nil
 	})
-}
-
-// ResumeAgent opens an ended agent's session again, as a new agent of its line.
-func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
-	old, err := d.Agent(ctx, id)
-	switch {
-	case err != nil:
-		return old, err
-	case old.Active():
-		return old, Errorf(KindConflict, CodeAgentActive, "Agent is still active: attach to it with `understudy agent attach %d`", id)
-	case old.SessionID == nil || old.RegisteredAt == nil:
-		return old, Errorf(KindConflict, CodeNoSession, "Agent never had a session that could be opened again")
-	case old.Host != d.Host:
-		return old, d.requireThisHost(old.Host)
-	}
-	if err := d.resumable(ctx, &old); err != nil {
-		return old, err
-	}
-	a, err := d.newSuccessor(ctx, &old, d.now())
-	if err != nil {
-		return old, err
-	}
-	a.Resume = *old.SessionID
-	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
-	// Write the old agent's row as well: if two requests resume the agent at the same time, the second one gets ErrMoved.
-	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
-		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
-	})}}
-	err = d.commit(ctx, c)
-	if errors.Is(err, ErrMoved) {
-		return old, Errorf(KindConflict, CodeAgentResumed, "Agent's session is being opened again already")
-	}
-	if err != nil {
-		return old, fmt.Errorf("agent %d: resume: %w", id, err)
-	}
-	return d.Agent(ctx, a.ID)
-}
-
-// resumable refuses to resume an ended agent if its handoff is in progress, or if an active agent has its session or its
-// work.
-func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
-	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
-		return err
-	} else if ok {
-		return Errorf(KindConflict, CodeHandoffInProgress, "Agent's handoff %d is in progress: wait for it, or cancel it", h.ID)
-	}
-	return d.noHeir(ctx, old)
-}
-
-// noHeir refuses if an active agent is the successor of the ended agent old, or has opened old's session again: two agents
-// must not do the same work. The agents with the ids but do not count, because they are the handoff's own successors.
-func (d *Daemon) noHeir(ctx context.Context, old *Agent, but ...int64) error {
-	active, err := d.allAgents(ctx, AgentFilter{Active: true})
-	if err != nil {
-		return err
-	}
-	for _, a := range active {
-		follows := a.PreviousAgentID != nil && *a.PreviousAgentID == old.ID
-		same := a.SessionID != nil && old.SessionID != nil && *a.SessionID == *old.SessionID
-		if a.ID != old.ID && !slices.Contains(but, a.ID) && (follows || same) {
-			return Errorf(KindConflict, CodeAgentResumed, "Agent %d goes on with its work already: stop it first with `understudy agent stop %[1]d`, or leave the work to it", a.ID)
-		}
-	}
-	return nil
 }
 
 // Screen returns the text on the screen of an agent's pane. With ansi, colours are SGR sequences.

@@ -72,12 +72,15 @@ const (
 )
 
 // Overview reads the rows of all hosts.
-func (d *Daemon) Overview(ctx context.Context) (o Overview, err error) {
+func (d *Daemon) Overview(ctx context.Context) (Overview, error) { return d.overview(ctx, 100) }
+
+// overview is Overview with at most so many of the agents that ended last.
+func (d *Daemon) overview(ctx context.Context, ended int) (o Overview, err error) {
 	o.At, o.Auto = d.now(), d.HandsOver
 	if o.Agents, err = d.Store.Agents(ctx, AgentFilter{Active: true, Limit: MostAgents}); err != nil {
 		return o, err
 	}
-	if o.Ended, err = d.Store.Agents(ctx, AgentFilter{Lately: true, Limit: 100}); err != nil {
+	if o.Ended, err = d.Store.Agents(ctx, AgentFilter{Lately: true, Limit: ended}); err != nil {
 		return o, err
 	}
 	for _, f := range []HandoffFilter{{Open: true, Limit: MostAgents}, {Status: StatusFailed, Last: true, Limit: 50}} {
@@ -286,9 +289,9 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	}
 	switch {
 	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
-		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+look)
+		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+a.answerWith())
 	case a.State == Waiting && a.StopStage != StopFailed:
-		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+look)
+		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+a.answerWith())
 	case h != nil && h.Phase == Failed:
 		return h.failedAttention()
 	case a.StopStage == StopFailed:
@@ -314,10 +317,10 @@ func attention(kind AttentionKind, since time.Time, before, brief, next string) 
 
 // againWords says how a person can go on with the work of an ended agent.
 func (a *Agent) againWords() string {
-	if a.SessionID != nil && a.RegisteredAt != nil {
+	if a.HasSession() {
 		return fmt.Sprintf("`understudy agent resume %d` opens its session again", a.ID)
 	}
-	return "start another one with `understudy agent start`"
+	return fmt.Sprintf("its session cannot be opened again: start another one with `%s`", a.startCommand())
 }
 
 // failedAttention returns why a failed handoff needs a person.

@@ -51,7 +51,7 @@ func deathOf(agents []*Agent) Attention {
 		if a.EndedAt.Before(since) {
 			since = *a.EndedAt
 		}
-		if a.SessionID != nil && a.RegisteredAt != nil {
+		if a.HasSession() {
 			sessions++
 		}
 	}

@@ -57,9 +57,9 @@ func TestAttentionOfActiveAgents(t *testing.T) {
 		want    string
 	}{
 		"idle":               {nil, nil, false, ""},
-		"a dialog":           {func(a *Agent) { a.State, a.WaitsFor = Waiting, "more time" }, nil, false, "agent 1 waiting for 1h0m0s: it asks for more time; answer it with `understudy agent attach 1`"},
+		"a dialog":           {func(a *Agent) { a.State, a.WaitsFor = Waiting, "more time" }, nil, false, "agent 1 waiting for 1h0m0s: it asks for more time; answer it with `understudy agent dialog 1`, or in its pane, `understudy agent attach 1`"},
 		"a dialog, unnamed":  {func(a *Agent) { a.State, a.Pane = Waiting, nil }, nil, false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent show 1`"},
-		"a dialog, failed":   {func(a *Agent) { a.State = Waiting }, new(failed(0, nil)), false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent attach 1`"},
+		"a dialog, failed":   {func(a *Agent) { a.State = Waiting }, new(failed(0, nil)), false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent dialog 1`, or in its pane, `understudy agent attach 1`"},
 		"trouble":            {func(a *Agent) { a.Trouble = trouble }, nil, false, "agent 1 trouble for 1m0s: its turns fail: billing: no credit; have it try again in a while: `understudy agent send 1 \"Go on\"`"},
 		"trouble, at work":   {func(a *Agent) { a.Trouble, a.State = trouble, Working }, nil, false, ""},
 		"trouble, failed":    {func(a *Agent) { a.Trouble = trouble }, new(failed(time.Second, nil)), false, "agent 1 failed for 1s: its handoff failed: There is no document; ask for it"},
@@ -99,7 +99,7 @@ func TestAttentionOfEndedAgents(t *testing.T) {
 		want     string
 	}{
 		"died":                            {[]Agent{seen(1, died)}, nil, death},
-		"died, never had a session":       {[]Agent{seen(1, func(a *Agent) { died(a); a.SessionID = nil })}, nil, "agent 1 died for 1h0m0s: it died, which nobody asked for; start another one with `understudy agent start`"},
+		"died, never had a session":       {[]Agent{seen(1, func(a *Agent) { died(a); a.SessionID = nil })}, nil, "agent 1 died for 1h0m0s: it died, which nobody asked for; its session cannot be opened again: start another one with `understudy agent start %1`"},
 		"died long ago":                   {[]Agent{seen(1, over(25*time.Hour, "process_gone"))}, nil, ""},
 		"died in a pipeline":              {[]Agent{seen(1, func(a *Agent) { died(a); a.PipelineID = &two })}, nil, ""},
 		"died, opened again":              {[]Agent{seen(1, func(a *Agent) { died(a); a.SuccessorID = &two }), seen(2, nil)}, nil, ""},

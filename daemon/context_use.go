@@ -96,7 +96,8 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 			limit = was.Limit // the transcript does not say the size; the status line said it
 		}
 	}
-	c := Change{Agents: []*Agent{a}, Events: d.useContext(a, ContextUse{Tokens: tokens, Limit: limit, Source: source})}
+	c := Change{Agents: []*Agent{a}}
+	d.useContext(&c, a, ContextUse{Tokens: tokens, Limit: limit, Source: source}, d.now())
 	use := a.Context
 	var unknown []*event.Event
 	if use.Percent == nil {
@@ -110,11 +111,12 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 	return err
 }
 
-// useContext notes how full an agent's window is. If that changes the tier, it returns the event.
-func (d *Daemon) useContext(a *Agent, use ContextUse) []*event.Event {
-	var was Tier
-	if a.Context != nil {
-		was = a.Context.Tier
+// useContext notes how full an agent's window was at a time. A noticeable change makes a sample in c, and a change of the tier
+// an event.
+func (d *Daemon) useContext(c *Change, a *Agent, use ContextUse, at time.Time) {
+	before, was := a.Context, TierNone
+	if before != nil {
+		was = before.Tier
 	}
 	if use.Limit != nil && *use.Limit > 0 {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
@@ -124,10 +126,12 @@ func (d *Daemon) useContext(a *Agent, use ContextUse) []*event.Event {
 		}
 	}
 	a.Context = &use
-	if use.Tier == was {
-		return nil
+	if use.sampled(before) {
+		c.Samples = append(c.Samples, ContextSample{AgentID: a.ID, At: at, Tokens: use.Tokens, Percent: use.Percent})
 	}
-	return []*event.Event{d.tierEvent(a, was)}
+	if use.Tier != was {
+		c.Events = append(c.Events, d.tierEvent(a, was))
+	}
 }
 
 // contextReported notes the use of the context window that a hook tells.
@@ -136,7 +140,7 @@ func (h *hookStep) contextReported() {
 	if use.Tokens < 0 || use.Limit <= 0 {
 		return
 	}
-	h.out.Change.Events = append(h.out.Change.Events, h.d.useContext(h.tx.Agent, ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: fromHook})...)
+	h.d.useContext(&h.out.Change, h.tx.Agent, ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: fromHook}, h.in.At)
 }
 
 // unknownContext returns the alert that an agent is not handed over automatically, with the reason why. For each agent it

@@ -31,6 +31,8 @@ type Typist interface {
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	// Press presses keys in a pane if the pane still has the row and the program in seen. It returns the same errors as Paste.
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
+	// Type types text into a pane as a keyboard does. It returns the same errors as Paste.
+	Type(ctx context.Context, ref tmux.Ref, text string) error
 	// Look returns the screen of a pane and the program that runs in it.
 	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
 	// Capture returns the screens of the panes, by pane id. It leaves out panes that are gone.
@@ -77,8 +79,10 @@ type Settings struct {
 	Limits      LimitSettings
 	Notify      NotifySettings
 	Permissions PermissionSettings
+	NoKeys      bool // panes take no keys from browsers
 	Log         LogSettings
 	History     HistorySettings
+	Resume      bool                // after a start, the daemon itself opens the sessions again of agents that died with their tmux server
 	Runtimes    map[string][]string // the command of each runtime, as a list of arguments
 	// Generic are the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them. One with the name of a
 	// runtime that we know takes the place of that.
@@ -204,11 +208,14 @@ type Daemon struct {
 	roster   *roster
 	memories memories
 	counts   counts
+	opening  openings
 	asking   held
+	keys     keySessions
 	arriving underway
 	logStart int64 // see LogStart; set before Run
 
 	peeking atomic.Bool // a peekAtStarting runs
+	resumed atomic.Bool // resumeDead has done its work
 
 	settings  atomic.Pointer[Settings] // nobody changes what it points to
 	reloading sync.Mutex               // one reload at a time
@@ -314,6 +321,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wg.Go(func() { d.pusher.Run(WithCaller(ctx, "pusher")) })
 	}
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
+	wg.Go(func() { d.resumeDead(WithCaller(ctx, "resume")) })
 	wg.Go(func() { d.runPermissions(WithCaller(ctx, "permissions")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)

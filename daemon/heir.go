@@ -241,12 +241,17 @@ func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
 	if heir.PermissionMode == "" {
 		return heir, nil
 	}
-	rt, err := d.runtime(heir.Runtime)
-	if err != nil || !slices.Contains(rt.Modes, heir.PermissionMode) {
-		return heir, Errorf(KindUnprocessable, CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
-			heir.Runtime, heir.PermissionMode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))
+	return heir, d.checkPermissionMode(heir.Runtime, heir.PermissionMode)
+}
+
+// checkPermissionMode refuses a permission mode that a runtime does not have; the error is a 422.
+func (d *Daemon) checkPermissionMode(runtime, mode string) error {
+	rt, err := d.runtime(runtime)
+	if err != nil || !slices.Contains(rt.Modes, mode) {
+		return Errorf(KindUnprocessable, CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
+			runtime, mode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))
 	}
-	return heir, nil
+	return nil
 }
 
 // modelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
@@ -283,7 +288,7 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
-		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
+		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.Asked, NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch,
 	}, nil
 }
@@ -302,7 +307,7 @@ func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now t
 	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
 	next.TmuxSession = tmuxSession(next.Name, next.ID)
 	if next.Runtime != a.Runtime { // these are words of the other runtime
-		next.Options, next.Model, next.Effort = nil, "", ""
+		next.Options, next.Args, next.Model, next.Effort = nil, nil, "", ""
 		next.PermissionMode = d.runtimeOf(next).NarrowMode(d.runtimeOf(a), d.launchedMode(a))
 		next.Reading = d.runtimeOf(next).Can.Reads.Shown()
 	}

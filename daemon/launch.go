@@ -56,6 +56,9 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if a.StopAskedAt != nil {
 		return true, 0, d.launchFailed(ctx, a, errors.New("somebody stopped it before it was started"))
 	}
+	if may, err := d.mayOpen(ctx, a); !may || err != nil {
+		return false, time.Second, err
+	}
 	if err := d.prepareLaunch(ctx, a); err != nil {
 		if retryable(err) || ctx.Err() != nil {
 			return false, 0, err
@@ -253,7 +256,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	}
 	spec := runtimes.Spec{
 		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
-		Command: command, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Effort: a.Effort, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
+		Command: command, Args: a.Args, Options: a.Options, Model: a.Model, Mode: a.PermissionMode, Effort: a.Effort, Binary: d.Binary, Dir: d.Data.Launch(a.ID),
 	}
 	pipeline, step, err := d.stepOf(ctx, a)
 	if err != nil {
@@ -396,13 +399,6 @@ func (a *Agent) setSession(p hooks.Payload) {
 		path := p.TranscriptPath
 		a.TranscriptPath = &path
 	}
-}
-
-func optionalID(id *int64) string {
-	if id == nil {
-		return ""
-	}
-	return strconv.FormatInt(*id, 10)
 }
 
 // launchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.

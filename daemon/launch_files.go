@@ -66,3 +66,10 @@ func (d *Daemon) pruneMirrors(ctx context.Context) error {
 	}
 	return err
 }
+
+func optionalID(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatInt(*id, 10)
+}

@@ -77,8 +77,6 @@ func (d *Daemon) resumeChange(ctx context.Context, a *Agent) (*Change, error) {
 	l := *a.Limit
 	l.DeliveryID, a.Limit = &dl.ID, &l
 	return &Change{NewAgent: next, Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{
-		d.event(event.AgentCreated, &next.ID, nil, map[string]any{
-			"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name, "resume": next.Resume,
-		}),
+		d.resumedEvent(next),
 	}}, nil
 }

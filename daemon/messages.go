@@ -149,3 +149,20 @@ func controlIn(s, allowed string) (r rune, at int) {
 	}
 	return 0, -1
 }
+
+// QueuedWords says why a text for the agent g is not typed yet. It returns "" if the text has left the queue.
+func (d *Delivery) QueuedWords(g *Agent) string {
+	switch {
+	case d.State != DeliveryQueued:
+		return ""
+	case g.State == Waiting:
+		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
+	case g.State == Working:
+		return fmt.Sprintf("agent %d is in a turn; it gets the text when the turn ends", g.ID)
+	case g.Note == "" && g.State == Starting:
+		return fmt.Sprintf("agent %d is starting", g.ID)
+	case g.Note == "" && g.Trouble != nil:
+		return fmt.Sprintf("agent %d is in trouble: %s", g.ID, g.Trouble.Words())
+	}
+	return g.Note
+}

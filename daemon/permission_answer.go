@@ -36,14 +36,13 @@ func (d *Daemon) AnswerPermission(ctx context.Context, id int64, in PermissionAn
 	case utf8.RuneCountInString(in.Sentence) > maxSentence:
 		return Permission{}, Errorf(KindInvalid, CodeBadSentence, "sentence may have %d characters at most", maxSentence)
 	}
-	if in.Sender != nil {
-		around, err := d.agentOf(ctx, in.Sender.Process)
-		if err != nil {
-			return Permission{}, err
-		}
-		if around != 0 {
-			return Permission{}, Errorf(KindForbidden, CodePermissionByAgent, "Agent %d may not answer permissions: the operator does that from outside of an agent", around)
-		}
+	if err := d.notFromAgent(ctx, in.Sender, CodePermissionByAgent, "answer permissions"); err != nil {
+		return Permission{}, err
+	}
+	if p, err := d.Permission(ctx, id); err != nil {
+		return Permission{}, err
+	} else if p.State == PermissionOpen && p.Host == d.Host {
+		d.asking.awaitHook(ctx, id, hookComes) // checkAnswer refuses the answer if none has come
 	}
 	err := d.changePermission(ctx, id, func(p *Permission, a *Agent, c *Change) error {
 		if err := d.checkAnswer(p, &in); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -28,97 +27,6 @@ const (
 	noteTimeout  = "nobody answered in time: the dialog stands in the pane"
 	noteHookGone = "the hook that waited has gone: the dialog stands in the pane"
 )
-
-// held is what the daemon remembers of the hooks that it holds for permissions. It is safe for concurrent use. A daemon that
-// restarts reads the open permissions from their rows.
-type held struct {
-	mu   sync.Mutex
-	rows map[int64]heldRow // by the permission's id
-}
-
-// heldRow is one open permission.
-type heldRow struct {
-	agentID int64
-	hooks   int                   // how many hooks wait for it
-	since   time.Time             // hooks is 0 since then
-	wake    map[chan struct{}]any // of those hooks
-}
-
-// join notes that a hook waits for a permission, until leave is called. wake gets a value when the permission was answered.
-func (h *held) join(id, agentID int64, now func() time.Time) (wake chan struct{}, leave func()) {
-	wake = make(chan struct{}, 1)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.rows == nil {
-		h.rows = map[int64]heldRow{}
-	}
-	row := h.rows[id]
-	if row.wake == nil {
-		row.wake = map[chan struct{}]any{}
-	}
-	row.agentID, row.hooks, row.wake[wake] = agentID, row.hooks+1, nil
-	h.rows[id] = row
-	return wake, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if row, ok := h.rows[id]; ok {
-			delete(row.wake, wake)
-			row.hooks, row.since = row.hooks-1, now()
-			h.rows[id] = row
-		}
-	}
-}
-
-// note remembers an open permission without a hook, as a daemon that restarts finds it.
-func (h *held) note(p *Permission, now time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.rows == nil {
-		h.rows = map[int64]heldRow{}
-	}
-	if _, ok := h.rows[p.ID]; !ok {
-		h.rows[p.ID] = heldRow{agentID: p.AgentID, since: now}
-	}
-}
-
-// waits reports whether a hook waits for a permission.
-func (h *held) waits(id int64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.rows[id].hooks > 0
-}
-
-// tell wakes the hooks that wait for a permission.
-func (h *held) tell(id int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for wake := range h.rows[id].wake {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// forget drops a permission that has ended.
-func (h *held) forget(id int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.rows, id)
-}
-
-// left returns the permissions for which no hook waits, with the time since when.
-func (h *held) left() map[int64]time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	out := map[int64]time.Time{}
-	for id, row := range h.rows {
-		if row.hooks == 0 {
-			out[id] = row.since
-		}
-	}
-	return out
-}
 
 // holdPermission waits until a permission has ended, and returns the answer to its hook; nil: the hook ends without one, and
 // the dialog in the pane decides. stored is the output that the hook's row has already.

@@ -129,6 +129,9 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 		hooks, err = pruneAll(ctx, limits, d.Store.PruneHooks)
 	}
 	out.Events, out.Hooks = events.Rows, hooks.Rows
+	if err == nil {
+		_, err = pruneAll(ctx, limits, d.Store.PruneSamples)
+	}
 	if events.Rows+hooks.Rows == 0 {
 		return out, err
 	}

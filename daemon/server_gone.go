@@ -14,6 +14,9 @@ import (
 // that end.
 const endedLately = time.Minute
 
+// endedByServer is the end reason of an agent that ended with its tmux server.
+const endedByServer = "tmux_server_gone"
+
 // endCauseOf returns the EndCause of an agent, which becomes the Cause of the event when a handoff or a pipeline fails
 // without that agent. "": the agent has not ended within endedLately, or no cause is known.
 func (d *Daemon) endCauseOf(a *Agent) string {
@@ -72,7 +75,7 @@ func serverCause(ref tmux.Ref) string {
 }
 
 // tied says why a person should not resume an ended agent: its handoff or its pipeline continues the work, or the agent
-// never had a session. "": a person may resume it.
+// has no session that could be opened again. "": a person may resume it.
 func (d *Daemon) tied(ctx context.Context, a *Agent) (string, error) {
 	h, ok, err := d.openHandoff(ctx, a.ID)
 	switch {
@@ -84,6 +87,8 @@ func (d *Daemon) tied(ctx context.Context, a *Agent) (string, error) {
 		return fmt.Sprintf("pipeline %d", *a.PipelineID), nil
 	case a.RegisteredAt == nil || a.SessionID == nil:
 		return event.TiedNoSession, nil
+	case d.fileGone(a):
+		return event.TiedNoConversation, nil
 	}
 	return "", nil
 }

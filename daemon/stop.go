@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -266,12 +267,18 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
 	c := &Change{Agents: []*Agent{a}}
+	if c.Agents, err = d.withPredecessor(ctx, a); err != nil {
+		return fmt.Errorf("agent %d: end: %w", a.ID, err)
+	}
 	if over := d.endTrouble(a, "end"); over != nil {
 		c.Events = append(c.Events, over)
 	}
 	c.Events = append(c.Events, e)
 	a.be(Ended, now)
 	a.EndedAt, a.Note = &now, ""
+	if e.Alert && d.fileGone(a) {
+		a.Note = noteGone
+	}
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
@@ -284,28 +291,41 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 // endEvent finds out why an agent has ended, sets EndReason on the row, and makes the event. If nobody asked for the end,
 // the event is an alert for a managed agent. For an agent that a person started it is an alert only if the agent's tmux
 // server is gone and other agents have ended with it.
-func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
+func (d *Daemon) endEvent(ctx context.Context, a *Agent) (e *event.Event, err error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
 	reason := cmp.Or(a.EndHint, "process_gone")
 	payload := map[string]any{"asked": a.StopAskedAt != nil}
 	told := !asked && a.Managed
 	if !asked && d.serverGone(ctx, a) {
-		reason, a.EndCause = "tmux_server_gone", serverCause(a.Ref())
+		reason, a.EndCause = endedByServer, serverCause(a.Ref())
 		if !a.Managed {
-			var err error
 			if told, err = d.endedTogether(ctx, a); err != nil {
 				return nil, err
 			}
 		}
 	}
-	e := d.event(event.AgentEnded, &a.ID, nil, nil)
+	e = d.event(event.AgentEnded, &a.ID, nil, nil)
 	if told {
-		cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
+		lost, cause, hint := false, reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
 		if a.EndCause == "" {
-			cause += d.lastWords(ctx, a)
+			var said string
+			said, lost = d.lastWords(ctx, a)
+			cause += said
 		}
-		if a.RegisteredAt == nil {
+		switch {
+		case lost:
+			cause = endedLost + strings.TrimPrefix(cause, reason)
+			again, err := d.startAnew(ctx, a)
+			if err != nil {
+				return nil, err
+			}
+			reason, hint = cause, again
+		case a.RegisteredAt == nil:
 			reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // nothing but its last words says why
+		case d.fileGone(a):
+			if hint, err = d.startAnew(ctx, a); err != nil {
+				return nil, err
+			}
 		}
 		tied, err := d.tied(ctx, a)
 		if err != nil {

@@ -40,8 +40,9 @@ type Change struct {
 	Admit int
 	// UsageReads are transcripts whose usage is to be counted from their beginning, unless they are known already.
 	UsageReads  []UsageRead
-	BudgetMarks []*BudgetMark  // ErrMoved if one of them was made before
-	Events      []*event.Event // Commit sets each ID, and At where it is zero
+	Samples     []ContextSample // of one moment of an agent, one is kept
+	BudgetMarks []*BudgetMark   // ErrMoved if one of them was made before
+	Events      []*event.Event  // Commit sets each ID, and At where it is zero
 
 	dropped []*Delivery // the deliveries that DropQueued drops; for the counts only
 }
@@ -388,6 +389,7 @@ type Store interface {
 	PreferenceStore
 	tell.PushStore
 	UsageStore
+	TimelineStore
 	OpenWork
 	PermissionReader
 	CensusReader

@@ -112,11 +112,11 @@ func (d *Daemon) Usage(ctx context.Context, by UsageBy, q UsageQuery) (UsageRepo
 		return UsageReport{}, Errorf(KindInvalid, CodeInvalidParameter, "by must be one of persona, agent, line, run, day")
 	}
 	if by == UsageByDay {
-		today := midnight(d.now())
+		today := Midnight(d.now())
 		if q.Since.IsZero() {
 			q.Since = today.AddDate(0, 0, -29)
 		}
-		for day := midnight(q.Since); !day.After(today) && len(q.Days) <= maxUsageDays; day = midnight(day.AddDate(0, 0, 1)) {
+		for day := Midnight(q.Since); !day.After(today) && len(q.Days) <= maxUsageDays; day = Midnight(day.AddDate(0, 0, 1)) {
 			q.Days = append(q.Days, day)
 		}
 		if len(q.Days) > maxUsageDays {
@@ -146,10 +146,10 @@ func (d *Daemon) Usage(ctx context.Context, by UsageBy, q UsageQuery) (UsageRepo
 }
 
 // Midnight returns the beginning of today on this machine's clock.
-func (d *Daemon) Midnight() time.Time { return midnight(d.now()) }
+func (d *Daemon) Midnight() time.Time { return Midnight(d.now()) }
 
-// midnight returns the beginning of the day of t on this machine's clock.
-func midnight(t time.Time) time.Time {
+// Midnight returns the beginning of the day of t on this machine's clock.
+func Midnight(t time.Time) time.Time {
 	y, m, day := t.Local().Date()
 	return time.Date(y, m, day, 0, 0, 0, 0, time.Local)
 }
@@ -244,6 +244,17 @@ func sumUp(sums []UsageSum, of func(*UsageSum) string) []UsageRow {
 	}
 	slices.SortFunc(out, func(a, b UsageRow) int { return cmp.Compare(a.Of, b.Of) })
 	return out
+}
+
+// ByAgent returns the rows of a report by agent, by the agents' ids.
+func (r *UsageReport) ByAgent() map[int64]UsageRow {
+	of := map[int64]UsageRow{}
+	for _, row := range r.Rows {
+		if id, err := strconv.ParseInt(row.Of, 10, 64); err == nil {
+			of[id] = row
+		}
+	}
+	return of
 }
 
 // Words says how many tokens were used and what they cost; "": none.

@@ -91,7 +91,7 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
 		asks = " ‹" + strings.NewReplacer("‹", "<", "›", ">").Replace(a.WaitsFor) + "›"
 	}
 	payload["waits_for"] = a.WaitsFor
-	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy agent attach %[1]d`.", a.ID, a.Name, asks)
+	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: %s.", a.ID, a.Name, asks, a.answerWith())
 	if id, ok := payload["permission_id"]; ok {
 		payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy permission show %d`.", a.ID, a.Name, asks, id)
 	}
@@ -100,4 +100,15 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
 		e.Notice = event.NoticeWaiting
 	}
 	return e
+}
+
+// answerWith names the commands by which a person answers what an agent waits for.
+func (a *Agent) answerWith() string {
+	switch {
+	case !a.HasPane():
+		return fmt.Sprintf("`understudy agent show %d`", a.ID)
+	case a.WaitsFor == waitsForFg:
+		return fmt.Sprintf("`understudy agent attach %d`", a.ID)
+	}
+	return fmt.Sprintf("`understudy agent dialog %d`, or in its pane, `understudy agent attach %[1]d`", a.ID)
 }

@@ -298,10 +298,10 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 // nothing.
 const paneShows = "; its pane shows "
 
-// lastWords returns the end of a sentence: the last line that an ended agent wrote. It waits until tmux marks the pane as
-// dead, because the process may be gone before tmux has read all of its output. It also reads the history: tmux scrolls a
-// dead pane up by one line to add its own, so a short message is no longer on the screen (seen with 3.3a).
-func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
+// lastShown returns what an ended agent wrote last. It waits until tmux marks the pane as dead, because the process may be gone
+// before tmux has read all of its output. It also reads the history: tmux scrolls a dead pane up by one line to add its own, so a
+// short message is no longer on the screen (seen with 3.3a).
+func (d *Daemon) lastShown(ctx context.Context, a *Agent) string {
 	const history = 200 // lines; more than a screen
 	term, err := d.terminalOf(a)
 	if err != nil || !a.Managed {
@@ -318,10 +318,26 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 		}
 	}
 	shown, err := term.Capture(ctx, history, false, a.Ref())
-	if line := lastLine(shown[a.Ref().Pane]); err == nil && line != "" {
-		return paneShows + words.Quote(line)
+	if err != nil {
+		return ""
 	}
-	return ""
+	return shown[a.Ref().Pane]
+}
+
+// lastWords returns the end of a sentence: the last line that an ended agent wrote. lost is true if the agent was to open a session
+// again and its runtime did not find it; then the line is the one that says so.
+func (d *Daemon) lastWords(ctx context.Context, a *Agent) (said string, lost bool) {
+	shown := d.lastShown(ctx, a)
+	line := lastLine(shown)
+	if a.Resume != "" && a.RegisteredAt == nil {
+		if says := runtimes.SaysNoConversation(shown); says != "" {
+			line, lost = says, true
+		}
+	}
+	if line == "" {
+		return "", false
+	}
+	return paneShows + words.Quote(line), lost
 }
 
 // inTranscript reports whether the agent's transcript has the text of a delivery: its nonce or, if it has none, the text as a

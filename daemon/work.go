@@ -98,7 +98,8 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //  3. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
 //     the process.
 //  4. Take what the transcript tells and no hook reports. It may end a turn.
-//  5. Correct the state by the registry and by the screen. The duties after this one decide by the state.
+//  5. Correct the state by the registry and by the screen. The duties after this one decide by the state. Then take the choice of
+//     its dialog that the operator has answered, and type the keys that come from a browser: before all else that types.
 //  6. Take an agent that was asked to stop one rung further. Duties 8 to 10, 12 and 13 are not due for such an agent. The handoff comes
 //     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
 //     drops the queued ones.
@@ -152,6 +153,8 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).readTail},
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).started, (*Daemon).noteHead},
+	{(*Agent).answersDialog, (*Daemon).pressChoice},
+	{(*Agent).takesKeys, (*Daemon).typeKeys},
 	{(*Agent).stopping, (*Daemon).stopLadder},
 	{(*Agent).notesReading, (*Daemon).seeReading},
 	{(*Agent).notStopping, (*Daemon).keepBase},

@@ -92,6 +92,7 @@ func (w *write) rows() {
 	w.permissions()
 	w.pipelines()
 	w.sources()
+	w.samples()
 }
 
 // move queues a handoff's update, and its transition if the phase changed.

@@ -89,18 +89,24 @@ func TestLinesAreFoundByIndexes(t *testing.T) {
 		"line records":  {listLineRecords, []any{int64(99), 9, 50, int64(1 << 20)}, []string{"agents_pkey", "records_agent", "decisions_position_key"}},
 		"line handoffs": {listLineHandoffs, []any{int64(99), 9}, []string{"agents_pkey", "agents_previous", "handoffs_agent", "handoff_heirs_pkey"}},
 	} {
-		args := append([]any{pgx.QueryExecModeSimpleProtocol}, tt.args...) // so that the plan is made for the values
-		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+tt.sql, args...)
-		must(t, rows, err)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		plan := strings.Join(must(t, lines, err), "\n")
-		for _, index := range tt.uses {
-			if !strings.Contains(plan, " "+index+" ") {
-				t.Errorf("%s does not use %s:\n%s", name, index, plan)
-			}
+		wantIndexes(t, db, name, tt.sql, tt.args, tt.uses...)
+	}
+}
+
+// wantIndexes fails if a statement does not use the indexes, or reads a whole table.
+func wantIndexes(t *testing.T, db *DB, name, sql string, args []any, indexes ...string) {
+	t.Helper()
+	args = append([]any{pgx.QueryExecModeSimpleProtocol}, args...) // so that the plan is made for the values
+	rows, err := db.pool.Query(t.Context(), "EXPLAIN "+sql, args...)
+	must(t, rows, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	plan := strings.Join(must(t, lines, err), "\n")
+	for _, index := range indexes {
+		if !strings.Contains(plan, " "+index+" ") {
+			t.Errorf("%s does not use %s:\n%s", name, index, plan)
 		}
-		if strings.Contains(plan, "Seq Scan") {
-			t.Errorf("%s reads a whole table:\n%s", name, plan)
-		}
+	}
+	if strings.Contains(plan, "Seq Scan") {
+		t.Errorf("%s reads a whole table:\n%s", name, plan)
 	}
 }

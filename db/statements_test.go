@@ -32,6 +32,7 @@ var statements = map[string]string{
 	"insertPush": insertPush, "listOpenPushes": listOpenPushes, "updatePush": updatePush, "listPushReports": listPushReports, "prunePushes": prunePushes,
 	"moveUsageRead": moveUsageRead, "insertUsage": insertUsage, "insertUsageRead": insertUsageRead, "insertBudgetMark": insertBudgetMark,
 	"listUsageReads": listUsageReads, "sumUsage": sumUsage, "listBudgetMarks": listBudgetMarks,
+	"insertSample": insertSample, "listLives": listLives, "listStateChanges": listStateChanges, "listSamples": listSamples, "listCompletedMetrics": listCompletedMetrics, "pruneSamples": pruneSamples,
 	"census":           census,
 	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deletePermissions": deletePermissions, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
 	"notifyWake": notifyWake, "notifyPipelineWake": notifyPipelineWake,

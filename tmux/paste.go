@@ -27,9 +27,21 @@ const (
 	Up
 	Down
 	Left
+	Right
+	Tab
+	BackTab // Shift and Tab
+	Backspace
+	Delete
+	Home
+	End
+	PageUp
+	PageDown
 )
 
-var keyNames = [...]string{Enter: "Enter", Escape: "Escape", CtrlC: "C-c", CtrlS: "C-s", CtrlU: "C-u", CtrlD: "C-d", Up: "Up", Down: "Down", Left: "Left"}
+var keyNames = [...]string{
+	Enter: "Enter", Escape: "Escape", CtrlC: "C-c", CtrlS: "C-s", CtrlU: "C-u", CtrlD: "C-d", Up: "Up", Down: "Down", Left: "Left", Right: "Right",
+	Tab: "Tab", BackTab: "BTab", Backspace: "BSpace", Delete: "DC", Home: "Home", End: "End", PageUp: "PPage", PageDown: "NPage",
+}
 
 // Valid says whether the key is one of the set.
 func (k Key) Valid() bool { return k > 0 && int(k) < len(keyNames) }
@@ -110,6 +122,39 @@ func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) er
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
 	return s.guarded(ctx, ref, call{}, condition{seen: seen}, sendKeys(ref, keys), "")
+}
+
+// MaxTyped is how many bytes one call of Type types at most.
+const MaxTyped = 1000
+
+// Type types text as a keyboard does, without the brackets of a paste, with the guard and the errors of Paste. It refuses a text
+// with control characters: they would be keys.
+func (s *Server) Type(ctx context.Context, ref Ref, text string) error {
+	if err := ref.Check(); err != nil {
+		return err
+	}
+	if err := CheckTyped(text); err != nil {
+		return fmt.Errorf("pane %s: %w", ref, err)
+	}
+	// As numbers, because tmux would read some texts as keys, as the end of the command, or as a variable.
+	do := "send-keys -t " + ref.Pane + " -H"
+	for _, b := range []byte(text) {
+		do += fmt.Sprintf(" %02x", b)
+	}
+	return s.guarded(ctx, ref, call{}, condition{}, do+" ; ", "")
+}
+
+// CheckTyped returns an error if Type would refuse the text.
+func CheckTyped(text string) error {
+	switch {
+	case text == "":
+		return errors.New("there is no text to type")
+	case len(text) > MaxTyped:
+		return fmt.Errorf("the text has %d bytes, and %d may be typed at once", len(text), MaxTyped)
+	case Sanitize(text) != text || strings.ContainsAny(text, "\t\n"):
+		return errors.New("the text has control characters")
+	}
+	return nil
 }
 
 // A guarded list prints one of these, so that an empty output never counts as success. It prints typed if it ran, and

@@ -121,10 +121,15 @@ func runError(ctx context.Context, err error, stderr string) error {
 		return context.Cause(ctx)
 	}
 	if said := strings.TrimSpace(stderr); said != "" {
-		return errors.New(said)
+		return complaint(said)
 	}
 	return err
 }
+
+// complaint is what tmux says of a command that it did not carry out.
+type complaint string
+
+func (c complaint) Error() string { return string(c) }
 
 func isExit(err error) bool {
 	_, ok := errors.AsType[*exec.ExitError](err)

@@ -58,13 +58,13 @@ func (s *Server) look(ctx context.Context, all []*question[Ref, View]) {
 const maxPattern = 200
 
 // pattern returns a regular expression that matches a text. It keeps the characters that have no special meaning in a
-// tmux format, a tmux command or an expression: letters and digits of any script, some signs, and the prompt sign and
+// tmux format, a tmux command or an expression: letters and digits of any script, some signs, the marks of a chosen row, and
 // the no-break space of a composer. It replaces each run of other characters by ".*".
 func pattern(text string) string {
 	var b strings.Builder
 	hole := false
 	for _, r := range text {
-		plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" -_/❯›\u00a0", r)
+		plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" -_/❯›●\u00a0", r)
 		switch {
 		case b.Len() > maxPattern:
 			return b.String() + ".*"

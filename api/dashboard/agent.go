@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -25,15 +27,15 @@ type agent struct {
 	Deliveries []daemon.Delivery
 	Events     []event.Event
 	Used       string // what it has used; "": nothing was counted
+	TakesKeys  bool   // a page may type into its pane
+	Timeline   *timeline
 }
 
-// Resumable says whether a new agent can continue this agent's session.
-func (a *agent) Resumable() bool {
-	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
-}
+// Digits are the digits for which the page has buttons.
+func (a *agent) Digits() []string { return strings.Split("1234567890", "") }
 
-// Agent draws the page of one agent.
-func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
+// Agent draws the page of one agent. Its timeline shows the last span of time.
+func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page, error) {
 	a, err := p.Daemon.Agent(ctx, id)
 	if err != nil {
 		return nil, err
@@ -41,6 +43,7 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	out := &agent{}
 	page := p.page("agent", fmt.Sprintf("%s (agent %d)", a.Name, id), "agents", idWatch("agent", id), out)
 	out.card = card{Agent: a, Hosts: true, Here: a.Host == p.Daemon.Host, Now: page.Now}
+	out.TakesKeys = !p.Daemon.Settings().NoKeys
 	if err := p.ownHandoffs(ctx, out); err != nil {
 		return nil, err
 	}
@@ -55,6 +58,9 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	out.Line = generations(line, id, page.Now)
+	if out.Timeline, err = p.lineTimeline(ctx, &a, line, span); err != nil {
+		return nil, err
+	}
 	kin := make([]daemon.Agent, len(line))
 	for i := range line {
 		kin[i] = *line[i].Agent
@@ -67,6 +73,9 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 		if n.Agent != nil && n.Agent.ID == id {
 			out.Need, page.Needs = &n, 1
 		}
+	}
+	if len(asked) == 0 {
+		out.showDialog(p.Daemon.Dialogs(ctx, []*daemon.Agent{&out.Agent}))
 	}
 	if out.Deliveries, err = p.Daemon.Deliveries(ctx, id, 0, ownDeliveries); err != nil {
 		return nil, err

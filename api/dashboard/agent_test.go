@@ -28,7 +28,7 @@ func TestAgentPage(t *testing.T) {
 	h.delivery(second, "hello there", daemon.Unconfirmed)
 	h.event("agent_stop_failed", second.ID, map[string]any{"message": "It does not go."})
 
-	page, err := h.Agent(t.Context(), second.ID)
+	page, err := h.Agent(t.Context(), second.ID, daemon.TimelineDay)
 	doc, body := drawn(t, page, err)
 	if page.Watch != idWatch("agent", second.ID) || !strings.Contains(body, `href="/ui/static/palette.css"`) {
 		t.Errorf("watches %q, or has no palette", page.Watch)
@@ -43,7 +43,7 @@ func TestAgentPage(t *testing.T) {
 	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
 	wantText(t, doc, "main", "unconfirmed", "hello there")
 
-	page, err = h.Agent(t.Context(), first.ID)
+	page, err = h.Agent(t.Context(), first.ID, daemon.TimelineDay)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "handed off", doc) // its session goes on as another agent's work
 	if find(doc, "screen") != nil {
@@ -93,13 +93,13 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 			}, row.moves...)
 			handoff = idWatch("", o.ID)[1:]
 		}
-		page, err := h.Agent(t.Context(), a.ID)
+		page, err := h.Agent(t.Context(), a.ID, daemon.TimelineDay)
 		doc, _ := drawn(t, page, err)
 		wantCalls(t, row.what, doc, row.want(idWatch("", a.ID)[1:], handoff)...)
 		wantText(t, doc, "main", row.says)
 	}
 	var told *daemon.Error
-	if _, err := h.Agent(t.Context(), 4711); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
+	if _, err := h.Agent(t.Context(), 4711, daemon.TimelineDay); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
 		t.Errorf("an agent that is not there: %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestPersonaPages(t *testing.T) {
 	page, err := h.People(t.Context())
 	doc, _ := drawn(t, page, err)
 	wantText(t, doc, "persona-"+slug, "played by 2 agents")
-	page, err = h.Persona(t.Context(), slug)
+	page, err = h.Persona(t.Context(), slug, daemon.TimelineDay)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "played", doc, "hand-off", "POST /api/agents") // the other one is being handed off
 	wantText(t, doc, "main", "Hand off agent "+idWatch("", second.ID)[1:])
@@ -129,7 +129,7 @@ func TestPersonaPages(t *testing.T) {
 		}
 	}
 	check(t, h.Personas.Archive(t.Context(), slug))
-	page, err = h.Persona(t.Context(), slug)
+	page, err = h.Persona(t.Context(), slug, daemon.TimelineDay)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "archived", doc, "hand-off")
 }
@@ -137,7 +137,7 @@ func TestPersonaPages(t *testing.T) {
 func TestUnplayedPersona(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	page, err := h.Persona(t.Context(), slug)
+	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "No agent has played it yet")
@@ -170,12 +170,12 @@ func TestUnreadAgents(t *testing.T) {
 	if find(doc, strings.Replace(id, ":", "", 1)) == nil {
 		t.Errorf("no card %s", id)
 	}
-	page, err = h.Agent(t.Context(), a.ID)
+	page, err = h.Agent(t.Context(), a.ID, daemon.TimelineDay)
 	_, body := drawn(t, page, err)
 	if want := fmt.Sprintf(`data-seen="POST /api/agents/%d/seen" data-body='{"finished_at":"2031-05-04T12:00:00.000005Z"}'`, a.ID); !strings.Contains(body, want) {
 		t.Errorf("the page does not tell that it was seen by %s", want)
 	}
-	page, err = h.Agent(t.Context(), read.ID)
+	page, err = h.Agent(t.Context(), read.ID, daemon.TimelineDay)
 	if _, body := drawn(t, page, err); strings.Contains(body, "data-seen") {
 		t.Error("the page of an agent that nobody must look at tells that it was seen")
 	}

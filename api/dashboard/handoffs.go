@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -65,13 +66,14 @@ func (p *Pages) Handoffs(ctx context.Context, f daemon.HandoffFilter) (*Page, er
 // handoff is one handoff, phase by phase.
 type handoff struct {
 	daemon.Handoff
-	From   daemon.Agent
-	To     *daemon.Agent // nil: no successor yet
-	Stages []stage
-	Moves  []daemon.Transition
-	Record record
-	Here   bool // the daemon of this host works on the handoff
-	Copies bool // a copy of the agent's session can write the document
+	From     daemon.Agent
+	To       *daemon.Agent // nil: no successor yet
+	Stages   []stage
+	Compared string // with what the phases are compared; "": with nothing
+	Moves    []daemon.Transition
+	Record   record
+	Here     bool // the daemon of this host works on the handoff
+	Copies   bool // a copy of the agent's session can write the document
 }
 
 // record is what a handoff passed on beside its document, as far as the page shows it; the zero value: nothing is recorded.
@@ -111,6 +113,13 @@ type stage struct {
 	State string        // done, now, failed, cancelled, skipped or ahead
 	At    *time.Time    // when the phase began the last time
 	Took  time.Duration // how long the handoff was in the phase; for the current phase without the time since At
+	Bar   *bar          // nil: there is nothing to compare
+}
+
+// bar is how long a phase took, beside the median of other handoffs, as parts of the longest of all these times.
+type bar struct {
+	W, Median string // Median "": there is none
+	Says      string
 }
 
 // OtherMode returns the mode to which a retry can change the handoff. If the document is recorded, the mode is fixed and
@@ -161,6 +170,11 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	out.Stages = stages(&h, out.Moves)
+	took, err := p.Daemon.DurationsOf(ctx, &h)
+	if err != nil {
+		return nil, err
+	}
+	out.Compared = compared(&took, out.Stages)
 	page := p.page("handoff", fmt.Sprintf("Handoff %d", id), "handoffs", watch+" "+idWatch("agent", h.AgentID), out)
 	page.Needs = len(p.needs(&daemon.Overview{At: page.Now, Handoffs: []daemon.Handoff{h}}, agents...))
 	return page, nil
@@ -197,6 +211,39 @@ func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 	}
 	return out
 }
+
+// compared gives the stages their bars, and says with what they are compared.
+func compared(took *daemon.Durations, stages []stage) string {
+	longest := int64(1)
+	for _, p := range took.Phases {
+		longest = max(longest, p.MS)
+		if p.MedianMS != nil {
+			longest = max(longest, *p.MedianMS)
+		}
+	}
+	for i := range stages {
+		s := &stages[i]
+		at := slices.IndexFunc(took.Phases, func(p daemon.PhaseDuration) bool { return p.Phase == s.Phase })
+		if at < 0 || s.State == "skipped" || s.State == "ahead" && took.Phases[at].MedianMS == nil {
+			continue
+		}
+		one := took.Phases[at]
+		s.Bar = &bar{W: percent(float64(one.MS) / float64(longest))}
+		if one.MedianMS != nil {
+			s.Bar.Median, s.Bar.Says = percent(float64(*one.MedianMS)/float64(longest)), "median "+milliseconds(*one.MedianMS)
+		}
+	}
+	if took.MedianMS == nil {
+		return ""
+	}
+	others := words.Count(took.Of, "other completed handoff")
+	if took.Of > 1 {
+		others = "the last " + others
+	}
+	return fmt.Sprintf("The median of %s is %s in all. In each bar the thin line is the median of the phase.", others, milliseconds(*took.MedianMS))
+}
+
+func milliseconds(ms int64) string { return words.Took(time.Duration(ms) * time.Millisecond) }
 
 // paper is the data of the page of a document or a context file.
 type paper struct {

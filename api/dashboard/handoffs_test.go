@@ -172,7 +172,7 @@ func TestHandoffPageShowsHeirs(t *testing.T) {
 			t.Errorf("the form has no field %s", field)
 		}
 	}
-	page, err = h.Agent(t.Context(), a.ID)
+	page, err = h.Agent(t.Context(), a.ID, daemon.TimelineDay)
 	doc, _ = drawn(t, page, err)
 	for _, b := range []*daemon.Agent{one, two} {
 		wantText(t, doc, fmt.Sprintf("generation-%d", b.ID), fmt.Sprintf("from agent %d", a.ID), "plays "+*b.Persona)

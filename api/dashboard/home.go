@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -21,10 +22,11 @@ type home struct {
 	Needs     []card
 	Pipelines []run // pipelines that need a person
 	Groups    []group
-	Runs      []run  // pipelines that have not ended
-	Ended     []card // the newest ended agents
-	More      bool   // the page does not show all active agents
-	Used      string // what all agents have used today; "": nothing was counted
+	Runs      []run   // pipelines that have not ended
+	Ended     []card  // the newest ended agents
+	More      bool    // the page does not show all active agents
+	Died      []int64 // the agents of this host that died, whose work nobody continues, and whose sessions can be opened again
+	Used      string  // what all agents have used today; "": nothing was counted
 }
 
 // group is the agents in one state.
@@ -33,19 +35,47 @@ type group struct {
 	Cards []card
 }
 
+// Dense reports whether the group is so large that each of its cards is one row.
+func (g *group) Dense() bool { return len(g.Cards) > 12 }
+
 // card is an agent in a list.
 type card struct {
 	daemon.Agent
 	Handoff *daemon.Handoff   // the agent's newest handoff, if that handoff is open or failed
 	Need    *daemon.Attention // why the agent needs a person; nil: it needs none
+	Dialog  *daemon.Dialog    // what stands in its pane and can be answered here; nil: there is none, or its screen is not read here
 	Hosts   bool              // the page shows agents of several hosts, so the card names the host
 	Here    bool              // the agent is on this daemon's host, so this daemon can retry its handoff
+	Died    []card            // the agents that died together with this one, which is the first of them; nil: it is about this one alone
 	Home    string            // the home directory of this daemon's user, which is shown as ~
 	Now     time.Time
 }
 
+// Resumable says whether a new agent can continue this agent's session.
+func (c *card) Resumable() bool {
+	return !c.Active() && c.SuccessorID == nil && c.HasSession() && c.Here
+}
+
 // IsUnread reports whether the agent has finished its turn since the operator looked at it last.
 func (c *card) IsUnread() bool { return c.Unread && c.State == daemon.Idle }
+
+// showDialog shows the card's dialog, if there is one among those that were read. The dialog says what there is to do.
+func (c *card) showDialog(read map[int64]*daemon.Dialog) {
+	if c.Dialog = read[c.ID]; c.Dialog != nil && c.Need != nil {
+		need := *c.Need
+		need.Next, c.Need = "", &need
+	}
+}
+
+// AnsweredBefore says what has become of an answer to the agent's dialog that did not help, or of one that is under way; "": there
+// is none.
+func (c *card) AnsweredBefore() string {
+	in := c.DialogAnswer
+	if in == nil || c.State != daemon.Waiting || in.State == daemon.DialogGone || in.State == daemon.DialogOther {
+		return ""
+	}
+	return in.Words()
+}
 
 // Where says in which directory the agent works and on which branch, cut at its left to the width of a card.
 func (c *card) Where() string {
@@ -101,14 +131,23 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			out.Pipelines = append(out.Pipelines, run{*n.Pipeline, n, page.Now})
 		case n.Agent != nil:
 			needy[n.Agent.ID] = true
-			for _, id := range n.Together {
-				needy[id] = true
+			c := deal(n.Agent, n.Handoff, n)
+			for i := range all.Ended {
+				if a := &all.Ended[i]; slices.Contains(n.Together, a.ID) {
+					needy[a.ID] = true
+					c.Died = append(c.Died, deal(a, nil, nil))
+				}
 			}
-			out.Needs = append(out.Needs, deal(n.Agent, n.Handoff, n))
+			slices.SortFunc(c.Died, func(a, b card) int { return cmp.Compare(a.ID, b.ID) })
+			out.Needs = append(out.Needs, c)
+			if n.Kind == daemon.NeedsHeir {
+				out.noteDied(&c)
+			}
 		default:
 			page.Needs-- // the agent was deleted a moment ago
 		}
 	}
+	p.addDialogs(ctx, out.Needs)
 	handoffs := all.HandoffOf()
 	groups := map[daemon.AgentState][]card{}
 	const done daemon.AgentState = "finished" // and the operator has not looked at them since
@@ -140,6 +179,38 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	slices.SortStableFunc(out.Runs, func(a, b run) int { return cmp.Compare(waits(&b), waits(&a)) })
 	return page, nil
+}
+
+// addDialogs reads the dialogs of the agents that wait, except those of permissions, which are answered as such.
+func (p *Pages) addDialogs(ctx context.Context, needs []card) {
+	var ask []*daemon.Agent
+	for i := range needs {
+		if len(needs[i].Need.Permissions) == 0 {
+			ask = append(ask, &needs[i].Agent)
+		}
+	}
+	read := p.Daemon.Dialogs(ctx, ask)
+	for i := range needs {
+		needs[i].showDialog(read)
+	}
+}
+
+// noteDied notes the agents of a card that died and can be resumed.
+func (h *home) noteDied(c *card) {
+	if len(c.Died) == 0 && c.Resumable() {
+		h.Died = append(h.Died, c.ID)
+	}
+	for i := range c.Died {
+		if c.Died[i].Resumable() {
+			h.Died = append(h.Died, c.Died[i].ID)
+		}
+	}
+}
+
+// ResumeBody is the request that opens the sessions of Died again.
+func (h *home) ResumeBody() string {
+	b, _ := json.Marshal(map[string][]int64{"ids": h.Died}) // numbers cannot fail
+	return string(b)
 }
 
 // home returns the home directory of this daemon's user; "": it is not known.

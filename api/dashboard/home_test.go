@@ -56,6 +56,37 @@ func TestHomeOfTheEnded(t *testing.T) {
 	}
 }
 
+// TestHomeOffersToResumeAll: after the end of a tmux server the first page lists the agents that died, each with a button, and one
+// button for all. It does not offer what cannot be resumed.
+func TestHomeOffersToResumeAll(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	die := func(with func(*daemon.Agent)) *daemon.Agent {
+		return h.agent(func(a *daemon.Agent) {
+			at, reason, session := h.now.Add(-time.Minute), "tmux_server_gone", "s"
+			a.State, a.EndedAt, a.EndReason, a.Managed, a.EndCause, a.SessionID, a.RegisteredAt = daemon.Ended, &at, &reason, true, "tmux server 1", &session, &at
+			with(a)
+		})
+	}
+	first, mute := die(func(*daemon.Agent) {}), die(func(a *daemon.Agent) { a.Note = "its session has no conversation" })
+	other, second := die(func(a *daemon.Agent) { a.Host = "elsewhere" }), die(func(a *daemon.Agent) { a.EndCause = "" })
+	page, err := h.Home(t.Context())
+	doc, text := drawn(t, page, err)
+	all := find(doc, "resume-all")
+	if all == nil || attribute(all, "data-body") != fmt.Sprintf(`{"ids":[%d,%d]}`, first.ID, second.ID) {
+		t.Fatalf("the button for all sends %q, want agents %d and %d", attribute(all, "data-body"), first.ID, second.ID)
+	}
+	for _, a := range []*daemon.Agent{first, second, mute, other} {
+		offered := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/%d/resume"`, a.ID))
+		if want := map[bool]int{true: 1}[a == first || a == second]; offered != want {
+			t.Errorf("agent %d has %d buttons, want %d", a.ID, offered, want)
+		}
+		if listed := find(doc, fmt.Sprint("died-", a.ID)) != nil; listed != (a != second) {
+			t.Errorf("agent %d is listed with those of the server: %v", a.ID, listed)
+		}
+	}
+}
+
 // TestBrowserCountsAges: the page gives app.js the units in which Go counts ages.
 func TestBrowserCountsAges(t *testing.T) {
 	t.Parallel()
@@ -138,7 +169,7 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Failed)
 	for what, draw := range map[string]func() (*Page, error){
 		"home":      func() (*Page, error) { return h.Home(t.Context()) },
-		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID) },
+		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, daemon.TimelineDay) },
 		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
 	} {
 		page, err := draw()
@@ -148,7 +179,7 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		}
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
-	page, err := h.Agent(t.Context(), outgoing.ID)
+	page, err := h.Agent(t.Context(), outgoing.ID, daemon.TimelineDay)
 	drawn(t, page, err)
 	if page.Needs != 0 {
 		t.Error("an agent whose successor is there needs somebody")

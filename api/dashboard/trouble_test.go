@@ -23,7 +23,7 @@ func TestTroubleNeedsYou(t *testing.T) {
 	}
 	id := idWatch("", a.ID)[1:]
 	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "60 min", "understudy agent attach "+id)
-	page, err = h.Agent(t.Context(), a.ID)
+	page, err = h.Agent(t.Context(), a.ID, daemon.TimelineDay)
 	doc, _ = drawn(t, page, err)
 	wantText(t, doc, "main", "usage_limit: You've hit your limit", "understudy agent send "+id)
 }

@@ -18,7 +18,7 @@ var functions = template.FuncMap{
 	"ages":    words.AgeUnits,
 	"took":    words.Took,
 	"between": func(from, to time.Time) string { return words.Took(to.Sub(from)) },
-	"ms":      func(ms int64) string { return words.Took(time.Duration(ms) * time.Millisecond) },
+	"ms":      milliseconds,
 	"msf":     func(ms float64) string { return words.Took(time.Duration(ms * float64(time.Millisecond))) },
 	"span":    words.Span,
 	"stamp":   words.Stamp,
@@ -31,11 +31,16 @@ var functions = template.FuncMap{
 	"dict":    dict,
 	// preloads are the files that app.js imports. Without them a browser asks for these files only after it has read
 	// app.js.
-	"preloads": func() []string { return []string{"actions.js", "feed.js", "morph.js", "screen.js", "session.js"} },
+	"preloads": func() []string {
+		return []string{"actions.js", "feed.js", "keys.js", "morph.js", "screen.js", "session.js"}
+	},
 	"markdown": markdown,
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
 	"clip":     func(limit int, text string) string { return words.Clip(words.Page(text), limit) },
 	"inc":      func(n int) int { return n + 1 },
+	"add":      func(a, b int) int { return a + b },
+	"sub":      func(a, b int) int { return a - b },
+	"secs":     secs,
 	"stands":   heirStands,
 }
 

@@ -56,6 +56,10 @@ func (e *Event) For(pipeline, step *int64) *Event {
 // agent's successor.
 const TiedNoSession = "it never had a session"
 
+// TiedNoConversation is such a value as well. It means that the runtime has no conversation of the agent's session: there never
+// was one, or it is gone.
+const TiedNoConversation = "its session has no conversation"
+
 // The beginnings of an [Event.Cause].
 const (
 	CauseTrouble = "trouble "     // the code of the trouble follows

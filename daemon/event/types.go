@@ -25,11 +25,17 @@ const (
 	AgentStarting        Type = "agent_starting"
 	AgentWaiting         Type = "agent_waiting"
 	AgentWorking         Type = "agent_working"
+	AgentDialogAnswered  Type = "agent_dialog_answered"
+	AgentDialogEnded     Type = "agent_dialog_ended"
 	AgentHandoffRefused  Type = "agent_handoff_refused"
 	AgentInBackground    Type = "agent_in_background"
+	AgentKeysOff         Type = "agent_keys_off"
+	AgentKeysOn          Type = "agent_keys_on"
 	AgentMessaged        Type = "agent_messaged"
+	AgentNotResumed      Type = "agent_not_resumed"
 	AgentPersonaAssigned Type = "agent_persona_assigned"
 	AgentRenamed         Type = "agent_renamed"
+	AgentResumed         Type = "agent_resumed"
 	AgentSeen            Type = "agent_seen"
 	AgentFinished        Type = "agent_finished"
 	AgentRegistered      Type = "agent_registered"
@@ -133,7 +139,7 @@ func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what
 var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
-		AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentScreenUnknown, AgentStopFailed,
+		AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentNotResumed, AgentResumed, AgentScreenUnknown, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, BudgetReached, BudgetReset, BudgetWaived, BudgetWarned, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,

@@ -39,6 +39,10 @@ var eventWords = map[Type]string{
 	AgentContext:         "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
 	AgentTrouble:         "{agent} is in trouble: {code}",
 	AgentTroubleOver:     "{agent} is out of its trouble[: {code}]",
+	AgentDialogAnswered:  "{agent}, dialog {name}: the operator has chosen {choice}, {label}[ ({from})]",
+	AgentDialogEnded:     "{agent}, dialog {name}, choice {choice}, {label}: {note}",
+	AgentKeysOn:          "{agent} takes keys from a browser[ ({from})]",
+	AgentKeysOff:         "{agent} takes no more keys from a browser[ ({from})]: {why}[; {keys} keys][ in {lasted}]",
 	AgentMessaged:        "{agent} has written to agent {to_agent_id}",
 
 	PermissionAsked:    "{agent} asks for permission {permission_id}: {tool}[: {subject}]",
@@ -231,6 +235,7 @@ func EndWords(reason string) string {
 
 var endWords = map[string]string{
 	"prompt_input_exit": "exited by /exit",
+	"conversation_gone": "its runtime did not find the conversation",
 	"process_gone":      "its process is gone",
 	"tmux_server_gone":  "its tmux server is gone",
 	"logout":            "logged out",

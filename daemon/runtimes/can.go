@@ -22,6 +22,7 @@ type Can struct {
 	// AnswerInTranscript says that the hook at the end of a turn does not have the answer, and that the transcript has it by then.
 	AnswerInTranscript bool
 	Transcript         bool // there is a file with the conversation
+	OpensFile          bool // that file is what the CLI opens again with the session; without it there is no conversation
 	SubagentFiles      bool // sub-agents have transcripts of their own, in a folder beside it
 	EarlySession       bool // the session, and with it the transcript, begins before the first prompt
 	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins

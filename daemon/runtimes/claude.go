@@ -26,14 +26,15 @@ var claude = &Runtime{
 	Can: Can{
 		Tested: "2.1.330",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
-		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true,
+		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true,
 		EarlySession: true, HoldsTurn: true, AnswersPermission: true, HoldsPermission: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts, Model: "`/model`, and the answers after it", Mode: "each prompt",
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
-	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen,
+	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen, dialogs: claudeDialogLook,
 	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,
+	args: claudeArgs,
 	line: readLine, clean: withoutMarks, switched: claudeSwitched,
 }
 
@@ -65,7 +66,7 @@ func launchClaude(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.SessionID}
+	l := Launch{Argv: s.command(), SessionID: s.SessionID}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	file := func(name string, content []byte) string {
 		path := filepath.Join(s.Dir, name)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -194,19 +195,48 @@ func busyAbove(lines []string) bool {
 	return false
 }
 
-// findDialog names the dialog below the last separator, where the CLI draws dialogs. It returns "" if there is none.
-func findDialog(lines []string) string {
-	from, to := 0, len(lines)
+// claudeDialogLook says how Claude Code draws its dialogs. Above those of the first start it draws a picture, which ends with a
+// row of dots.
+var claudeDialogLook = dialogLook{mark: '❯', region: func(lines []string) []string {
+	lines = dialogRegion(lines)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.Contains(lines[i], strings.Repeat(".", ruleLength)) || strings.HasPrefix(lines[i], "Welcome to Claude Code") {
+			return lines[i+1:]
+		}
+	}
+	return lines
+}}
+
+// dialogRegion returns the rows below the last separator, where the CLI draws dialogs. In a question of the agent a separator
+// stands before the last choice: it is left out.
+func dialogRegion(lines []string) []string {
+	to := len(lines)
 	if to > 0 && rule(lines[to-1]) {
 		to-- // skip the composer's upper rule, which may be left below a dialog
 	}
-	for i := to - 1; i >= 0; i-- {
+	from := afterRule(lines[:to])
+	if from > 0 && from < to && laterChoice().MatchString(lines[from]) {
+		return append(slices.Clone(lines[afterRule(lines[:from-1]):from-1]), lines[from:to]...)
+	}
+	return lines[from:to]
+}
+
+// laterChoice matches the row of a choice that is not the first one of its list.
+var laterChoice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:❯| ) ?[2-9]\. `) })
+
+// afterRule returns the index of the row below the last separator; 0: there is none.
+func afterRule(lines []string) int {
+	for i := len(lines) - 1; i >= 0; i-- {
 		if rule(lines[i]) || strings.HasPrefix(lines[i], strings.Repeat("▔", ruleLength)) {
-			from = i + 1
-			break
+			return i + 1
 		}
 	}
-	region := lines[from:to]
+	return 0
+}
+
+// findDialog names the dialog that is open. It returns "" if there is none.
+func findDialog(lines []string) string {
+	region := dialogRegion(lines)
 	text := strings.Join(region, "\n")
 	words := strings.Join(strings.Fields(text), " ") // a narrow pane breaks lines anywhere between words
 	for _, d := range dialogs {
@@ -219,9 +249,27 @@ func findDialog(lines []string) string {
 			return "permission: " + l
 		}
 	}
+	if q := question(region); q != "" {
+		return "question: " + q
+	}
 	for _, sign := range []string{"Esc to cancel", "Esc to go back", "Enter to confirm", "Enter to select", "Enter to continue", "❯ 1. "} {
 		if strings.Contains(text, sign) {
 			return "dialog: " + title(region)
+		}
+	}
+	return ""
+}
+
+// question returns what the agent asks the person of its own; "": the dialog is another one. Such a dialog begins with the
+// questions' headings, each with a box.
+func question(lines []string) string {
+	for i, l := range lines {
+		switch l = strings.TrimSpace(l); {
+		case l == "":
+		case strings.HasPrefix(strings.TrimLeft(l, "← "), "☐ "):
+			return title(lines[i+1:])
+		default:
+			return ""
 		}
 	}
 	return ""

@@ -24,7 +24,7 @@ var codex = &Runtime{
 	Can: Can{
 		Tested: "0.169.0",
 		Skill:  SkillAsDeveloper, Registers: RegistersByScreen, Ways: []Way{ByTyping, ByQueue}, Exit: ByTyping, ExitText: "/quit",
-		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, HoldsTurn: true, AnswersPermission: true,
+		Escapes: 1, WatchScreen: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, HoldsTurn: true, AnswersPermission: true,
 		Reads: Reads{Shells: []string{"exec_command", "shell_command", "shell"}},
 		Todos: "`update_plan`, if the user's settings offer that tool to the model",
 		Model: "the settings of each turn", Mode: "the settings of each turn",
@@ -40,9 +40,10 @@ var codex = &Runtime{
 			"In a folder that a person has trusted, the folder's own hooks run without Codex's review of them.",
 		},
 	},
-	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen,
+	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen, dialogs: codexDialogLook,
 	Report: codexReport, Tail: codexTail,
 	Fork: forkCodex, ForkAnswer: readCodexAnswer, Queue: queueCodex,
+	args: codexArgs,
 	line: readCodexLine, clean: withoutCodexMarks,
 }
 
@@ -68,7 +69,7 @@ func launchCodex(s Spec) (Launch, error) {
 	if err := checkCodexSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command)}
+	l := Launch{Argv: s.command()}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	set := func(key, value string) { add("-c", key+"="+value) }
 

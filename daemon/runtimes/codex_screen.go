@@ -83,6 +83,18 @@ func readCodexScreen(v View) Screen {
 	return s
 }
 
+// codexDialogLook says how Codex draws its dialogs: all rows are indented, but for the chosen one, and nothing of the conversation
+// above is.
+var codexDialogLook = dialogLook{mark: '›', region: func(lines []string) []string {
+	first := len(lines)
+	for first > 0 && (lines[first-1] == "" || strings.HasPrefix(lines[first-1], "  ") || codexChoice().MatchString(lines[first-1])) {
+		first--
+	}
+	return lines[first:]
+}}
+
+var codexChoice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^› \d\. `) })
+
 func isCodexDialog(last string) bool {
 	last = strings.ToLower(last)
 	return slices.ContainsFunc(codexHints, func(hint string) bool { return strings.Contains(last, hint) })

@@ -23,7 +23,7 @@ var gemini = &Runtime{
 	Can: Can{
 		Tested: "0.61.0",
 		Skill:  SkillAsContext, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: "/quit",
-		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, Compacts: true, Transcript: true,
+		EnterAfter: 300 * time.Millisecond, Escapes: 1, WatchScreen: true, ScreenTurns: true, LosesPastes: true, ChoosesID: true, AnswerInTranscript: true, OpensFile: true, Compacts: true, Transcript: true,
 		EarlySession: true,
 		Reads:        Reads{Tools: []string{"read_file"}, Shells: []string{"run_shell_command"}},
 		Todos:        "`write_todos`, which the CLI offers to released models of Gemini 2 only",
@@ -50,8 +50,9 @@ var gemini = &Runtime{
 	Modes:   geminiModeNames,
 	Widths:  geminiWidths,
 	OwnHome: geminiHome,
-	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, Report: reportGemini, Tail: tailGemini,
+	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, dialogs: geminiDialogLook, Report: reportGemini, Tail: tailGemini,
 	Fork: askGemini, ForkAnswer: readGeminiAnswer,
+	args: geminiArgs,
 	line: readGeminiLine, clean: withoutGeminiMarks,
 }
 
@@ -102,7 +103,7 @@ func launchGemini(s Spec) (Launch, error) {
 	if err := checkGeminiSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.Resume}
+	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	file := func(name string, content []byte) string {
 		path := filepath.Join(s.Dir, geminiName, name)

@@ -105,6 +105,9 @@ func geminiDraft(rows []string) string {
 	return strings.TrimRight(strings.Join(append([]string{text}, draft...), "\n"), "\n ")
 }
 
+// geminiDialogLook says how Gemini CLI draws its dialogs: in the box with which the screen ends.
+var geminiDialogLook = dialogLook{mark: '●', region: lastBox}
+
 // lastBox returns the rows of the box with which the screen ends; nil: it ends otherwise.
 func lastBox(lines []string) []string {
 	bottom := len(lines) - 1

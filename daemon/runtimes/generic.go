@@ -62,7 +62,7 @@ func NewGeneric(name string, g Generic) (*Runtime, error) {
 		if len(s.Command) == 0 || s.Command[0] == "" {
 			return Launch{}, fmt.Errorf("launch of agent %d: no command: set runtimes.%s.command", s.AgentID, name)
 		}
-		return Launch{Argv: slices.Concat(s.Command, s.Options)}, nil
+		return Launch{Argv: slices.Concat(s.command(), s.Options)}, nil
 	}
 	rt.ReadScreen = func(v View) Screen { return readGenericScreen(v, ready) }
 	return rt, nil

@@ -18,7 +18,7 @@ var omp = &Runtime{
 	Can: Can{
 		Tested: "18.2.3",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByInbox, ByTyping}, Exit: ByInbox,
-		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true, HoldsTurn: true,
+		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, EarlySession: true, HoldsTurn: true,
 		Reads:  Reads{Tools: []string{"read"}, Shells: []string{"bash"}},
 		Todos:  "the results of `todo`",
 		Model:  "an entry for each change",
@@ -36,8 +36,9 @@ var omp = &Runtime{
 			"The version 18.3.4 cannot be installed from npm.",
 		},
 	},
-	Launch: launchOmp, CheckVersion: checkOmpVersion, ReadScreen: readOmpScreen, Report: reportOmp,
+	Launch: launchOmp, CheckVersion: checkOmpVersion, ReadScreen: readOmpScreen, dialogs: ompDialogLook, Report: reportOmp,
 	Fork: forkOmp, ForkAnswer: readOmpAnswer,
+	args: ompArgs,
 	line: readOmpLine, clean: withoutOurs,
 }
 
@@ -75,7 +76,7 @@ func launchOmp(s Spec) (Launch, error) {
 	if err := checkOmpSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.Resume}
+	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	file := func(path string, content []byte) string {
 		l.Files = append(l.Files, File{Path: path, Content: content})

@@ -46,6 +46,10 @@ func readOmpScreen(v View) Screen {
 	return Screen{Composer: true, Draft: strings.Join(draft, "\n"), Row: lines[first], Busy: busy}
 }
 
+// ompDialogLook says how oh-my-pi draws its dialogs: in the box with which the screen ends, with the name of the dialog in its
+// upper border.
+var ompDialogLook = dialogLook{mark: '❯', region: lastBox}
+
 // ompDialog names the dialog in the last box of the screen; "": there is none.
 func ompDialog(lines []string) string {
 	bottom := len(lines) - 1

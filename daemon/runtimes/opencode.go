@@ -36,8 +36,9 @@ var opencode = &Runtime{
 			"The user's variable OPENCODE_CONFIG does not hold for launched agents; their other files of settings do.",
 		},
 	},
-	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen,
+	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen, dialogs: opencodeDialogLook,
 	Fork: askOpencode, ForkAnswer: readOpencodeAnswer,
+	args: opencodeArgs,
 	line: readLine, clean: withoutMarks, // the mirror has the form of Claude Code's transcript: see OpencodeMessage.lines
 }
 
@@ -77,7 +78,7 @@ func launchOpencode(s Spec) (Launch, error) {
 	if err := checkOpencodeSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
 	}
-	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.Resume}
+	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	conf := opencodeConfig{Schema: "https://opencode.ai/config.json", Model: s.Model, Share: "disabled"}
 	file := func(path string, content []byte) string {
 		l.Files = append(l.Files, File{Path: path, Content: content})

@@ -32,6 +32,18 @@ var opencodeDialogs = []struct{ sign, name string }{
 	{"Connect a provider", "login: which provider is OpenCode to use?"},
 }
 
+// opencodeDialogLook says how OpenCode draws its dialogs: below the last row that begins with their sign. A colour alone shows
+// which answer is chosen.
+var opencodeDialogLook = dialogLook{region: func(lines []string) []string {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.Contains(lines[i], opencodeBorder+"  △ ") {
+			return lines[i:]
+		}
+	}
+	const reach = 25 // lines
+	return lines[max(0, len(lines)-reach):]
+}}
+
 // readOpencodeScreen reads the screen from the bottom up. The daemon needs it only to type a command, and to show what a
 // pane waits for: the state of the agent is read from its server.
 func readOpencodeScreen(v View) Screen {

@@ -23,6 +23,7 @@ type Spec struct {
 	Cwd          string   // working directory of the process; not part of the argument list
 	Command      []string // the program and its fixed arguments, as configured
 	Version      string   // of the CLI, as it prints it; "": not known
+	Args         []string // what the operator has added to the command, as CheckArgs lets it through
 	Options      []string // flags kept from a predecessor, as InheritOptions returns them
 	Model        string   // overrides the model in Options; "" keeps the model in Options
 	Mode         string   // overrides the permission mode in Options; "" keeps the mode in Options
@@ -146,6 +147,10 @@ type Runtime struct {
 	// is none.
 	Registry func(configDir string, pid int) string
 
+	// dialogs is how it draws its dialogs. The zero value: nothing of them is read but their names.
+	dialogs dialogLook
+	// args are the flags that the launch needs for itself; nil: every argument may be added.
+	args *ownArgs
 	// line reads a line of the transcript, and clean removes what the CLI added to a user's text.
 	line  func([]byte) (transcriptLine, error)
 	clean func(text string) string

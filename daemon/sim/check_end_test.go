@@ -101,6 +101,7 @@ func (w *world) ended() {
 	w.checkLimits(agents, handoffs, events)
 	w.checkReading(agents, events)
 	w.checkPermissions()
+	w.checkResumed(agents, events)
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)

@@ -141,6 +141,10 @@ func (c *console) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys
 	})
 }
 
+func (c *console) Type(ctx context.Context, ref tmux.Ref, text string) error {
+	return change(c, ctx, fmt.Sprintf("Type %s %.60q", ref.Pane, text), func() error { return c.Fake().Type(context.Background(), ref, text) })
+}
+
 func (c *console) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
 	return look(c, ctx, "Look "+ref.Pane, func() (tmux.View, error) { return c.Fake().Look(ctx, ref) })
 }

@@ -37,7 +37,7 @@ func agentIsKeptWhole(t *testing.T, st daemon.Store) {
 	equal(t, "updated", result(st.Agent(t.Context(), a.ID))(t), *b)
 
 	empty := NewAgent(t, st, nil)
-	empty.Options, empty.AllowRules = []string{}, []string{}
+	empty.Options, empty.AllowRules, empty.Args = []string{}, []string{}, []string{}
 	equal(t, "empty", result(st.Agent(t.Context(), empty.ID))(t), *empty)
 }
 

@@ -156,7 +156,14 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
 		a.LimitedUntil = a.Limit.Until
 	}
+	a.Args = one(d, nil, []string{}, []string{d.word(), "--x"})
 	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
+	a.DialogAnswer, a.Keys = nil, nil
+	if d.half() {
+		a.DialogAnswer = &daemon.DialogAnswer{Dialog: d.word(), Name: d.word(), Choice: d.rand.IntN(3), Label: d.word(), From: d.word(),
+			State: one(d, daemon.DialogAsked, daemon.DialogGone), At: d.at(), EndedAt: maybe(d, d.at()), Nth: d.rand.IntN(3)}
+		a.Keys = &daemon.KeysTaken{Session: d.word(), From: d.word(), Since: d.at()}
+	}
 	a.Base = nil
 	if d.half() {
 		a.Base = &worktree.Base{At: d.at(), Commit: d.word(), Branch: d.word(), Before: one(d, nil, []string{d.word()}), BeforeCount: d.rand.IntN(3), Problem: d.word()}
@@ -347,7 +354,7 @@ func (d *drawer) output() *daemon.StepHandoff {
 
 func (d *drawer) event() *event.Event {
 	e := &event.Event{
-		Type: one[event.Type](d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
+		Type: one[event.Type](d, "agent_idle", "agent_working", "agent_created", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
 		Notice: one(d, event.NoticeNone, event.NoticeNone, event.NoticeWaiting, event.NoticeCompleted, event.NoticeFinished), Cause: d.word(),
 		Payload: json.RawMessage(one(d, "", "{}", `"text"`, `{"bb": [], "c": 1.50, "a": "Ünder\u0000", "a": [1e3, null]}`, "broken",
 			fmt.Sprintf(`{"delivery_id": %d}`, d.deliveryID()), fmt.Sprintf(`{"delivery_id": "%d"}`, d.deliveryID()))),

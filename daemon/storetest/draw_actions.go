@@ -41,7 +41,7 @@ func (d *drawer) part(c *daemon.Change) string {
 		parts = append(parts, d.changeAgent, d.addHandoff, d.addDelivery, d.addDelivery, d.drop, d.addPipeline)
 	}
 	if len(d.agents) > 1 {
-		parts = append(parts, d.addPermission, d.changePermission)
+		parts = append(parts, d.addPermission, d.changePermission, d.addSamples)
 	}
 	if len(d.handoffs) > 0 {
 		parts = append(parts, d.move, d.move, d.addRecord)
@@ -53,6 +53,14 @@ func (d *drawer) part(c *daemon.Change) string {
 		parts = append(parts, d.changePipeline, d.changePipeline, d.addOutput)
 	}
 	return one(d, parts...)(c)
+}
+
+func (d *drawer) addSamples(c *daemon.Change) string {
+	agent, at := d.agentID(), d.at()
+	for range 1 + d.rand.IntN(3) {
+		c.Samples = append(c.Samples, daemon.ContextSample{AgentID: agent, At: one(d, at, d.at()), Tokens: int64(d.rand.IntN(1e6)), Percent: maybe(d, d.rand.Float64())})
+	}
+	return fmt.Sprint("samples of agent ", agent)
 }
 
 func (d *drawer) addAgent(c *daemon.Change) string {
@@ -224,10 +232,14 @@ func (d *drawer) prune() action {
 	l := daemon.PruneLimits{
 		Before: one(d, time.Time{}, d.at(), d.at(), time.Now().Add(time.Hour)), Rows: int64(d.rand.IntN(6)), Max: d.rand.IntN(4),
 	}
-	hooks := d.rand.IntN(3) == 0
+	hooks, samples := d.rand.IntN(3) == 0, d.rand.IntN(3) == 0
 	return action{fmt.Sprintf("prune %+v", l), func(t testing.TB, st daemon.Store) (any, error) {
 		if hooks && l.Max == 0 { // with a maximum the stores may choose different hooks of the same moment
 			done, err := st.PruneHooks(t.Context(), l)
+			return done, err
+		}
+		if samples {
+			done, err := st.PruneSamples(t.Context(), l)
 			return done, err
 		}
 		done, err := st.PruneEvents(t.Context(), l)
@@ -238,7 +250,7 @@ func (d *drawer) prune() action {
 // list draws a list with a filter.
 func (d *drawer) list() action {
 	persona, host, limit := one(d, "", "developer"), one(d, "", "h1"), d.rand.IntN(4)
-	switch d.rand.IntN(9) {
+	switch d.rand.IntN(11) {
 	case 0:
 		f := daemon.AgentFilter{
 			State: one(d, "", daemon.Idle), Persona: persona, Host: host, Active: d.half(), Before: one(d, 0, d.agentID()),
@@ -293,10 +305,31 @@ func (d *drawer) list() action {
 			return []any{records, handoffs}, err
 		})
 	}
+	if d.half() {
+		return d.timeline()
+	}
 	kind := one(d, daemon.AgentIDs, daemon.OutputIDs, "hosts")
 	return ask("id", func(t testing.TB, st daemon.Store) (any, error) { return st.NextID(t.Context(), kind) })
 }
 
 func ask(what string, do func(testing.TB, daemon.Store) (any, error)) action {
 	return action{"list of " + what, do}
+}
+
+// timeline draws a question about the lives of agents.
+func (d *drawer) timeline() action {
+	span := daemon.SpanQuery{AgentIDs: one(d, nil, []int64{d.agentID()}), Since: one(d, time.Time{}, d.at()), Until: one(d, d.at(), drawnUntil), Each: d.rand.IntN(3)}
+	lives := daemon.LifeQuery{IDs: span.AgentIDs, Persona: one(d, "", "developer"), Since: span.Since, Until: span.Until, Limit: d.rand.IntN(4)}
+	return ask("lives", func(t testing.TB, st daemon.Store) (any, error) {
+		of, err := st.AgentLives(t.Context(), lives)
+		if err != nil {
+			return nil, err
+		}
+		states, err := st.StateChanges(t.Context(), span)
+		if err != nil {
+			return nil, err
+		}
+		samples, err := st.ContextSamples(t.Context(), span)
+		return []any{of, states, samples}, err
+	})
 }

@@ -41,6 +41,8 @@ type agentContents struct {
 	Sent         daemon.Sent
 	LineHandoffs []int64
 	LineRecords  []daemon.Record
+	Samples      []daemon.ContextSample
+	States       []daemon.StateChange
 }
 
 // hostContents is what a store returns for one host.
@@ -95,6 +97,9 @@ func readAgent(t testing.TB, st daemon.Store, id int64) agentContents {
 		of.LineHandoffs = append(of.LineHandoffs, h.ID)
 	}
 	of.LineRecords = result(st.LineRecords(ctx, daemon.LineQuery{AgentID: id, Messages: 3, MessageBytes: 1 << 20}))(t)
+	whole := daemon.SpanQuery{AgentIDs: []int64{id}, Until: time.Now().AddDate(1, 0, 0), Each: all}
+	of.Samples = result(st.ContextSamples(ctx, whole))(t)
+	of.States = result(st.StateChanges(ctx, whole))(t)
 	return of
 }
 

@@ -92,7 +92,11 @@ func hookLocksWhatIsOpen(t *testing.T, st daemon.Store) {
 	var locked daemon.HookTx
 	res, _ := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
 		locked = tx
-		equal(t, "agent", *tx.Agent, func() daemon.Agent { b := *a; b.Options, b.AllowRules = []string{}, []string{}; return b }())
+		equal(t, "agent", *tx.Agent, func() daemon.Agent {
+			b := *a
+			b.Options, b.AllowRules, b.Args = []string{}, []string{}, []string{}
+			return b
+		}())
 		equal(t, "handoff", tx.Handoff.ID, h.ID)
 		if len(tx.Deliveries) != 2 || tx.Deliveries[0].ID != one.ID || tx.Deliveries[1].ID != two.ID {
 			t.Errorf("deliveries %+v", tx.Deliveries)

@@ -74,6 +74,8 @@ func (t *Teller) groupText(group []event.Event) (title, message string) {
 	switch {
 	case strings.HasPrefix(newest.Cause, event.CauseServer) && slices.ContainsFunc(group, func(e event.Event) bool { return e.Type == event.AgentEnded }):
 		return t.serverText(group)
+	case newest.Type == event.AgentResumed, newest.Type == event.AgentNotResumed:
+		return resumedText(group)
 	case len(group) > 1 && newest.Type == event.AgentTrouble:
 		return troubleText(group)
 	}
@@ -92,6 +94,8 @@ type groupPayload struct {
 	Own      bool   `json:"own_server"`
 	Tied     string `json:"tied"` // see [event.TiedNoSession]
 	Phase    string `json:"phase"`
+	By       int64  `json:"successor_id"` // the agent that opened the session again
+	Why      string `json:"why"`          // why the session was not opened again
 }
 
 func payloadOf(e *event.Event) (p groupPayload) {
@@ -120,6 +124,7 @@ func troubleText(group []event.Event) (title, message string) {
 // the handoffs and pipelines that failed because of it.
 func (t *Teller) serverText(group []event.Event) (title, message string) {
 	var who, open, fresh, look, retry, resume []string
+	again := resumedOf(group)
 	var p groupPayload
 	for _, e := range sortedByAgent(group) {
 		switch about := payloadOf(e); {
@@ -128,8 +133,11 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 			who = append(who, agentName(e, about.Tied))
 			switch about.Tied {
 			case "":
+				if again.of[*e.AgentID] {
+					continue
+				}
 				open = append(open, fmt.Sprint(*e.AgentID))
-			case event.TiedNoSession:
+			case event.TiedNoSession, event.TiedNoConversation:
 				fresh = append(fresh, fmt.Sprint(*e.AgentID))
 			}
 		case e.Type == event.HandoffFailed && e.HandoffID != nil && !t.Kept(about.Phase):
@@ -157,6 +165,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 			fmt.Fprintf(&b, next.text, shortList(next.ids))
 		}
 	}
+	b.WriteString(again.words())
 	if p.Own {
 		b.WriteString(" The next agent gets a new server.")
 	}

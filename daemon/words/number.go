@@ -108,3 +108,14 @@ func Count[N ~int | ~int64](n N, thing string) string {
 	}
 	return fmt.Sprintf("%d %s", n, thing)
 }
+
+// Spark draws shares, each between 0 and 1, as a line of blocks of different heights.
+func Spark(shares []float64) string {
+	const blocks = "▁▂▃▄▅▆▇█"
+	levels := []rune(blocks)
+	out := make([]rune, len(shares))
+	for i, share := range shares {
+		out[i] = levels[int(min(max(share, 0), 1)*float64(len(levels)-1)+0.5)]
+	}
+	return string(out)
+}

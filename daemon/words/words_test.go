@@ -100,6 +100,7 @@ func TestNumbers(t *testing.T) {
 		{"0 s", words.Span(0)}, {"0.5 s", words.Span(time.Second / 2)}, {"15 min", words.Span(15 * time.Minute)}, {"1 h 30 s", words.Span(time.Hour + 30*time.Second)},
 		{"999", words.Tokens(999)}, {"86k", words.Tokens(86_000)}, {"755k", words.Tokens(755_010)}, {"1M", words.Tokens(999_500)}, {"1.5M", words.Tokens(1_500_000)},
 		{"76 %", words.Percent(75.5)}, {"1 byte", words.Size(1)}, {"999 bytes", words.Size(999)}, {"1.2 kB", words.Size(1200)}, {"1.0 MB", words.Size(999_950)},
+		{"", words.Spark(nil)}, {"▁▁▅██", words.Spark([]float64{-1, 0, 0.5, 1, 7})},
 		{"1 step", words.Count(1, "step")}, {"0 steps", words.Count(int64(0), "step")}, {"", words.Stamp(time.Time{})},
 	} {
 		if want, got := c[0], c[1]; got != want {

@@ -22,6 +22,7 @@ type Typist interface {
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
+	Type(ctx context.Context, ref tmux.Ref, text string) error
 }
 
 // Viewer looks at panes.
@@ -61,6 +62,7 @@ func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 		"a signal is told from a status":    deadBySignal,
 		"another pane is not typed into":    anotherPane,
 		"a changed pane is not typed into":  changedPane,
+		"typed text is no key":              typedAsKeys,
 		"looks at once are told apart":      looksAtOnce,
 		"killed is gone":                    killed,
 		"the last lines of a screen":        lastLines,

@@ -274,6 +274,14 @@ func (f *Fake) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, pressed
 	return f.input(ctx, ref, tmux.PasteOptions{Before: pressed, If: seen}, keys(pressed))
 }
 
+// Type records the text as it came from a keyboard.
+func (f *Fake) Type(ctx context.Context, ref tmux.Ref, text string) error {
+	if err := tmux.CheckTyped(text); err != nil {
+		return fmt.Errorf("pane %s: %w", ref, err)
+	}
+	return f.input(ctx, ref, tmux.PasteOptions{}, []Input{{Text: text}})
+}
+
 func keys(pressed []tmux.Key) []Input {
 	inputs := make([]Input, len(pressed))
 	for i, key := range pressed {

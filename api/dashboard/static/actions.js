@@ -17,7 +17,7 @@ export async function call(what, body) {
     body: method === 'GET' ? '' : JSON.stringify(body ?? {}),
   });
   const value = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(value.error ?? `The daemon answered ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(value.error ?? `The daemon answered ${answer.status}`), { code: value.code ?? 'unknown' });
   return value;
 }
 
@@ -31,9 +31,18 @@ export function toast(text, bad = false) {
   setTimeout(() => p.remove(), bad ? 12_000 : 5000);
 }
 
+// unhelpful are the states of an answer to an agent's dialog that has not ended the dialog.
+const unhelpful = ['stays', 'not_pressed', 'unknown'];
+
+// finish tells the answer. An answer about several agents is a list, in which each that was refused says why.
 function finish({ done, then }, answer, from) {
   const values = { ...from, ...answer };
-  if (done) toast(fill(done, values), 'channel' in values && values.error != null); // a test that did not arrive is an answer, too
+  if (Array.isArray(answer)) {
+    values.count = answer.filter((one) => !one.error).length;
+    for (const one of answer) if (one.error) toast(`${one.name} (agent ${one.agent_id}): ${one.error.message}`, true);
+  }
+  const bad = 'channel' in values && values.error != null || unhelpful.includes(values.state); // a test that did not arrive is an answer, too
+  if (done) toast(fill(done, values), bad);
   if (then) location.assign(fill(then, values));
 }
 
@@ -112,7 +121,8 @@ function open(button) {
 }
 
 // fields returns the fields of a form as an object. It leaves out empty fields and unticked boxes; a form with
-// data-all sends unticked boxes as false. A field with data-list="persona" becomes the list [{persona: …}, …] of what is chosen.
+// data-all sends unticked boxes as false. A field with data-list="persona" becomes the list [{persona: …}, …] of what is chosen,
+// and one with data-lines the list of its lines.
 function fields(form) {
   const out = {};
   for (const field of form.elements) {
@@ -120,6 +130,9 @@ function fields(form) {
     if (field.dataset.list) {
       const chosen = [...field.selectedOptions].map((option) => ({ [field.dataset.list]: option.value }));
       if (chosen.length > 0) out[field.name] = chosen;
+    } else if (field.dataset.lines !== undefined) {
+      const lines = field.value.split('\n').filter((line) => line !== '');
+      if (lines.length > 0) out[field.name] = lines;
     } else if (field.type === 'checkbox') {
       if (field.checked || form.dataset.all !== undefined) out[field.name] = field.checked;
     } else if ((field.type !== 'radio' || field.checked) && field.value !== '') {

@@ -3,6 +3,7 @@
 
 import { call, listen } from './actions.js';
 import { follow as read } from './feed.js';
+import { takeKeys } from './keys.js';
 import { morph } from './morph.js';
 import { watchScreen } from './screen.js';
 import { ask, forget } from './session.js';
@@ -144,6 +145,12 @@ function tick() {
     const text = `${Math.floor(s / per)} ${name}`;
     if (element.textContent !== text) element.textContent = text;
   }
+  for (const element of document.querySelectorAll('[data-tick]')) {
+    const at = new Date(element.dataset.tick);
+    const [day, time] = [at.toLocaleDateString('sv').slice(5), at.toLocaleTimeString('sv')];
+    const text = 'days' in element.dataset || time === '00:00:00' ? day : time.replace(/:00$/, '');
+    if (element.textContent !== text) element.textContent = text;
+  }
   for (const element of document.querySelectorAll('time[data-when]')) {
     const at = new Date(element.dateTime); // in the time zone of the reader, not of the daemon
     const text = `${at.toLocaleDateString('sv')} ${at.toLocaleTimeString('sv')}`;
@@ -185,6 +192,10 @@ function prepare() {
     pre.dataset.watched = '';
     watchScreen(pre);
   }
+  for (const box of document.querySelectorAll('[data-keys]:not([data-watched])')) {
+    box.dataset.watched = '';
+    takeKeys(box);
+  }
 }
 
 document.addEventListener('input', (event) => event.target.matches('[data-filter]') && filter());
@@ -202,6 +213,7 @@ document.addEventListener('visibilitychange', () => {
 });
 
 setInterval(tick, 1000);
+setInterval(() => document.body.dataset.watch.split(' ').includes('minute') && look(), 60_000);
 listen();
 prepare();
 tick();

@@ -66,7 +66,7 @@ function children(old, fresh, work) {
 // has the focus on it, or is about to press it, means the old action.
 function alike(have, want) {
   if (have.nodeName !== want.nodeName) return false;
-  return have.nodeName !== 'BUTTON' || ['call', 'open', 'id'].every((name) => have.dataset[name] === want.dataset[name]);
+  return have.nodeName !== 'BUTTON' || ['call', 'open', 'id', 'body'].every((name) => have.dataset[name] === want.dataset[name]);
 }
 
 // knows says whether a new element contains an element whose id is already on the page.

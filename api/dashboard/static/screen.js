@@ -3,6 +3,16 @@
 import { ask } from './session.js';
 
 const pause = 500; // ms between two requests
+const shortPause = 40; // ms, for a while after a key was typed
+
+let hurryUntil = 0;
+let wake = null; // ends the pause that is under way
+
+// hurry shows the screen at once, and often for the next two seconds.
+export function hurry() {
+  hurryUntil = performance.now() + 2000;
+  wake?.();
+}
 
 export async function watchScreen(pre) {
   let shown = '';
@@ -19,7 +29,10 @@ export async function watchScreen(pre) {
         pre.textContent = error.message;
       }
     }
-    await new Promise((done) => setTimeout(done, pause));
+    await new Promise((done) => {
+      wake = done;
+      setTimeout(done, performance.now() < hurryUntil ? shortPause : pause);
+    });
   }
 }
 

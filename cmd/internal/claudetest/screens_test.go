@@ -122,6 +122,8 @@ func scenes() []scene {
 		{name: "permission_write", script: writesNotes, play: submit("go")},
 		{name: "permission_narrow", narrow: true, script: writesNotes, play: submit("go")},
 		{name: "permission_bash", script: claudetest.Ask("go", claudetest.Bash("touch /nowhere/x", false), claudetest.Says("done")), play: submit("go")},
+		{name: "question", script: claudetest.Ask("go", claudetest.Question(false), claudetest.Says("done")), play: submit("go")},
+		{name: "question_many", script: claudetest.Ask("go", claudetest.Question(true), claudetest.Says("done")), play: submit("go")},
 		{name: "exit_tasks", last: true, script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
 			play: func(x *terminal) { submit("go")(x); x.shows("1 shell"); x.ready(); x.deliver(runtimes.ExitText) }},
 	}

@@ -78,6 +78,17 @@ func Bash(command string, background bool) Reply {
 	}}
 }
 
+// Question is a call by which the model asks the person which database is to be used; several choices can be ticked, or one is taken.
+func Question(several bool) Reply {
+	return Reply{Tool: "AskUserQuestion", Input: map[string]any{"questions": []any{map[string]any{
+		"question": "Which database is to be used?", "header": "Database", "multiSelect": several,
+		"options": []any{
+			map[string]any{"label": "PostgreSQL", "description": "the one that runs already"},
+			map[string]any{"label": "SQLite", "description": "a file"},
+		},
+	}}}}
+}
+
 // Skill is a call of the Skill tool, by which the model runs a command of the CLI.
 func Skill(name, args string) Reply {
 	return Reply{Tool: "Skill", Input: map[string]any{"skill": name, "args": args}}

@@ -4,6 +4,8 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -99,4 +101,21 @@ func (a *App) WithData(sentence string) string {
 		}
 		return strings.TrimSuffix(command, "`") + " --data " + proc.ShellQuote(root) + "`"
 	})
+}
+
+// Confirm asks a person a question. Only "y" and "yes" mean yes. If ctx ends first, the answer is no.
+func (a *App) Confirm(ctx context.Context, question string) bool {
+	fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() { // this goroutine outlives an interrupted command, because nothing cancels a read of a terminal
+		line, _ := bufio.NewReader(a.Stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Stderr)
+		return false
+	case line := <-answer:
+		return line == "y" || line == "yes"
+	}
 }

@@ -66,8 +66,8 @@ func NoCommand(c *cobra.Command, word string) error {
 func likely(c *cobra.Command, word string) []string {
 	if !c.HasParent() {
 		switch word {
-		case "status", "ps":
-			return []string{"agent list", "top", "doctor"}
+		case "ps":
+			return []string{"ls", "status", "top"}
 		case "log", "logs", "history":
 			return []string{"events", "audit"}
 		case "kill", "end":

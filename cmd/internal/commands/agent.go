@@ -17,21 +17,33 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	return cli.Group("agent", "Start, look at, talk to and stop agents",
-		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentStop(), a.agentLimit(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume())
+		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume())
 }
 
 func (a *app) agentStart() *cobra.Command {
 	var in daemon.NewAgent
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
-		Use:   "start [PERSONA]",
+		Use:   "start [PERSONA] [-- ARGS...]",
 		Short: "Start an agent, in a pane of the daemon's own tmux server",
+		Long: `Start an agent, in a pane of the daemon's own tmux server. ARGS are added to the command of its CLI,
+and its successors on the same CLI have them too. What understudy itself needs, such as the session
+and the settings, is refused.`,
 		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
   understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
-  git diff | understudy agent start tester-kit-1 --prompt -`,
-		Args:              maxArgs(1),
+  git diff | understudy agent start tester-kit-1 --prompt -
+  understudy agent start developer-con-1 --model opus --mode plan -- --add-dir ~/src/lib`,
+		Args: func(c *cobra.Command, args []string) error {
+			if n := c.ArgsLenAtDash(); n >= 0 {
+				args = args[:n]
+			}
+			return maxArgs(1)(c, args)
+		},
 		ValidArgsFunction: a.completePersonas,
 		RunE: func(c *cobra.Command, args []string) error {
+			if n := c.ArgsLenAtDash(); n >= 0 {
+				args, in.Args = args[:n], args[n:]
+			}
 			if len(args) > 0 {
 				in.Persona = args[0]
 			}
@@ -40,11 +52,14 @@ func (a *app) agentStart() *cobra.Command {
 	})
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
+	c.Flags().StringVar(&in.Model, "model", "", "`model` of the agent (default the persona's, else the CLI's)")
+	c.Flags().StringVar(&in.PermissionMode, "mode", "", "`mode` in which the agent asks for permission, in the CLI's words (default the CLI's)")
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give the agent once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
 	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "mode", completeModes)
 	return c
 }
 
@@ -79,9 +94,18 @@ func (a *app) paneSize() (columns, rows int) {
 	return 0, 0
 }
 
-// tellStarted waits until an agent has a pane, and then prints the agent. With registered it also waits until the agent
-// has a session and has taken its first prompt.
+// tellStarted waits as awaitStarted does, and prints the agent.
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
+	agent, err := a.awaitStarted(ctx, c, id, registered)
+	if err == nil && a.JSON {
+		err = a.PrintJSON(agent)
+	}
+	return err
+}
+
+// awaitStarted waits until an agent has a pane, and says so if the command prints no JSON. With registered it also waits until the
+// agent has a session and has taken its first prompt.
+func (a *app) awaitStarted(ctx context.Context, c *api.Client, id int64, registered bool) (daemon.Agent, error) {
 	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
 		if said := startWords(g); registered && said != "" && said != asked {
@@ -91,29 +115,29 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 		return g.HasPane() && (!registered || g.RegisteredAt != nil)
 	})
 	if err != nil {
-		return err
+		return agent, err
 	}
 	if registered && agent.FirstPromptID != nil {
 		d, err := a.awaitDelivery(ctx, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
 		if err != nil {
-			return err
+			return agent, err
 		}
 		if err := promptTaken(&d); err != nil {
-			return err
+			return agent, err
 		}
 		if agent, err = c.Agent(ctx, id); err != nil {
-			return err
+			return agent, err
 		}
 	}
 	a.warnTrouble(&agent)
 	if a.JSON {
-		return a.PrintJSON(agent)
+		return agent, nil
 	}
 	pane := "its pane is gone"
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
+	return agent, a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
 // startWords returns what an agent that has not registered asks a person to do, or "" if it asks nothing.
@@ -152,58 +176,6 @@ func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon
 		return false, nil
 	})
 	return agent, err
-}
-
-func (a *app) agentStop() *cobra.Command {
-	var force, wait bool
-	c := a.WithJSON(&cobra.Command{
-		Use:               "stop AGENT",
-		Short:             "Ask an agent to exit, and end it if it does not",
-		Example:           "  understudy agent stop 7 --wait\n  understudy agent stop developer-con-1 --force",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.stop(c.Context(), args[0], force, wait)
-		},
-	})
-	c.Flags().BoolVar(&force, "force", false, "signal the process without typing /exit first")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has ended")
-	return c
-}
-
-func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
-	c, agent, err := a.findAgent(ctx, word)
-	if err != nil {
-		return err
-	}
-	already := !agent.Active()
-	if !already {
-		if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
-			return err
-		}
-	}
-	if wait && agent.Active() {
-		err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
-			var err error
-			agent, err = c.Agent(ctx, agent.ID)
-			return err == nil && !agent.Active(), err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if a.JSON {
-		return a.PrintJSON(agent)
-	}
-	said := "is asked to stop"
-	switch {
-	case already:
-		said = "has ended already"
-	case !agent.Active():
-		said = "has ended: " + show.EndWords(agent.EndReason)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(said))
-	return err
 }
 
 // warnTrouble warns a person who has waited for an agent if the agent's turns fail.

@@ -104,7 +104,7 @@ func (a *app) listAgents(ctx context.Context, l listing) error {
 	if a.JSON {
 		return a.PrintJSON(list)
 	}
-	for _, line := range a.agentLines(l, list, needs) {
+	for _, line := range a.agentLines(l, list, needs, l.used(ctx, c)) {
 		if _, err := fmt.Fprintln(a.Stdout, line); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (a *app) listAgents(ctx context.Context, l listing) error {
 }
 
 // agentLines draws a list of agents, or the sentence that there are none.
-func (a *app) agentLines(l listing, list []daemon.Agent, needs map[int64]daemon.Attention) []string {
+func (a *app) agentLines(l listing, list []daemon.Agent, needs map[int64]daemon.Attention, used map[int64]daemon.UsageRow) []string {
 	if len(list) == 0 {
 		none := "no agents: start one with `understudy agent start PERSONA`"
 		if l.Persona != "" || l.State != "" && l.State != "active" {
@@ -126,7 +126,20 @@ func (a *app) agentLines(l listing, list []daemon.Agent, needs map[int64]daemon.
 	if u.Terminal && !l.wide {
 		width = u.Width()
 	}
-	return show.AgentLines(show.AgentTable{Agents: list, Needs: needs, Now: time.Now(), Home: u.HomeShown(), Wide: l.wide}, width)
+	return show.AgentLines(show.AgentTable{Agents: list, Needs: needs, Now: time.Now(), Home: u.HomeShown(), Wide: l.wide, Usage: used}, width)
+}
+
+// used returns what agents have used today, for a wide list. One question is about all of them. nil: nobody wants to know, or
+// it cannot be told now.
+func (l listing) used(ctx context.Context, c *api.Client) map[int64]daemon.UsageRow {
+	if !l.wide {
+		return nil
+	}
+	report, err := c.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.Midnight(time.Now())})
+	if err != nil {
+		return nil
+	}
+	return report.ByAgent()
 }
 
 // watchEvery is how often a watched list is read again.
@@ -150,7 +163,7 @@ func (a *app) watchAgents(ctx context.Context, l listing) error {
 		case err != nil:
 			said = "the daemon does not answer; trying again: " + strings.ReplaceAll(err.Error(), "\n", " ")
 		default:
-			lines = a.agentLines(l, list, needs)
+			lines = a.agentLines(l, list, needs, l.used(ctx, c))
 		}
 		if err := a.redraw(append(slices.Clone(lines), "", said)); err != nil {
 			return err

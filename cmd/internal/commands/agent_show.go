@@ -16,21 +16,24 @@ import (
 
 func (a *app) agentShow() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:               "show AGENT",
-		Short:             "Show one agent",
-		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json",
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		Use:               "show AGENT...",
+		Short:             "Show agents",
+		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json\n  understudy agent show 3 4",
+		Args:              someArgs("AGENT", nil),
+		ValidArgsFunction: more(a.completeAgents),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID))
-			return client.SeeAgent(c.Context(), &agent)
+			shown := 0
+			return a.each(args, func(word string) (any, error) {
+				client, agent, err := a.findAgent(c.Context(), word)
+				if err != nil || a.JSON {
+					return agent, err
+				}
+				if shown++; shown > 1 {
+					fmt.Fprintln(a.Stdout)
+				}
+				a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID), sparkWords(c.Context(), client, agent.ID))
+				return agent, client.SeeAgent(c.Context(), &agent)
+			})
 		},
 	})
 }
@@ -65,17 +68,26 @@ func promptWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	return deliveryWords(&list[0])
 }
 
-func (a *app) showAgent(g daemon.Agent, work, prompt, used string) {
+// sparkWords draws how full the agent's context window was in the last day; "": that is not known, or cannot be told now.
+func sparkWords(ctx context.Context, c *api.Client, agentID int64) string {
+	t, err := c.AgentTimeline(ctx, agentID, "day")
+	if err != nil {
+		return ""
+	}
+	return t.Spark(agentID)
+}
+
+func (a *app) showAgent(g daemon.Agent, work, prompt, used, spark string) {
 	end := ""
 	if g.EndReason != nil {
 		end = show.EndWords(g.EndReason)
 	}
 	a.UI(a.Stdout).Fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", stateWords(&g), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
-		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
+		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
-		"context", g.Context.InFull(), "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
+		"context", g.Context.InFull(), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
 		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end,
 	)
 }
@@ -101,10 +113,11 @@ func notifyWords(g *daemon.Agent) string {
 }
 
 func (a *app) agentScreen() *cobra.Command {
-	return &cobra.Command{
+	var colors bool
+	c := &cobra.Command{
 		Use:               "screen AGENT",
 		Short:             "Print what an agent's pane shows",
-		Example:           "  understudy agent screen developer-con-1 | tail -5",
+		Example:           "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
 		Args:              cli.ExactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -112,11 +125,17 @@ func (a *app) agentScreen() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			screen, err := client.Screen(c.Context(), agent.ID, "text")
+			format := "text"
+			if colors {
+				format = "ansi"
+			}
+			screen, err := client.Screen(c.Context(), agent.ID, format)
 			if err == nil {
 				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
 			}
 			return err
 		},
 	}
+	c.Flags().BoolVar(&colors, "colors", false, "print its colours too")
+	return c
 }

@@ -110,12 +110,14 @@ A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DAT
 	root.AddGroup(
 		&cobra.Group{ID: "begin", Title: "To begin with:"},
 		&cobra.Group{ID: "work", Title: "Agents and their work:"},
+		&cobra.Group{ID: "short", Title: "Short forms:"},
 		&cobra.Group{ID: "setup", Title: "Around it:"},
 	)
 	root.SetHelpCommandGroupID("setup")
 	for group, commands := range map[string][]*cobra.Command{
 		"begin": {demo.Command(a.App), a.serveCommand()},
-		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.permissionCommand(), a.pipelineCommand(), a.topCommand(), a.statusBarCommand(), a.dashboardCommand(), a.remoteCommand(), a.usageCommand(), a.eventsCommand(), a.auditCommand()},
+		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.permissionCommand(), a.pipelineCommand(), a.statusCommand(), a.topCommand(), a.popupCommand(), a.statusBarCommand(), a.dashboardCommand(), a.remoteCommand(), a.usageCommand(), a.houseCommand(), a.eventsCommand(), a.auditCommand()},
+		"short": a.shortForms(),
 		"setup": {a.doctorCommand(), a.runtimesCommand(), a.reloadCommand(), a.notificationsCommand(), a.pruneCommand(), service.Command(a.App), a.completionCommand(), a.versionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
 	} {
 		for _, c := range commands {

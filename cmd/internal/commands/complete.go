@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -187,6 +189,16 @@ func (a *app) completeRuntimes(*cobra.Command, []string, string) ([]string, cobr
 	}
 	slices.Sort(offers)
 	return offers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeModes completes the permission modes of the runtime that --runtime names, or else of Claude Code.
+func completeModes(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	name, _ := c.Flags().GetString("runtime")
+	rt, err := runtimes.For(cmp.Or(name, runtimes.Claude().Name))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return rt.Modes, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // anyArgs completes a flag as f completes the first argument of a command. The arguments before the flag do not matter.

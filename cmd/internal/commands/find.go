@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,16 +110,18 @@ func (a *app) self(ctx context.Context) (*api.Client, int64, error) {
 
 // activeAgents lists all agents that have not ended.
 func activeAgents(ctx context.Context, c *api.Client) ([]daemon.Agent, error) {
-	const page = 100
-	o := api.ListOptions{State: "active", Limit: page}
-	var all []daemon.Agent
-	for {
+	return allAgents(ctx, c, api.ListOptions{State: "active"}, math.MaxInt)
+}
+
+// allAgents lists the agents that the options select, page by page: at least most of them if there are so many.
+func allAgents(ctx context.Context, c *api.Client, o api.ListOptions, most int) (all []daemon.Agent, err error) {
+	for o.Limit = 100; ; {
 		list, err := c.Agents(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, list...)
-		if len(list) < page {
+		if len(list) < o.Limit || len(all) >= most {
 			return all, nil
 		}
 		o.Before = list[len(list)-1].ID

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,9 +19,9 @@ func (a *app) handoffCommand() *cobra.Command {
 	var to []string
 	var wait, inPlace bool
 	c := a.WithJSON(&cobra.Command{
-		Use:   "handoff AGENT",
-		Short: "Hand an agent's work to its successor",
-		Long: `Hand an agent's work to its successor. The agent writes a document; once the document is recorded,
+		Use:   "handoff AGENT...",
+		Short: "Hand agents' work to their successors",
+		Long: `Hand agents' work to their successors. The agent writes a document; once the document is recorded,
 the daemon shuts the agent down and starts a fresh agent of the same persona, which goes on from the
 document. If no document is written the agent stays alive.
 
@@ -38,17 +39,18 @@ Inside an agent, the word self stands for that agent.`,
   understudy handoff developer-con-1 --mode generate --focus - --wait < focus.txt
   understudy handoff developer-con-1 --to reviewer-max-1 --wait
   understudy handoff 7 --to reviewer-max-1 --to tester-eva-1 --keep
+  understudy handoff 3 4 developer-con-1
   understudy handoff self --mode generate
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
-		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeHandingOver,
+		Args:              someArgs("AGENT", nil),
+		ValidArgsFunction: more(a.completeHandingOver),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
 			if c.Flags().Changed("in-place") {
 				in.InPlace = &inPlace
 			}
-			return a.handOff(c.Context(), args[0], in, wait)
+			return a.handOff(c.Context(), args, in, wait)
 		},
 	})
 	c.Flags().StringVar(&in.Reason, "reason", "", "`why` the work is handed over, in a few words (default manual)")
@@ -82,38 +84,71 @@ func heirsOf(to []string, others daemon.Heir) (heirs []daemon.Heir) {
 	return heirs
 }
 
-func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest, wait bool) error {
+// handOff asks for the handoffs of all the named agents, and then watches or tells of each.
+func (a *app) handOff(ctx context.Context, named []string, in daemon.HandoffRequest, wait bool) error {
 	if err := checkMode(in.Mode); err != nil {
 		return err
 	}
-	if word == selfWord && wait {
+	switch {
+	case wait && slices.Contains(named, selfWord):
 		return cli.Usagef("an agent cannot wait for its own handoff, which ends it: leave out --wait")
+	case wait && a.JSON && len(named) > 1:
+		return cli.Usagef("--wait with --json takes one agent")
 	}
 	focus, err := a.textOrStdin(in.Focus)
 	if err != nil {
 		return err
 	}
 	in.Focus = strings.TrimSpace(focus)
-	c, agentID, err := a.agentOrSelf(ctx, word)
-	if err != nil {
-		return err
+	asked := map[string]askedHandoff{}
+	for _, word := range named {
+		if _, twice := asked[word]; !twice {
+			asked[word] = a.askHandoff(ctx, word, in)
+		}
 	}
-	answer, err := c.RequestHandoff(ctx, agentID, in)
+	if wait && len(named) == 1 && asked[named[0]].err == nil { // it prints the handoff by itself
+		return a.watchAsked(ctx, asked[named[0]], in.Mode)
+	}
+	return a.each(named, func(word string) (any, error) {
+		h := asked[word]
+		switch {
+		case h.err != nil:
+			return nil, h.err
+		case wait:
+			return nil, a.watchAsked(ctx, h, in.Mode)
+		case a.JSON:
+			return h.answer, nil
+		case word == selfWord: // an agent's own socket cannot show the handoff, but can cancel it
+			return nil, a.say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", h.answer.HandoffID, h.agent)
+		}
+		return nil, a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", h.answer.HandoffID, h.agent)
+	})
+}
+
+// askedHandoff is the answer to the request for one handoff.
+type askedHandoff struct {
+	client *api.Client
+	agent  int64
+	answer api.Initiated
+	err    error
+}
+
+func (a *app) askHandoff(ctx context.Context, word string, in daemon.HandoffRequest) (h askedHandoff) {
+	if h.client, h.agent, h.err = a.agentOrSelf(ctx, word); h.err != nil {
+		return h
+	}
+	h.answer, h.err = h.client.RequestHandoff(ctx, h.agent, in)
 	switch {
-	case hasCode(err, daemon.CodeAgentNoPersona):
-		return fmt.Errorf("%w: give it one with `understudy agent assign %d PERSONA`", err, agentID)
-	case hasCode(err, daemon.CodeNothingToHandOff):
-		return fmt.Errorf("%w: --force hands it over all the same", err)
-	case err != nil:
-		return err
-	case wait:
-		return a.watchHandoff(ctx, c, watched{id: answer.HandoffID, agent: agentID, mode: in.Mode})
-	case a.JSON:
-		return a.PrintJSON(answer)
-	case word == selfWord: // an agent's own socket cannot show the handoff, but can cancel it
-		return a.say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", answer.HandoffID, agentID)
+	case hasCode(h.err, daemon.CodeAgentNoPersona):
+		h.err = fmt.Errorf("%w: give it one with `understudy agent assign %d PERSONA`", h.err, h.agent)
+	case hasCode(h.err, daemon.CodeNothingToHandOff):
+		h.err = fmt.Errorf("%w: --force hands it over all the same", h.err)
 	}
-	return a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
+	return h
+}
+
+func (a *app) watchAsked(ctx context.Context, h askedHandoff, mode daemon.Mode) error {
+	return a.watchHandoff(ctx, h.client, watched{id: h.answer.HandoffID, agent: h.agent, mode: mode})
 }
 
 func checkMode(mode daemon.Mode) error {

@@ -105,8 +105,15 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	if err != nil {
 		return err
 	}
+	took, err := c.Durations(ctx, id)
+	if err != nil {
+		took = daemon.Durations{} // the comparison cannot be told now; the handoff can
+	}
 	u := a.UI(a.Stdout)
 	show.DescribeHandoff(u, &h, moves)
+	if err := show.DescribeDurations(u, &took); err != nil {
+		return err
+	}
 	return show.DescribeLine(u, rows, id)
 }
 

@@ -107,20 +107,24 @@ func (a *app) permissionAllow() *cobra.Command {
 	var agent bool
 	var digest string
 	c := a.WithJSON(&cobra.Command{
-		Use:   "allow ID",
-		Short: "Allow what an agent asks for, and show what that is",
-		Long: `Allow what an agent asks for. The command shows what that is, and allows that and nothing else: with
---digest only what ` + "`understudy permission show --json`" + ` showed before.`,
+		Use:   "allow ID...",
+		Short: "Allow what agents ask for, and show what that is",
+		Long: `Allow what agents ask for. The command shows what that is, and allows that and nothing else: with
+--digest only what ` + "`understudy permission show --json`" + ` showed before of the one permission.`,
 		Example: `  understudy permission allow 4711
+  understudy permission allow 4711 4712
   understudy permission allow 4711 --agent`,
-		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completePermissions,
+		Args:              someArgs("ID", nil),
+		ValidArgsFunction: more(a.completePermissions),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: digest}
 			if agent {
 				in.Verdict = daemon.AllowAgent
 			}
-			return a.answerPermission(c.Context(), args[0], in)
+			if digest != "" && len(args) > 1 {
+				return cli.Usagef("--digest is of one permission")
+			}
+			return a.each(args, func(word string) (any, error) { return a.answerPermission(c.Context(), word, in) })
 		},
 	})
 	c.Flags().BoolVar(&agent, "agent", false, "allow this agent from now on what the permission's rule says")
@@ -145,16 +149,16 @@ func (a *app) permissionDeny() *cobra.Command {
 			if len(args) > 1 {
 				in.Sentence = args[1]
 			}
-			return a.answerPermission(c.Context(), args[0], in)
+			return a.each(args[:1], func(word string) (any, error) { return a.answerPermission(c.Context(), word, in) })
 		},
 	})
 }
 
 // answerPermission shows what is answered, and answers that.
-func (a *app) answerPermission(ctx context.Context, word string, in daemon.PermissionAnswer) error {
+func (a *app) answerPermission(ctx context.Context, word string, in daemon.PermissionAnswer) (daemon.Permission, error) {
 	c, p, err := a.permission(ctx, word)
 	if err != nil {
-		return err
+		return p, err
 	}
 	if !a.JSON {
 		a.printPermission(&p)
@@ -163,12 +167,12 @@ func (a *app) answerPermission(ctx context.Context, word string, in daemon.Permi
 		in.Digest = p.Digest
 	}
 	if p, err = c.AnswerPermission(ctx, p.ID, in); err != nil {
-		return err
+		return p, err
 	}
 	if a.JSON {
-		return a.PrintJSON(p)
+		return p, nil
 	}
-	return a.say("permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(p.Outcome()))
+	return p, a.say("permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(p.Outcome()))
 }
 
 // permission reads the permission that a person has named.

@@ -239,12 +239,26 @@ func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeli
 }
 
 func (a *app) pipelineAbort() *cobra.Command {
-	return a.pipelineVerb("abort", "End a pipeline, and the agent that works for it", "  understudy pipeline abort 7",
-		(*daemon.Pipeline).Open,
-		func(ctx context.Context, c *api.Client, id int64) error {
-			p, err := c.AbortPipeline(ctx, id)
-			return a.tellStopped(p, "aborted", err)
-		})
+	return a.WithJSON(&cobra.Command{
+		Use: "abort ID...", Short: "End pipelines, and the agents that work for them",
+		Example:           "  understudy pipeline abort 7\n  understudy pipeline abort 7 8 9",
+		Args:              someArgs("ID", nil),
+		ValidArgsFunction: more(a.completePipelines((*daemon.Pipeline).Open)),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			return a.each(args, func(word string) (any, error) {
+				id, err := parseID("pipeline", word)
+				if err != nil {
+					return nil, err
+				}
+				p, err := client.AbortPipeline(c.Context(), id)
+				return p, a.tellStopped(&p, "aborted", err)
+			})
+		},
+	})
 }
 
 func (a *app) pipelineReject() *cobra.Command {
@@ -258,19 +272,19 @@ func (a *app) pipelineReject() *cobra.Command {
 				return err
 			}
 			p, err := c.RejectPipeline(ctx, id, daemon.Decision{Comment: comment})
-			return a.tellStopped(p, "rejected", err)
+			if err = a.tellStopped(&p, "rejected", err); err == nil && a.JSON {
+				err = a.PrintJSON(p)
+			}
+			return err
 		})
 	c.Flags().StringVar(&comment, "comment", "", "`text` that says why; - reads it from stdin")
 	return c
 }
 
-// tellStopped prints that a person has ended a pipeline.
-func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
-	switch {
-	case err != nil:
+// tellStopped prints that a person has ended a pipeline, if the command prints no JSON.
+func (a *app) tellStopped(p *daemon.Pipeline, how string, err error) error {
+	if err != nil || a.JSON {
 		return err
-	case a.JSON:
-		return a.PrintJSON(p)
 	}
 	u := a.UI(a.Stdout)
 	u.Printf("%s\n", u.Hang(words.Join(": ", fmt.Sprintf("pipeline %d is %s", p.ID, how), p.Hint)))

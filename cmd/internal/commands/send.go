@@ -77,28 +77,11 @@ func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Deliver
 		agent, err := c.Agent(ctx, d.AgentID)
 		if err == nil {
 			p.Start(fmt.Sprintf("delivery %d", d.ID), began)
-			p.Wait(deliveryNote(&d, &agent))
+			p.Wait(d.QueuedWords(&agent))
 		}
 		return false, err
 	})
 	return d, err
-}
-
-// deliveryNote says why a text is not typed yet. It returns "" if the text has left the queue.
-func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
-	switch {
-	case d.State != daemon.DeliveryQueued:
-		return ""
-	case g.State == daemon.Waiting:
-		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
-	case g.State == daemon.Working:
-		return fmt.Sprintf("agent %d is in a turn; it gets the text when the turn ends", g.ID)
-	case g.Note == "" && g.State == daemon.Starting:
-		return fmt.Sprintf("agent %d is starting", g.ID)
-	case g.Note == "" && g.Trouble != nil:
-		return fmt.Sprintf("agent %d is in trouble: %s", g.ID, g.Trouble.Words())
-	}
-	return g.Note
 }
 
 // deliveryWords says whether a delivery was typed and taken.

@@ -44,6 +44,7 @@ and at ` + "`understudy reload`" + `.`,
 	c.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL to use instead of a private one")
 	c.Flags().StringVar(&f.Host, "host", "", "`id` of this host, in place of the id in the data directory")
 	c.Flags().StringVar(&f.Config, "config", "", "settings `file` (default config.yaml in the data directory)")
+	c.Flags().BoolVar(&f.Resume, "resume", false, "open the sessions again of agents that died with the machine or their tmux server before this start")
 	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "log details")
 	return c
 }
@@ -52,7 +53,7 @@ and at ` + "`understudy reload`" + `.`,
 type serveFlags struct {
 	Listen, DatabaseURL, Host, Config string
 	HostNames                         []string
-	Public, Verbose                   bool
+	Public, Resume, Verbose           bool
 }
 
 // settings loads the settings of a data directory. Flags override them.
@@ -68,6 +69,7 @@ func (a *app) settings(root string, f serveFlags) (serve.Settings, error) {
 	}
 	s.Listen = cmp.Or(f.Listen, s.Listen)
 	s.DatabaseURL = cmp.Or(f.DatabaseURL, s.DatabaseURL)
+	s.Resume = s.Resume || f.Resume
 	if len(f.HostNames) > 0 {
 		s.HostNames = f.HostNames
 	}

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +122,7 @@ func Install(ctx context.Context, a *cli.App, missing []Finding, yes bool) error
 		if note != "" {
 			fmt.Fprintf(a.Stderr, "(%s)\n", note)
 		}
-		if !confirm(ctx, a, "Run it?") {
+		if !a.Confirm(ctx, "Run it?") {
 			return errors.New("nothing was installed")
 		}
 	}
@@ -137,21 +136,4 @@ func Install(ctx context.Context, a *cli.App, missing []Finding, yes bool) error
 		}
 	}
 	return nil
-}
-
-// confirm asks a person a question. Only "y" and "yes" mean yes. If ctx ends first, the answer is no.
-func confirm(ctx context.Context, a *cli.App, question string) bool {
-	fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
-	answer := make(chan string, 1)
-	go func() { // this goroutine outlives an interrupted command, because nothing cancels a read of a terminal
-		line, _ := bufio.NewReader(a.Stdin).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(a.Stderr)
-		return false
-	case line := <-answer:
-		return line == "y" || line == "yes"
-	}
 }

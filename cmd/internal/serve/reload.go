@@ -12,7 +12,7 @@ import (
 )
 
 // fixed are the settings which a daemon reads only when it starts.
-var fixed = []string{"listen", "database_url", "host_names", "public_url"}
+var fixed = []string{"listen", "database_url", "host_names", "public_url", "resume"}
 
 // fixedTargets begins the keys of the targets of notifications, which a daemon reads only when it starts as well.
 const fixedTargets = "notify.targets."
@@ -34,7 +34,7 @@ func (cfg Config) reread(show *desktop.Desktop) func() (daemon.Settings, []daemo
 		}
 		changes := differences(&at, &next)
 		next.Listen, next.DatabaseURL = at.Listen, at.DatabaseURL
-		next.HostNames, next.PublicURL, next.Notify.Targets = at.HostNames, at.PublicURL, at.Notify.Targets // each reload says that they wait for a start
+		next.HostNames, next.PublicURL, next.Notify.Targets, next.Resume = at.HostNames, at.PublicURL, at.Notify.Targets, at.Resume // each reload says that they wait for a start
 		at = next
 		show.Enable(at.Notify.Desktop)
 		return at.domain(), changes, nil

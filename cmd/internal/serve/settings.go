@@ -23,11 +23,13 @@ type Settings struct {
 	HostNames   []string                   `yaml:"host_names"` // by which browsers may call the daemon
 	PublicURL   string                     `yaml:"public_url"` // at which browsers elsewhere find it
 	DatabaseURL string                     `yaml:"database_url"`
+	Resume      bool                       `yaml:"resume"` // after a start, agents that died with their tmux server
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Limits      limitSettings              `yaml:"limits"`
 	Permissions permissionSettings         `yaml:"permissions"`
+	Dashboard   dashboardSettings          `yaml:"dashboard"`
 	Notify      notifySettings             `yaml:"notify"`
 	Events      eventsSettings             `yaml:"events"`
 	History     historySettings            `yaml:"history"`
@@ -104,6 +106,11 @@ type permissionSettings struct {
 	Hold time.Duration `yaml:"hold"`
 }
 
+// dashboardSettings say what browsers may do.
+type dashboardSettings struct {
+	Keys bool `yaml:"keys"` // an agent's pane may take keys from a page
+}
+
 // eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
@@ -133,6 +140,7 @@ func DefaultSettings() Settings {
 			OnLimit: string(daemon.DefaultLimits.OnLimit), MaxWaits: daemon.DefaultLimits.MaxWaits, APITimeout: daemon.DefaultLimits.APITimeout,
 		},
 		Permissions: permissionSettings(daemon.DefaultPermissions),
+		Dashboard:   dashboardSettings{Keys: true},
 		Notify:      notifySettings{Desktop: true},
 		Events:      eventsSettings(daemon.DefaultLog),
 	}
@@ -313,10 +321,12 @@ func (s *Settings) domain() daemon.Settings {
 		},
 		Log:         daemon.LogSettings(s.Events),
 		History:     daemon.HistorySettings(s.History),
+		Resume:      s.Resume,
 		Notify:      daemon.NotifySettings{Desktop: s.Notify.Desktop},
 		Runtimes:    map[string][]string{},
 		Generic:     map[string]*runtimes.Runtime{},
 		Permissions: daemon.PermissionSettings(s.Permissions),
+		NoKeys:      !s.Dashboard.Keys,
 	}
 	for name, r := range s.Runtimes {
 		out.Runtimes[name] = r.Command

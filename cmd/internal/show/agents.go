@@ -17,8 +17,9 @@ type AgentTable struct {
 	Agents []daemon.Agent
 	Needs  map[int64]daemon.Attention // by agent: why it needs a person
 	Now    time.Time
-	Home   string // is written as ~; "": nothing is
-	Wide   bool   // all columns
+	Home   string                    // is written as ~; "": nothing is
+	Wide   bool                      // all columns
+	Usage  map[int64]daemon.UsageRow // by agent: what it has used today; for a wide list
 }
 
 // agentColumn is a column of a list of agents.
@@ -59,6 +60,18 @@ func agentColumns() []agentColumn {
 		{term.Column{Title: "PANE"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return term.Text(g.Pane) }},
 		{term.Column{Title: "GEN"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return fmt.Sprint(g.Generation) }},
 		{term.Column{Title: "STARTED"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return term.Stamp(&g.CreatedAt) }},
+		{term.Column{Title: "TOKENS TODAY"}, onlyWide, func(t *AgentTable, g *daemon.Agent) string {
+			if u, ok := t.Usage[g.ID]; ok {
+				return words.Tokens(u.Total)
+			}
+			return ""
+		}},
+		{term.Column{Title: "COST TODAY"}, onlyWide, func(t *AgentTable, g *daemon.Agent) string {
+			if u, ok := t.Usage[g.ID]; ok {
+				return u.CostWords()
+			}
+			return ""
+		}},
 		{term.Column{Title: "ASKED"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Asked }},
 		{term.Column{Title: "SAID"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.LastMessage }},
 	}

@@ -19,8 +19,8 @@ import (
 const glance = 250 * time.Millisecond
 
 // Await calls the function look at once, after each event, and every glance, until look reports that it is done. An error of
-// look ends Await, unless the daemon went away after look had succeeded once: then Await waits for the next daemon, which
-// goes on with the work. Await calls idle, if it is not nil, ten times a second.
+// look ends Await, unless the daemon is away: Await waits for the next daemon, which goes on with the work. So whoever calls
+// Await has got an answer of the daemon before. Await calls idle, if it is not nil, ten times a second.
 func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	wake := make(chan struct{}, 1)
@@ -37,7 +37,7 @@ func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(c
 	defer redraw.Stop()
 	again := time.NewTicker(glance)
 	defer again.Stop()
-	seen, away := false, false
+	away := false
 	for {
 		done, err := look(ctx)
 		switch {
@@ -46,8 +46,8 @@ func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(c
 		case err == nil && done:
 			return nil
 		case err == nil:
-			seen, away = true, false
-		case !seen || !unavailable(err):
+			away = false
+		case !unavailable(err):
 			return err
 		default:
 			away = true

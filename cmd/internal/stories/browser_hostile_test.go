@@ -35,28 +35,29 @@ var hostileDocument = hostileLine + "\n\n# heading {#main .card onclick=window.p
 const hostileScreen = "\x1b[2J\x1b[H\x1b[31mred\x1b[0m </pre></main><script>window.pwned=1</script> \x1b]8;;javascript:window.pwned=1\x1b\\link\x1b]8;;\x1b\\" +
 	"\x1b]52;c;cHduZWQ=\x07\x1b]0;<img src=x onerror=window.pwned=1>\x07\r\n\x1b[38;2;1;200;3mtrue\x1b[48;5;200;1;4;7m colour\x1b[0m \u202e宽字👩‍👩‍👧\r\n\x1b(0lqqk\x1b(B &lt;b&gt; end of it\r\n"
 
-// shapeOf lists the elements of a page, without their text and without what Markdown made.
+// shapeOf lists the elements of a page, without their text, what Markdown made, and what pictures draw of times.
 const shapeOf = `(selector => {
 	const spoken = ['title', 'data-label', 'data-confirm', 'aria-label', 'value', 'datetime', 'href', 'selected', 'data-watched'];
 	const walk = (e, depth) => ' '.repeat(depth) + e.nodeName + [...e.attributes].filter(a => !spoken.includes(a.name)).map(a => ' ' + a.name + '=' + a.value.replaceAll(/\d+/g, '0')).sort().join('') + '\n' +
-		(e.matches('.markdown, [data-keep]') ? '' : [...e.children].map(c => walk(c, depth + 1)).join(''));
+		(e.matches('.markdown, [data-keep], svg.chart') ? '' : [...e.children].map(c => walk(c, depth + 1)).join(''));
 	return walk(document.querySelector(selector), 0);
 })`
 
 // updated makes the page update itself by the morph several times, as if events came. It returns the page after that,
-// without ages and without what the page itself adds.
+// without ages, pictures of time, and what the page itself adds.
 const updated = `(async times => {
 	const { morph } = await import('/ui/static/morph.js');
 	const { ask } = await import('/ui/static/session.js');
 	const main = document.getElementById('main');
 	for (let i = 0; i < times; i++) {
-		morph(main, new DOMParser().parseFromString(await (await ask(location.pathname, { headers: { Accept: 'text/html' } })).text(), 'text/html').getElementById('main'));
+		morph(main, new DOMParser().parseFromString(await (await ask(location.pathname + location.search, { headers: { Accept: 'text/html' } })).text(), 'text/html').getElementById('main'));
 	}
 	const copy = main.cloneNode(true);
 	for (const time of copy.querySelectorAll('time')) time.textContent = '';
+	for (const drawn of copy.querySelectorAll('figure.picture, svg.chart')) drawn.replaceChildren();
 	for (const kept of copy.querySelectorAll('[data-keep]')) kept.replaceChildren();
 	for (const kept of copy.querySelectorAll('[data-watched]')) kept.removeAttribute('data-watched');
-	return copy.outerHTML;
+	return copy.outerHTML.replaceAll(/\d[\d.]* (s|min|h)\b/g, '');
 })`
 
 // script loads a program from testdata/browser, for eval.

@@ -3,6 +3,8 @@
 package stories
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,4 +58,49 @@ func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 		t.Errorf("%d failures were told", n)
 	}
 	r.wantComposerSeen(r.getAgent(a.ID))
+}
+
+// answerAs takes the choice whose label begins so.
+func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
+	r.t.Helper()
+	r.awaitState(agentID, daemon.Waiting)
+	var d daemon.Dialog
+	r.awaitEvery(tickOfScreens, "the dialog "+asks, func() (bool, string) {
+		var err error
+		d, err = r.client.Dialog(r.t.Context(), agentID)
+		return err == nil && d.Name == asks, fmt.Sprintf("%+v %v", d, err)
+	})
+	number := 1 + slices.IndexFunc(d.Choices, func(c daemon.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
+	got, err := r.choose(agentID, d.ID, number)
+	if err != nil || got.State != daemon.DialogGone && got.State != daemon.DialogOther {
+		r.t.Fatalf("%s: %+v, %+v %v", asks, d, got, err)
+	}
+	r.t.Logf("%s: %s after %s", asks, got.Words(), got.EndedAt.Sub(got.At))
+}
+
+// TestClaudeDialogsAreAnsweredFromElsewhere: the questions of a first start, whether the folder is trusted, and what the agent asks
+// of its own, answered by their choices, not by keys that somebody knows. The first arrow key may be lost, because the CLI has just
+// drawn its dialog.
+func TestClaudeDialogsAreAnsweredFromElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, claudetest.Ask("ask me", claudetest.Question(false), claudetest.Says("Hello.")))
+	r.home.Forget(t)
+	r.start()
+	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
+	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
+	r.answerAs(a.ID, "security notes: press Enter to go on", "Press Enter to continue")
+	r.answerAs(a.ID, trusts, "Yes, I trust this folder")
+	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
+	r.awaitState(a.ID, daemon.Idle)
+	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
+		t.Errorf("the model was told its prompt %d times", n)
+	}
+	for _, choice := range []string{"SQLite", "Chat about this"} {
+		r.sendMessage(a.ID, "ask me")
+		r.answerAs(a.ID, "question: Which database is to be used?", choice)
+		if choice == "SQLite" {
+			r.awaitLearned(a.ID, "SQLite")
+		}
+		r.awaitState(a.ID, daemon.Idle)
+	}
 }

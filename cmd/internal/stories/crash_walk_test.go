@@ -22,7 +22,7 @@ func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 func TestHandoffInPlaceSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	in := true
-	walk(t, daemon.HandoffRequest{Mode: daemon.ModeAgent, Force: true, InPlace: &in}, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "respawn": 1})
+	walkRequest(t, daemon.HandoffRequest{Mode: daemon.ModeAgent, Force: true, InPlace: &in}, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "respawn": 1})
 }
 
 // TestGenerateSurvivesDaemonKillsAtEveryPoint: In mode generate the one-shot is a point as well. A daemon that is

@@ -134,8 +134,8 @@ func TestToldByThreeTargets(t *testing.T) {
 		hook[0].header.Get("Idempotency-Key") != hook[1].header.Get("Idempotency-Key") {
 		t.Errorf("webhook: %v, %+v", err, hook)
 	}
-	b, err := os.ReadFile(out)
-	if lines := strings.Count(string(b), "\n"); err != nil || lines < 1 || lines > 2 || !strings.Contains(string(b), "understudy agent resume") {
+	b, err := os.ReadFile(out) // names what to do for an agent that had no conversation yet
+	if lines := strings.Count(string(b), "\n"); err != nil || lines < 1 || lines > 2 || !strings.Contains(string(b), "understudy agent start") {
 		t.Errorf("command: %v, %q", err, b)
 	}
 	for _, target := range r.targets() {

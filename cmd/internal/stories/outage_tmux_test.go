@@ -41,7 +41,7 @@ func TestOneAlertForATmuxServer(t *testing.T) {
 		r.start()
 		var agents []int64
 		for range 3 {
-			agents = append(agents, r.startAgent("").ID)
+			agents = append(agents, r.startWorked("").ID)
 		}
 		run := r.startPipeline("held", roof)
 		agents = append(agents, r.awaitWorkingAgent(run.ID, 1).ID)

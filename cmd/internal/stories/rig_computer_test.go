@@ -116,7 +116,7 @@ func (t *terminal) typed(ref tmux.Ref, in tmuxtest.Input) {
 
 var keyBytes = map[tmux.Key]string{
 	tmux.Enter: "\r", tmux.Escape: "\x1b", tmux.CtrlC: "\x03", tmux.CtrlS: "\x13", tmux.CtrlU: "\x15", tmux.CtrlD: "\x04",
-	tmux.Up: "\x1b[A", tmux.Down: "\x1b[B",
+	tmux.Up: "\x1b[A", tmux.Down: "\x1b[B", tmux.Backspace: "\x7f",
 }
 
 // Kill removes a pane and sends SIGHUP to the program in it.

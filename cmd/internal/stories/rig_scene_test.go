@@ -85,13 +85,14 @@ func (r *rig) stageScene(say, write func(string) string) *scene {
 				a.Unread, a.FinishedAt = true, &a.StateAt
 			}
 			if role.key == "heir" {
-				a.PreviousAgentID, a.Generation = new(s.agents["old"]), 2
+				a.PreviousAgentID, a.Generation, a.CreatedAt = new(s.agents["old"]), 2, s.now.Add(-4*time.Minute)
 			}
 		})
 	}
 	s.stageHandoffs()
 	s.stagePipelines()
 	s.stageWords()
+	s.stageTime()
 	return s
 }
 
@@ -295,10 +296,10 @@ func (s *scene) addPipeline(key string, status daemon.PipelineStatus, host strin
 			step.Next = []personas.Rule{{When: personas.Condition{Heading: s.say("Verdict"), Contains: s.say("changes requested")}, Goto: 1}}
 		}
 		if of != daemon.StepPending {
-			step.StartedAt = &began
+			step.StartedAt = new(began.Add(time.Duration(10*i+1) * time.Minute))
 		}
 		if of == daemon.StepDone || of == daemon.StepFailed || of == daemon.StepSkipped {
-			step.FinishedAt = &ended
+			step.FinishedAt = new(began.Add(time.Duration(10*i+9) * time.Minute))
 		}
 		if of == daemon.StepFailed {
 			step.Error = new(s.say("Its agent ended before its turn was over"))
@@ -364,6 +365,9 @@ func (s *scene) pages() []page {
 	at := func(form string, id int64) string { return fmt.Sprintf(form, id) }
 	return []page{
 		{"agents", "/"},
+		{"house", "/ui/house"},
+		{"house-before", "/ui/house?day=" + s.now.Local().AddDate(0, 0, -1).Format(time.DateOnly)},
+		{"agent-week", at("/ui/agents/%d?span=week", s.agents["past"])},
 		{"agent", at("/ui/agents/%d", s.agents["heir"])},
 		{"agent-waiting", at("/ui/agents/%d", s.agents["asks"])},
 		{"diff", at("/ui/agents/%d/diff", s.agents["past"])},

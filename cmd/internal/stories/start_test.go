@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -24,4 +25,56 @@ func TestImpossibleStartIsRefused(t *testing.T) {
 	if got := r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle }); got.PersonaSlug() != "developer-con-1" {
 		t.Errorf("agent %+v lost its persona", got)
 	}
+}
+
+// TestStartedAsChosen: the model, the mode and the arguments that a person chooses at the start are on the command line of the agent,
+// of its successor and of the agent that opens its session again. Arguments that the launch depends on are refused.
+func TestStartedAsChosen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	for _, wrong := range []struct {
+		change func(*daemon.NewAgent)
+		code   daemon.Code
+	}{
+		{func(in *daemon.NewAgent) { in.PermissionMode = "yolo" }, "bad_permission_mode"},
+		{func(in *daemon.NewAgent) { in.Model = "-p" }, "bad_model"},
+		{func(in *daemon.NewAgent) { in.Args = []string{"--verbose", "--settings=/tmp/x"} }, "bad_args"},
+		{func(in *daemon.NewAgent) { in.Args = []string{"--resume", "x"} }, "bad_args"},
+	} {
+		in := daemon.NewAgent{Persona: con, Cwd: r.work}
+		wrong.change(&in)
+		_, err := r.client.CreateAgent(t.Context(), in)
+		wantCode(t, err, wrong.code)
+	}
+	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{
+		Persona: con, Cwd: r.work, Model: "opus", PermissionMode: "plan", Args: []string{"--add-dir", "/tmp", "--verbose"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(a daemon.Agent) {
+		t.Helper()
+		r.awaitState(a.ID, daemon.Idle)
+		argv := r.argv(a.ID)
+		at := slices.Index(argv, "--add-dir")
+		if at < 0 || !slices.Equal(argv[at:at+3], []string{"--add-dir", "/tmp", "--verbose"}) || at > slices.Index(argv, "--settings") {
+			t.Errorf("agent %d was launched with %q, want the arguments before the launch's own", a.ID, argv)
+		}
+		for flag, value := range map[string]string{"--model": "opus", "--permission-mode": "plan"} {
+			if at := slices.Index(argv, flag); at < 0 || argv[at+1] != value {
+				t.Errorf("agent %d was launched with %q, want %s %s", a.ID, argv, flag, value)
+			}
+		}
+	}
+	want(a)
+	r.doTurn(a.ID, "Find out why the tests are slow")
+	_, _, next := r.handOver(a.ID)
+	want(next)
+	r.stopAgent(next.ID, false)
+	r.awaitState(next.ID, daemon.Ended)
+	again, err := r.client.ResumeAgent(t.Context(), next.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(again)
 }

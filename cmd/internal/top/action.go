@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // verb says what an action does.
@@ -26,6 +25,11 @@ const (
 	allowOnce
 	allowAgent
 	denyCall
+	startAgent
+	sendMessage
+	stopAgent
+	resumeAgents
+	renameAgent
 )
 
 // action is one request of the operator. It holds the ids that its row had when the key was pressed, because rows may
@@ -38,7 +42,12 @@ type action struct {
 	asked    daemon.Permission // what is allowed or denied
 	step     int64             // the step of the pipeline that is approved or rejected
 	reason   string
-	text     string // the handoff's focus, or the comment of a decision
+	text     string // the handoff's focus, the comment of a decision, a message, or a name
+	start    daemon.NewAgent
+	ids      []int64 // the agents whose sessions are opened again
+	runs     bool    // the message is a command of the runtime
+	force    bool    // the agent is ended without being asked to exit
+	home     string  // the operator's home directory, for a path that begins with ~
 }
 
 // String says what the action is doing, while it runs.
@@ -56,32 +65,57 @@ func (a action) String() string {
 		return fmt.Sprintf("answering permission %d", a.asked.ID)
 	case waitForReset, handOverLimited:
 		return fmt.Sprintf("deciding about the limit of agent %d", a.agent)
+	case startAgent:
+		return "starting an agent"
+	case sendMessage:
+		return fmt.Sprintf("sending a message to agent %d", a.agent)
+	case stopAgent:
+		return fmt.Sprintf("stopping agent %d", a.agent)
+	case resumeAgents:
+		return "opening the session of " + listed("agent", a.ids)
+	case renameAgent:
+		return fmt.Sprintf("renaming agent %d", a.agent)
 	}
 	return fmt.Sprintf("rejecting pipeline %d", a.pipeline)
 }
 
 // doneMsg is the result of an action.
 type doneMsg struct {
-	said string
-	err  error
+	said  string
+	err   error
+	form  *form            // the form that waits for the result; nil: none does
+	agent int64            // the agent that the action made; 0: none
+	sent  *daemon.Delivery // the text whose verdict comes later; nil: none
+	quits bool             // the program ends, so that the operator sees what is behind it
 }
 
 // actionTime is the time limit for an action.
 const actionTime = 30 * time.Second
 
 // command runs the action in a goroutine of its own.
-func (a action) command(ctx context.Context, c *api.Client) tea.Cmd {
-	return func() tea.Msg {
+func (a action) command(ctx context.Context, c *api.Client) func() doneMsg {
+	return func() doneMsg {
 		ctx, cancel := context.WithTimeoutCause(ctx, actionTime, errSlow)
 		defer cancel()
-		said, err := a.do(ctx, c)
-		return doneMsg{said, slow(ctx, err)}
+		done := a.onAgents(ctx, c)
+		if done == nil {
+			said, err := a.do(ctx, c)
+			done = &doneMsg{said: said, err: err}
+		}
+		done.err = slow(ctx, done.err)
+		return *done
 	}
 }
 
 // do runs the action and returns the sentence that reports its success.
 func (a action) do(ctx context.Context, c *api.Client) (said string, err error) {
 	switch a.verb {
+	case stopAgent:
+		_, err := c.StopAgent(ctx, a.agent, a.force)
+		return fmt.Sprintf("agent %d is asked to stop", a.agent), err
+	case renameAgent:
+		agent, err := c.RenameAgent(ctx, a.agent, strings.TrimSpace(a.text))
+		return fmt.Sprintf("agent %d is called %s", a.agent, agent.Name), err
 	case handOff:
 		in, err := c.RequestHandoff(ctx, a.agent, daemon.HandoffRequest{Reason: strings.TrimSpace(a.reason), Focus: strings.TrimSpace(a.text)})
 		return fmt.Sprintf("handoff %d of agent %d is under way", in.HandoffID, a.agent), err
@@ -124,4 +158,58 @@ func (a action) decide(ctx context.Context, c *api.Client) (said string, err err
 		said += "; " + p.Hint
 	}
 	return said, err
+}
+
+// onAgents runs an action that makes agents or gives one a text. It returns nil for any other action.
+func (a action) onAgents(ctx context.Context, c *api.Client) *doneMsg {
+	switch a.verb {
+	case startAgent:
+		in := a.start
+		if rest, ok := strings.CutPrefix(in.Cwd, "~"); ok && a.home != "" && (rest == "" || rest[0] == '/') {
+			in.Cwd = a.home + rest
+		}
+		in.Name, in.Prompt = strings.TrimSpace(in.Name), strings.TrimSpace(in.Prompt)
+		agent, err := c.CreateAgent(ctx, in)
+		done := &doneMsg{said: fmt.Sprintf("agent %d (%s) is starting", agent.ID, agent.Name), err: err, agent: agent.ID}
+		if err == nil && agent.FirstPromptID != nil {
+			done.sent = &daemon.Delivery{ID: *agent.FirstPromptID, AgentID: agent.ID}
+		}
+		return done
+	case sendMessage:
+		d, err := c.SendMessage(ctx, a.agent, a.text, a.runs)
+		if err != nil {
+			return &doneMsg{err: err}
+		}
+		return &doneMsg{said: fmt.Sprintf("queued for agent %d", a.agent), sent: &d}
+	case resumeAgents:
+		return a.resume(ctx, c)
+	}
+	return nil
+}
+
+// resume opens the sessions of agents again, one after the other. If one cannot be opened, it goes on with the next. The
+// daemon opens a session once only.
+func (a action) resume(ctx context.Context, c *api.Client) *doneMsg {
+	var done doneMsg
+	var opened []int64
+	var failed []string
+	for _, id := range a.ids {
+		agent, err := c.ResumeAgent(ctx, id)
+		switch {
+		case err == nil:
+			opened = append(opened, agent.ID)
+			done.agent = opened[0]
+		case len(a.ids) == 1:
+			done.err = err
+		default:
+			failed = append(failed, fmt.Sprintf("agent %d: %s", id, err))
+		}
+	}
+	if len(opened) > 0 {
+		done.said = fmt.Sprintf("%s opened again, as %s", words.Count(len(opened), "session"), listed("agent", opened))
+	}
+	if len(failed) > 0 {
+		done.err = daemon.Errorf(daemon.KindInternal, "resume", "%s", words.Join("; ", append(failed, done.said)...))
+	}
+	return &done
 }

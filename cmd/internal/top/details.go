@@ -22,6 +22,7 @@ type details struct {
 	handoff  *daemon.Handoff
 	moves    []daemon.Transition
 	pipeline *daemon.Pipeline
+	spark    string // the use of the agent's context window over the last day; "": not known
 	err      error
 	old      bool // an event came after the details were read
 	reading  bool
@@ -33,13 +34,14 @@ type detailsMsg struct {
 	handoff  *daemon.Handoff
 	moves    []daemon.Transition
 	pipeline *daemon.Pipeline
+	spark    string
 	err      error
 }
 
 func (d *details) took(msg detailsMsg) {
 	d.reading, d.err = false, msg.err
 	if msg.err == nil {
-		d.handoff, d.moves, d.pipeline = msg.handoff, msg.moves, msg.pipeline
+		d.handoff, d.moves, d.pipeline, d.spark = msg.handoff, msg.moves, msg.pipeline, msg.spark
 	}
 }
 
@@ -66,6 +68,9 @@ func (m *model) readDetails(begin bool) tea.Cmd {
 		msg.handoff, msg.err = handoffOf(ctx, c, &row, list)
 		if msg.err == nil && msg.handoff != nil {
 			msg.moves, msg.err = c.Transitions(ctx, msg.handoff.ID)
+		}
+		if msg.err == nil {
+			msg.spark, msg.err = sparkOf(ctx, c, row.id)
 		}
 		msg.err = slow(ctx, msg.err)
 		return msg
@@ -149,6 +154,7 @@ func (m *model) describeAgent(p *paper, r *row, here bool) {
 	p.field("asks", map[bool]string{true: "nobody: its permission mode is " + a.AsksNobody()}[a.AsksNobody() != ""])
 	p.field("persona", fmt.Sprintf("%s, generation %d", cmp.Or(a.PersonaSlug(), "-"), a.Generation))
 	p.field("context", contextBar(a.Context)+a.Context.InFull())
+	p.field("over time", m.detail.spark)
 	p.field("directory", a.Cwd)
 	p.field("branch", words.Join(":", a.Repository, a.Branch))
 	p.field("asked", a.Asked)

@@ -26,6 +26,8 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 		return m.pressHelp(name)
 	case m.screen == diffScreen:
 		return m.pressDiff(name)
+	case m.screen == dialogScreen:
+		return m.pressDialog(name)
 	case m.screen == detailScreen:
 		return m.pressDetail(name)
 	}
@@ -35,11 +37,17 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 func (m *model) pressForm(k tea.KeyPressMsg) tea.Cmd {
 	switch m.form.press(k) {
 	case leaves:
+		m.keepDraft(m.form)
 		m.form = nil
 	case does:
-		a := m.form.filled()
-		m.form = nil
-		return m.do(a)
+		f := m.form
+		a := f.filled()
+		if !f.keeps {
+			m.form = nil
+			return m.do(a, nil)
+		}
+		f.busy, f.wrong = true, ""
+		return m.do(a, f)
 	}
 	return nil
 }
@@ -68,6 +76,10 @@ func (m *model) pressList(name string) tea.Cmd {
 	switch name {
 	case "q":
 		return tea.Quit
+	case "tab", "shift+tab":
+		return m.jump(map[string]int{"tab": 1, "shift+tab": -1}[name])
+	case "p":
+		m.preview.mode = m.nextMode()
 	case "/":
 		m.filtering = true
 		m.filter.Focus()
@@ -78,13 +90,7 @@ func (m *model) pressList(name string) tea.Cmd {
 			m.refilter()
 		}
 	case "enter":
-		r := m.row()
-		if r == nil {
-			return m.refuse("select a row first")
-		}
-		m.screen, m.scroll = detailScreen, 0
-		m.detail = details{key: r.key, row: *r, old: true}
-		return tea.Batch(m.see(r), m.readDetails(true))
+		return m.openDetails()
 	default:
 		return m.pressAny(name)
 	}
@@ -142,7 +148,7 @@ func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
-	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y"}, name) {
+	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y", "x", "m", "s", "e"}, name) {
 		return m.refuse("nothing is selected: " + m.goneWords())
 	}
 	switch name {
@@ -155,6 +161,8 @@ func (m *model) pressAny(name string) tea.Cmd {
 			return m.refuse("d shows what changed in an agent's directory: select an agent")
 		}
 		return m.openDiff(r.id)
+	case "x":
+		return m.openDialog(r)
 	case "h":
 		switch {
 		case r.kind != agentRow:
@@ -167,24 +175,40 @@ func (m *model) pressAny(name string) tea.Cmd {
 		if r.kind != agentRow || r.handoff == nil || !r.handoff.Open() {
 			return m.refuse(r.String() + " has no open handoff that could be cancelled")
 		}
-		return m.do(action{verb: cancelHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
+		return m.do(action{verb: cancelHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID}, nil)
 	case "t":
 		if r.handoff == nil || !r.handoff.Retryable() {
 			return m.refuse(r.String() + " has no handoff that could be retried")
 		}
-		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
+		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID}, nil)
 	case "w", "o":
 		return m.pressLimit(r, map[string]daemon.LimitAction{"w": daemon.LimitWait, "o": daemon.LimitHandOver}[name])
 	case "y", "n", "Y":
 		if r.asked() != nil {
 			return m.pressPermission(r, name)
 		}
-		if !r.decides() || name == "Y" {
+		switch {
+		case r.need != nil && r.need.Kind == daemon.NeedsAnswer:
+			return m.refuse("this is answered in the agent's pane: a attaches to it")
+		case !r.decides() || name == "Y":
 			return m.refuse("y and n answer a permission, or decide about a pipeline: select one that waits for you")
 		}
 		m.form = decisionForm(r, map[string]verb{"y": approve, "n": reject}[name])
+	default:
+		return m.pressAgents(r, name)
 	}
 	return nil
+}
+
+// openDetails shows the details of the selected row.
+func (m *model) openDetails() tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return m.refuse("select a row first")
+	}
+	m.screen, m.scroll = detailScreen, 0
+	m.detail = details{key: r.key, row: *r, old: true}
+	return tea.Batch(m.see(r), m.readDetails(true))
 }
 
 // pressPermission answers what the row's agent asks. Before it is allowed, the details show all of it.
@@ -217,13 +241,13 @@ func (m *model) pressLimit(r *row, do daemon.LimitAction) tea.Cmd {
 	if do == daemon.LimitHandOver {
 		v = handOverLimited
 	}
-	return m.do(action{verb: v, agent: r.id})
+	return m.do(action{verb: v, agent: r.id}, nil)
 }
 
 // goneWords says why no row is selected.
 func (m *model) goneWords() string {
 	switch {
-	case len(m.rows) == 0:
+	case len(m.rows) == 0 && m.gone == nil:
 		return "the list is empty"
 	case m.gone == nil:
 		return "move to a row first"
@@ -238,5 +262,5 @@ func (m *model) goneWords() string {
 			return fmt.Sprintf("%s has ended; agent %d goes on with its work", m.gone, a.ID)
 		}
 	}
-	return fmt.Sprintf("%s has ended", m.gone)
+	return fmt.Sprintf("%s has ended: r opens its session again", m.gone)
 }

@@ -19,8 +19,8 @@ var hostile = []string{
 	"\u202eesrever\u202c\u2066", "\u009b5mcsi", strings.Repeat("x", 300), strings.Repeat("﷽", 20), "", " ", "\xff\xfe", "\u200b\u00ad\ufeff", "नमस्ते दुनिया",
 }
 
-// sgr matches what changes colours, the only thing but text that may be written.
-var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// escapes matches what changes colours, the only thing but text that may be written.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // wantFits fails unless what is shown fills the terminal and no more, with nothing that could steer it.
 func wantFits(t *testing.T, what string, m *model) {
@@ -30,7 +30,7 @@ func wantFits(t *testing.T, what string, m *model) {
 		t.Errorf("%s at %dx%d: %d lines", what, m.w, m.h, len(lines))
 	}
 	for _, line := range lines {
-		bare := sgr.ReplaceAllString(line, "")
+		bare := escapes.ReplaceAllString(line, "")
 		if n := width(bare); n > m.w {
 			t.Errorf("%s at %dx%d: %d columns in %q", what, m.w, m.h, n, bare)
 		}
@@ -96,6 +96,22 @@ func TestNothingBreaksTheScreen(t *testing.T) {
 			m.Update(doneMsg{said: hostile[at%len(hostile)]})
 			pressed(m, "esc", "esc")
 			wantFits(t, "what was said", m)
+			for range 3 {
+				pressed(m, "p")
+				m.Update(previewMsg{asked: m.preview.asked, screen: "\x1b[7;38;5;200mx\x1b[2J" + strings.Join(hostile, "\n\x1b[44m")})
+				wantFits(t, fmt.Sprintf("the list with preview %d", m.preview.mode), m)
+			}
+			for _, k := range []string{"N", "m", "s", "r", "e", "R"} {
+				pressed(m, k)
+				if m.form != nil && len(m.form.fields) > 0 && m.form.fields[0].list != nil {
+					m.offered(offerMsg{form: m.form, options: []option{{value: hostile[0], about: hostile[2]}}})
+				}
+				for _, text := range hostile {
+					m.Update(tea.PasteMsg{Content: text})
+				}
+				wantFits(t, "the form of "+k, m)
+				pressed(m, "esc")
+			}
 		}
 		m.Update(lostMsg{fmt.Errorf("%s", strings.Join(hostile, " "))})
 		pressed(m, "/", "no such thing")
@@ -121,7 +137,7 @@ func TestColumns(t *testing.T) {
 	} {
 		m.w = columns
 		lines := m.screenLines()
-		if got := strings.TrimRight(sgr.ReplaceAllString(lines[2], ""), " "); got != want {
+		if got := strings.TrimRight(escapes.ReplaceAllString(lines[2], ""), " "); got != want {
 			t.Errorf("at %d columns:\n got %s\nwant %s", columns, got, want)
 		}
 	}
@@ -146,7 +162,7 @@ func TestLongList(t *testing.T) {
 	}{{"end", 200}, {"pgup", 176}, {"up", 175}, {"home", 1}, {"pgdown", 25}, {"j", 26}, {"k", 25}, {"G", 200}, {"down", 200}, {"g", 1}, {"up", 1}} {
 		pressed(m, c.key)
 		shown := slices.ContainsFunc(m.screenLines(), func(l string) bool {
-			return strings.Contains(l, "▸") && strings.Contains(sgr.ReplaceAllString(l, ""), fmt.Sprintf("agent-%d ", c.want))
+			return strings.Contains(l, "▸") && strings.Contains(escapes.ReplaceAllString(l, ""), fmt.Sprintf("agent-%d ", c.want))
 		})
 		if m.row().id != c.want || !shown {
 			t.Errorf("%s selects %s, want %d, shown %t", c.key, m.row(), c.want, shown)

@@ -24,12 +24,12 @@ func (m *model) list(room int) []string {
 		return nil
 	}
 	if len(m.rows) == 0 {
-		said := m.cfg.Words("no agents: start one with `understudy agent start PERSONA`")
+		said := "no agents: N starts one"
 		if m.all > 0 {
 			said = "nothing here matches the filter"
 		}
 		var out []string
-		for _, line := range fold(words.Terminal(said), m.w) {
+		for _, line := range fold(words.Terminal(said), m.listWidth()) {
 			out = append(out, faint.Render(line))
 		}
 		return out
@@ -41,17 +41,20 @@ func (m *model) list(room int) []string {
 			head += pad(c.title, t.widths[i]) + strings.Repeat(" ", m.gap())
 		}
 	}
-	out := []string{faint.Render(cut(strings.TrimRight(head, " "), m.w))}
-	first := max(min(m.at-(room-1)/2, len(m.rows)-(room-1)), 0)
+	out := []string{faint.Render(cut(strings.TrimRight(head, " "), m.listWidth()))}
+	first := m.firstRow(room)
 	for i := first; i < min(first+room-1, len(m.rows)); i++ {
 		out = append(out, m.line(&m.rows[i], t.cells[i], t.widths))
 	}
 	return out
 }
 
+// firstRow returns the index of the first row that is shown in a list of so many lines.
+func (m *model) firstRow(room int) int { return max(min(m.at-(room-1)/2, len(m.rows)-(room-1)), 0) }
+
 // gap is the space between two columns.
 func (m *model) gap() int {
-	if m.w < 60 {
+	if m.listWidth() < 60 {
 		return 1
 	}
 	return 2
@@ -81,7 +84,7 @@ func (m *model) line(r *row, cells []cell, widths []int) string {
 		b.WriteString(paint(plain, gap) + paint(c.style, pad(c.text, widths[i])))
 		used += len(gap) + widths[i]
 	}
-	if rest := m.w - used; rest > 0 && selected {
+	if rest := m.listWidth() - used; rest > 0 && selected {
 		b.WriteString(paint(plain, strings.Repeat(" ", rest)))
 	}
 	return b.String()
@@ -112,6 +115,7 @@ type table struct {
 	columns []column
 	cells   [][]cell // by row, then by column
 	wanted  []int    // the width that each column needs; 0 if all its cells are empty
+	asked   int      // the width that what rows wait for needs, without what was said last
 	widths  []int    // the width that each column gets; 0 if it is left out
 }
 
@@ -125,6 +129,9 @@ func (m *model) table() *table {
 			line[j] = cell{words.Terminal(text), s}
 			t.wanted[j] = max(t.wanted[j], width(line[j].text))
 		}
+		if m.rows[i].asks != "" {
+			t.asked = max(t.asked, width(line[asksColumn].text))
+		}
 		t.cells = append(t.cells, line)
 	}
 	for j, c := range t.columns {
@@ -132,7 +139,7 @@ func (m *model) table() *table {
 			t.wanted[j] = max(t.wanted[j], width(c.title))
 		}
 	}
-	t.share(m.w-2, m.gap())
+	t.share(m.listWidth()-2, m.gap())
 	for i := range t.cells {
 		if c := &t.cells[i][whereColumn]; t.widths[whereColumn] > 0 && width(c.text) > t.widths[whereColumn] {
 			c.text = words.ShortWhere(c.text, t.widths[whereColumn]) // from the left, so that the branch stays
@@ -151,23 +158,31 @@ func (t *table) share(left, gap int) {
 			left -= w + gap
 		}
 	}
-	// What somebody waits for is worth more than where they work, which the panel says of the selected row.
-	const sentence = 34 // columns, of "approval of step 2 of 2, reviewer" and the like
-	if lacks := min(t.wanted[asksColumn], sentence) - t.widths[asksColumn]; lacks > 0 && t.widths[asksColumn] > 0 {
-		if lacks > left && t.widths[whereColumn] > 0 {
-			left += t.widths[whereColumn] + gap
-			t.widths[whereColumn] = 0
-		}
-		lacks = min(lacks, left)
-		t.widths[asksColumn] += lacks
-		left -= lacks
-	}
+	// A name, and what somebody waits for, are worth more than where they work, which the panel says of the selected row.
+	left = t.grow(nameColumn, 16, left, gap)               // columns, of "developer-con-1" and the like
+	left = t.grow(asksColumn, min(t.asked, 34), left, gap) // columns, of "approval of step 2 of 2, reviewer" and the like
 	for _, j := range append(slices.DeleteFunc(slices.Clone(byWorth), func(j int) bool { return j == asksColumn }), asksColumn) {
 		if more := min(min(t.wanted[j], t.columns[j].most)-t.widths[j], left); more > 0 && t.widths[j] > 0 {
 			t.widths[j] += more
 			left -= more
 		}
 	}
+}
+
+// grow widens a column up to a width, if need be with the room of the column that says where agents work. It returns what is
+// left of the width.
+func (t *table) grow(column, to, left, gap int) int {
+	lacks := min(t.wanted[column], to) - t.widths[column]
+	if lacks <= 0 || t.widths[column] == 0 {
+		return left
+	}
+	if where := &t.widths[whereColumn]; lacks > left && *where > 0 {
+		left += *where + gap
+		*where = 0
+	}
+	lacks = min(lacks, left)
+	t.widths[column] += lacks
+	return left - lacks
 }
 
 // The columns, in the order in which a row shows them.
@@ -181,14 +196,15 @@ const (
 	contextColumn
 	generationColumn
 	handoffColumn
+	usedColumn
 	hostColumn
 )
 
 // byWorth is the order in which the columns get room.
-var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, whereColumn, handoffColumn, generationColumn, personaColumn, hostColumn}
+var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, whereColumn, handoffColumn, generationColumn, personaColumn, hostColumn, usedColumn}
 
 func (m *model) allColumns() []column {
-	bar, several := m.w >= 90, m.severalHosts()
+	bar, several := m.listWidth() >= 90, m.severalHosts()
 	atMost := math.MaxInt
 	return []column{
 		idColumn:   {"ID", 2, 8, func(r *row) (string, style) { return r.label(), plain }},
@@ -199,11 +215,16 @@ func (m *model) allColumns() []column {
 			}
 			return r.persona(), plain
 		}},
-		stateColumn: {"STATE", 13, 16, func(r *row) (string, style) {
+		stateColumn: {"STATE", 14, 16, func(r *row) (string, style) {
 			return r.state + " " + words.Age(m.now.Sub(r.since)), groupStyle(r)
 		}},
 		whereColumn: {"WHERE", 12, 40, func(r *row) (string, style) { return r.where(m.cfg.Home), plain }},
-		asksColumn:  {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
+		asksColumn: {"WAITS FOR / LAST", 16, atMost, func(r *row) (string, style) {
+			if r.asks == "" {
+				return r.last(), faint
+			}
+			return m.cfg.Words(r.asks), plain
+		}},
 		contextColumn: {"CONTEXT", 18, 18, func(r *row) (string, style) {
 			if r.agent == nil {
 				return "", plain
@@ -225,6 +246,12 @@ func (m *model) allColumns() []column {
 				return "", plain
 			}
 			return fmt.Sprintf("%d %s", r.handoff.ID, words.Of(r.handoff.Phase)), plain
+		}},
+		usedColumn: {"TODAY", 6, 14, func(r *row) (string, style) {
+			if r.agent == nil {
+				return "", plain
+			}
+			return usedWords(m.data.usage.agents[r.agent.ID], ""), plain
 		}},
 		hostColumn: {"HOST", 6, 16, func(r *row) (string, style) {
 			if !several {
@@ -274,10 +301,12 @@ func tierStyle(u *daemon.ContextUse) style {
 	return plain
 }
 
-// panel shows the details of the selected row below the list.
+// panel shows the details of the selected row below the list, unless a form is there.
 func (m *model) panel() []string {
 	room := 0 // lines below the rule
 	switch {
+	case m.form != nil:
+		return nil
 	case m.h >= 24:
 		room = 6
 	case m.h >= 18:
@@ -287,20 +316,20 @@ func (m *model) panel() []string {
 	default:
 		return nil
 	}
-	p := paper{columns: m.w, say: m.cfg.Words}
+	p := paper{columns: m.listWidth(), say: m.cfg.Words}
 	if r := m.row(); r != nil {
 		m.describe(&p, r)
-	} else if len(m.rows) > 0 {
+	} else if len(m.rows) > 0 || m.gone != nil {
 		p.styled(faint, m.goneWords())
 	}
 	lines := p.lines
 	if len(lines) > room {
-		lines = append(lines[:room-1:room-1], faint.Render(cut("… Enter shows all", m.w)))
+		lines = append(lines[:room-1:room-1], faint.Render(cut("… Enter shows all", m.listWidth())))
 	}
 	for len(lines) < room {
 		lines = append(lines, "")
 	}
-	return append([]string{m.rule()}, lines...)
+	return append([]string{m.rule(m.listWidth())}, lines...)
 }
 
 func (m *model) describe(p *paper, r *row) {
@@ -317,7 +346,7 @@ func (m *model) describe(p *paper, r *row) {
 	}
 	switch {
 	case r.agent != nil:
-		p.field("asked", words.Clip(r.agent.Asked, max(m.w-fieldWidth, 40)))
+		p.field("asked", words.Clip(r.agent.Asked, max(m.listWidth()-fieldWidth, 40)))
 		p.field("said", r.agent.LastMessage)
 	case r.pipeline != nil:
 		p.field("request", r.pipeline.Prompt)

@@ -2,6 +2,7 @@ package top
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ const (
 	detailScreen
 	helpScreen
 	diffScreen
+	dialogScreen
 )
 
 // model is the state of all screens. Only the program's loop changes it.
@@ -45,10 +47,19 @@ type model struct {
 	screen    screen
 	detail    details
 	diff      diffView
+	dialog    dialogView
 	scroll    int // the number of lines of the details or the help that are above the screen
 	filter    textinput.Model
 	filtering bool
 	form      *form
+	preview   preview
+	drafts    map[int64]string // by agent: messages that were not sent
+	click     click            // the last click
+
+	sent        []daemon.Delivery // texts whose verdict the operator is told
+	readingSent bool
+	awaited     int64     // the agent that the operator has started, and that is selected when it appears; 0: none
+	chosenAt    time.Time // when the operator moved to the selected row
 
 	said   string // the result of the last action
 	saidAt time.Time
@@ -63,7 +74,7 @@ type tickMsg time.Time
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
 func newModel(ctx context.Context, cfg Config, first snapshot) *model {
-	m := &model{ctx: ctx, cfg: cfg, w: 80, h: 24, now: first.at, filter: newField(maxFilter)}
+	m := &model{ctx: ctx, cfg: cfg, w: 80, h: 24, now: first.at, filter: newField(maxFilter), drafts: map[int64]string{}}
 	m.take(first)
 	if len(m.rows) > 0 {
 		m.choose(0)
@@ -76,6 +87,11 @@ func (m *model) Init() tea.Cmd { return tick() }
 
 // Update implements [tea.Model].
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	return m, tea.Batch(cmd, m.watch())
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
@@ -84,10 +100,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.now.Sub(m.saidAt) > fades {
 			m.said = ""
 		}
-		return m, tea.Batch(tick(), m.readDetails(false))
+		return tea.Batch(tick(), m.readDetails(false), m.looked())
 	case freshMsg:
 		m.now, m.lost, m.detail.old = msg.at, nil, true
 		m.take(snapshot(msg))
+		return m.readSent()
 	case lostMsg:
 		m.lost = msg.err
 	case detailsMsg:
@@ -96,15 +113,59 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case diffMsg:
 		m.diff.took(msg)
+	case dialogMsg:
+		m.dialog.took(msg)
 	case doneMsg:
-		m.tell(msg.said, msg.err)
-		m.detail.old = true
+		return m.done(msg)
+	case offerMsg:
+		m.offered(msg)
+	case sentMsg:
+		m.tookSent(msg)
+	case previewMsg:
+		return m.preview.took(msg)
+	case previewTick:
+		return m.previewDue(msg)
 	case tea.PasteMsg:
 		m.paste(msg)
 	case tea.KeyPressMsg:
-		return m, m.press(msg)
+		return m.press(msg)
+	case tea.MouseClickMsg:
+		return m.clicked(msg.Mouse())
+	case tea.MouseWheelMsg:
+		m.wheel(msg.Mouse())
 	}
-	return m, nil
+	return nil
+}
+
+// done shows the result of an action. A form that waits for it closes, or shows why the action failed.
+func (m *model) done(msg doneMsg) tea.Cmd {
+	m.detail.old, m.preview.again = true, true
+	f := msg.form
+	if f != nil && f == m.form && msg.err != nil {
+		f.busy, f.wrong = false, m.cfg.Explain(msg.err)
+		if errors.Is(msg.err, errSlow) {
+			f.wrong = "the daemon does not answer; it may have been done: look before you do it again"
+		}
+		if told, ok := errors.AsType[*daemon.Error](msg.err); ok && told.Code == daemon.CodeTextIsCommand && !f.action.runs {
+			f.asCommand()
+		}
+		return nil
+	}
+	if f != nil && msg.err == nil {
+		delete(m.drafts, f.action.agent)
+		if f == m.form {
+			m.form = nil
+		}
+	}
+	m.tell(msg.said, msg.err)
+	if msg.agent != 0 {
+		m.awaited = msg.agent
+	}
+	m.follow(msg.sent)
+	if msg.quits {
+		return tea.Quit
+	}
+	return nil
 }
 
 // tell shows the result of an action.
@@ -121,6 +182,10 @@ func (m *model) say(said string, wrong bool) { m.said, m.wrong, m.saidAt = said,
 func (m *model) take(s snapshot) {
 	m.data = s
 	m.arrange()
+	// Keys act on the selected row, so it stays the one that a page or a form is about.
+	if at := m.find(key{agentRow, m.awaited}); m.awaited != 0 && at >= 0 && m.screen == listScreen && m.form == nil {
+		m.choose(at)
+	}
 	if m.selected == nil {
 		return
 	}
@@ -167,7 +232,10 @@ func (m *model) choose(at int) {
 	}
 	m.at = max(min(at, len(m.rows)-1), 0)
 	k := m.rows[m.at].key
-	m.selected, m.gone = &k, nil
+	if m.selected == nil || *m.selected != k {
+		m.chosenAt = m.now
+	}
+	m.selected, m.gone, m.awaited = &k, nil, 0
 }
 
 // move moves the selection by that many rows. If the selected row has disappeared, move counts from the row that took
@@ -177,6 +245,32 @@ func (m *model) move(by int) {
 		by--
 	}
 	m.choose(m.at + by)
+}
+
+// next returns the index of the next row in that direction that needs a person or has finished. It is negative if there is
+// none, and it may be the selected row.
+func (m *model) next(by int) int {
+	from := m.at
+	if m.selected == nil && by > 0 {
+		from-- // count from the row that took the place of the one that disappeared
+	}
+	n := len(m.rows)
+	for i := 1; i <= n; i++ {
+		if at := (from + i*by + 2*n) % n; m.rows[at].flagged() {
+			return at
+		}
+	}
+	return -1
+}
+
+// jump selects the next row in that direction that needs a person or has finished.
+func (m *model) jump(by int) tea.Cmd {
+	at := m.next(by)
+	if at < 0 {
+		return m.refuse("nothing needs you, and nobody has finished")
+	}
+	m.choose(at)
+	return nil
 }
 
 // refilter shows the rows that match the filter. If the selected row does not match, it may select the first row, since
@@ -202,10 +296,16 @@ func (m *model) paste(p tea.PasteMsg) {
 	}
 }
 
-// do begins an action.
-func (m *model) do(a action) tea.Cmd {
+// do begins an action. f is the form that waits for its result; nil: none does.
+func (m *model) do(a action, f *form) tea.Cmd {
 	m.say(a.String()+"…", false)
-	return a.command(m.ctx, m.cfg.Client)
+	a.home = m.cfg.Home
+	run := a.command(m.ctx, m.cfg.Client)
+	return func() tea.Msg {
+		done := run()
+		done.form = f
+		return done
+	}
 }
 
 // see tells the daemon that the operator looks at the row's agent.
@@ -238,11 +338,12 @@ func (m *model) attach() tea.Cmd {
 	m.said = "" // attach tells the daemon that its agent is seen
 	cmd, complaint := m.cfg.Attach(r.id), &head{}
 	cmd.Stderr = complaint
+	quits := m.cfg.Behind != nil && m.cfg.Behind(r.agent)
 	return tea.ExecProcess(cmd, func(err error) tea.Msg {
 		if err != nil {
-			err = daemon.Errorf(daemon.KindInternal, "attach", "%s", complaint.sentence(err))
+			return doneMsg{err: daemon.Errorf(daemon.KindInternal, "attach", "%s", complaint.sentence(err))}
 		}
-		return doneMsg{err: err}
+		return doneMsg{quits: quits}
 	})
 }
 

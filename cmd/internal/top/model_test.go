@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,7 @@ func opened(t *testing.T, s snapshot, pipelines ...daemon.Pipeline) *model {
 	s = seen(s, pipelines...)
 	same := func(s string) string { return s }
 	m := newModel(t.Context(), Config{Explain: func(err error) string { return err.Error() }, Words: same}, s)
+	m.preview.mode = previewOff
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 30})
 	return m
 }
@@ -151,7 +153,7 @@ func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 	m := opened(t, both, gate(3, 1))
 	pressed(m, "end", "h", "full", "tab", "the login q?/")
 	m.Update(freshMsg{at: noon, agents: []daemon.Agent{agent(1, daemon.Idle, 1)}})
-	if got, want := m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}); got != want {
+	if got, want := m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the form is for %+v, want %+v", got, want)
 	}
 	if cmd := pressed(m, "enter"); cmd == nil || m.said != "handing off agent 2…" {
@@ -160,7 +162,7 @@ func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 
 	m = opened(t, both, gate(3, 1))
 	pressed(m, "y", "fine")
-	if got, want := m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}); got != want {
+	if got, want := m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the form is for %+v, want %+v", got, want)
 	}
 	if cmd := pressed(m, "enter"); cmd == nil || m.said != "approving pipeline 3…" {
@@ -185,7 +187,7 @@ func TestFormShowsTheEndOfALongText(t *testing.T) {
 	pressed(m, "h", "tab")
 	for range 3 {
 		pressed(m, strings.Repeat("words ", 20)+"the end")
-		if !strings.Contains(sgr.ReplaceAllString(m.shows(), ""), "the end") {
+		if !strings.Contains(escapes.ReplaceAllString(m.shows(), ""), "the end") {
 			t.Errorf("its end is not shown:\n%s", m.shows())
 		}
 		m.w += 10

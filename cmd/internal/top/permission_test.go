@@ -22,14 +22,14 @@ func TestKeysAnswerAPermission(t *testing.T) {
 	m := opened(t, snapshot{agents: s.agents})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.Update(freshMsg(s))
-	if got := m.shows(); !strings.Contains(sgr.ReplaceAllString(got, ""), "y allow  n deny  Y allow always") {
+	if got := m.shows(); !strings.Contains(escapes.ReplaceAllString(got, ""), "y allow  n deny  Y allow always") {
 		t.Errorf("keys:\n%s", got)
 	}
 	pressed(m, "y")
-	if m.form != nil || m.screen != detailScreen || !strings.Contains(sgr.ReplaceAllString(m.shows(), ""), "timeout: 5") {
+	if m.form != nil || m.screen != detailScreen || !strings.Contains(escapes.ReplaceAllString(m.shows(), ""), "timeout: 5") {
 		t.Fatalf("y did not show what is asked:\n%s", m.shows())
 	}
-	t.Logf("details:\n%s", sgr.ReplaceAllString(m.shows(), ""))
+	t.Logf("details:\n%s", escapes.ReplaceAllString(m.shows(), ""))
 	for key, want := range map[string]action{
 		"y": {verb: allowOnce}, "Y": {verb: allowAgent}, "n": {verb: denyCall, text: "not now"},
 	} {
@@ -37,8 +37,8 @@ func TestKeysAnswerAPermission(t *testing.T) {
 		if key == "n" {
 			pressed(m, "not now")
 		}
-		t.Logf("form of %s:\n%s", key, sgr.ReplaceAllString(m.shows(), ""))
-		if m.form == nil || !strings.Contains(sgr.ReplaceAllString(m.shows(), ""), "rm -r build") {
+		t.Logf("form of %s:\n%s", key, escapes.ReplaceAllString(m.shows(), ""))
+		if m.form == nil || !strings.Contains(escapes.ReplaceAllString(m.shows(), ""), "rm -r build") {
 			t.Fatalf("%s asks nothing:\n%s", key, m.shows())
 		}
 		if got := m.form.filled(); got.verb != want.verb || got.text != want.text || got.asked.Digest != "d" || got.asked.ID != 7 {

@@ -17,6 +17,24 @@ type snapshot struct {
 	agents   []daemon.Agent     // all agents that have not ended
 	handoffs []daemon.Handoff   // the newest handoffs and all open ones, newest first
 	needs    []daemon.Attention // the longest wait first
+	usage    usage
+}
+
+// usage is what agents have used today.
+type usage struct {
+	agents map[int64]daemon.UsageRow
+	total  daemon.UsageRow
+}
+
+// usedWords says what was used, in a few characters; "": nothing. unit is written behind the tokens.
+func usedWords(u daemon.UsageRow, unit string) string {
+	switch {
+	case u.Total == 0 && u.CostUSD == nil:
+		return ""
+	case u.CostUSD == nil:
+		return words.Tokens(u.Total) + unit
+	}
+	return fmt.Sprintf("%s%s $%.2f", words.Tokens(u.Total), unit, *u.CostUSD)
 }
 
 // kind says whether a row stands for an agent, a handoff or a pipeline.
@@ -152,6 +170,22 @@ func (r *row) failed() bool {
 	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
 }
 
+// dead returns the agents of a row that died and whose sessions may be opened again; nil: the row is about something else.
+func (r *row) dead() []int64 {
+	switch {
+	case r.kind != agentRow || r.need == nil || r.need.Kind != daemon.NeedsHeir:
+		return nil
+	case len(r.need.Together) > 0:
+		return r.need.Together
+	case r.agent == nil || r.agent.SessionID == nil || r.agent.RegisteredAt == nil:
+		return nil
+	}
+	return []int64{r.id}
+}
+
+// flagged reports whether the row needs a person or has finished since the operator looked last.
+func (r *row) flagged() bool { return r.group == needsYou || r.group == finished }
+
 // decides reports whether the row is about a step that waits for approval.
 func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }
 
@@ -205,6 +239,19 @@ func (r *row) where(home string) string {
 		return ""
 	}
 	return words.Where(words.Home(r.agent.Cwd, home), r.agent.Repository, r.agent.Branch)
+}
+
+// last says what the row's agent was asked last while it works, and else what it said last.
+func (r *row) last() string {
+	switch {
+	case r.agent == nil:
+		return ""
+	case r.agent.State == daemon.Working && r.agent.Asked != "":
+		return "asked: " + r.agent.Asked
+	case r.agent.LastMessage != "":
+		return "said: " + r.agent.LastMessage
+	}
+	return ""
 }
 
 // matches reports whether the row matches a filter: each word of the filter is in one of the row's texts.

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	pace      = 100 * time.Millisecond // the pause for each read, so that there are at most ten a second
-	lookAgain = 2 * time.Second        // between two looks, because no event reports a fuller context or the end of the daemon
-	wholly    = 5                      // every fifth look reads everything
-	comeBack  = 500 * time.Millisecond // the time between two attempts to reach a daemon that is away
-	patience  = 10 * time.Second       // the time limit for one look
-	page      = 100                    // the number of rows of a list
-	single    = 3                      // up to three changed handoffs are read one by one, more of them as a list
+	pace       = 100 * time.Millisecond // the pause for each read, so that there are at most ten a second
+	lookAgain  = 2 * time.Second        // between two looks, because no event reports a fuller context or the end of the daemon
+	wholly     = 5                      // every fifth look reads everything
+	comeBack   = 500 * time.Millisecond // the time between two attempts to reach a daemon that is away
+	patience   = 10 * time.Second       // the time limit for one look
+	page       = 100                    // the number of rows of a list
+	countAgain = time.Minute            // between two questions what was used today
+	single     = 3                      // up to three changed handoffs are read one by one, more of them as a list
 )
 
 // freshMsg is a new snapshot.
@@ -40,6 +41,8 @@ type source struct {
 	agents   []daemon.Agent
 	handoffs map[int64]daemon.Handoff
 	needs    []daemon.Attention
+	usage    usage
+	counted  time.Time // when usage was asked for
 
 	wake chan struct{} // capacity 1; it holds a token if there is an unread note
 
@@ -202,7 +205,21 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 		}
 	}
 	n, err := s.readHandoffs(ctx, due)
-	return reads + n, slow(ctx, err)
+	if reads += n; err != nil || time.Since(s.counted) < countAgain {
+		return reads, slow(ctx, err)
+	}
+	s.readUsage(ctx)
+	return reads + 1, nil
+}
+
+// readUsage reads what was used since midnight, of all agents at once. If it can't, the last numbers stay: the next look
+// tells of a daemon that is away.
+func (s *source) readUsage(ctx context.Context) {
+	s.counted = time.Now()
+	report, err := s.client.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.Midnight(s.counted)})
+	if err == nil {
+		s.usage = usage{report.ByAgent(), report.Total}
+	}
 }
 
 // errSlow is the error of a look that took longer than patience, or of an action that took longer than actionTime.
@@ -264,5 +281,5 @@ func (s *source) readHandoffs(ctx context.Context, due changes) (reads int, err 
 // seen returns the newest snapshot.
 func (s *source) seen() snapshot {
 	list := slices.SortedFunc(maps.Values(s.handoffs), func(a, b daemon.Handoff) int { return cmp.Compare(b.ID, a.ID) })
-	return snapshot{at: time.Now(), agents: s.agents, handoffs: list, needs: s.needs}
+	return snapshot{at: time.Now(), agents: s.agents, handoffs: list, needs: s.needs, usage: s.usage}
 }

@@ -235,6 +235,12 @@ func TestActions(t *testing.T) {
 		{action{verb: retryHandoff, handoff: 8}, []string{`POST /api/handoffs/8/retry {"mode":""}`}, "handoff 8 goes on"},
 		{action{verb: approve, pipeline: 3, step: 32, text: "fine "}, []string{`POST /api/pipelines/3/approve {"step_id":32,"comment":"fine"}`}, "pipeline 3 is approved and goes on"},
 		{action{verb: reject, pipeline: 3, step: 32}, []string{`POST /api/pipelines/3/reject {"step_id":32,"comment":""}`}, "pipeline 3 is rejected; do this"},
+		{action{verb: startAgent, start: daemon.NewAgent{Persona: "p", Cwd: "~/app", Name: " n ", Prompt: "go\n", Columns: 80, Rows: 24}, home: "/srv/ann"},
+			[]string{`POST /api/agents {"persona":"p","cwd":"/srv/ann/app","runtime":"","prompt":"go","name":"n","columns":80,"rows":24}`}, "agent 9 (n) is starting"},
+		{action{verb: sendMessage, agent: 2, text: "one\ntwo"}, []string{`POST /api/agents/2/messages {"text":"one\ntwo","command":false}`}, "queued for agent 2"},
+		{action{verb: stopAgent, agent: 2, force: true}, []string{`POST /api/agents/2/stop {"force":true}`}, "agent 2 is asked to stop"},
+		{action{verb: renameAgent, agent: 2, text: " new "}, []string{`PATCH /api/agents/2 {"name":"new"}`}, "agent 2 is called new"},
+		{action{verb: resumeAgents, ids: []int64{3, 4}}, []string{"POST /api/agents/3/resume {}", "POST /api/agents/4/resume {}"}, "2 sessions opened again, as agents 9, 10"},
 	} {
 		a := newAnswers(t)
 		rejected := run
@@ -242,9 +248,12 @@ func TestActions(t *testing.T) {
 		a.bodies = map[string]any{
 			"DELETE /api/agents/2/handoff": handoff(8, 2, daemon.Cancelled),
 			"POST /api/agents/2/handoff":   map[string]any{"handoff_id": 12}, "POST /api/handoffs/8/retry": handoff(8, 2, daemon.Verifying),
+			"POST /api/agents": daemon.Agent{ID: 9, Name: "n"}, "PATCH /api/agents/2": daemon.Agent{ID: 2, Name: "new"},
+			"POST /api/agents/2/messages": daemon.Delivery{ID: 5, AgentID: 2}, "POST /api/agents/2/stop": daemon.Agent{ID: 2},
+			"POST /api/agents/3/resume": daemon.Agent{ID: 9}, "POST /api/agents/4/resume": daemon.Agent{ID: 10},
 			"POST /api/pipelines/3/approve": run, "POST /api/pipelines/3/reject": rejected,
 		}
-		msg, _ := c.action.command(t.Context(), a.client)().(doneMsg)
+		msg := c.action.command(t.Context(), a.client)()
 		said := msg.said
 		if msg.err != nil {
 			said = msg.err.Error()
@@ -252,5 +261,34 @@ func TestActions(t *testing.T) {
 		if asked, _ := a.reads(); said != c.said || !slices.Equal(asked, c.asked) {
 			t.Errorf("%s: said %q after %q", c.action, said, asked)
 		}
+	}
+}
+
+// What was used today is asked for once a minute, for all agents at once, and shown with the agent and in the title.
+func TestUsageIsReadOnce(t *testing.T) {
+	t.Parallel()
+	a := newAnswers(t)
+	cost := 1.5
+	a.bodies["GET /api/agents"] = []daemon.Agent{agent(7, daemon.Idle, 1), agent(8, daemon.Idle, 1)}
+	a.bodies["GET /api/usage"] = daemon.UsageReport{By: daemon.UsageByAgent, Rows: []daemon.UsageRow{{Of: "7", Total: 42_000, CostUSD: &cost}}, Total: daemon.UsageRow{Total: 50_000}}
+	s := newSource(a.client)
+	for range 3 {
+		if _, err := s.read(t.Context(), changes{everything: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked, _ := a.reads()
+	if n := strings.Count(strings.Join(asked, "\n"), "GET /api/usage"); n != 1 {
+		t.Errorf("usage was asked for %d times", n)
+	}
+	s.counted = s.counted.Add(-countAgain)
+	delete(a.bodies, "GET /api/usage") // an answer that makes no sense
+	if _, err := s.read(t.Context(), changes{agents: true}); err != nil {
+		t.Errorf("without an answer about usage there is no list: %v", err)
+	}
+	m := opened(t, s.seen())
+	m.now = noon
+	if lines := m.screenLines(); !strings.Contains(lines[0], "today 50k tokens") || !strings.Contains(m.bare(), "42k $1.50") {
+		t.Errorf("it shows\n%s", m.bare())
 	}
 }

@@ -98,3 +98,41 @@ func foldText(s string, columns int) []string {
 	}
 	return out
 }
+
+// drawnWidth returns how many columns a line takes that has colours.
+func drawnWidth(line string) int { return width(colourless(line)) }
+
+// cutDrawn cuts a line that has colours to that many columns. It keeps all its colours, so that what follows looks as before.
+func cutDrawn(line string, columns int) string {
+	used, inside := 0, false
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\x1b':
+			inside = true
+			return r
+		case inside:
+			inside = r != 'm'
+			return r
+		}
+		if used += runeWidth(r); used > columns {
+			return -1
+		}
+		return r
+	}, line)
+}
+
+// colourless returns the text of a line that has colours.
+func colourless(line string) string {
+	inside := false
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\x1b':
+			inside = true
+			return -1
+		case inside:
+			inside = r != 'm'
+			return -1
+		}
+		return r
+	}, line)
+}

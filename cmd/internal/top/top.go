@@ -19,6 +19,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
 )
 
 // Config is the input of Run.
@@ -28,6 +29,10 @@ type Config struct {
 	Out     io.Writer // the same terminal
 	Environ []string  // the program reads TERM and NO_COLOR
 	Home    string    // the operator's home directory, which is shown as ~; "": none is
+	// Directory is where new agents work unless the operator says otherwise.
+	Directory string
+	// Behind reports whether attaching to an agent shows its pane behind this program, so that the program must end. nil: never.
+	Behind func(*daemon.Agent) bool
 	// Attach returns the command that shows an agent's pane on the terminal until the operator leaves the pane.
 	Attach func(agentID int64) *exec.Cmd
 	// Explain turns a daemon's error into one sentence that names the fix.

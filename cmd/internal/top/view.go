@@ -2,13 +2,11 @@ package top
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -30,6 +28,7 @@ var (
 func (m *model) View() tea.View {
 	v := tea.NewView(strings.Join(m.screenLines(), "\n"))
 	v.AltScreen = true
+	v.MouseMode = tea.MouseModeCellMotion
 	v.WindowTitle = "understudy top"
 	return v
 }
@@ -37,17 +36,19 @@ func (m *model) View() tea.View {
 // screenLines returns the lines of the screen, exactly as many as the terminal has.
 func (m *model) screenLines() []string {
 	foot := m.foot()
-	room := max(m.h-1-len(foot), 0)
+	room := m.room()
 	var body []string
 	switch m.screen {
 	case helpScreen:
 		body = m.scrolled(m.help(), room)
 	case diffScreen:
 		body = m.scrolled(m.diffLines(m.w), room)
+	case dialogScreen:
+		body = m.scrolled(m.dialogLines(m.w), room)
 	case detailScreen:
 		body = m.scrolled(m.detailLines(m.w), room)
 	default:
-		body = m.list(room)
+		body = m.listBody(room)
 	}
 	for len(body) < room {
 		body = append(body, "")
@@ -59,6 +60,9 @@ func (m *model) screenLines() []string {
 	}
 	return lines
 }
+
+// room returns how many lines are between title and foot.
+func (m *model) room() int { return max(m.h-1-len(m.foot()), 0) }
 
 // scrolled returns the lines from m.scroll on. If fewer lines follow than there is room, it lowers m.scroll.
 func (m *model) scrolled(lines []string, room int) []string {
@@ -90,6 +94,9 @@ func (m *model) title() string {
 		said = "no agents"
 	}
 	clock := m.now.Local().Format("15:04:05 MST")
+	if used := usedWords(m.data.usage.total, " tokens"); used != "" && width(name)+width(said)+width(used)+width(clock)+12 <= m.w {
+		clock = "today " + used + " · " + clock
+	}
 	left := cut(said, m.w-width(name)-2)
 	gap := m.w - width(name) - 2 - width(left) - width(clock)
 	if gap < 2 {
@@ -98,19 +105,17 @@ func (m *model) title() string {
 	return bold.Render(name) + "  " + left + strings.Repeat(" ", gap) + faint.Render(clock)
 }
 
-// foot returns the part below the list: the selected row, the status line and the keys.
+// foot returns the lines at the bottom: the form or the status line, and the keys.
 func (m *model) foot() []string {
-	if m.form != nil {
-		return append([]string{m.rule()}, m.form.lines(m.w)...)
+	bar := barLine(m.w, m.hints())
+	if m.form == nil {
+		return []string{m.status(), bar}
 	}
-	var lines []string
-	if m.screen == listScreen {
-		lines = m.panel()
-	}
-	return append(lines, m.status(), m.keys())
+	lines := append([]string{m.rule(m.w)}, m.form.lines(m.w, max(m.h*2/3, 6))...)
+	return append(lines, bar)
 }
 
-func (m *model) rule() string { return faint.Render(strings.Repeat("─", max(m.w, 0))) }
+func (m *model) rule(columns int) string { return faint.Render(strings.Repeat("─", max(columns, 0))) }
 
 // status returns one line. It shows the filter that the operator types, the result of an action, or the filter in force.
 func (m *model) status() string {
@@ -128,118 +133,4 @@ func (m *model) status() string {
 		return faint.Render(cut(fmt.Sprintf("filter %s: %d of %d, Esc shows all", words.Terminal(m.filter.Value()), len(m.rows), m.all), m.w))
 	}
 	return ""
-}
-
-// keys returns the keys that have an effect on this screen.
-func (m *model) keys() string {
-	switch {
-	case m.filtering:
-		return keysLine(m.w, "Enter", "keep", "Esc", "show all")
-	case m.screen == diffScreen:
-		return keysLine(m.w, "Esc", "back", "↑ ↓ PgUp PgDn", "move", "r", "read again")
-	case m.screen == helpScreen:
-		return keysLine(m.w, "any key", "back")
-	}
-	keys := []string{}
-	if r := m.row(); r != nil {
-		keys = append(keys, rowKeys(r)...)
-	}
-	if m.screen == detailScreen {
-		return keysLine(m.w, append([]string{"Esc", "back"}, append(keys, "?", "help")...)...)
-	}
-	return keysLine(m.w, append(keys, "Enter", "details", "/", "filter", "?", "help", "q", "quit")...)
-}
-
-// rowKeys returns the keys that act on a row.
-func rowKeys(r *row) []string {
-	switch {
-	case r.decides():
-		return []string{"y", "approve", "n", "reject"}
-	case r.asked() != nil:
-		keys := []string{"y", "allow", "n", "deny"}
-		if r.asked().Rule != "" {
-			keys = append(keys, "Y", "allow always")
-		}
-		return append(keys, "a", "attach")
-	case r.kind == pipelineRow, r.kind == agentRow && !r.agent.Active():
-		return nil
-	case r.kind == handoffRow:
-		return []string{"t", "retry"}
-	case r.handoff != nil && r.handoff.Open():
-		return []string{"a", "attach", "c", "cancel handoff", "d", "diff"}
-	case r.kind == agentRow && len(r.agent.LimitChoices()) > 0:
-		return append([]string{"a", "attach"}, limitKeys(r.agent.LimitChoices())...)
-	case r.handoff == nil:
-		return []string{"a", "attach", "h", "hand off", "d", "diff"}
-	}
-	return []string{"a", "attach", "t", "retry", "h", "hand off"}
-}
-
-// limitKeys returns the keys that decide about a limit.
-func limitKeys(choices []daemon.LimitAction) (keys []string) {
-	if slices.Contains(choices, daemon.LimitWait) {
-		keys = append(keys, "w", "wait")
-	}
-	return append(keys, "o", "hand over")
-}
-
-// keysLine returns one line with as many keys and their effects as fit.
-func keysLine(columns int, pairs ...string) string {
-	var b strings.Builder
-	used := 0
-	for i := 0; i+1 < len(pairs); i += 2 {
-		n := width(pairs[i]) + 1 + width(pairs[i+1])
-		if used > 0 {
-			n += 2
-		}
-		if used+n > columns {
-			break
-		}
-		if used > 0 {
-			b.WriteString("  ")
-		}
-		b.WriteString(bold.Render(pairs[i]) + " " + faint.Render(pairs[i+1]))
-		used += n
-	}
-	return b.String()
-}
-
-// helpLines describe all keys.
-var helpLines = [][2]string{
-	{"↑ ↓ j k", "move; the same row stays selected when rows move"},
-	{"PgUp PgDn", "move by a screen"},
-	{"Home End g G", "to the first, to the last"},
-	{"Enter", "details: the handoff's phases with times, the pipeline's steps"},
-	{"a", "attach to the agent's pane; leave it as tmux does (Ctrl-b d)"},
-	{"d", "what has changed in the agent's directory since the agent began"},
-	{"h", "hand off: asks for reason and focus"},
-	{"c", "cancel the agent's open handoff; it works until the document is recorded"},
-	{"t", "retry the failed handoff, from the phase that failed"},
-	{"w o", "the agent has hit a limit: wait for the reset, or hand its work over"},
-	{"y n", "approve or reject the pipeline, with a comment"},
-	{"y Y n", "allow what the agent asks once, or from now on by the rule that is shown; deny it"},
-	{"/", "filter by name, persona, state and host; Esc shows all"},
-	{"q Ctrl-C", "quit; agents and daemon go on"},
-	{"", ""},
-	{"! ✗", "needs you: a dialog, an approval, trouble; what failed or died"},
-	{"● ○ ·", "working, idle, starting"},
-}
-
-func (m *model) help() []string {
-	const keys = 14
-	var out []string
-	for _, l := range helpLines {
-		folded := fold(l[1], m.w-keys)
-		if len(folded) == 0 {
-			folded = []string{""}
-		}
-		for i, line := range folded {
-			name := l[0]
-			if i > 0 {
-				name = ""
-			}
-			out = append(out, bold.Render(pad(name, keys))+line)
-		}
-	}
-	return out
 }

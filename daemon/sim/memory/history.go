@@ -144,6 +144,7 @@ func (s *Store) deleteAgent(id int64) (handoffs int64) {
 		}
 	}
 	s.usage.forget(id)
+	s.samples.put(id, nil)
 	s.agents.put(id, nil)
 	return int64(len(gone))
 }
@@ -159,7 +160,7 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
 		deliveries: s.deliveries.copied(), permissions: s.permissions.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(), stepRecords: s.stepRecords.copied(),
-		usage: newUsage(), hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
+		usage: newUsage(), samples: s.samples.copied(), hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
 	}}
 	leave()
 	for more := !history.IsZero(); more; {

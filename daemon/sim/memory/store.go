@@ -55,8 +55,9 @@ type tables struct {
 	events      table[eventRow]
 	pushes      table[tell.Push]
 	usage       usage
-	preferences map[string]tell.Preferences // by host
-	roots       map[string]string           // data directories by host
+	samples     table[[]daemon.ContextSample] // by agent, in the order of their times
+	preferences map[string]tell.Preferences   // by host
+	roots       map[string]string             // data directories by host
 }
 
 var _ daemon.Store = (*Store)(nil)

@@ -35,9 +35,14 @@
   }
 
   // Nothing loads or runs but what is ours.
-  const ours = ['script[src="/ui/static/app.js"]', 'link[href="/ui/static/icon.svg"]', 'link[href="/ui/static/icon-192.png"]', 'link[href="/ui/static/app.webmanifest"]', 'link[href="/ui/static/style.css"]', 'link[href="/ui/static/palette.css"]', 'link[rel=modulepreload][href^="/ui/static/"]', '.brand > img[src="/ui/static/icon.svg"]'];
+  const ours = ['script[src="/ui/static/app.js"]', 'link[href="/ui/static/icon.svg"]', 'link[href="/ui/static/icon-192.png"]', 'link[href="/ui/static/app.webmanifest"]', 'link[href="/ui/static/style.css"]', 'link[href="/ui/static/palette.css"]', 'link[rel=modulepreload][href^="/ui/static/"]', '.brand > img[src="/ui/static/icon.svg"]', 'svg.chart:not(.markdown *)', 'svg.chart svg'];
   for (const e of document.querySelectorAll('script, link, img, iframe, object, embed, video, audio, source, base, style, svg, math, meta[http-equiv], template')) {
     if (!ours.some((selector) => e.matches(selector))) say('an element that is not ours', e);
+  }
+  // Pictures have shapes and texts, and nothing that links, loads or moves.
+  for (const e of document.querySelectorAll('svg.chart *')) {
+    if (!['svg', 'line', 'text', 'tspan', 'title', 'rect', 'path', 'polyline'].includes(e.nodeName)) say('a part of a picture', e);
+    for (const { name } of e.attributes) if (/href|src|style|^on/.test(name)) say(`attribute ${name} of a picture`, e);
   }
   for (const a of document.querySelectorAll('a[href]')) {
     const here = a.origin === location.origin;
@@ -46,7 +51,7 @@
   for (const form of document.querySelectorAll('form')) {
     const send = form.getAttribute('data-send');
     const known = send ? /^(POST|PUT|PATCH) \/api\/(agents|permissions|pipelines|notifications)[a-z0-9/{}]*$/.test(send)
-      : form.getAttribute('method') === 'dialog' || (form.getAttribute('method') === 'get' && /^\/ui\/(log|handoffs|pipelines)$/.test(form.getAttribute('action')));
+      : form.matches('#keys > .keypad > form:not([action])') || form.getAttribute('method') === 'dialog' || (form.getAttribute('method') === 'get' && /^\/ui\/(log|handoffs|pipelines)$/.test(form.getAttribute('action')));
     if (!known) say('a form', form);
   }
   for (const button of document.querySelectorAll('[data-call]')) {

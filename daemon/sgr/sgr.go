@@ -1,71 +1,122 @@
-package api
+// Package sgr reads what a captured pane shows: characters with their colours and attributes. A leaf.
+//
+// A pane holds what an agent has printed, which is hostile. What this package returns cannot steer a terminal.
+package sgr
 
 import (
 	"fmt"
-	"html"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// screenHTML turns a captured pane (text with SGR sequences and the shifts of line drawing) into HTML: escaped text in
-// spans. Attributes and the 256 colours become classes, such as bold, f12 for a foreground and g12 for a background. For
-// reversed text it exchanges the two colours. Other colours become data-f and data-g, because a style attribute would need
-// a policy that allows all styles. screenHTML drops everything else: control bytes, links and titles. A style continues
-// after the end of a line, as in tmux.
-func screenHTML(screen string) string {
-	c := converter{in: screen}
-	c.out.Grow(len(screen) + len(screen)/2)
+// Each reads a captured pane: text with SGR sequences and the shifts of line drawing. It gives each character to write, with
+// its style. It drops everything else: control bytes but "\n" and "\t", links and titles. A style continues after the end
+// of a line, as in tmux.
+func Each(screen string, write func(r rune, s Style)) {
+	c := reader{in: screen, write: write}
 	for c.in != "" {
 		c.next()
 	}
-	c.span(style{})
-	return c.out.String()
 }
 
-// attribute is a set of the properties of a text other than its colours.
-type attribute uint16
-
-const (
-	bold attribute = 1 << iota
-	dim
-	italic
-	underline
-	blink
-	reverse
-	hidden
-	strike
-	overline
-)
-
-var attributeNames = []string{"bold", "dim", "italic", "underline", "blink", "reverse", "hidden", "strike", "overline"}
-
-// colour is 0 for the terminal's default colour. Otherwise it is an index of the palette with the mark inPalette, or an RGB
-// value with the mark isRGB.
-type colour uint32
-
-const (
-	inPalette colour = 1 << 24
-	isRGB     colour = 1 << 25
-)
-
-// style is how a text looks. The zero style is plain.
-type style struct {
-	attributes attribute
-	fore, back colour
+// Clean returns a captured pane as text with colours and attributes, and nothing else that could steer a terminal. Each line
+// begins plain. Blinking, and characters that reorder a line, are left out.
+func Clean(screen string) string {
+	var out strings.Builder
+	out.Grow(len(screen) + len(screen)/4)
+	var is Style
+	be := func(s Style) {
+		s.Attributes &^= Blink
+		if s != is {
+			out.WriteString(s.Sequence())
+			is = s
+		}
+	}
+	Each(screen, func(r rune, s Style) {
+		switch {
+		case r == '\n':
+			s = Style{}
+		case unicode.Is(unicode.Bidi_Control, r):
+			return
+		}
+		be(s)
+		out.WriteRune(r)
+	})
+	be(Style{})
+	return out.String()
 }
 
-type converter struct {
+// Attribute is a set of the properties of a text other than its colours.
+type Attribute uint16
+
+// The attributes.
+const (
+	Bold Attribute = 1 << iota
+	Dim
+	Italic
+	Underline
+	Blink
+	Reverse
+	Hidden
+	Strike
+	Overline
+)
+
+// Colour is 0 for the terminal's default colour. Otherwise it is an index of the palette with the mark InPalette, or an RGB
+// value with the mark IsRGB.
+type Colour uint32
+
+// The marks of a [Colour].
+const (
+	InPalette Colour = 1 << 24
+	IsRGB     Colour = 1 << 25
+)
+
+// Style is how a text looks. The zero Style is plain.
+type Style struct {
+	Attributes Attribute
+	Fore, Back Colour
+}
+
+// Sequence returns the sequence after which text has the style, whatever came before.
+func (s Style) Sequence() string {
+	out := "\x1b[0"
+	for i, code := range [...]int{1, 2, 3, 4, 5, 7, 8, 9, 53} { // in the order of the attributes
+		if s.Attributes&(1<<i) != 0 {
+			out += ";" + strconv.Itoa(code)
+		}
+	}
+	return out + s.Fore.parameters(30) + s.Back.parameters(40) + "m"
+}
+
+// parameters returns the parameters that set a colour. base is 30 for a foreground, 40 for a background.
+func (c Colour) parameters(base int) string {
+	n := int(c & 0xff)
+	switch {
+	case c&IsRGB != 0:
+		return fmt.Sprintf(";%d;2;%d;%d;%d", base+8, c>>16&0xff, c>>8&0xff, n)
+	case c&InPalette == 0:
+		return ""
+	case n < 8:
+		return fmt.Sprintf(";%d", base+n)
+	case n < 16:
+		return fmt.Sprintf(";%d", base+60+n-8)
+	}
+	return fmt.Sprintf(";%d;5;%d", base+8, n)
+}
+
+// reader reads a captured pane.
+type reader struct {
 	in      string
-	out     strings.Builder
-	want    style // the style of the text that follows
-	written style // the style of the open span
+	write   func(r rune, s Style)
+	want    Style // the style of the text that follows
 	drawing bool  // letters stand for characters of line drawing
 }
 
-// next converts one rune or one sequence of the input.
-func (c *converter) next() {
+// next reads one rune or one sequence of the input.
+func (c *reader) next() {
 	r, size := utf8.DecodeRuneInString(c.in)
 	c.in = c.in[size:]
 	switch {
@@ -76,61 +127,18 @@ func (c *converter) next() {
 	case r == '\x0f':
 		c.drawing = false
 	case r == '\n' || r == '\t':
-		c.out.WriteRune(r)
+		c.write(r, c.want)
 	case unicode.IsControl(r):
 	default:
-		c.span(c.want)
 		if line, ok := lineDrawing[r]; ok && c.drawing {
 			r = line
 		}
-		c.out.WriteString(html.EscapeString(string(r)))
+		c.write(r, c.want)
 	}
 }
 
-// span closes and opens spans so that the next text has style s.
-func (c *converter) span(s style) {
-	if s == c.written {
-		return
-	}
-	if c.written != (style{}) {
-		c.out.WriteString("</span>")
-	}
-	if s != (style{}) {
-		c.out.WriteString("<span" + s.markup() + ">")
-	}
-	c.written = s
-}
-
-func (s style) markup() string {
-	if s.attributes&reverse != 0 { // the class reverse exchanges the terminal's default colours
-		s.fore, s.back = s.back, s.fore
-	}
-	var classes []string
-	for i, name := range attributeNames {
-		if s.attributes&(1<<i) != 0 {
-			classes = append(classes, name)
-		}
-	}
-	var data string
-	for _, side := range []struct {
-		name   string
-		colour colour
-	}{{"f", s.fore}, {"g", s.back}} {
-		switch {
-		case side.colour&inPalette != 0:
-			classes = append(classes, side.name+strconv.Itoa(int(side.colour&0xff)))
-		case side.colour&isRGB != 0:
-			data += fmt.Sprintf(` data-%s="#%06x"`, side.name, uint32(side.colour&0xffffff))
-		}
-	}
-	if len(classes) == 0 {
-		return data
-	}
-	return ` class="` + strings.Join(classes, " ") + `"` + data
-}
-
-// escape converts the sequence after an ESC. If the sequence does not end before the end of its line, escape drops it.
-func (c *converter) escape() {
+// escape reads the sequence after an ESC. If the sequence does not end before the end of its line, escape drops it.
+func (c *reader) escape() {
 	if c.in == "" {
 		return
 	}
@@ -179,7 +187,7 @@ func (c *converter) escape() {
 
 // sgr applies the parameters of one SGR sequence. Semicolons separate attributes, and colons separate the parameters of one
 // attribute. It skips unknown attributes.
-func (c *converter) sgr(text string) {
+func (c *reader) sgr(text string) {
 	parameters := strings.Split(text, ";")
 	for len(parameters) > 0 {
 		sub := strings.Split(parameters[0], ":")
@@ -187,7 +195,7 @@ func (c *converter) sgr(text string) {
 		code := number(sub[0])
 		switch code {
 		case 38, 48, 58:
-			var value colour
+			var value Colour
 			var ok bool
 			if len(sub) > 1 {
 				value, _, ok = extended(sub[1:], true)
@@ -197,9 +205,9 @@ func (c *converter) sgr(text string) {
 				parameters = parameters[used:]
 			}
 			if ok && code == 38 {
-				c.want.fore = value
+				c.want.Fore = value
 			} else if ok && code == 48 {
-				c.want.back = value
+				c.want.Back = value
 			}
 		default:
 			c.want.apply(code, sub[1:])
@@ -207,52 +215,52 @@ func (c *converter) sgr(text string) {
 	}
 }
 
-func (s *style) apply(code int, sub []string) {
-	set := func(a attribute) { s.attributes |= a }
-	unset := func(a attribute) { s.attributes &^= a }
+func (s *Style) apply(code int, sub []string) {
+	set := func(a Attribute) { s.Attributes |= a }
+	unset := func(a Attribute) { s.Attributes &^= a }
 	switch {
 	case code == 0:
-		*s = style{}
+		*s = Style{}
 	case code == 5 && len(sub) > 0 && number(sub[0]) == 3: // tmux 3.3a writes 53 like this
-		set(overline)
+		set(Overline)
 	case code == 4 && len(sub) > 0 && number(sub[0]) == 0:
-		unset(underline)
+		unset(Underline)
 	case code >= 1 && code <= 5:
-		set(bold << (code - 1))
+		set(Bold << (code - 1))
 	case code == 6:
-		set(blink)
+		set(Blink)
 	case code >= 7 && code <= 9:
-		set(reverse << (code - 7))
+		set(Reverse << (code - 7))
 	case code == 21: // double underline
-		set(underline)
+		set(Underline)
 	case code == 22:
-		unset(bold | dim)
+		unset(Bold | Dim)
 	case code >= 23 && code <= 25:
-		unset(italic << (code - 23))
+		unset(Italic << (code - 23))
 	case code >= 27 && code <= 29:
-		unset(reverse << (code - 27))
+		unset(Reverse << (code - 27))
 	case code >= 30 && code <= 37:
-		s.fore = inPalette | colour(code-30)
+		s.Fore = InPalette | Colour(code-30)
 	case code == 39:
-		s.fore = 0
+		s.Fore = 0
 	case code >= 40 && code <= 47:
-		s.back = inPalette | colour(code-40)
+		s.Back = InPalette | Colour(code-40)
 	case code == 49:
-		s.back = 0
+		s.Back = 0
 	case code == 53:
-		set(overline)
+		set(Overline)
 	case code == 55:
-		unset(overline)
+		unset(Overline)
 	case code >= 90 && code <= 97:
-		s.fore = inPalette | colour(code-90+8)
+		s.Fore = InPalette | Colour(code-90+8)
 	case code >= 100 && code <= 107:
-		s.back = inPalette | colour(code-100+8)
+		s.Back = InPalette | Colour(code-100+8)
 	}
 }
 
 // extended reads the colour after 38, 48 or 58. The colour is 5 and an index, or 2 and red, green and blue. If colons
 // separate these parameters, a colour space may stand before red. used is how many parameters extended has read.
-func extended(p []string, colons bool) (value colour, used int, ok bool) {
+func extended(p []string, colons bool) (value Colour, used int, ok bool) {
 	if len(p) == 0 {
 		return 0, 0, false
 	}
@@ -262,7 +270,7 @@ func extended(p []string, colons bool) (value colour, used int, ok bool) {
 			return 0, len(p), false
 		}
 		n := number(p[1])
-		return inPalette | colour(n&0xff), 2, n >= 0 && n <= 255
+		return InPalette | Colour(n&0xff), 2, n >= 0 && n <= 255
 	case 2:
 		if colons && len(p) >= 5 {
 			p = append([]string{p[0]}, p[2:]...)
@@ -272,7 +280,7 @@ func extended(p []string, colons bool) (value colour, used int, ok bool) {
 		}
 		r, g, b := number(p[1]), number(p[2]), number(p[3])
 		ok = min(r, g, b) >= 0 && max(r, g, b) <= 255
-		return isRGB | colour(r&0xff<<16|g&0xff<<8|b&0xff), 4, ok
+		return IsRGB | Colour(r&0xff<<16|g&0xff<<8|b&0xff), 4, ok
 	}
 	return 0, 1, false
 }

@@ -1,0 +1,32 @@
+package api
+
+import (
+	"context"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Dialog returns the dialog that an agent's pane shows now.
+func (c *Client) Dialog(ctx context.Context, agentID int64) (daemon.Dialog, error) {
+	return call[daemon.Dialog](ctx, c, "GET", at("agents", agentID, "/dialog"), nil)
+}
+
+// AnswerDialog takes a choice of the dialog with that id, if it is still open, and returns what has become of the answer.
+func (c *Client) AnswerDialog(ctx context.Context, agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
+	return call[daemon.DialogAnswer](ctx, c, "POST", at("agents", agentID, "/dialog"), dialogAnswerRequest{dialog, choice})
+}
+
+// BeginKeys lets an agent's pane take keys. It needs a client that calls over TCP.
+func (c *Client) BeginKeys(ctx context.Context, agentID int64) (daemon.KeysTaken, error) {
+	return call[daemon.KeysTaken](ctx, c, "PUT", at("agents", agentID, "/keys"), struct{}{})
+}
+
+// TypeKeys types a batch of keys.
+func (c *Client) TypeKeys(ctx context.Context, agentID int64, in daemon.KeyBatch) (daemon.KeysTyped, error) {
+	return call[daemon.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), keysRequest{in.Session, in.Seq, in.Items})
+}
+
+// EndKeys ends a session of keys.
+func (c *Client) EndKeys(ctx context.Context, agentID int64, session string) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "DELETE", at("agents", agentID, "/keys"), keysEndRequest{session})
+}

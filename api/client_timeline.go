@@ -1,0 +1,27 @@
+package api
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// AgentTimeline returns what happened to an agent and its line in the last "day", "week" or "month".
+func (c *Client) AgentTimeline(ctx context.Context, id int64, span string) (daemon.Timeline, error) {
+	return call[daemon.Timeline](ctx, c, "GET", at("agents", id, "/timeline?span="+url.QueryEscape(span)), nil)
+}
+
+// Durations compares how long a handoff took with the last other completed handoffs.
+func (c *Client) Durations(ctx context.Context, handoffID int64) (daemon.Durations, error) {
+	return call[daemon.Durations](ctx, c, "GET", at("handoffs", handoffID, "/durations"), nil)
+}
+
+// House returns how many agents were at work on a day (YYYY-MM-DD); "": today.
+func (c *Client) House(ctx context.Context, day string) (daemon.House, error) {
+	path := "/api/house"
+	if day != "" {
+		path += "?day=" + url.QueryEscape(day)
+	}
+	return call[daemon.House](ctx, c, "GET", path, nil)
+}

@@ -1,0 +1,237 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// spanNames are the spans of time that a page offers, with their names in its address.
+var spanNames = []struct {
+	Name string
+	Span time.Duration
+}{{"day", daemon.TimelineDay}, {"week", daemon.TimelineWeek}, {"month", daemon.TimelineMonth}}
+
+// timeline is the picture of what happened to agents.
+type timeline struct {
+	*daemon.Timeline
+	Page    string // the page's address, for other spans of time
+	Span    string // the name of the span that is shown
+	Keys    []key
+	Tracks  []track
+	Hidden  int // agents for which there is no room in the picture
+	Table   []daemon.Life
+	Earlier int // agents that are not in the table
+	Ticks   []tick
+	Height  int
+	Plot    int // the height of the curve; 0: no use of a context window is known
+	Says    string
+	Whole   bool // the states of the whole span are known
+}
+
+// track is a row of the picture. The agents of a line follow each other in it, and others that lived one after the other.
+type track struct {
+	Y      int
+	Name   string
+	Lives  []lifeStripe
+	Work   string // as a path
+	Wait   string
+	Limit  string
+	Curves []string // points of lines
+	Marks  []mark
+	lives  []*daemon.Life // the newest first
+}
+
+// lifeStripe is an agent in a track.
+type lifeStripe struct {
+	stripe
+	ID     int64
+	Number string // its generation; "": it would cover the number before
+}
+
+// mark is a handoff in a track.
+type mark struct {
+	X, Title string
+	Status   daemon.Status
+}
+
+// The heights of the parts of a track.
+const (
+	trackName   = 18
+	trackPlot   = 44
+	trackBar    = 14
+	trackNext   = 22 // the numbers of the generations, and the gap
+	mostTracks  = 8
+	mostInTable = 40
+)
+
+// Bottom is where the tracks end.
+func (t *timeline) Bottom() int { return t.Height - 20 }
+
+// Bar is where the bar of a track begins.
+func (t *timeline) Bar(tr track) int { return tr.Y + trackName + t.Plot }
+
+// Level is where a percentage stands in the plot of a track.
+func (t *timeline) Level(tr track, percent int) int {
+	return tr.Y + trackName + t.Plot - 4 - percent*(t.Plot-8)/100
+}
+
+// Names are the spans of time that the page offers.
+func (t *timeline) Names() any { return spanNames }
+
+// pictureOf draws a timeline; nil: there is nothing to see.
+func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
+	if len(in.Lives) == 0 || !in.From.Before(in.Until) {
+		return nil
+	}
+	out := &timeline{Timeline: in, Page: page, Whole: true}
+	for _, s := range spanNames {
+		if s.Span == span {
+			out.Span = s.Name
+		}
+	}
+	a := axis{in.From, in.Until}
+	out.Ticks = a.ticks()
+	for i := range in.Lives {
+		out.Whole = out.Whole && in.Lives[i].Whole
+		if len(in.Lives[i].Context) > 0 {
+			out.Plot = trackPlot
+		}
+	}
+	rows := map[int64]int{}
+	for i := range slices.Backward(in.Lives) { // so that the oldest are those for which there is no room
+		l := &in.Lives[i]
+		if row := out.place(l); row >= 0 {
+			rows[l.ID] = row
+			out.Tracks[row].lives = append(out.Tracks[row].lives, l)
+		} else {
+			out.Hidden++
+		}
+	}
+	for _, h := range in.Handoffs {
+		if row, ok := rows[h.AgentID]; ok {
+			out.Tracks[row].Marks = append(out.Tracks[row].Marks, mark{percent(a.share(h.CreatedAt)), fmt.Sprintf("handoff %d, %s", h.ID, words.Of(h.Status)), h.Status})
+		}
+	}
+	high := trackName + out.Plot + trackBar + trackNext
+	for i := range out.Tracks {
+		out.Tracks[i].Y = i * high
+		out.Tracks[i].draw(a)
+	}
+	out.Height = len(out.Tracks)*high + 20
+	out.Earlier = max(len(in.Lives)-mostInTable, 0)
+	out.Table = in.Lives[out.Earlier:]
+	out.describe()
+	return out
+}
+
+// place returns the row for an agent: that of its successor, or the first one that is free before it, or a new one; -1: there is
+// no room.
+func (t *timeline) place(l *daemon.Life) int {
+	free := -1
+	for i := range t.Tracks {
+		next := t.Tracks[i].lives[len(t.Tracks[i].lives)-1]
+		if l.EndedAt == nil || l.EndedAt.After(next.CreatedAt) {
+			continue
+		}
+		if next.PreviousAgentID != nil && *next.PreviousAgentID == l.ID {
+			return i
+		}
+		if free < 0 {
+			free = i
+		}
+	}
+	if free < 0 && len(t.Tracks) < mostTracks {
+		t.Tracks, free = append(t.Tracks, track{}), len(t.Tracks)
+	}
+	return free
+}
+
+// draw draws the agents of a track.
+func (tr *track) draw(a axis) {
+	const room = 0.11 // for the number of a generation, on a narrow screen
+	before := -room
+	var all []daemon.Span
+	for _, l := range slices.Backward(tr.lives) {
+		one := lifeStripe{stripe: stripe{a.share(l.CreatedAt), 1}, ID: l.ID}
+		if l.EndedAt != nil {
+			one.until = a.share(*l.EndedAt)
+		}
+		if one.from-before >= room && one.from < 1-room/2 {
+			one.Number, before = fmt.Sprint("gen ", l.Generation), one.from
+		}
+		tr.Lives, all = append(tr.Lives, one), append(all, l.Spans...)
+		if points := a.curve(l.Context); points != nil {
+			last := points[len(points)-1]
+			last.x = math.Round(stretched * one.until) // it stays so until its end
+			tr.Curves = append(tr.Curves, polyline(append(points, last)))
+		}
+	}
+	tr.Work, tr.Wait = pathOf(a.stripes(all, daemon.Working, 0)), pathOf(a.stripes(all, daemon.Waiting, 2.0/stretched))
+	tr.Limit = pathOf(a.stripes(all, daemon.Limited, 2.0/stretched))
+	newest, oldest := tr.lives[0], tr.lives[len(tr.lives)-1]
+	tr.Name = words.Clip(words.Page(newest.Name), 30)
+	if slices.ContainsFunc(tr.lives, func(l *daemon.Life) bool { return l.Name != newest.Name }) {
+		tr.Name += " and others"
+	}
+	if newest == oldest {
+		tr.Name += fmt.Sprintf(" · agent %d", newest.ID)
+	} else {
+		tr.Name += fmt.Sprintf(" · agents %d to %d", oldest.ID, newest.ID)
+	}
+}
+
+// describe writes the legend, and what a person who cannot see the picture is told.
+func (t *timeline) describe() {
+	all, turns := t.Spent()
+	says := []string{words.Count(len(t.Lives), "agent"), words.Count(turns, "turn")}
+	for _, state := range []daemon.AgentState{daemon.Working, daemon.Waiting, daemon.Limited, daemon.Idle} {
+		if s := all.In(state); s > 0 {
+			t.Keys = append(t.Keys, key{string(state), string(state) + " " + secs(s)})
+			says = append(says, string(state)+" for "+secs(s))
+		}
+	}
+	if len(t.Handoffs) > 0 {
+		t.Keys = append(t.Keys, key{"handoff", words.Count(len(t.Handoffs), "handoff")})
+		says = append(says, words.Count(len(t.Handoffs), "handoff"))
+	}
+	t.Says = "Timeline: " + strings.Join(says, ", ") + "."
+}
+
+// FullestOf says how full an agent's window was at most; "": not known.
+func (t *timeline) FullestOf(l daemon.Life) string {
+	most := -1.0
+	for i := range l.Context {
+		if p := l.Context[i].Percent; p != nil {
+			most = max(most, *p)
+		}
+	}
+	if most < 0 {
+		return ""
+	}
+	return words.Percent(most)
+}
+
+// personaTimeline draws the timeline of a persona.
+func (p *Pages) personaTimeline(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*timeline, error) {
+	in, err := p.Daemon.PersonaTimelineOf(ctx, slug, handoffs, span)
+	if err != nil {
+		return nil, err
+	}
+	return pictureOf(in, "/ui/personas/"+slug, span), nil
+}
+
+// lineTimeline draws the timeline of an agent's line.
+func (p *Pages) lineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.Generation, span time.Duration) (*timeline, error) {
+	in, err := p.Daemon.LineTimeline(ctx, a, line, span)
+	if err != nil {
+		return nil, err
+	}
+	return pictureOf(in, fmt.Sprintf("/ui/agents/%d", a.ID), span), nil
+}

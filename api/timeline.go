@@ -1,0 +1,83 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/api/dashboard"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// spans are the values of the parameter span.
+var spans = map[string]time.Duration{"": daemon.TimelineDay, "day": daemon.TimelineDay, "week": daemon.TimelineWeek, "month": daemon.TimelineMonth}
+
+// span returns how much time a timeline shows.
+func (p *params) span() time.Duration { return spans[p.oneOf("span", "day", "week", "month")] }
+
+func (s *Server) showAgentTimeline(c echo.Context) error {
+	p := paramsOf(c)
+	span := p.span()
+	id, err := pathID(c)
+	if err == nil {
+		err = p.err
+	}
+	if err != nil {
+		return err
+	}
+	out, err := s.Daemon.AgentTimeline(c.Request().Context(), id, span)
+	return reply(c, http.StatusOK, out, err)
+}
+
+func (s *Server) showPersonaTimeline(c echo.Context) error {
+	p := paramsOf(c)
+	span := p.span()
+	if p.err != nil {
+		return p.err
+	}
+	if _, err := s.Personas.Get(c.Param("slug")); err != nil {
+		return err
+	}
+	out, err := s.Daemon.PersonaTimeline(c.Request().Context(), c.Param("slug"), span)
+	return reply(c, http.StatusOK, out, err)
+}
+
+func (s *Server) showDurations(c echo.Context) error {
+	return replyOne(c, http.StatusOK, s.Daemon.Durations)
+}
+
+func (s *Server) showPipelineTimeline(c echo.Context) error {
+	return replyOne(c, http.StatusOK, s.Daemon.PipelineTimeline)
+}
+
+func (s *Server) showHouse(c echo.Context) error {
+	out, err := s.Daemon.House(c.Request().Context(), paramsOf(c).text("day"))
+	return reply(c, http.StatusOK, out, err)
+}
+
+func (s *Server) agentPage(c echo.Context) (*dashboard.Page, error) {
+	p := paramsOf(c)
+	span := p.span()
+	id, err := pathID(c)
+	if err == nil {
+		err = p.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.pages.Agent(c.Request().Context(), id, span)
+}
+
+func (s *Server) personaPage(c echo.Context) (*dashboard.Page, error) {
+	p := paramsOf(c)
+	span := p.span()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s.pages.Persona(c.Request().Context(), c.Param("slug"), span)
+}
+
+func (s *Server) housePage(c echo.Context) (*dashboard.Page, error) {
+	return s.pages.House(c.Request().Context(), paramsOf(c).text("day"))
+}

@@ -1,0 +1,137 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// asPhone makes the tab a phone's: 390 pixels wide, with touch.
+func (p *tab) asPhone() {
+	p.r.t.Helper()
+	p.setScreen(390, "light")
+	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		points := int64(1)
+		_, err := cdp.Call(ctx, t, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: points})
+		return err
+	}))
+}
+
+// TestBrowserAnswersADialog: the card of an agent that asks whether its folder is trusted shows what it says, and its choices as
+// buttons, also on a phone.
+func TestBrowserAnswersADialog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.openDashboard()
+	a, d := r.startAsking()
+	p := b.openTab("/")
+	p.awaitText(".asks pre", "Accessing workspace")
+	p.wantReadable("dialog")
+	p.wantNames("dialog")
+	other := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
+	other.awaitText(".asks button", "2. Yes, I trust this folder")
+	p.asPhone()
+	p.click(fmt.Sprintf("#dialog-%s button:nth-of-type(2)", d.ID))
+	p.awaitText("#toasts", "Yes, I trust this folder: the dialog is gone")
+	r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
+	r.await("the end of the cards", func() (bool, string) {
+		gone := "!document.querySelector('.asks')"
+		return eval[bool](p, gone) && eval[bool](other, gone), p.html()
+	})
+	if in := r.getAgent(a.ID).DialogAnswer; in == nil || in.From != "browser, from 127.0.0.1" || in.State != daemon.DialogGone {
+		t.Errorf("%+v", in)
+	}
+}
+
+// TestBrowserTakesKeys: with the switch on, what is typed on the live screen goes into the pane and is seen there within 150 ms;
+// all open pages say so; it is off again after each load.
+func TestBrowserTakesKeys(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.openDashboard()
+	a := r.startAgent(con)
+	home := b.openTab("/")
+	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
+	p.awaitText("#screen", "❯")
+	p.typeInto("#screen", "unheard")
+	p.click("#keys [role=switch]")
+	home.awaitText(fmt.Sprintf("#agent-%d .keyed", a.ID), "keys from the browser (browser, from 127.0.0.1)")
+	p.awaitText(".keyed", "keys from the browser")
+	p.wantReadable("keys")
+	p.wantNames("keys")
+	p.setScreen(1280, "light")
+
+	var took []time.Duration
+	text := ""
+	for _, c := range "say hello; $HOME" {
+		text += string(c)
+		eval[any](p, fmt.Sprintf(`(() => { window.shownAt = 0; let begun = 0; const pre = document.getElementById('screen');
+			const seen = new MutationObserver(() => {
+				if (!begun || !pre.textContent.replaceAll('\u00a0', ' ').includes('❯ ' + %q)) return;
+				window.shownAt = performance.now() - begun;
+				seen.disconnect();
+			});
+			seen.observe(pre, {childList: true, subtree: true, characterData: true});
+			pre.addEventListener('keydown', () => { begun = performance.now(); }, {once: true, capture: true}); })()`, text))
+		p.typeInto("#screen", string(c))
+		if c == ' ' {
+			continue // nothing of it is seen
+		}
+		r.await("the text on the screen: "+text, func() (bool, string) { return eval[float64](p, "window.shownAt") > 0, p.html() })
+		took = append(took, time.Duration(eval[float64](p, "window.shownAt")*float64(time.Millisecond)))
+	}
+	slices.Sort(took)
+	if m := median(took); m > 150*time.Millisecond {
+		t.Errorf("a key is seen after %s", m)
+	}
+	t.Logf("%d keys, median %s from the key to the screen: %v", len(took), median(took), took)
+
+	// An answer gets lost: the batch is sent again, and typed once.
+	eval[any](p, `(() => { const real = window.fetch; let lost = false; window.fetch = async (url, how) => {
+		const answer = await real(url, how);
+		if (!lost && how?.method === 'POST' && String(url).endsWith('/keys')) { lost = true; throw new TypeError('lost'); }
+		return answer; }; })()`)
+	p.typeInto("#screen", "!")
+	p.typeInto("#screen", kb.Backspace+"?"+kb.Enter)
+	r.await("the prompt", func() (bool, string) { return r.getAgent(a.ID).Asked == "say hello; $HOME?", r.getAgent(a.ID).Asked })
+	r.awaitState(a.ID, daemon.Idle)
+
+	p.asPhone()
+	p.typeInto("#keys input[name=text]", "from the phone")
+	p.click("#keys .primary")
+	r.await("the prompt", func() (bool, string) { return r.getAgent(a.ID).Asked == "from the phone", r.getAgent(a.ID).Asked })
+	r.awaitState(a.ID, daemon.Idle)
+	r.sendMessage(a.ID, "deploy it @ask")
+	r.awaitShown(a.ID, "Do you want to proceed?")
+	p.click("#keys [data-key=Down]")
+	p.click("#keys [data-key=Down]")
+	p.click("#keys [data-key=Enter]")
+	r.awaitState(a.ID, daemon.Idle)
+	p.refused = true
+	p.typeInto("#keys input[name=text]", "not sent")
+	p.click("#keys [data-key='Ctrl-C']")
+	p.awaitText("#keys .failed", "Ctrl-C interrupts a running turn")
+
+	p.refused = false
+	p.visit(fmt.Sprintf("/ui/agents/%d", a.ID))
+	if eval[bool](p, "document.querySelector('#keys [role=switch]').checked") {
+		t.Error("the switch is on after a load")
+	}
+	r.awaitKeysOff(a.ID, 1, "browser, from 127.0.0.1")
+	r.await("the end of the notes", func() (bool, string) {
+		return eval[bool](home, "!document.querySelector('.keyed')"), home.html()
+	})
+	p.typeInto("#screen", "unheard")
+	r.wantComposer(a.ID, "")
+}

@@ -1,0 +1,283 @@
+package stories
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
+func (r *rig) startAsking() (daemon.Agent, daemon.Dialog) {
+	r.t.Helper()
+	r.misbehave("trust")
+	a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a = r.awaitAsked(a.ID, trusts)
+	d, err := r.client.Dialog(r.t.Context(), a.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a, d
+}
+
+func (r *rig) choose(agentID int64, dialog string, choice int) (daemon.DialogAnswer, error) {
+	return r.client.AnswerDialog(r.t.Context(), agentID, dialog, choice)
+}
+
+// TestDialogIsAnsweredOnce: a choice of a dialog is taken while that very dialog is open. Of two people at once, the second one is
+// told that it has been answered.
+func TestDialogIsAnsweredOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a, d := r.startAsking()
+		var labels []string
+		for _, c := range d.Choices {
+			labels = append(labels, fmt.Sprint(c.Number, " ", c.Label, " ", c.Selected))
+		}
+		if want := []string{"1 No, exit true", "2 Yes, I trust this folder false"}; !slices.Equal(labels, want) || d.Why != "" || d.Name != trusts ||
+			!strings.Contains(d.Text, "Accessing workspace:") || d.ID == "" {
+			t.Errorf("%+v", d)
+		}
+		_, err := r.choose(a.ID, "another", 2)
+		wantCode(t, err, daemon.CodeDialogChanged)
+		_, err = r.choose(a.ID, d.ID, 3)
+		wantCode(t, err, daemon.CodeBadChoice)
+		_, err = r.choose(a.ID, d.ID, 0)
+		wantCode(t, err, daemon.CodeBadChoice)
+
+		var both sync.WaitGroup
+		errs, answers := make([]error, 2), make([]daemon.DialogAnswer, 2)
+		for i := range errs {
+			both.Go(func() { answers[i], errs[i] = r.choose(a.ID, d.ID, 2) })
+		}
+		both.Wait()
+		first := slices.Index(errs, nil)
+		if first < 0 || errs[1-first] == nil {
+			t.Fatalf("%v: want one that counts", errs)
+		}
+		wantCode(t, errs[1-first], daemon.CodeDialogAnswered)
+		if !strings.Contains(errs[1-first].Error(), "has been answered: choice 2, ‹Yes, I trust this folder›") {
+			t.Errorf("the second one was told %v", errs[1-first])
+		}
+		if got := answers[first]; got.State != daemon.DialogGone || got.From == "" || got.EndedAt == nil || got.Label != labels[1][2:len(labels[1])-6] {
+			t.Errorf("%+v", got)
+		}
+		a = r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil && a.State == daemon.Idle })
+		if a.DialogAnswer == nil || a.DialogAnswer.State != daemon.DialogGone {
+			t.Errorf("%+v", a.DialogAnswer)
+		}
+		_, err = r.choose(a.ID, d.ID, 2)
+		wantCode(t, err, daemon.CodeDialogAnswered)
+		_, err = r.client.Dialog(t.Context(), a.ID)
+		wantCode(t, err, daemon.CodeNoDialog)
+		for _, e := range []string{"agent_dialog_answered", "agent_dialog_ended"} {
+			list := r.agentEvents(a.ID, e)
+			if len(list) != 1 || !strings.Contains(list[0].Words(), "trust this folder") || list[0].Alert {
+				t.Errorf("%s: %+v", e, list)
+			}
+		}
+	})
+}
+
+// TestDialogOfAPermissionIsAnsweredAsOne: the dialog of a permission that is held is shown, and answered as a permission only. When
+// the hook has gone, the dialog is answered as every other one.
+func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Permissions.Hold = 5 * time.Second
+		r.start()
+		a := r.startAgent(con)
+		p := r.askToDeploy(a.ID)
+		d, err := r.client.Dialog(t.Context(), a.ID)
+		if err != nil || !strings.Contains(d.Why, fmt.Sprintf("permission show %d", p.ID)) || len(d.Choices) != 3 {
+			t.Errorf("%+v %v", d, err)
+		}
+		_, err = r.choose(a.ID, d.ID, 3)
+		wantCode(t, err, daemon.CodeDialogIsPermission)
+		r.awaitOutcome(p.ID, daemon.PermissionUnanswered)
+		if d, err = r.client.Dialog(t.Context(), a.ID); err != nil || d.Why != "" {
+			t.Fatalf("%+v %v", d, err)
+		}
+		if got, err := r.choose(a.ID, d.ID, 3); err != nil || got.State != daemon.DialogGone || got.Label != "No" {
+			t.Errorf("%+v %v", got, err)
+		}
+		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
+// TestDialogThatChangesIsNotAnswered: between the look and the key a person answers in the pane, and the same dialog opens again.
+func TestDialogThatChangesIsNotAnswered(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Permissions.Hold = 0
+		r.start()
+		a := r.startAgent(con)
+		ask := func() daemon.Dialog {
+			r.sendMessage(a.ID, "deploy it @ask")
+			r.awaitState(a.ID, daemon.Waiting)
+			r.awaitShown(a.ID, "Do you want to proceed?")
+			d, err := r.client.Dialog(t.Context(), a.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		first := ask()
+		r.personPresses(a.ID, tmux.Enter)
+		r.awaitState(a.ID, daemon.Idle)
+		second := ask()
+		if first.ID == second.ID || first.Text != second.Text {
+			t.Errorf("the same dialog, asked twice:\n%+v\n%+v", first, second)
+		}
+		_, err := r.choose(a.ID, first.ID, 1)
+		wantCode(t, err, daemon.CodeDialogChanged)
+		r.awaitShown(a.ID, "Do you want to proceed?")
+		if got, err := r.choose(a.ID, second.ID, 1); err != nil || got.State != daemon.DialogGone {
+			t.Errorf("%+v %v", got, err)
+		}
+		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
+// TestDialogInATerminal: the command shows a dialog and takes a choice of it. What was not taken is an error.
+func TestDialogInATerminal(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a, d := r.startAsking()
+		run := func(code int, part string, args ...string) {
+			t.Helper()
+			s := r.sit(false, append([]string{"agent", "dialog", "1"}, args...)...)
+			s.wantExit(code)
+			s.awaitPrinted(part, 1)
+		}
+		run(commands.ExitDone, "› 1. No, exit\r?\n  2. Yes, I trust this folder\r?\n\r?\ntake one: `understudy agent dialog 1 --choose N")
+		run(commands.ExitFailed, "choice must be from 1 to 2", "--choose", "7")
+		run(commands.ExitFailed, "shows another dialog now", "--choose", "2", "--dialog", "another")
+		run(commands.ExitDone, "choice 2, ‹Yes, I trust this folder›.*: the dialog is gone", "--choose", "2", "--dialog", d.ID)
+		r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
+		run(commands.ExitFailed, "Agent 1 shows no dialog")
+	})
+}
+
+// blackout is a kill of the daemon at one of the calls by which it answers a dialog: from then on no call of the killed daemon has
+// an effect.
+type blackout struct {
+	mu    sync.Mutex
+	at    int // the call
+	after bool
+	calls int
+	out   bool
+	at2   int // the call, when the next daemon runs
+	enter int // how often Enter was pressed
+}
+
+var errKilled = errors.New("the daemon was killed")
+
+func (b *blackout) pass(counts bool, do func() error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.out {
+		return errKilled
+	}
+	if counts {
+		b.calls++
+	}
+	last := counts && b.calls == b.at
+	if last && !b.after {
+		b.out = true
+		return errKilled
+	}
+	err := do()
+	if last {
+		b.out = true
+		return errKilled
+	}
+	return err
+}
+
+// TestKilledWhileItAnswersADialog: whatever the daemon was about to do when it was killed, Enter is pressed once at most, and the
+// next daemon says what is not known and presses nothing.
+func TestKilledWhileItAnswersADialog(t *testing.T) {
+	// The calls: the answer is committed, and that keys are pressed; Down, Enter; the end is committed.
+	for at := 1; at <= 5; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("call %d, after it: %t", at, after), func(t *testing.T) {
+				story(t, func(t *testing.T, r *rig) { killedWhileItAnswers(t, r, &blackout{at: at, after: after}) })
+			})
+		}
+	}
+}
+
+func killedWhileItAnswers(t *testing.T, r *rig, b *blackout) {
+	asked := 0
+	r.bendWith(&bend{
+		keys: func(keys []tmux.Key, do func() error) error {
+			return b.pass(true, func() error {
+				if keys[0] == tmux.Enter {
+					b.enter++
+				}
+				return do()
+			})
+		},
+		commit: func(c *daemon.Change, do func() error) error {
+			counts := slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool { return a.DialogAnswer != nil })
+			return b.pass(counts && asked > 0, do)
+		},
+		hook: func(_ daemon.HookInput, do func() (daemon.HookResult, error)) (res daemon.HookResult, err error) {
+			err = b.pass(false, func() error { res, err = do(); return err })
+			return res, err
+		},
+	})
+	r.start()
+	a, d := r.startAsking()
+	b.mu.Lock()
+	asked = 1
+	b.mu.Unlock()
+	got, err := r.choose(a.ID, d.ID, 2)
+	if b.at == 1 && !b.after && err == nil {
+		t.Errorf("nothing was committed: %+v", got)
+	}
+	r.halt()
+	b.mu.Lock()
+	if !b.out {
+		t.Errorf("call %d did not come: %d", b.at, b.calls)
+	}
+	b.out, b.at, b.at2 = false, 0, b.at
+	b.mu.Unlock()
+	r.misbehave("")
+	r.start()
+	r.await("the end of the answer", func() (bool, string) {
+		in := r.getAgent(a.ID).DialogAnswer
+		return in == nil && b.at == 0 && err != nil || in != nil && !in.Open(), fmt.Sprintf("%+v", in)
+	})
+	for range 2 { // at the second look the daemon has had its time
+		if a := r.getAgent(a.ID); a.State == daemon.Waiting {
+			d, err := r.client.Dialog(t.Context(), a.ID)
+			if err == nil {
+				if _, err := r.choose(a.ID, d.ID, 2); err != nil {
+					t.Errorf("it can't be answered again: %v", err)
+				}
+			}
+		}
+	}
+	r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
+	if b.enter != 1 {
+		t.Errorf("Enter was pressed %d times", b.enter)
+	}
+	// Between the commit that keys are pressed and the commit of the end, the next daemon knows nothing.
+	ends := r.agentEvents(a.ID, string(event.AgentDialogEnded))
+	if unknown := b.calls >= 2 && (b.at2 > 2 || b.at2 == 2 && b.after) && !(b.at2 == 5 && b.after); unknown {
+		if len(ends) == 0 || !strings.Contains(ends[0].Words(), "the daemon was interrupted") {
+			t.Errorf("%+v", ends)
+		}
+	}
+}

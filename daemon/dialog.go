@@ -1,0 +1,238 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Dialog is a dialog that stands in an agent's pane, as its screen shows it now.
+type Dialog struct {
+	AgentID int64          `json:"agent_id"`
+	ID      string         `json:"id"`   // the fingerprint of this very dialog: an answer names it, so that no other one is answered
+	Name    string         `json:"name"` // what it asks for, in one line
+	Text    string         `json:"text"`
+	Choices []DialogChoice `json:"choices"`
+	// Why says why no choice can be taken from here; "": each can be, but for those with Input.
+	Why string `json:"why"`
+}
+
+// DialogChoice is one answer that a dialog offers.
+type DialogChoice struct {
+	Number   int    `json:"number"` // from 1 on
+	Label    string `json:"label"`
+	Selected bool   `json:"selected"` // Enter would take it now
+	Input    bool   `json:"input"`    // it asks for a text, so it is answered in the pane
+}
+
+// DialogState says where an answer to a dialog stands.
+type DialogState string
+
+// The states of an answer to a dialog. All but the first two are final.
+const (
+	// DialogAsked: the answer is committed, and nothing was pressed.
+	DialogAsked DialogState = "asked"
+	// DialogPressing: keys are pressed. A daemon that finds this state after a restart presses nothing.
+	DialogPressing DialogState = "pressing"
+	// DialogGone: the choice was taken, and the dialog is gone.
+	DialogGone DialogState = "gone"
+	// DialogOther: the choice was taken, and another dialog is open now.
+	DialogOther DialogState = "other"
+	// DialogStays: the choice was taken, and the very same dialog is still open.
+	DialogStays DialogState = "stays"
+	// DialogNotPressed: the choice was not taken, because the pane had changed or showed something else.
+	DialogNotPressed DialogState = "not_pressed"
+	// DialogUnknown: the daemon was restarted meanwhile, and nobody knows whether the choice was taken.
+	DialogUnknown DialogState = "unknown"
+)
+
+// DialogAnswer is the last answer that the operator has given to a dialog of an agent from elsewhere than its pane.
+type DialogAnswer struct {
+	Dialog  string      `json:"dialog"` // Dialog.ID
+	Name    string      `json:"name"`   // Dialog.Name
+	Choice  int         `json:"choice"`
+	Label   string      `json:"label"`
+	From    string      `json:"from"`
+	State   DialogState `json:"state"`
+	Note    string      `json:"note"` // what has become of it, as a sentence without its subject
+	At      time.Time   `json:"at"`
+	EndedAt *time.Time  `json:"ended_at"`
+	Nth     int         `json:"nth"` // how many answers the agent was given, with this one
+}
+
+// Open reports whether the answer is not in a final state.
+func (in *DialogAnswer) Open() bool { return in.State == DialogAsked || in.State == DialogPressing }
+
+// Words says what was answered, and what has become of it.
+func (in *DialogAnswer) Words() string {
+	return fmt.Sprintf("choice %d, %s (%s)%s", in.Choice, words.Quote(in.Label), in.From, map[bool]string{true: ": " + in.Note}[in.Note != ""])
+}
+
+// shownDialog is a dialog with the look in which it was read.
+type shownDialog struct {
+	Dialog
+	read    runtimes.Dialog
+	command string // the program of the pane
+}
+
+// sight returns what tmux must find unchanged when a key is pressed: the program, and the row of the choice that is selected.
+func (s *shownDialog) sight() tmux.Sight {
+	return tmux.Sight{Command: s.command, Row: s.read.Choices[s.read.Selected()].Row}
+}
+
+// errNoDialog says that the pane of an agent shows no dialog.
+func errNoDialog(agentID int64) *Error {
+	return Errorf(KindNotFound, CodeNoDialog, "Agent %d shows no dialog", agentID)
+}
+
+// Dialog returns the dialog that an agent's pane shows now.
+func (d *Daemon) Dialog(ctx context.Context, id int64) (Dialog, error) {
+	a, err := d.paneHere(ctx, id)
+	if err != nil {
+		return Dialog{}, err
+	}
+	s, err := d.readDialog(ctx, &a)
+	if err != nil {
+		return Dialog{}, err
+	}
+	if err := d.mayAnswerDialog(ctx, &a); err != nil {
+		s.Why = words.TrimDot(err.Error())
+	}
+	return s.Dialog, nil
+}
+
+// maxDialogsAtOnce is how many dialogs are read for one page.
+const maxDialogsAtOnce = 50
+
+// Dialogs returns the dialogs of those agents that wait for a person and can be read here, by the agent's id. What cannot be
+// read is left out.
+func (d *Daemon) Dialogs(ctx context.Context, agents []*Agent) map[int64]*Dialog {
+	var mu sync.Mutex
+	out := map[int64]*Dialog{}
+	var all sync.WaitGroup
+	for _, a := range agents[:min(len(agents), maxDialogsAtOnce)] {
+		if a.State != Waiting || a.Host != d.Host || !a.HasPane() {
+			continue
+		}
+		all.Go(func() {
+			if s, err := d.Dialog(ctx, a.ID); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				out[a.ID] = &s
+			}
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// paneHere returns an active agent with a pane on this host.
+func (d *Daemon) paneHere(ctx context.Context, id int64) (Agent, error) {
+	a, err := d.Agent(ctx, id)
+	switch {
+	case err != nil:
+		return a, err
+	case !a.Active():
+		return a, errAgentNotActive
+	case !a.HasPane():
+		return a, errAgentNoPane
+	case a.Host != d.Host:
+		return a, d.requireThisHost(a.Host)
+	}
+	return a, nil
+}
+
+// readDialog looks at an agent's pane and reads the dialog in it.
+func (d *Daemon) readDialog(ctx context.Context, a *Agent) (*shownDialog, error) {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return nil, err
+	}
+	view, err := term.Look(ctx, a.Ref())
+	switch {
+	case errors.Is(err, tmux.ErrGone):
+		return nil, errAgentNoPane
+	case err != nil:
+		return nil, fmt.Errorf("agent %d: screen: %w", a.ID, err)
+	}
+	read := d.runtimeOf(a).ReadDialog(runtimes.View{Text: view.Screen, Title: view.Title})
+	if read.Name == "" || !d.inFront(a) {
+		return nil, errNoDialog(a.ID)
+	}
+	s := &shownDialog{read: read, command: view.Command, Dialog: Dialog{AgentID: a.ID, Name: read.Name, Choices: []DialogChoice{}}}
+	for i, c := range read.Choices {
+		s.Choices = append(s.Choices, DialogChoice{Number: i + 1, Label: words.Line(c.Label), Selected: c.Selected, Input: c.Input})
+	}
+	rows := read.Text
+	if len(read.Below) > 0 {
+		rows = append(append(slices.Clone(rows), ""), read.Below...)
+	}
+	s.Text = visible(strings.Join(rows, "\n"))
+	if read.Why != "" {
+		s.Why = fmt.Sprintf("%s: answer it in its pane, `understudy agent attach %d`", read.Why, a.ID)
+	}
+	s.ID = a.fingerprint(&read)
+	return s, nil
+}
+
+// fingerprint returns the checksum of all that makes a dialog this very one: what it says above its choices, the choices, since
+// when the agent waits, and how many dialogs were answered before it. The row that is selected is no part of it, nor is the text
+// below the choices, which may follow the row.
+func (a *Agent) fingerprint(read *runtimes.Dialog) string {
+	sum := sha256.New()
+	since, nth := int64(0), 0
+	if a.State == Waiting {
+		since = a.StateAt.UnixMicro()
+	}
+	if in := a.DialogAnswer; in != nil {
+		if nth = in.Nth; in.Open() {
+			nth--
+		}
+	}
+	fmt.Fprintf(sum, "%d %d %d\n%s\n%s\n", a.ID, since, nth, read.Name, strings.Join(read.Text, "\n"))
+	for _, c := range read.Choices {
+		fmt.Fprintf(sum, "\x00%s", c.Label)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// mayAnswerDialog returns an error if a dialog must not be answered from elsewhere now, because another part of the daemon sees to
+// it.
+func (d *Daemon) mayAnswerDialog(ctx context.Context, a *Agent) error {
+	if a.StopAskedAt != nil && a.StopStage != StopFailed {
+		return Errorf(KindConflict, CodeAgentStopping, "Agent %d was asked to stop, and the daemon itself answers its dialogs", a.ID)
+	}
+	asked, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(asked) > 0 {
+		return Errorf(KindConflict, CodeDialogIsPermission, "The dialog asks for permission %d: answer that, `understudy permission show %[1]d`", asked[0].ID)
+	}
+	return nil
+}
+
+// dialogEvent makes an event about an answer to a dialog. With a message, it is an alert.
+func (d *Daemon) dialogEvent(typ event.Type, a *Agent, message string) *event.Event {
+	in := a.DialogAnswer
+	payload := map[string]any{
+		"dialog": in.Dialog, "name": in.Name, "choice": in.Choice, "label": in.Label, "from": in.From, "state": in.State, "note": in.Note,
+	}
+	if message != "" {
+		payload["message"] = message
+	}
+	e := d.event(typ, &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+	e.Alert = message != ""
+	return e
+}

@@ -1,0 +1,228 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/tmux"
+)
+
+const (
+	// KeysIdle is how long a pane takes keys from a browser without getting one.
+	KeysIdle = 5 * time.Minute
+	// KeysGone is how long a page may say nothing until the daemon takes it for closed. An open page says something every few seconds.
+	KeysGone = 15 * time.Second
+)
+
+// KeysTaken says that an agent's pane takes keys from a browser.
+type KeysTaken struct {
+	Session string    `json:"session"` // a page names it with each batch of keys
+	From    string    `json:"from"`
+	Since   time.Time `json:"since"`
+}
+
+// KeysRequest is who asks for something about the keys of an agent.
+type KeysRequest struct {
+	From string // where the request comes from, for the log
+	// Sender is the process that sent the request; nil: it came over TCP.
+	Sender *tmux.Peer
+}
+
+// keySession is what the daemon remembers of a session of keys. A daemon that restarts remembers none, so that it types no batch
+// again that an earlier one may have typed.
+type keySession struct {
+	id      string
+	since   time.Time
+	heard   time.Time // when the page said something last
+	pressed time.Time // when a key came last
+	keys    int       // how many were typed
+	ctrlC   time.Time // when Ctrl-C was pressed last
+	last    *keyBatch // the newest batch; its number is the number of batches that were taken
+	due     *keyBatch // last, while the lane has not typed it
+}
+
+// keySessions holds the session of each agent. The mutex guards the map and the sessions; it is held across no call.
+type keySessions struct {
+	mu   sync.Mutex
+	rows map[int64]*keySession
+}
+
+// with lets f look at an agent's session, or change it; nil: the agent has none.
+func (ks *keySessions) with(agentID int64, f func(s *keySession)) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	f(ks.rows[agentID])
+}
+
+// begin replaces the session of an agent. A batch of the former one that was not typed is refused.
+func (ks *keySessions) begin(agentID int64, s *keySession) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if ks.rows == nil {
+		ks.rows = map[int64]*keySession{}
+	}
+	ks.dropLocked(agentID)
+	ks.rows[agentID] = s
+}
+
+// drop ends the session of an agent, if it is that one, and returns it.
+func (ks *keySessions) drop(agentID int64, id string) (was keySession) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if s := ks.rows[agentID]; s != nil && s.id == id {
+		was = *s
+		ks.dropLocked(agentID)
+	}
+	return was
+}
+
+func (ks *keySessions) dropLocked(agentID int64) {
+	if s := ks.rows[agentID]; s != nil && s.due != nil {
+		s.due.settle(errKeysOff(agentID))
+		s.due = nil
+	}
+	delete(ks.rows, agentID)
+}
+
+func errKeysOff(agentID int64) *Error {
+	return Errorf(KindConflict, CodeKeysOff, "Agent %d takes no keys from this page any more, and nothing was typed: turn \"Take keys\" on again", agentID)
+}
+
+// BeginKeys lets an agent's pane take keys from a browser, until EndKeys, or until the page says nothing any more. A session that
+// another page has begun ends with it. An agent may not type into panes, neither into its own nor into those of others.
+func (d *Daemon) BeginKeys(ctx context.Context, id int64, in KeysRequest) (KeysTaken, error) {
+	if err := d.mayTakeKeys(ctx, id, in.Sender); err != nil {
+		return KeysTaken{}, err
+	}
+	session, err := d.newKeySession()
+	if err != nil {
+		return KeysTaken{}, err
+	}
+	now := d.now()
+	taken := KeysTaken{Session: session, From: in.From, Since: now}
+	var former *KeysTaken
+	_, err = d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
+		if former = a.Keys; former != nil {
+			was := keySession{}
+			d.keys.with(id, func(s *keySession) {
+				if s != nil && s.id == former.Session {
+					was = *s
+				}
+			})
+			c.Events = append(c.Events, d.keysOffEvent(a, &was, "another page takes over"))
+		}
+		a.Keys = &taken
+		c.Events = append(c.Events, d.event(event.AgentKeysOn, &a.ID, nil, map[string]any{"from": in.From}).For(a.PipelineID, a.StepID))
+		return nil
+	})
+	if err != nil {
+		return KeysTaken{}, err
+	}
+	d.keys.begin(id, &keySession{id: session, since: now, heard: time.Now(), pressed: time.Now()})
+	d.Wake(id)
+	return taken, nil
+}
+
+// mayTakeKeys refuses keys that come over the machine's socket, and all keys if a setting forbids them.
+func (d *Daemon) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
+	if _, err := d.paneHere(ctx, id); err != nil {
+		return err
+	}
+	if d.Settings().NoKeys {
+		return Errorf(KindForbidden, CodeKeysForbidden, "Keys from browsers are forbidden: dashboard.keys in config.yaml is false")
+	}
+	if err := d.notFromAgent(ctx, sender, CodeKeysForbidden, "type into panes"); err != nil {
+		return err
+	}
+	if sender != nil {
+		return Errorf(KindForbidden, CodeKeysForbidden, "Keys come from a browser that is signed in, or with the token: in a terminal use `understudy agent attach`")
+	}
+	return nil
+}
+
+// newKeySession returns an id for a session.
+func (d *Daemon) newKeySession() (string, error) {
+	b := make([]byte, 9)
+	if _, err := d.Random.Read(b); err != nil {
+		return "", fmt.Errorf("session of keys: %w", err)
+	}
+	return fmt.Sprintf("%x", b), nil
+}
+
+// EndKeys ends the session of keys of an agent, if it is that one.
+func (d *Daemon) EndKeys(ctx context.Context, id int64, session string, in KeysRequest) (Agent, error) {
+	if err := d.notFromAgent(ctx, in.Sender, CodeKeysForbidden, "type into panes"); err != nil {
+		return Agent{}, err
+	}
+	a, err := d.Agent(ctx, id)
+	if err != nil || a.Keys == nil || a.Keys.Session != session {
+		return a, err
+	}
+	if err := d.stopKeys(ctx, id, session, "the page turned it off"); err != nil {
+		return a, err
+	}
+	return d.Agent(ctx, id)
+}
+
+// stopKeys commits the end of a session of keys. The session ends first, so that no key is typed after the event.
+func (d *Daemon) stopKeys(ctx context.Context, id int64, session, why string) error {
+	was := d.keys.drop(id, session)
+	for {
+		a, err := d.Store.Agent(ctx, id)
+		if err != nil || a.Keys == nil || a.Keys.Session != session {
+			return err
+		}
+		e := d.keysOffEvent(&a, &was, why)
+		a.Keys = nil
+		err = d.commit(ctx, &Change{Agents: []*Agent{&a}, Events: []*event.Event{e}})
+		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("agent %d: keys: %w", id, err)
+		}
+		return nil
+	}
+}
+
+// keysOffEvent makes the event about the end of the session that is on the agent's row. was is what the daemon remembers of it. It
+// says how many keys were typed, and never which.
+func (d *Daemon) keysOffEvent(a *Agent, was *keySession, why string) *event.Event {
+	payload := map[string]any{"from": a.Keys.From, "why": why, "lasted": words.Took(d.now().Sub(a.Keys.Since))}
+	if was.id != "" { // else nobody knows how many
+		payload["keys"] = was.keys
+	}
+	return d.event(event.AgentKeysOff, &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+}
+
+// takesKeys reports whether the agent's pane takes keys from a browser.
+func (a *Agent) takesKeys() bool { return a.Keys != nil }
+
+// keysOver says why the session of keys on an agent's row is over; "": it is not. again is when it may be over next.
+func (d *Daemon) keysOver(a *Agent) (why string, again time.Duration) {
+	why = "the daemon was restarted"
+	d.keys.with(a.ID, func(s *keySession) {
+		switch {
+		case s == nil || s.id != a.Keys.Session:
+			if d.timeSpent(a.Keys.Since) < KeysGone {
+				why, again = "", time.Second // BeginKeys may have committed the row, and remembers the session in a moment
+			}
+		case !a.Active():
+			why = "the agent has ended"
+		case d.Settings().NoKeys:
+			why = "dashboard.keys forbids it"
+		case time.Since(s.heard) >= KeysGone:
+			why = "the page is gone"
+		case time.Since(s.pressed) >= KeysIdle:
+			why = fmt.Sprintf("no key for %s", words.Took(KeysIdle))
+		default:
+			why, again = "", min(KeysGone-time.Since(s.heard), KeysIdle-time.Since(s.pressed), time.Second)
+		}
+	})
+	return why, again
+}

@@ -1,0 +1,42 @@
+package tmux_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestBindings: a key is bound, found again as it was given, and unbound, also one that tmux's parser takes for something else.
+func TestBindings(t *testing.T) {
+	t.Parallel()
+	server := tmuxtest.Server(t)
+	ctx := t.Context()
+	if _, err := server.Version(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"u", "C-u", ";", "-", `\`, "M-Up"} {
+		if err := server.Unbind(ctx, key); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if got, err := server.Bound(ctx, key); got != "" || err != nil {
+			t.Fatalf("%s is bound to %q, %v", key, got, err)
+		}
+		if err := server.Bind(ctx, key, "display-message", "it's #{me}"); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		const want = `display-message "it's #{me}"`
+		if got, err := server.Bound(ctx, key); got != want || err != nil {
+			t.Errorf("%s is bound to %s, %v", key, got, err)
+		}
+		all, err := server.Bindings(ctx)
+		if !slices.Contains(all, tmux.Binding{Key: key, Command: want}) || err != nil {
+			t.Errorf("%s is not among the %d bindings, %v", key, len(all), err)
+		}
+	}
+	if _, err := server.Bound(ctx, "nosuch"); !errors.Is(err, tmux.ErrBadKey) {
+		t.Errorf("nosuch: %v", err)
+	}
+}
