@@ -154,7 +154,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	outgoing, waiting, broken := r.startAgent(con), r.startAgent("reviewer-ada-1"), r.startAgent("tester-kit-1")
 	r.sendMessage(waiting.ID, "deploy it @ask")
 	h := r.requestHandoff(outgoing.ID)
-	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref); err != nil {
+	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitPhase(h, daemon.Completed)

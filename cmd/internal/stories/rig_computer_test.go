@@ -120,9 +120,9 @@ var keyBytes = map[tmux.Key]string{
 }
 
 // Kill removes a pane and sends SIGHUP to the program in it.
-func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
+func (t *terminal) Kill(ctx context.Context, ref tmux.Ref, pid int) error {
 	p := t.in(ref)
-	err := t.Fake.Kill(ctx, ref)
+	err := t.Fake.Kill(ctx, ref, pid)
 	if p != nil && err == nil {
 		p.signal(syscall.SIGHUP)
 	}
