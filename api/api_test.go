@@ -255,6 +255,15 @@ func TestPersonas(t *testing.T) {
 	if away := must(h.client.Personas(ctx, true))(t); len(away) != 1 || away[0].Slug != made.Slug {
 		t.Errorf("archived: %+v", away)
 	}
+	if renamed := must(h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-1"))(t); renamed.Slug != "site-reliability-eva-1" || strings.Join(renamed.Former, " ") != second.Slug {
+		t.Errorf("renamed: %+v", renamed)
+	}
+	_, err := h.client.RenamePersona(ctx, second.Slug, "site-reliability-eva-2")
+	wantError(t, err, daemon.KindNotFound, "persona_not_found", "")
+	third := must(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
+	h.agent(func(a *daemon.Agent) { away(a); a.Persona = &third.Slug })
+	_, err = h.client.RenamePersona(ctx, third.Slug, "site-reliability-ada-1")
+	wantError(t, err, daemon.KindConflict, "persona_played", "")
 	for _, in := range []personas.New{{Role: "../x", Name: "a"}, {Role: "x"}, {Role: "x", Name: "a-b"}} {
 		_, err := h.client.CreatePersona(ctx, in)
 		var code string

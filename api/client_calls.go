@@ -235,6 +235,11 @@ func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
 }
 
+// RenamePersona gives a persona another slug.
+func (c *Client) RenamePersona(ctx context.Context, slug, to string) (FullPersona, error) {
+	return call[FullPersona](ctx, c, "PATCH", "/api/personas/"+url.PathEscape(slug), renamePersonaRequest{Slug: to})
+}
+
 // CreatePersona makes a persona. It gets the next number for its role and name.
 func (c *Client) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
 	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -31,6 +32,12 @@ type FullPersona struct {
 	SkillFile  string     `json:"skill_file"` // the whole text of skill.md
 	Experience string     `json:"experience"`
 	ModifiedAt *time.Time `json:"modified_at"` // time of skill.md; null if there is no such file
+	Former     []string   `json:"former"`      // the slugs that it had before, the oldest first
+}
+
+// renamePersonaRequest is the change of a persona.
+type renamePersonaRequest struct {
+	Slug string `json:"slug"`
 }
 
 type newPersonaRequest struct {
@@ -81,6 +88,15 @@ func (s *Server) archivePersona(c echo.Context) error {
 	return s.showPersona(c)
 }
 
+func (s *Server) renamePersona(c echo.Context) error {
+	var in renamePersonaRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	p, err := s.Daemon.RenamePersona(c.Request().Context(), c.Param("slug"), in.Slug)
+	return reply(c, http.StatusOK, fullPersona(p), err)
+}
+
 func (s *Server) listPersonaHandoffs(c echo.Context) error {
 	p, err := s.Personas.Get(c.Param("slug"))
 	if err != nil {
@@ -99,6 +115,10 @@ func persona(p personas.Persona) Persona {
 
 func fullPersona(p personas.Persona) FullPersona {
 	full := FullPersona{Persona: persona(p), Dir: p.Dir, Skill: p.Skill, SkillFile: p.SkillFile, Experience: p.Experience}
+	full.Former = []string{}
+	if p.Former != "" {
+		full.Former = strings.Split(p.Former, ",")
+	}
 	if !p.ModTime.IsZero() {
 		at := p.ModTime.UTC()
 		full.ModifiedAt = &at

@@ -73,6 +73,7 @@ func (s *Server) routes() []route {
 		{"POST", "/api/personas", "", s.createPersona},
 		{"GET", "/api/personas", "archived", s.listPersonas},
 		{"GET", "/api/personas/:slug", "", s.showPersona},
+		{"PATCH", "/api/personas/:slug", "", s.renamePersona},
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
 		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
 		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},

@@ -118,22 +118,26 @@ const maxDialogsAtOnce = 50
 // Dialogs returns the dialogs of those agents that wait for a person and can be read here, by the agent's id. What cannot be
 // read is left out.
 func (d *Daemon) Dialogs(ctx context.Context, agents []*Agent) map[int64]*Dialog {
-	var mu sync.Mutex
-	out := map[int64]*Dialog{}
+	agents = agents[:min(len(agents), maxDialogsAtOnce)]
+	read := make([]*Dialog, len(agents))
 	var all sync.WaitGroup
-	for _, a := range agents[:min(len(agents), maxDialogsAtOnce)] {
+	for i, a := range agents {
 		if a.State != Waiting || a.Host != d.Host || !a.HasPane() {
 			continue
 		}
 		all.Go(func() {
 			if s, err := d.Dialog(ctx, a.ID); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				out[a.ID] = &s
+				read[i] = &s
 			}
 		})
 	}
 	all.Wait()
+	out := map[int64]*Dialog{}
+	for i, s := range read {
+		if s != nil {
+			out[agents[i].ID] = s
+		}
+	}
 	return out
 }
 

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 
 	"github.com/understudyd/understudy/data"
 )
@@ -64,4 +66,28 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 		return nil, missing
 	}
 	return file.Bytes, err
+}
+
+// lastHandoffs returns the newest three recorded documents of a persona, the newest first. Only documents on the
+// given host are named, because agents can read them only there.
+func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
+	const most = 3
+	var paths []string
+	for _, name := range append([]string{slug}, d.formerSlugs(slug)...) { // the newest name first
+		list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: name, Host: host, Limit: 50})
+		if err != nil {
+			return nil, fmt.Errorf("handoffs of %s: %w", name, err)
+		}
+		for i := range list {
+			if list[i].RecordedAt == nil || len(paths) == most {
+				continue
+			}
+			file := list[i].FilePath
+			if name != slug { // the folder was renamed, and the rows say what was
+				file = filepath.Join(d.Data.Handoffs(slug), filepath.Base(file))
+			}
+			paths = append(paths, file)
+		}
+	}
+	return paths, nil
 }

@@ -32,6 +32,8 @@ type HandoffRequest struct {
 
 	auto  bool // the daemon itself requests the handoff, which it does once for each agent
 	limit bool // the daemon itself requests the handoff that was decided about a limit
+
+	id int64 // the id that an attempt to commit the row has drawn, for the next one; 0: none
 }
 
 // maxFocus is the longest focus, in characters.
@@ -44,7 +46,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		return Handoff{}, err
 	}
 	for {
-		h, err := d.requestHandoff(ctx, agentID, in)
+		h, err := d.requestHandoff(ctx, agentID, &in)
 		switch {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue // another request took the path of the document, or the agent's row has changed: check again
@@ -58,7 +60,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 }
 
 // requestHandoff is one attempt of RequestHandoff to commit the row.
-func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (*Handoff, error) {
+func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffRequest) (*Handoff, error) {
 	a, err := d.Agent(ctx, agentID)
 	switch {
 	case err != nil:
@@ -96,7 +98,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err := d.checkPersona(a.Host, *a.Persona); err != nil {
 		return nil, err
 	}
-	heirs, err := d.heirsOf(&a, &in)
+	heirs, err := d.heirsOf(&a, in)
 	if err != nil {
 		return nil, err
 	}
@@ -222,10 +224,13 @@ func (d *Daemon) requireThisHost(host string) error {
 
 // newHandoff makes the row. The name of the document contains the time of the request, in seconds. If that name is taken,
 // newHandoff uses the next second, so that nobody mistakes one handoff's document for another's.
-func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in HandoffRequest, heirs []HandoffHeir, taken map[string]bool) (*Handoff, error) {
-	id, err := d.Store.NextID(ctx, HandoffIDs)
-	if err != nil {
-		return nil, err
+func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in *HandoffRequest, heirs []HandoffHeir, taken map[string]bool) (*Handoff, error) {
+	if in.id == 0 {
+		id, err := d.Store.NextID(ctx, HandoffIDs)
+		if err != nil {
+			return nil, err
+		}
+		in.id = id
 	}
 	now := d.now()
 	dir := where.Handoffs(*a.Persona)
@@ -238,7 +243,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 	}
 	target := heirNames(a, heirs)
 	return &Handoff{
-		ID: id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
+		ID: in.id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
 		Keep: in.Keep, InPlace: d.inPlace(a, &in, heirs), Heirs: heirs,
 		Warnings: []string{}, Missing: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,

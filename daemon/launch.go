@@ -361,23 +361,6 @@ func skillText(p personas.Persona, last []string) string {
 	return text
 }
 
-// lastHandoffs returns the newest three recorded documents of a persona, the newest first. Only documents on the
-// given host are named, because agents can read them only there.
-func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
-	const most = 3
-	list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Host: host, Limit: 50})
-	if err != nil {
-		return nil, fmt.Errorf("handoffs of %s: %w", slug, err)
-	}
-	var paths []string
-	for i := range list {
-		if list[i].RecordedAt != nil && len(paths) < most {
-			paths = append(paths, list[i].FilePath)
-		}
-	}
-	return paths, nil
-}
-
 // tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is
 // special to tmux.
 func tmuxSession(name string, id int64) string {

@@ -125,7 +125,7 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 	if err != nil {
 		return *old, err
 	}
-	a.Resume = *old.SessionID
+	a.Resume, a.Persona = *old.SessionID, d.presentSlug(old)
 	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
 	// Write the old agent's row as well: if two requests resume the agent at the same time, the second one gets ErrMoved.
 	c := &Change{NewAgent: a, Agents: []*Agent{old}, Events: []*event.Event{d.resumedEvent(a)}}

@@ -38,7 +38,7 @@ func badInput(field, format string, args ...any) error {
 }
 
 // Create makes a persona with the next number of its role and name. It does not reuse the numbers
-// of archived personas. If the input can't be used, it returns an [InputError].
+// of archived personas, nor those that a renamed persona had. If the input can't be used, it returns an [InputError].
 func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 	if err := ctx.Err(); err != nil {
 		return Persona{}, err
@@ -186,8 +186,10 @@ func lastNumber(root *os.Root, role, name string) (int, error) {
 			return 0, err
 		}
 		for _, e := range entries {
-			if s, err := ParseSlug(e.Name()); err == nil && s.Role == role && s.Name == name {
-				last = max(last, s.N)
+			for _, slug := range append(formerSlugs(root, path.Join(parent, e.Name())), e.Name()) {
+				if s, err := ParseSlug(slug); err == nil && s.Role == role && s.Name == name {
+					last = max(last, s.N)
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -53,7 +54,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	if opened, err := dir.Stat("."); err != nil || !os.SameFile(named, opened) {
 		return errors.Join(errors.New("its folder was replaced while it was read"), err)
 	}
-	p.Handoffs = countHandoffs(dir)
+	p.Handoffs, p.Former = countHandoffs(dir), strings.Join(slices.DeleteFunc(readFormer(dir), func(s string) bool { return s == p.Slug }), ",")
 	experience, _, experienceErr := readFile(dir, "experience.md")
 	if errors.Is(experienceErr, fs.ErrNotExist) {
 		experienceErr = nil // the persona has no experience yet
@@ -75,7 +76,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 		return err
 	}
 	// All that the text says, and what only the folder says.
-	parsed.Experience, parsed.Dir, parsed.Handoffs, parsed.Archived, parsed.ModTime = p.Experience, p.Dir, p.Handoffs, p.Archived, p.ModTime
+	parsed.Experience, parsed.Dir, parsed.Handoffs, parsed.Archived, parsed.ModTime, parsed.Former = p.Experience, p.Dir, p.Handoffs, p.Archived, p.ModTime, p.Former
 	*p = parsed
 	return experienceErr
 }

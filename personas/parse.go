@@ -38,6 +38,7 @@ type Persona struct {
 	Skill          string // the text below the front matter
 	SkillFile      string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience     string // the whole text of experience.md
+	Former         string // the slugs that it had before, the oldest first, with commas between; "": it was never renamed
 	Dir            string // the absolute path of the folder
 	Handoffs       int    // how many handoff documents the persona has
 	Archived       bool
@@ -90,6 +91,14 @@ func Parse(slug string, skill []byte) (Persona, error) {
 		return Persona{}, parseError(0, "has no text below its front matter")
 	}
 	return p, nil
+}
+
+// CheckExperience refuses the text of an experience.md with which the persona could not be played.
+func CheckExperience(text []byte) error {
+	if len(text) > maxFile {
+		return fmt.Errorf("experience.md has %d bytes and the limit is %d", len(text), maxFile)
+	}
+	return nil
 }
 
 // badText returns the offset of the first byte that is not text, or -1.

@@ -103,6 +103,8 @@ const (
 	StepRunning                Type = "step_running"
 	StepSkipped                Type = "step_skipped"
 
+	PersonaRenamed Type = "persona_renamed"
+
 	// Of budgets.
 	BudgetReached Type = "budget_reached"
 	BudgetReset   Type = "budget_reset"

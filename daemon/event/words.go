@@ -46,6 +46,7 @@ var eventWords = map[Type]string{
 	AgentMessaged:        "{agent} has written to agent {to_agent_id}",
 
 	PermissionAsked:    "{agent} asks for permission {permission_id}: {tool}[: {subject}]",
+	PersonaRenamed:     "persona {was} is called {name} from now on",
 	PermissionAnswered: "{agent}, permission {permission_id} for {tool}[: {subject}][, {outcome}]",
 	PermissionEnded:    "{agent}, permission {permission_id} for {tool}[: {subject}][, {outcome}]",
 

@@ -15,8 +15,8 @@ import (
 )
 
 func (a *app) personaCommand() *cobra.Command {
-	return cli.Group("persona", "Add, look at and archive the personas that agents play",
-		a.personaAdd(), a.personaList(), a.personaShow(), a.personaGoOn(), a.personaArchive())
+	return cli.Group("persona", "Add, look at, edit and archive the personas that agents play",
+		a.personaAdd(), a.personaList(), a.personaShow(), a.personaEdit(), a.personaRename(), a.personaGoOn(), a.personaArchive())
 }
 
 func (a *app) personaAdd() *cobra.Command {

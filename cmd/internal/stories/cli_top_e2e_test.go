@@ -52,7 +52,7 @@ func TestTopIsTheSeat(t *testing.T) {
 
 	s.click(10, 3) // the first row
 	s.awaitScreen("│ ─ agent 1 (developer-con-1)")
-	s.awaitScreen("1 idle", "▸○  1   developer-con") // what it finished was in front of the operator for two seconds
+	s.awaitScreen("1 idle", "▸○  1   ") // what it finished was in front of the operator for two seconds
 	s.press("Tab")
 	s.awaitScreen("▸◆  2   checkout")
 

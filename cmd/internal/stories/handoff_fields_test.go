@@ -99,3 +99,21 @@ func TestDocumentWithoutHeadingsIsPassedOnWhole(t *testing.T) {
 		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`structured +no\b`, 1)
 	})
 }
+
+// TestRequestThatIsTriedAgainKeepsItsID: what a person reads of handoff 1 is not about the second attempt to write its row.
+func TestRequestThatIsTriedAgainKeepsItsID(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		tries := 0
+		r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
+			if c.NewHandoff != nil {
+				if tries++; tries < 3 {
+					return daemon.ErrMoved
+				}
+			}
+			return do()
+		}}).start()
+		if id := r.requestHandoff(r.startWorked(con).ID); id != 1 || tries != 3 {
+			t.Errorf("handoff %d after %d tries", id, tries)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
 )
 
 func texts(list ...string) (items []daemon.KeyItem) {
@@ -170,6 +171,32 @@ func TestKeysWaitForTheDaemon(t *testing.T) {
 		r.stopAgent(a.ID, false)
 		_, err := r.typeKeys(a.ID, s, 2, "more")
 		wantCode(t, err, daemon.CodeAgentStopping)
+	})
+}
+
+// TestKeysWaitForAnEnter: while the daemon may still press Enter for a text of its own, which the CLI has not taken yet, keys are not
+// mixed with that text.
+func TestKeysWaitForAnEnter(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var loses atomic.Bool
+		lost := make(chan struct{})
+		r.bendWith(&bend{keys: func(_ []tmux.Key, do func() error) error {
+			if loses.CompareAndSwap(true, false) {
+				close(lost)
+				return nil
+			}
+			return do()
+		}}).start()
+		a := r.startAgent(con)
+		s := r.beginKeys(a.ID)
+		loses.Store(true)
+		r.sendMessage(a.ID, "the daemon's own text")
+		<-lost
+		if _, err := r.typeKeys(a.ID, s, 1, "mine"); err != nil {
+			t.Error(err)
+		}
+		r.wantTold(a.ID, "the daemon's own text")
+		r.awaitShown(a.ID, "❯\u00a0mine\n")
 	})
 }
 

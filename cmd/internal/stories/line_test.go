@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -63,6 +64,38 @@ func TestLineShowsAllGenerations(t *testing.T) {
 		shown.awaitPrinted(`(?m)^▸  3 +\d+ .*\b30 %`, 1)
 		shown.awaitPrinted(`(?m)^   5 +\d+ +idle `, 1)
 		r.sit(false, "handoff", "list", "--persona", con, "--json").awaitPrinted(`"generation": *4`, 1)
+	})
+}
+
+// TestRenamedPersona: the session of an agent goes on under the new name of its persona, and a new agent is pointed to the documents
+// that the persona had under the old one.
+func TestRenamedPersona(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		h, _, old := r.handOver(r.startWorked(con).ID)
+		const to = "developer-connie-1"
+		if _, err := r.client.RenamePersona(t.Context(), con, to); err == nil {
+			t.Fatal("a persona that is played was renamed")
+		}
+		r.stopAgent(old.ID, false)
+		r.awaitState(old.ID, daemon.Ended)
+		if _, err := r.client.RenamePersona(t.Context(), con, to); err != nil {
+			t.Fatal(err)
+		}
+		document := filepath.Join(r.dir.Handoffs(to), filepath.Base(h.FilePath))
+		r.readFile(document)
+		resumed, err := r.client.ResumeAgent(t.Context(), old.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range []daemon.Agent{r.awaitState(resumed.ID, daemon.Idle), r.startAgent(to)} {
+			if a.PersonaSlug() != to {
+				t.Errorf("agent %d plays %q", a.ID, a.PersonaSlug())
+			}
+			if text := r.launchText(a); !strings.HasPrefix(text, "# You play the persona "+to+"\n") || !strings.Contains(text, "\n- "+document+"\n") {
+				t.Errorf("agent %d is launched with\n%s", a.ID, text)
+			}
+		}
 	})
 }
 

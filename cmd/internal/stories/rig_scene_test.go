@@ -40,7 +40,7 @@ var cast = []struct {
 	asks, last    string
 	note          string
 }{
-	{"asks", "developer-con-1", daemon.Waiting, 4, 46, "permission for Bash: git push --force-with-lease origin parcels",
+	{"asks", "developer-con-1", daemon.Waiting, 58, 46, "permission for Bash: git push --force-with-lease origin parcels",
 		"I have rebased the branch onto main. Two of the commits were in conflict with the change of the scanner; I kept both.", ""},
 	{"dialog", "reviewer-ada-1", daemon.Waiting, 31, 12, "", "", ""},
 	{"full", "architect-ivo-1", daemon.Idle, 12, 93, "", "The plan has four parts. The first is done, the second waits for the schema.", ""},
@@ -58,14 +58,13 @@ var cast = []struct {
 // stageScene puts a scene into the database of a rig whose daemon runs.
 func (r *rig) stageScene(say, write func(string) string) *scene {
 	r.t.Helper()
-	store := r.database()
 	host, err := r.dir.HostID()
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	s := &scene{
 		agents: map[string]int64{}, handoffs: map[string]int64{}, runs: map[string]int64{},
-		r: r, store: store, own: host, now: time.Now().UTC().Truncate(time.Second), say: say, write: write,
+		r: r, store: r.database(), own: host, now: time.Now().UTC().Truncate(time.Second), say: say, write: write,
 	}
 	for _, key := range []string{"old", "past"} {
 		s.addAgent(key, "architect-ivo-1", daemon.Ended, 90, func(a *daemon.Agent) {
@@ -89,11 +88,21 @@ func (r *rig) stageScene(say, write func(string) string) *scene {
 			}
 		})
 	}
+	s.stagePermission()
 	s.stageHandoffs()
 	s.stagePipelines()
 	s.stageWords()
 	s.stageTime()
 	return s
+}
+
+// stagePermission lets an agent ask for what a person can allow or deny from the seat.
+func (s *scene) stagePermission() {
+	s.r.t.Helper()
+	push := s.say("git push --force-with-lease origin parcels")
+	s.commit(&daemon.Change{NewPermissions: []*daemon.Permission{{ID: 400 + s.agents["asks"], AgentID: s.agents["asks"], Host: farHost, Tool: s.say("Bash"), Subject: push,
+		Description: s.say("Push the rebased branch"), Shown: push, Whole: true, Rule: "Bash(" + push + ")", State: daemon.PermissionOpen,
+		AskedAt: s.now.Add(-58 * time.Minute), HeldUntil: new(s.now.Add(time.Hour))}}})
 }
 
 // changeFiles gives an agent a directory in which files have changed since it began.
@@ -108,7 +117,7 @@ func (s *scene) changeFiles(a *daemon.Agent) {
 		s.r.t.Fatal(err)
 	}
 	a.Cwd, a.Base = repo.Dir, &base
-	said := strings.ReplaceAll(s.say("Weigh returns grams, and its comment is long enough to need more than a phone's width."), "\x00", "") // else it is binary
+	said := strings.ReplaceAll(s.say("Weigh returns grams, and its comment is long enough to need more than a phone's width."), "\x00", "") // not binary
 	repo.Write("parcels.go", "package parcels\n\n// "+said+"\nfunc Weigh() int {\n\treturn 1000\n}\n")
 	repo.Write("logo.bin", "a\x00bcd")
 	repo.Write("docs/a-rather-long-name-of-a-file-that-a-phone-must-fold-somewhere.md", "# New\n")
@@ -116,10 +125,10 @@ func (s *scene) changeFiles(a *daemon.Agent) {
 
 // sayIfAny is text as an agent would have written it; "" stays empty.
 func (s *scene) sayIfAny(text string) string {
-	if text == "" {
-		return ""
+	if text != "" {
+		text = s.say(text)
 	}
-	return s.say(text)
+	return text
 }
 
 func (s *scene) commit(c *daemon.Change) {

@@ -1,0 +1,75 @@
+package personas
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRename: the folder goes on under the new slug with all its files and remembers the old one. No other persona can get a slug that
+// one has or had.
+func TestRename(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	s, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Create(t.Context(), New{Role: "developer", Name: "mia", Skill: "Do it."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(first.Dir, "handoffs", "20260101T000000-00000001.md"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(first.Dir, "experience.md"), []byte("It hurts."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.Create(t.Context(), New{Role: "developer", Name: "eva"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time as after a kill between the note and the rename
+		if err := os.WriteFile(filepath.Join(first.Dir, formerly), []byte(first.Slug+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := s.Get(first.Slug); err != nil || p.Problem != "" || p.Former != "" {
+			t.Errorf("persona %+v, %v: want it whole before the rename", p, err)
+		}
+	}
+	p, err := s.Rename(t.Context(), first.Slug, "developer-maria-3")
+	if err != nil || p.Slug != "developer-maria-3" || p.Former != first.Slug || p.Handoffs != 1 || p.Experience != "It hurts." || !strings.Contains(p.SkillFile, "name: developer-maria-3\n") {
+		t.Fatalf("renamed to %+v, %v", p, err)
+	}
+	if _, err := s.Get(first.Slug); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the old slug is still there: %v", err)
+	}
+	if now := s.Renamed(first.Slug); now != p.Slug {
+		t.Errorf("%s is called %q now", first.Slug, now)
+	}
+	again, err := s.Create(t.Context(), New{Role: "developer", Name: "mia"})
+	if err != nil || again.Slug != "developer-mia-2" {
+		t.Errorf("the next of that name is %s, %v: want another number than the one that was used", again.Slug, err)
+	}
+	p, err = s.Rename(t.Context(), p.Slug, "tester-maria-1")
+	if err != nil || p.Former != first.Slug+",developer-maria-3" {
+		t.Errorf("renamed again to %+v, %v", p, err)
+	}
+	if err := s.Archive(t.Context(), again.Slug); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{other.Slug, again.Slug, "Mia", "../x-y-1", "", "developer-maria-3"} {
+		var input *InputError
+		if _, err := s.Rename(t.Context(), other.Slug, to); to != other.Slug && !errors.As(err, &input) {
+			t.Errorf("%s is renamed to %q: %v", other.Slug, to, err)
+		}
+	}
+	if p, err = s.Rename(t.Context(), p.Slug, first.Slug); err != nil || p.Slug != first.Slug {
+		t.Errorf("renamed back to %+v, %v", p, err)
+	}
+	if _, err := s.Rename(t.Context(), again.Slug, "developer-new-1"); err == nil {
+		t.Error("an archived persona was renamed")
+	}
+}
