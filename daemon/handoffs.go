@@ -245,7 +245,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in *H
 	return &Handoff{
 		ID: in.id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
-		Keep: in.Keep, InPlace: d.inPlace(a, &in, heirs), Heirs: heirs,
+		Keep: in.Keep, InPlace: d.inPlace(a, in, heirs), Heirs: heirs,
 		Warnings: []string{}, Missing: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
 }
