@@ -47,7 +47,7 @@ type Panes interface {
 	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
 	List(ctx context.Context) ([]tmux.PaneInfo, error)
 	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
-	Kill(ctx context.Context, ref tmux.Ref, pid int) error
+	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
 // Clients are the people who are attached to a tmux server.

@@ -181,7 +181,7 @@ func (d *Daemon) losePane(ctx context.Context, a *Agent) (bool, time.Duration, e
 		return false, 0, nil
 	}
 	if !gone {
-		if err := term.Kill(ctx, a.Ref(), 0); err != nil {
+		if err := term.Kill(ctx, a.Ref()); err != nil {
 			return false, 0, fmt.Errorf("agent %d: closed pane: %w", a.ID, err)
 		}
 	}

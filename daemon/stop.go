@@ -347,7 +347,7 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	}
 	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
 	// successor takes the pane.
-	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace) {
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace && h.Phase == Spawning) {
 		return
 	}
 	d.removeLeft(ctx, a)
@@ -383,5 +383,5 @@ func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	if _, err := d.Processes.Find(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
 		return fmt.Errorf("process %d of pane %s still runs", info.PID, info.Pane)
 	}
-	return term.Kill(ctx, a.Ref(), info.PID) // not the successor that takes the pane meanwhile
+	return term.Kill(ctx, a.Ref())
 }

@@ -115,7 +115,7 @@ func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 	if err != nil {
 		return err
 	}
-	err = term.Kill(ctx, a.Ref(), 0)
+	err = term.Kill(ctx, a.Ref())
 	if a.PID != 0 && d.lives(a.Process()) {
 		err = errors.Join(err, d.signalAgent(ctx, a, syscall.SIGKILL))
 	}

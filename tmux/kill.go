@@ -9,9 +9,8 @@ import (
 
 // Kill ends a pane. First it sends SIGKILL to the process group of the pane's program, because a program that ignores
 // SIGHUP would outlive the pane. Then it ends the pane itself. If the pane is gone, or its server was replaced, Kill
-// returns nil. If pid is not 0 and the pane's program has another process id, because Respawn has started one there, Kill
-// does nothing. It does not end a child that left the process group (setsid).
-func (s *Server) Kill(ctx context.Context, ref Ref, pid int) error {
+// returns nil. It does not end a child that left the process group (setsid).
+func (s *Server) Kill(ctx context.Context, ref Ref) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}
@@ -21,9 +20,6 @@ func (s *Server) Kill(ctx context.Context, ref Ref, pid int) error {
 	}
 	if err != nil {
 		return err
-	}
-	if pid != 0 && pane.PID != pid {
-		return nil
 	}
 	if err := killGroup(pane); err != nil {
 		return err

@@ -38,7 +38,7 @@ func wantGone(t *testing.T, what string, s *tmux.Server, ref tmux.Ref) {
 			t.Errorf("%s: %s: %v, want ErrGone", what, command, err)
 		}
 	}
-	if err := s.Kill(t.Context(), ref, 0); err != nil {
+	if err := s.Kill(t.Context(), ref); err != nil {
 		t.Errorf("%s: kill: %v", what, err)
 	}
 }

@@ -78,7 +78,7 @@ func TestNoServerByAccident(t *testing.T) {
 				t.Errorf("%s: got %v, want ErrGone", what, err)
 			}
 		}
-		if err := errors.Join(s.Kill(ctx, ref, 0), s.KillServer(ctx)); err != nil {
+		if err := errors.Join(s.Kill(ctx, ref), s.KillServer(ctx)); err != nil {
 			t.Errorf("%s: kill: %v", what, err)
 		}
 	}

@@ -148,7 +148,7 @@ func TestNoPrefixTargets(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	p1, p10 := newReader(t, s, "p1"), newReader(t, s, "p10")
-	if err := s.Kill(t.Context(), p1.Ref, 0); err != nil {
+	if err := s.Kill(t.Context(), p1.Ref); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Paste(t.Context(), p1.Ref, "for p1", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
@@ -311,7 +311,7 @@ func TestKillTakesTheProcessGroup(t *testing.T) {
 	if !follower.IsDescendantOf(pane.PID) || !follower.IsDescendantOf(pane.ServerPID) || leader.IsDescendantOf(child) {
 		t.Error("the child is not a descendant of its pane")
 	}
-	if err := s.Kill(t.Context(), pane.Ref, 0); err != nil {
+	if err := s.Kill(t.Context(), pane.Ref); err != nil {
 		t.Fatal(err)
 	}
 	isGone(t, leader)

@@ -179,13 +179,13 @@ func (c *console) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, err
 	return look(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) { return c.Fake().Inspect(ctx, ref) })
 }
 
-func (c *console) Kill(ctx context.Context, ref tmux.Ref, pid int) error {
+func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {
 	return change(c, ctx, "Kill "+ref.Pane, func() error {
 		a := c.t.agents[ref.Pane]
 		if a != nil && a.ref == ref && !a.dead {
 			c.g.w.beforeKill(c.g, a.proc.PID, "pane killed")
 		}
-		err := c.Fake().Kill(context.Background(), ref, pid)
+		err := c.Fake().Kill(context.Background(), ref)
 		if a != nil && a.ref == ref && !a.dead && err == nil {
 			a.signal(syscall.SIGHUP)
 		}

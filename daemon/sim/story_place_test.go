@@ -71,7 +71,7 @@ func TestCrashInPlace(t *testing.T) {
 func TestNoPlace(t *testing.T) {
 	for name, spoil := range map[string]func(h *host, a *agent){
 		"a child has the terminal open": func(h *host, a *agent) { h.term.Update(a.ref, func(info *tmux.PaneInfo) { info.Dead = false }) },
-		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref, 0) },
+		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {

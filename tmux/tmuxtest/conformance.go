@@ -14,7 +14,7 @@ import (
 type Maker interface {
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
 	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
-	Kill(ctx context.Context, ref tmux.Ref, pid int) error
+	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
 // Typist types into panes.
@@ -290,7 +290,7 @@ func anotherPane(t *testing.T, s suite) {
 		if err != nil || len(screens) != 0 {
 			t.Errorf("%s: capture: got %v, %v, want nothing", what, screens, err)
 		}
-		if err := s.Kill(t.Context(), ref, 0); err != nil {
+		if err := s.Kill(t.Context(), ref); err != nil {
 			t.Errorf("%s: kill: %v", what, err)
 		}
 	}
@@ -308,7 +308,7 @@ func anotherPane(t *testing.T, s suite) {
 func killed(t *testing.T, s suite) {
 	pane, other := s.cat(t, "a"), s.cat(t, "b")
 	for range 2 {
-		if err := s.Kill(t.Context(), pane.Ref, 0); err != nil {
+		if err := s.Kill(t.Context(), pane.Ref); err != nil {
 			t.Fatal(err)
 		}
 	}

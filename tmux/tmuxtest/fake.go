@@ -235,17 +235,17 @@ func (f *Fake) respawn(at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
 }
 
 // Kill removes a pane.
-func (f *Fake) Kill(ctx context.Context, ref tmux.Ref, pid int) error {
+func (f *Fake) Kill(ctx context.Context, ref tmux.Ref) error {
 	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p, err := f.find(ref)
+	_, err := f.find(ref)
 	if err != nil && !errors.Is(err, tmux.ErrGone) {
 		return err
 	}
-	if err == nil && (pid == 0 || p.PID == pid) {
+	if err == nil {
 		delete(f.panes, ref.Pane)
 	}
 	return nil

@@ -49,7 +49,7 @@ func killServer(tb testing.TB, s *tmux.Server) {
 		tb.Errorf("list at the end: %v", err)
 	}
 	for _, pane := range panes {
-		if err := s.Kill(ctx, pane.Ref, 0); err != nil {
+		if err := s.Kill(ctx, pane.Ref); err != nil {
 			tb.Errorf("kill at the end: %v", err)
 		}
 	}

@@ -57,7 +57,7 @@ func (r *runtimeRig) startAlone(server *tmux.Server) time.Duration {
 		text := shown[pane.Pane]
 		return r.rt.ReadScreen(runtimes.View{Text: text}).Composer, text
 	})
-	if err := server.Kill(r.t.Context(), pane.Ref, 0); err != nil {
+	if err := server.Kill(r.t.Context(), pane.Ref); err != nil {
 		r.t.Fatal(err)
 	}
 	return took

@@ -111,7 +111,7 @@ func TestClaudeInBackgroundIsHandedOverWithoutItsPane(t *testing.T) {
 	r.await("the turn goes on in the background", func() (bool, string) { return r.copiesAsked("count the doors") == 2, r.report() })
 	r.resetExperience()
 	id := r.requestHandoff(a.ID)
-	if err := r.tmux.(*tmux.Server).Kill(t.Context(), r.pane(a.ID).Ref, 0); err != nil {
+	if err := r.tmux.(*tmux.Server).Kill(t.Context(), r.pane(a.ID).Ref); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitAgent(a.ID, "no pane", func(a daemon.Agent) bool { return !a.HasPane() })

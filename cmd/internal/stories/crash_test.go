@@ -179,9 +179,9 @@ func (t *crashTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight
 	return t.Terminal.Press(ctx, ref, seen, keys...)
 }
 
-func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref, pid int) error {
+func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	defer t.b.reach("kill", ref.Pane)()
-	return t.Terminal.Kill(ctx, ref, pid)
+	return t.Terminal.Kill(ctx, ref)
 }
 
 type crashTrees struct {

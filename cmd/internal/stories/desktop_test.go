@@ -154,7 +154,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	outgoing, waiting, broken := r.startAgent(con), r.startAgent("reviewer-ada-1"), r.startWorked("tester-kit-1")
 	r.sendMessage(waiting.ID, "deploy it @ask")
 	h := r.requestHandoff(outgoing.ID)
-	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref, 0); err != nil {
+	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitPhase(h, daemon.Completed)

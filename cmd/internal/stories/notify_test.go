@@ -105,7 +105,7 @@ func TestToldByThreeTargets(t *testing.T) {
 	box.mu.Lock()
 	box.hanged = 99
 	box.mu.Unlock()
-	if err := r.tmux.Kill(t.Context(), r.pane(a.ID).Ref, 0); err != nil {
+	if err := r.tmux.Kill(t.Context(), r.pane(a.ID).Ref); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // ntfy and the webhook are being sent

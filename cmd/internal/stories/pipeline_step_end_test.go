@@ -113,7 +113,7 @@ func TestUndeliveredMessagesOfAStepAreToldOf(t *testing.T) {
 				case "timed out":
 					r.runOutOfTime(p.ID, 1)
 				case "killed":
-					if err := r.tmux.Kill(t.Context(), r.pane(a.ID).Ref, 0); err != nil {
+					if err := r.tmux.Kill(t.Context(), r.pane(a.ID).Ref); err != nil {
 						t.Fatal(err)
 					}
 				default:

@@ -95,7 +95,7 @@ func TestAgentThatEndsInItsTurnFailsTheStep(t *testing.T) {
 		r.start()
 		for how, end := range map[string]func(a daemon.Agent) error{
 			"killed":      func(a daemon.Agent) error { r.killAgent(a.ID); return nil },
-			"pane closed": func(a daemon.Agent) error { return r.tmux.Kill(t.Context(), r.pane(a.ID).Ref, 0) },
+			"pane closed": func(a daemon.Agent) error { return r.tmux.Kill(t.Context(), r.pane(a.ID).Ref) },
 			"stopped": func(a daemon.Agent) error {
 				_, err := r.client.StopAgent(t.Context(), a.ID, false)
 				return err

@@ -120,9 +120,9 @@ var keyBytes = map[tmux.Key]string{
 }
 
 // Kill removes a pane and sends SIGHUP to the program in it.
-func (t *terminal) Kill(ctx context.Context, ref tmux.Ref, pid int) error {
+func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	p := t.in(ref)
-	err := t.Fake.Kill(ctx, ref, pid)
+	err := t.Fake.Kill(ctx, ref)
 	if p != nil && err == nil {
 		p.signal(syscall.SIGHUP)
 	}

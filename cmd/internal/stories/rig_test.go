@@ -58,7 +58,7 @@ type screens interface {
 	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
-	Kill(ctx context.Context, ref tmux.Ref, pid int) error
+	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
 // newRig makes a rig of real processes. It does not start the daemon.
