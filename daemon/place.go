@@ -79,6 +79,41 @@ func (d *Daemon) takePlace(ctx context.Context, term Terminal, a *Agent, place *
 	return false, 0, nil
 }
 
+// ownPane is the tmux server of a managed agent's pane, of which a successor may take the place at any moment. What is meant for
+// the agent does not reach the successor, even if tmux runs it late or a daemon that was killed has sent it: tmux compares the
+// mark in the same pass. The pane of a successor is gone for the agent.
+type ownPane struct {
+	Terminal
+	mark string
+}
+
+func (o ownPane) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	opt.If.Mark = o.mark
+	return o.Terminal.Paste(ctx, ref, text, opt)
+}
+
+func (o ownPane) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
+	seen.Mark = o.mark
+	return o.Terminal.Press(ctx, ref, seen, keys...)
+}
+
+func (o ownPane) Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error {
+	seen.Mark = o.mark
+	return o.Terminal.Type(ctx, ref, seen, text)
+}
+
+func (o ownPane) Kill(ctx context.Context, ref tmux.Ref) error {
+	return o.Terminal.KillMarked(ctx, ref, o.mark)
+}
+
+func (o ownPane) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
+	info, err := o.Terminal.Inspect(ctx, ref)
+	if err == nil && info.Mark != o.mark {
+		return tmux.PaneInfo{}, fmt.Errorf("pane %s: it is not that of agent %s: %w", ref, o.mark, tmux.ErrGone)
+	}
+	return info, err
+}
+
 // warnOfPlace adds a warning to the handoff if the successor was to take its predecessor's pane and has another one.
 func (r *handoffRun) warnOfPlace(next *Agent) {
 	if !r.h.InPlace || r.h.HeirsFirst() || next.Ref() == r.agent.Ref() {

@@ -377,9 +377,6 @@ func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	if err != nil {
 		return err
 	}
-	if info.Mark != paneMark(a.ID) {
-		return nil // its successor has taken the pane
-	}
 	if _, err := d.Processes.Find(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
 		return fmt.Errorf("process %d of pane %s still runs", info.PID, info.Pane)
 	}

@@ -79,7 +79,7 @@ func (at Place) check() error {
 // commands returns the list that takes the place. Without a program in the Spec, it takes nothing. In the list the pane gets its
 // new mark right after the program was started: if tmux refuses the session's name later, the mark shows what was done.
 func (at Place) commands(spec Spec) [][]string {
-	target, same := at.Ref.Pane, "#{==:#{@understudy},"+at.Mark+"}"
+	target, same := at.Ref.Pane, marked(at.Mark)
 	of := " -t " + target + " "
 	var list [][]string
 	if len(spec.Argv) > 0 {
@@ -87,7 +87,7 @@ func (at Place) commands(spec Spec) [][]string {
 		take := []string{
 			quoted(append(words, spec.Argv...)...), quoted("set-option", "-p", "-t", target, "--", "@understudy", spec.Mark),
 			"set-option -pu" + of + whoOption, "set-option -pu" + of + stateOption, "set-option -pu" + of + toneOption,
-			"clear-history" + of, "rename-session" + of + spec.Session, "display-message -p" + of + "'" + paneFormat + "'",
+			"clear-history" + of, "rename-session" + of + spec.Session, "rename-window" + of + spec.Session, "display-message -p" + of + "'" + paneFormat + "'",
 		}
 		may := guard(at.Ref, "#{&&:#{pane_dead},#{&&:"+same+",#{==:#{"+closedOption+"},}}}")
 		list = append(list, []string{"if-shell", "-F", "-t", target, may, strings.Join(take, " ; ")})

@@ -119,6 +119,9 @@ func look[T any](c *console, ctx context.Context, what string, do func() (T, err
 
 // change carries out a call that changes something.
 func change(c *console, ctx context.Context, what string, do func() error) error {
+	if c.g.w.sent != nil {
+		c.g.w.sent(what, do)
+	}
 	_, err := carry(c.g, ctx, typing, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
@@ -141,8 +144,10 @@ func (c *console) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys
 	})
 }
 
-func (c *console) Type(ctx context.Context, ref tmux.Ref, text string) error {
-	return change(c, ctx, fmt.Sprintf("Type %s %.60q", ref.Pane, text), func() error { return c.Fake().Type(context.Background(), ref, text) })
+func (c *console) Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error {
+	return change(c, ctx, fmt.Sprintf("Type %s %.60q", ref.Pane, text), func() error {
+		return c.Fake().Type(context.Background(), ref, seen, text)
+	})
 }
 
 func (c *console) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
@@ -179,18 +184,33 @@ func (c *console) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, err
 	return look(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) { return c.Fake().Inspect(ctx, ref) })
 }
 
-func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {
-	return change(c, ctx, "Kill "+ref.Pane, func() error {
+func (c *console) Kill(ctx context.Context, ref tmux.Ref) error { return c.kill(ctx, ref, "") }
+
+func (c *console) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	return c.kill(ctx, ref, mark)
+}
+
+func (c *console) kill(ctx context.Context, ref tmux.Ref, mark string) error {
+	do := func() error {
 		a := c.t.agents[ref.Pane]
-		if a != nil && a.ref == ref && !a.dead {
+		lives := a != nil && a.ref == ref && !a.dead
+		if info, err := c.Fake().Inspect(context.Background(), ref); err != nil || mark != "" && info.Mark != mark {
+			lives = false
+		}
+		if lives {
 			c.g.w.beforeKill(c.g, a.proc.PID, "pane killed")
 		}
-		err := c.Fake().Kill(context.Background(), ref)
-		if a != nil && a.ref == ref && !a.dead && err == nil {
+		kill := c.Fake().Kill
+		if mark != "" {
+			kill = func(ctx context.Context, ref tmux.Ref) error { return c.Fake().KillMarked(ctx, ref, mark) }
+		}
+		err := kill(context.Background(), ref)
+		if lives && err == nil {
 			a.signal(syscall.SIGHUP)
 		}
 		return err
-	})
+	}
+	return change(c, ctx, "Kill "+ref.Pane, do)
 }
 
 func (c *console) SwitchClients(ctx context.Context, from, to string) error {

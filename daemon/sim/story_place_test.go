@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,6 +65,54 @@ func TestCrashInPlace(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLateInPlace: whatever was sent to the terminal until the successor was in the pane is carried out once more when the
+// handoff is completed, as by a tmux that hung while its daemon was killed. The successor lives and gets nothing typed, and no
+// other is started.
+func TestLateInPlace(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		var late []func() error
+		var what []string
+		taken := false
+		p.w.sent = func(act string, again func() error) {
+			if !taken && !strings.HasPrefix(act, "Spawn ") {
+				what, late = append(what, act), append(late, again)
+			}
+			taken = taken || strings.HasPrefix(act, "Respawn ")
+		}
+		in := true
+		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+		p.w.sent = nil
+		typed := len(h.term.Inputs(next.ref))
+		for i, again := range late {
+			_ = again()
+			if got := len(h.term.Inputs(next.ref)); next.dead || got != typed {
+				t.Errorf("%s: the successor is ended: %t, %d inputs, want %d", what[i], next.dead, got, typed)
+				typed = got
+			}
+		}
+		// The stop ladder of the predecessor may have been at any rung.
+		own := fmt.Sprint(a.id)
+		for name, err := range map[string]error{
+			"Esc":  h.term.Press(ctx(), a.ref, tmux.Sight{Mark: own}, tmux.Escape),
+			"text": h.term.Type(ctx(), a.ref, tmux.Sight{Mark: own}, "y"),
+		} {
+			if !errors.Is(err, tmux.ErrGone) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if info, err := h.term.Inspect(ctx(), next.ref); len(late) < 4 || err != nil || info.Dead || info.Mark != fmt.Sprint(next.id) {
+			t.Errorf("after %q: %+v, %v", what, info, err)
+		}
+	})
 }
 
 // TestNoPlace: the pane of the predecessor is not free in time, or is gone. The successor has a pane of its own, once, and a

@@ -80,3 +80,44 @@ func closedPlace(t *testing.T, s suite) {
 		t.Errorf("a place that is taken or else closed: %+v, %v", got, err)
 	}
 }
+
+// successorLeftAlone: what was meant for the program of before, by its mark, neither reaches nor ends the program that has taken
+// its pane.
+func successorLeftAlone(t *testing.T, s suite) {
+	old := s.gone(t, "old")
+	before := tmux.Sight{Mark: old.Mark}
+	wantErr(t, "dead", s.Press(t.Context(), old.Ref, before, tmux.CtrlD), tmux.ErrDead)
+	heir, err := s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: old.Mark}, next("heir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, "press", s.Press(t.Context(), old.Ref, before, tmux.CtrlD), tmux.ErrGone)
+	wantErr(t, "type", s.Type(t.Context(), old.Ref, before, "wrong"), tmux.ErrGone)
+	wantErr(t, "paste", s.Paste(t.Context(), old.Ref, "wrong", tmux.PasteOptions{If: before, Once: "wrong", After: []tmux.Key{tmux.CtrlD}}), tmux.ErrGone)
+	if err := s.KillMarked(t.Context(), old.Ref, old.Mark); err != nil {
+		t.Errorf("kill: %v", err)
+	}
+	for _, mark := range []string{"", "a,b}"} {
+		if s.Press(t.Context(), old.Ref, tmux.Sight{Mark: mark}, tmux.CtrlU) != nil == (mark == "") || mark == "" && s.KillMarked(t.Context(), old.Ref, mark) == nil {
+			t.Errorf("the mark %q", mark)
+		}
+	}
+	now := tmux.PasteOptions{If: tmux.Sight{Mark: heir.Mark}, Once: "wrong"} // the token was not noted above
+	if err := s.Paste(t.Context(), heir.Ref, "right", now); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Type(t.Context(), heir.Ref, now.If, " and"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Press(t.Context(), heir.Ref, now.If, tmux.Enter); err != nil {
+		t.Fatal(err)
+	}
+	if screen := s.waitScreen(t, heir.Ref, "right and\nright and"); strings.Contains(screen, "wrong") {
+		t.Errorf("something was typed before: %q", screen)
+	}
+	if err := s.KillMarked(t.Context(), heir.Ref, heir.Mark); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Inspect(t.Context(), heir.Ref)
+	wantErr(t, "killed", err, tmux.ErrGone)
+}

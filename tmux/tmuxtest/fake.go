@@ -235,17 +235,27 @@ func (f *Fake) respawn(at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
 }
 
 // Kill removes a pane.
-func (f *Fake) Kill(ctx context.Context, ref tmux.Ref) error {
+func (f *Fake) Kill(ctx context.Context, ref tmux.Ref) error { return f.kill(ctx, ref, "") }
+
+// KillMarked removes a pane that has the mark.
+func (f *Fake) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	if mark == "" {
+		return fmt.Errorf("pane %s: no mark", ref)
+	}
+	return f.kill(ctx, ref, mark)
+}
+
+func (f *Fake) kill(ctx context.Context, ref tmux.Ref, mark string) error {
 	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, err := f.find(ref)
+	p, err := f.find(ref)
 	if err != nil && !errors.Is(err, tmux.ErrGone) {
 		return err
 	}
-	if err == nil {
+	if err == nil && (mark == "" || p.Mark == mark) {
 		delete(f.panes, ref.Pane)
 	}
 	return nil
@@ -275,11 +285,11 @@ func (f *Fake) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, pressed
 }
 
 // Type records the text as it came from a keyboard.
-func (f *Fake) Type(ctx context.Context, ref tmux.Ref, text string) error {
+func (f *Fake) Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error {
 	if err := tmux.CheckTyped(text); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
-	return f.input(ctx, ref, tmux.PasteOptions{}, []Input{{Text: text}})
+	return f.input(ctx, ref, tmux.PasteOptions{If: seen}, []Input{{Text: text}})
 }
 
 func keys(pressed []tmux.Key) []Input {
@@ -321,6 +331,9 @@ func (f *Fake) record(ref tmux.Ref, opt tmux.PasteOptions, inputs []Input) error
 	once, seen := opt.Once, opt.If
 	if once != "" && p.once == once {
 		return fmt.Errorf("pane %s: %w", ref, tmux.ErrOnce)
+	}
+	if seen.Mark != "" && seen.Mark != p.Mark {
+		return fmt.Errorf("pane %s: %w", ref, tmux.ErrGone)
 	}
 	if p.Dead {
 		return fmt.Errorf("pane %s: %w", ref, tmux.ErrDead)

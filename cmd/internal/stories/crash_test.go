@@ -184,6 +184,11 @@ func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	return t.Terminal.Kill(ctx, ref)
 }
 
+func (t *crashTerminal) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	defer t.b.reach("kill", ref.Pane)()
+	return t.Terminal.KillMarked(ctx, ref, mark)
+}
+
 type crashTrees struct {
 	worktree.Trees
 	b *bomb
