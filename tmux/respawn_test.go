@@ -87,6 +87,58 @@ func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
 	}
 }
 
+// TestLateKillSparesTheSuccessor: tmux is told to end the pane of a program, hangs, and carries it out when another program has
+// taken the pane. That one lives.
+func TestLateKillSparesTheSuccessor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	real, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := filepath.Join(dir, "tmux")
+	script := fmt.Sprintf(`#!/bin/sh
+case "$*" in *kill-pane*) touch %[1]s/asked; until [ -e %[1]s/go ]; do sleep 0.02; done;; esac
+exec %[2]s "$@"
+`, dir, real)
+	if err := os.WriteFile(slow, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := tmuxtest.Server(t)
+	for name, kill := range map[string]func(s *tmux.Server, old tmux.PaneInfo) error{
+		"kill":   func(s *tmux.Server, old tmux.PaneInfo) error { return s.Kill(t.Context(), old.Ref) },
+		"marked": func(s *tmux.Server, old tmux.PaneInfo) error { return s.KillMarked(t.Context(), old.Ref, old.Mark) },
+	} {
+		old, err := s.Spawn(t.Context(), tmux.Spec{Session: name, Mark: "old", Dir: "/", Argv: []string{"true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, err := tmux.New(tmux.Config{Bin: slow, Socket: old.Socket})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- kill(late, old) }()
+		tmuxtest.Eventually(t, "tmux is asked to kill", func() bool { _, err := os.Stat(filepath.Join(dir, "asked")); return err == nil })
+		var heir tmux.PaneInfo
+		spec := tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}}
+		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+			heir, err = s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: "old"}, spec)
+			return err == nil
+		})
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(name, err)
+		}
+		if now, err := s.Inspect(t.Context(), heir.Ref); err != nil || now.Dead || now.PID != heir.PID {
+			t.Errorf("%s: the successor: %+v, %v", name, now, err)
+		}
+		_, _ = os.Remove(filepath.Join(dir, "go")), os.Remove(filepath.Join(dir, "asked"))
+	}
+}
+
 // controlClient attaches a client in control mode, as iTerm2 does, and returns a function that ends it.
 func controlClient(t *testing.T, socket, session string) (end func()) {
 	t.Helper()
