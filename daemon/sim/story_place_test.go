@@ -115,6 +115,24 @@ func TestLateInPlace(t *testing.T) {
 	})
 }
 
+// TestPlaceIsNotKeptForNobody: the agent dies before there is a record. The pane is kept until the handoff has failed.
+func TestPlaceIsNotKeptForNobody(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		in := true
+		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p.reach(a, daemon.AwaitingDocument)
+		a.end("for no reason", 1)
+		p.reach(a, daemon.Failed)
+		p.poll("no pane is left", func() bool { _, err := h.term.Inspect(ctx(), a.ref); return errors.Is(err, tmux.ErrGone) })
+	})
+}
+
 // TestNoPlace: the pane of the predecessor is not free in time, or is gone. The successor has a pane of its own, once, and a
 // warning says so.
 func TestNoPlace(t *testing.T) {

@@ -175,7 +175,7 @@ func (t *crashTerminal) Respawn(ctx context.Context, at tmux.Place, spec tmux.Sp
 }
 
 func (t *crashTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
-	defer t.b.reach("keys", fmt.Sprint(ref.Pane, keys))()
+	defer t.b.reach("keys", fmt.Sprint(ref.Pane, " of agent ", seen.Mark, keys))()
 	return t.Terminal.Press(ctx, ref, seen, keys...)
 }
 
