@@ -347,7 +347,7 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	}
 	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
 	// successor takes the pane.
-	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace && h.Phase == Spawning) {
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace) {
 		return
 	}
 	d.removeLeft(ctx, a)
