@@ -31,7 +31,8 @@ handoff.
 
 With --to the successor plays another persona; --runtime, --model and --permission-mode say how it
 runs. With several --to, all of them get the same document, and the agent ends once all have their
-briefing. With --keep the agent lives on beside them.
+briefing. With --keep the agent lives on beside them. With --in-place the one successor takes the
+agent's very pane: who is attached there stays attached.
 
 Inside an agent, the word self stands for that agent.`,
 		Example: `  understudy handoff 7 --wait
