@@ -48,7 +48,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
 	n, text := drawn(t, page, err)
 	wantText(t, n, "timeline", fmt.Sprintf("con · agents %d to %d", first.ID, second.ID), fmt.Sprintf("con · agent %d", beside.ID),
-		"gen 1", "gen 2", "working", "waiting 60.00 s", "limited 60.00 s", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
+		"gen 1", "gen 2", "working", "waiting 1 min", "limited 1 min", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
 	for _, want := range []string{`points="0,75 100,25 500,25"`, `aria-label="Timeline: 3 agents, 2 turns, working for `, `d="M3.33 0h1.67v1H3.33zM6.67 0h1.67v1H6.67z`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %s", want)
