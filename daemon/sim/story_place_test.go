@@ -155,3 +155,26 @@ func TestNoPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestNoPlaceOfAPerson: in the pane of an agent that a person has started runs the person's shell. Nothing is started there: the
+// successor has a pane of its own, and a warning says so.
+func TestNoPlaceOfAPerson(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := h.ownAgent()
+		p.wait("its composer", 2*time.Second, 2*time.Second)
+		a.person("begin the work", tmux.Enter)
+		p.poll("its registration", func() bool { return a.id != 0 })
+		if err := p.ask(h, "assign a persona", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.AssignPersona(ctx, a.id, personaSlugs[0])
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		respawned := false
+		p.w.sent = func(act string, _ func() error) { respawned = respawned || strings.HasPrefix(act, "Respawn ") }
+		next := p.inPlace(h, a)
+		if warned := p.handoffs(a.id)[0].Warnings; respawned || next.ref == a.ref || !strings.Contains(strings.Join(warned, "\n"), "a shell may run in it") {
+			t.Errorf("respawned: %t, the successor is in %s of %s: %q", respawned, next.ref.Pane, next.ref.Socket, warned)
+		}
+	})
+}
