@@ -168,7 +168,11 @@ func (c *console) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, err
 }
 
 func (c *console) Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
-	return carry(c.g, ctx, typing, "Respawn "+at.Ref.Pane+" "+spec.Session, func() (tmux.PaneInfo, error) {
+	what := "Respawn " + at.Ref.Pane + " " + spec.Session
+	if c.g.w.sent != nil {
+		c.g.w.sent(what, func() error { _, err := c.Fake().Respawn(context.Background(), at, spec); return err })
+	}
+	return carry(c.g, ctx, typing, what, func() (tmux.PaneInfo, error) {
 		if _, err := os.Stat(spec.Argv[2]); err != nil {
 			c.g.w.fail("a daemon takes pane %s for %s without its launch file: %v", at.Ref.Pane, spec.Session, err)
 		}
