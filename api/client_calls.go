@@ -16,7 +16,7 @@ import (
 func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
 	body := newAgentRequest{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
-		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
 	}
 	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
 }
@@ -116,11 +116,15 @@ func (c *Client) Screen(ctx context.Context, id int64, format string) (string, e
 
 // Diff returns what has changed in an agent's working directory since the agent began.
 func (c *Client) Diff(ctx context.Context, id int64, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+	return c.diff(ctx, at("agents", id, "/diff"), in)
+}
+
+func (c *Client) diff(ctx context.Context, path string, in daemon.DiffRequest) (daemon.AgentDiff, error) {
 	q := url.Values{"file": in.Files}
 	if in.Stat {
 		q.Set("stat", "true")
 	}
-	return call[daemon.AgentDiff](ctx, c, "GET", at("agents", id, "/diff?"+q.Encode()), nil)
+	return call[daemon.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.

@@ -150,6 +150,14 @@ const (
 	CodeUnknownLaunch         Code = "unknown_launch"
 	CodeUnknownRuntime        Code = "unknown_runtime"
 	CodeUnknownTemplate       Code = "unknown_template"
+	CodeWorktreeBusy          Code = "worktree_busy"
+	CodeWorktreeGone          Code = "worktree_gone"
+	CodeWorktreeNotFound      Code = "worktree_not_found"
+	CodeWorktreeRefused       Code = "worktree_refused"
+	CodeWorktreeRemoved       Code = "worktree_removed"
+	CodeWorktreeStands        Code = "worktree_stands"
+	CodeWorktreeUncommitted   Code = "worktree_uncommitted"
+	CodeWorktreeUsed          Code = "worktree_used"
 )
 
 // badField returns the code for a bad value in the given field of a request.

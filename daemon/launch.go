@@ -56,6 +56,9 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if a.StopAskedAt != nil {
 		return true, 0, d.launchFailed(ctx, a, errors.New("somebody stopped it before it was started"))
 	}
+	if moved, wait, err := d.treeReady(ctx, a); moved || wait > 0 || err != nil {
+		return moved, wait, err
+	}
 	if may, err := d.mayOpen(ctx, a); !may || err != nil {
 		return false, time.Second, err
 	}
@@ -165,7 +168,11 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // if it was asked to stop, somebody wanted its end
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}); err != nil {
+	c := &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}
+	if err := d.abandonTree(ctx, a, c, words.TrimDot(cause.Error())); err != nil {
+		return fmt.Errorf("agent %d: %w", a.ID, err)
+	}
+	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}
 	d.cleanUp(ctx, a)

@@ -26,6 +26,8 @@ type Change struct {
 	Deliveries     []*Delivery // guarded by Rev, which is advanced in place
 	NewPermissions []*Permission
 	Permissions    []*Permission // guarded by Rev, which is advanced in place
+	NewWorktree    *Worktree     // ID taken from NextID beforehand
+	Worktrees      []*Worktree   // guarded by Rev, which is advanced in place
 	NewRecord      *Record       // the record of the handoff in Move; replaces an earlier record
 	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
@@ -116,19 +118,6 @@ type Committer interface {
 	// NextID returns an unused id for a new row of the given kind.
 	NextID(ctx context.Context, kind IDKind) (int64, error)
 }
-
-// IDKind names a sequence of ids.
-type IDKind string
-
-// The sequences of ids.
-const (
-	AgentIDs    IDKind = "agents"
-	HandoffIDs  IDKind = "handoffs"
-	DeliveryIDs IDKind = "deliveries"
-	PipelineIDs IDKind = "pipelines"
-	StepIDs     IDKind = "steps"
-	OutputIDs   IDKind = "step_handoffs"
-)
 
 // HookInput is a hook as it came in, with what identifies its agent.
 type HookInput struct {
@@ -392,6 +381,7 @@ type Store interface {
 	TimelineStore
 	OpenWork
 	PermissionReader
+	WorktreeReader
 	CensusReader
 	Hosts
 }

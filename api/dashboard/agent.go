@@ -26,6 +26,7 @@ type agent struct {
 	Handoffs   []handoffRow     // own, as rows
 	Deliveries []daemon.Delivery
 	Events     []event.Event
+	Tree       *tree  // the work tree of its line; nil: it has none
 	Used       string // what it has used; "": nothing was counted
 	TakesKeys  bool   // a page may type into its pane
 	Timeline   *timeline
@@ -52,6 +53,12 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 	}
 	if out.Used, err = p.used(ctx, daemon.UsageQuery{AgentIDs: []int64{id}}); err != nil {
 		return nil, err
+	}
+	if out.Tree, err = p.treeOf(ctx, &a); err != nil {
+		return nil, err
+	}
+	if out.Tree != nil {
+		page.Watch += " worktree"
 	}
 	line, err := p.Daemon.Generations(ctx, &a, maxLine)
 	if err != nil {

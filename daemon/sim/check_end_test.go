@@ -30,7 +30,7 @@ func (w *world) finished() bool {
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 || w.treesOpen(h) {
 			return false
 		}
 	}
@@ -75,6 +75,9 @@ func (w *world) unfinished() {
 		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
 			w.fail("%s: the operator was never told of %d events, the first %q (%v)", h.name, len(list), list[0].Type, err)
 		}
+		if w.treesOpen(h) {
+			w.fail("%s: something is still being done with a tree %s after the last fault", h.name, patience)
+		}
 	}
 	w.pipelinesUnfinished()
 	if len(w.failures) == 0 {
@@ -106,6 +109,7 @@ func (w *world) ended() {
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)
 	w.pipelinesEnded(agents, events)
+	w.treesEnded(events)
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":

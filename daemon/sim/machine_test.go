@@ -262,6 +262,10 @@ func (t trees) Remove(ctx context.Context, _, path string) (string, error) {
 }
 
 func (t trees) Discard(ctx context.Context, _, path string) error {
-	_, err := carry(t.g, ctx, typing, "Discard tree", func() (struct{}, error) { return struct{}{}, os.RemoveAll(path) })
+	_, err := carry(t.g, ctx, typing, "Discard tree", func() (struct{}, error) {
+		delete(t.g.h.wood.trees, path)
+		t.g.h.checkWood("a discarded tree")
+		return struct{}{}, os.RemoveAll(path)
+	})
 	return err
 }

@@ -26,6 +26,9 @@ func (w *world) people() {
 		if w.rng.IntN(4) == 0 {
 			w.employ("worker on "+h.name, func(p *person) { p.ownSession(h) })
 		}
+		for j := range max(0, w.woods.IntN(5)-2) {
+			w.employ(fmt.Sprintf("forester on %s/%d", h.name, j), func(p *person) { p.forest(h) })
+		}
 		w.employ("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.employEndless("somebody on "+h.name, func(p *person) { p.look(h) })
 	}

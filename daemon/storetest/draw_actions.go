@@ -43,6 +43,12 @@ func (d *drawer) part(c *daemon.Change) string {
 	if len(d.agents) > 1 {
 		parts = append(parts, d.addPermission, d.changePermission, d.addSamples)
 	}
+	if len(d.agents) > 1 {
+		parts = append(parts, d.addWorktree)
+	}
+	if len(d.worktrees) > 0 {
+		parts = append(parts, d.changeWorktree)
+	}
 	if len(d.handoffs) > 0 {
 		parts = append(parts, d.move, d.move, d.addRecord)
 	}

@@ -58,6 +58,8 @@ var tests = []struct {
 	{"ListsOfDeliveries", alone(listsOfDeliveries)},
 	{"PermissionIsKeptWhole", alone(permissionIsKeptWhole)},
 	{"ListsOfPermissions", alone(listsOfPermissions)},
+	{"WorktreeIsKeptWhole", alone(worktreeIsKeptWhole)},
+	{"ListsOfWorktrees", alone(listsOfWorktrees)},
 	{"DropQueued", alone(dropQueued)},
 	{"SentIsCounted", alone(sentIsCounted)},
 	{"ReaderMissesNothing", alone(readerMissesNothing)},
