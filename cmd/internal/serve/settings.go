@@ -313,7 +313,7 @@ func (s *Settings) domain() daemon.Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Limits: daemon.LimitSettings{
