@@ -37,6 +37,31 @@ func TestInPlace(t *testing.T) {
 	})
 }
 
+// TestInPlaceAsSet: a handoff that does not say where goes as the setting says, and one that says so does not.
+func TestInPlaceAsSet(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		for _, not := range []bool{false, true} {
+			if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+				d.Settings().Handoff.InPlace = true
+				in := daemon.HandoffRequest{Force: true}
+				if not {
+					in.InPlace = new(bool)
+				}
+				_, err := d.RequestHandoff(ctx, a.id, in)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+			if (next.ref == a.ref) == not {
+				t.Errorf("asked not to: %t, in %s after %s", not, next.ref.Pane, a.ref.Pane)
+			}
+			a = next
+		}
+	})
+}
+
 // TestCrashInPlace: the daemon is killed before or after each of its writes and each of its acts in a terminal, or tmux fails or
 // its answer is lost, from the record of a handoff in place to its end. The successor is in the pane every time, without a
 // person.
