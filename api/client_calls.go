@@ -159,7 +159,7 @@ func (c *Client) DecideLimit(ctx context.Context, agentID int64, in daemon.Limit
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
-	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages}
+	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace}
 	switch len(in.Heirs) {
 	case 0:
 	case 1:

@@ -27,6 +27,7 @@ type handoffRequest struct {
 	To             []json.RawMessage `json:"to,omitempty"`
 	Keep           bool              `json:"keep,omitempty"` // the agent lives on beside its heirs
 	DropMessages   bool              `json:"drop_messages,omitempty"`
+	InPlace        *bool             `json:"in_place,omitempty"` // absent means as the setting handoff.in_place says
 }
 
 // heirRequest is one of the heirs in a request.
@@ -100,7 +101,7 @@ func (s *Server) handOver(c echo.Context, self bool) error {
 		return err
 	}
 	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, daemon.HandoffRequest{
-		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, DropMessages: in.DropMessages, Self: self,
+		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace, Self: self,
 	})
 	return reply(c, http.StatusOK, Initiated{"initiated", h.ID, h.Ref, h.Phase, h.FilePath}, err)
 }

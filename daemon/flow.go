@@ -117,6 +117,9 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	if out.then != nil {
 		out.then()
 	}
+	if h.InPlace && beforeRecord(from) && !r.agent.Active() {
+		r.d.cleanUp(r.ctx, r.agent) // the dead pane was kept for the successor
+	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, string(out.fail.Code))
 	r.tellPane()
 	return nil

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -289,6 +287,7 @@ func (r *handoffRun) spawn() outcome {
 	case out != nil:
 		return *out
 	case next.SpawnedAt != nil: // the next phase asks whether it has ended since
+		r.warnOfPlace(next)
 		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" was made", Change{})
 	case !next.Active():
 		return r.failed(CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))
@@ -376,15 +375,6 @@ func (r *handoffRun) brief() outcome {
 	dl.decide(NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*Delivery{&dl}
 	return bad
-}
-
-// makeFolder makes the folder of the document. It returns the failure if it cannot.
-func (r *handoffRun) makeFolder() *outcome {
-	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
-		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
-		return &out
-	}
-	return nil
 }
 
 // successor reads the successor's row. It returns an outcome if it cannot.

@@ -123,6 +123,9 @@ func (in *HandoffRequest) checkHeirs() error {
 	if len(in.Heirs) > maxHeirs {
 		return Errorf(KindInvalid, CodeBadHeirs, "A handoff can have at most %d heirs, and this one names %d", maxHeirs, len(in.Heirs))
 	}
+	if in.InPlace != nil && *in.InPlace && (in.Keep || len(in.Heirs) > 1) {
+		return Errorf(KindInvalid, CodeBadHeirs, "In place only one successor can take over, and the agent ends: leave out in_place, or keep and the other heirs")
+	}
 	for i := range in.Heirs {
 		heir := &in.Heirs[i]
 		for _, field := range []struct{ name, value string }{

@@ -350,10 +350,16 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
-	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up.
-	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.Phase == ShuttingDown {
+	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
+	// successor takes the pane.
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace) {
 		return
 	}
+	d.removeLeft(ctx, a)
+}
+
+// removeLeft removes what an ended managed agent has left.
+func (d *Daemon) removeLeft(ctx context.Context, a *Agent) {
 	if err := d.removePane(ctx, a); err != nil {
 		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}

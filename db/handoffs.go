@@ -18,7 +18,7 @@ const (
 	columnsFromMetrics = `,
 	error, created_at, started_at, completed_at, host, seq, phase_at, deadline, delivery_id, trouble,
 	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook, keep, written_by, missing,
-	drop_messages, forced`
+	drop_messages, forced, in_place`
 )
 
 func handoffValues(h *daemon.Handoff) []any {
@@ -27,7 +27,7 @@ func handoffValues(h *daemon.Handoff) []any {
 		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, metricsValue(h.Metrics),
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,
 		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Keep, h.WrittenBy, h.Missing,
-		h.DropMessages, h.Forced)
+		h.DropMessages, h.Forced, h.InPlace)
 }
 
 // structured is [daemon.Structured] as the database stores it: without the fields that the document lacks. The API's

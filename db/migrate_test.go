@@ -136,7 +136,7 @@ func TestMigrateWithRows(t *testing.T) {
 	defer db.Close()
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
 	h.Missing = []string{}
-	h.Keep, h.Heirs, h.DropMessages, h.Forced = false, []daemon.HandoffHeir{}, false, false
+	h.Keep, h.InPlace, h.Heirs, h.DropMessages, h.Forced = false, false, []daemon.HandoffHeir{}, false, false
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil

@@ -165,6 +165,9 @@ func (p *person) handOver(id int64) int64 {
 	}
 	in.DropMessages = w.rng.IntN(8) == 0
 	p.choose(&in)
+	if inPlace := w.rng.IntN(2) == 0; !in.Keep && len(in.Heirs) < 2 {
+		in.InPlace = &inPlace
+	}
 	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, id, in)
 		return err

@@ -36,9 +36,10 @@ type world struct {
 	checks
 	pipelineChecks
 
-	after    func(what string) // if set, called after each commit of a change
-	born     func(a *agent)    // if set, called with each new process of an agent, before it acts
-	calm     time.Time         // from then on nothing goes wrong any more
+	after    func(what string)                     // if set, called after each commit of a change
+	sent     func(what string, again func() error) // if set, called before each act of a daemon in a terminal; again does it once more
+	born     func(a *agent)                        // if set, called with each new process of an agent, before it acts
+	calm     time.Time                             // from then on nothing goes wrong any more
 	failures []string
 	covered  map[cell]int // how often each runtime has met what is asked of it
 }

@@ -225,7 +225,7 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	if !d.mostly() {
 		h.Phase = one(d, "done", somePhases[d.rand.IntN(len(somePhases))])
 	}
-	h.SuccessorID, h.DeliveryID, h.Keep = nil, nil, d.half()
+	h.SuccessorID, h.DeliveryID, h.Keep, h.InPlace = nil, nil, d.half(), d.half()
 	h.DropMessages, h.Forced = d.half(), d.half()
 	d.heirs(h)
 	if d.half() {

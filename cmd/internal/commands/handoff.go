@@ -17,7 +17,7 @@ func (a *app) handoffCommand() *cobra.Command {
 	var in daemon.HandoffRequest
 	var heir daemon.Heir
 	var to []string
-	var wait bool
+	var wait, inPlace bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "handoff AGENT...",
 		Short: "Hand agents' work to their successors",
@@ -33,7 +33,8 @@ Messages that are queued for the agent are passed on to its successor, after its
 
 With --to the successor plays another persona; --runtime, --model and --permission-mode say how it
 runs. With several --to, all of them get the same document, and the agent ends once all have their
-briefing. With --keep the agent lives on beside them.
+briefing. With --keep the agent lives on beside them. With --in-place the one successor takes the
+agent's very pane: who is attached there stays attached.
 
 Inside an agent, the word self stands for that agent.`,
 		Example: `  understudy handoff 7 --wait
@@ -49,6 +50,9 @@ Inside an agent, the word self stands for that agent.`,
 		ValidArgsFunction: more(a.completeHandingOver),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
+			if c.Flags().Changed("in-place") {
+				in.InPlace = &inPlace
+			}
 			return a.handOff(c.Context(), args, in, wait)
 		},
 	})
@@ -60,6 +64,7 @@ Inside an agent, the word self stands for that agent.`,
 	c.Flags().StringVar(&heir.Model, "model", "", "the `model` of the heirs (default that of their persona, else the agent's)")
 	c.Flags().StringVar(&heir.PermissionMode, "permission-mode", "", "the `mode` in which the heirs ask for permission, in the runtime's words (default the agent's)")
 	c.Flags().BoolVar(&in.Keep, "keep", false, "let the agent live on beside its heirs")
+	c.Flags().BoolVar(&inPlace, "in-place", false, "the successor takes the agent's very pane (default as handoff.in_place says)")
 	c.Flags().BoolVar(&in.DropMessages, "drop-messages", false, "drop the messages that are queued for the agent, instead of passing them on to its successor")
 	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet, or a generated document says next to nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")

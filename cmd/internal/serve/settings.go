@@ -77,6 +77,7 @@ type handoffSettings struct {
 	ValidateContext     bool          `yaml:"validate_context"`
 	LogTiming           bool          `yaml:"log_timing"`
 	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
+	InPlace             bool          `yaml:"in_place"`
 	Targets             []string      `yaml:"targets"`
 	Auto                autoSettings  `yaml:"auto"`
 }
@@ -133,7 +134,7 @@ func DefaultSettings() Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Targets: h.Targets, Auto: autoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Limits: limitSettings{
@@ -313,7 +314,7 @@ func (s *Settings) domain() daemon.Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Limits: daemon.LimitSettings{

@@ -170,14 +170,24 @@ func (t *crashTerminal) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInf
 	return t.Terminal.Spawn(ctx, spec)
 }
 
+func (t *crashTerminal) Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
+	defer t.b.reach("respawn", spec.Mark)()
+	return t.Terminal.Respawn(ctx, at, spec)
+}
+
 func (t *crashTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
-	defer t.b.reach("keys", fmt.Sprint(ref.Pane, keys))()
+	defer t.b.reach("keys", fmt.Sprint(ref.Pane, " of agent ", seen.Mark, keys))()
 	return t.Terminal.Press(ctx, ref, seen, keys...)
 }
 
 func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	defer t.b.reach("kill", ref.Pane)()
 	return t.Terminal.Kill(ctx, ref)
+}
+
+func (t *crashTerminal) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	defer t.b.reach("kill", ref.Pane)()
+	return t.Terminal.KillMarked(ctx, ref, mark)
 }
 
 type crashTrees struct {
