@@ -109,11 +109,12 @@ func (d *Daemon) follow(ctx context.Context, a *Agent) {
 
 // followOnce follows the server of an agent until it can no longer be reached.
 func (d *Daemon) followOnce(ctx context.Context, agentID int64) error {
+	ctx = WithCaller(ctx, fmt.Sprintf("server of agent %d", agentID))
 	a, err := d.Store.Agent(ctx, agentID)
 	if err != nil {
 		return err
 	}
 	return d.bySession(&a, func(c Control) error {
-		return c.Follow(WithCaller(ctx, fmt.Sprintf("server of agent %d", agentID)), func(r runtimes.Report) error { return d.report(ctx, &a, r) })
+		return c.Follow(ctx, func(r runtimes.Report) error { return d.report(ctx, &a, r) })
 	})
 }

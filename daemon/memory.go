@@ -32,6 +32,9 @@ type agentMemory struct {
 	// rung once more. This does no harm: a signal may be sent twice, and before it presses a key the daemon looks at the
 	// registry or the screen.
 	actedRung StopStage
+	// exitRefused is the record after which the agent was given work, as its server has said when it was asked to exit. After a
+	// restart the daemon asks the server again.
+	exitRefused handoffRecord
 	// measured says whether the transcript was read after the last turn. After a restart the daemon reads it once more.
 	measured measurement
 	// followed is the process whose server a goroutine follows. The next [Daemon.Run] starts a new goroutine.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
@@ -259,12 +260,12 @@ func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode != 
 // documentOutdated reports whether the agent was given work after the document was written. The successor would not learn
 // about that work. Any of three facts shows it:
 //   - The document's time is in the future: the clock was set back after it was written, so its time proves nothing.
-//   - The hook of a prompt came after the document.
+//   - The hook of a prompt came after the document, or at the same time.
 //   - The transcript shows a prompt after the document. The hook of a queued prompt comes before the runtime takes the
 //     prompt.
 func (r *handoffRun) documentOutdated(doc data.Document) bool {
-	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt) ||
-		r.d.promptedAfter(r.agent, "", doc.ModTime)
+	written, prompted := doc.ModTime.Truncate(time.Microsecond), r.agent.LastPromptAt // which the store keeps in microseconds
+	return doc.ModTime.After(r.now) || prompted != nil && !written.After(*prompted) || r.d.promptedAfter(r.agent, "", doc.ModTime)
 }
 
 // askAnew asks for the document once more, because a retry found no acceptable one. It renames a file that is there,

@@ -71,7 +71,11 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 			if onRung >= exit {
 				return d.climbTo(ctx, a, StopTerm)
 			}
-			return false, exit - onRung, d.actOnRung(ctx, a)
+			err := d.actOnRung(ctx, a)
+			if errors.Is(err, ErrGivenWork) {
+				return d.exitRefused(ctx, a)
+			}
+			return false, exit - onRung, err
 		}
 		switch {
 		case onRung >= exit && a.StopYields && a.State == Working:
@@ -220,7 +224,7 @@ func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
 }
 
 // actOnRung acts on the agent's rung, once in each daemon. The next daemon may send the same signal again, which does no
-// harm.
+// harm. Its error is [ErrGivenWork] if the agent's server refuses the exit, or the store's.
 func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	done := false
 	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
@@ -239,6 +243,9 @@ func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 		err = d.signalAgent(ctx, a, syscall.SIGTERM)
 	case StopKill:
 		err = d.killAgent(ctx, a)
+	}
+	if errors.Is(err, ErrGivenWork) {
+		return ErrGivenWork
 	}
 	if err != nil {
 		d.Log.Warn("stop ladder: rung without effect", "agent_id", a.ID, "stage", string(a.StopStage), "error", err)

@@ -12,6 +12,11 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
+// handoffRecord names the record of a handoff; a retry may make another one.
+type handoffRecord struct{ handoff, at int64 } // at is in microseconds, as the store keeps it
+
+func recordOf(h *Handoff) handoffRecord { return handoffRecord{h.ID, h.RecordedAt.UnixMicro()} }
+
 // givenWork reports whether an agent was given work that the document of its recorded handoff may not mention: a
 // prompt of a person, or a message, after the instruction.
 //
@@ -19,7 +24,7 @@ import (
 // became part of that turn, before the document or after it; or it began a turn that no hook reports. Only the
 // transcript shows a queued prompt.
 func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, error) {
-	if a.LastPrompt > h.StopHook {
+	if a.LastPrompt > h.StopHook || d.memories.of(a.ID).exitRefused == recordOf(h) {
 		return true, nil
 	}
 	// Count only prompts after since: the document covers all that was said before it was read. It was read before the
@@ -78,6 +83,17 @@ func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 		return false, nil
 	}
 	return true, d.withdrawExit(ctx, a)
+}
+
+// exitRefused withdraws a handoff's request to exit, because the agent's server knows of work that no report has told of yet, as when
+// the daemon cannot follow the server. To climb on would end that work. The handoff waits for a person.
+func (d *Daemon) exitRefused(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	h, ok, err := d.openHandoff(ctx, a.ID)
+	if err != nil || !ok || h.Phase != ShuttingDown {
+		return false, time.Second, err
+	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.exitRefused = recordOf(&h) })
+	return true, 0, d.withdrawExit(ctx, a)
 }
 
 // withdrawExit withdraws the request that an agent exits. The agent then goes on.

@@ -230,6 +230,32 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 	})
 }
 
+// TestDocumentOfTheSameMoment: the agent of a failed handoff takes a prompt in the moment in which its document is written. Nothing says
+// which came first, so a retry asks for the document anew.
+func TestDocumentOfTheSameMoment(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Hour
+		failed := p.request(h, a, daemon.Failed)
+		a.mood.think, a.mood.hands = time.Second, time.Millisecond
+		a.person("", tmux.Escape)
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+		p.promptOnce(a)
+		at := p.row(a).LastPromptAt.Add(time.Nanosecond) // the row has no nanoseconds
+		err := os.WriteFile(failed.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
+		if err = errors.Join(err, os.Chtimes(failed.FilePath, at, at)); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.retry(&failed); err != nil {
+			t.Fatal(err)
+		}
+		p.reach(a, daemon.Completed)
+		if rec, err := p.w.store.Record(ctx(), failed.ID); err != nil || strings.Contains(rec.Document, "All of it.") {
+			t.Errorf("%v; the record has the old document:\n%s", err, rec.Document)
+		}
+	})
+}
+
 // TestSleepCountsAgainstNothing: a host sleeps through a deadline. Nothing fails.
 func TestSleepCountsAgainstNothing(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
