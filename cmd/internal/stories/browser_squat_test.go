@@ -114,15 +114,19 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 		return new Promise(done => {
 			window.fetch = (url, how) => {
 				const path = new URL(url, location.origin).pathname;
-				// The page sends requests of its own meanwhile.
-				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]);
+				// The page sends requests of its own meanwhile, and on a busy machine a first proof of its own feed.
+				if (path.startsWith('/api/')) asked.push(path);
+				if (asked.filter(p => p === '/api/events').length === 3) done([...asked]);
 				return path === '/api/events' ? Promise.resolve(new Response('')) : real(url, how);
 			};
 			follow(() => {});
 		});
 	})()`)
-	if want := "/api/events /api/dashboard/hello /api/events"; strings.Join(asked, " ") != want {
-		t.Errorf("the page asked %q, want %q", asked, want)
+	between := strings.Split(strings.Join(asked, " "), "/api/events")
+	for _, requests := range between[1 : len(between)-1] {
+		if !strings.Contains(requests, "/api/dashboard/hello") {
+			t.Errorf("the page asked %q: no proof between two feeds", asked)
+		}
 	}
 }
 
