@@ -125,23 +125,48 @@ func (d *Daemon) Budget(ctx context.Context, slug string) (*BudgetState, error) 
 	return s, nil
 }
 
-// hasBudget reports whether an agent's persona has a budget.
-func (d *Daemon) hasBudget(a *Agent) bool {
+// budgetOf returns the budget of an agent's persona; the zero value: it has none that is known.
+func (d *Daemon) budgetOf(a *Agent) personas.Budget {
 	if a.Persona == nil {
-		return false
+		return personas.Budget{}
 	}
 	p, err := d.Personas.Get(*a.Persona)
-	return err == nil && p.Budget != (personas.Budget{})
+	if err != nil {
+		return personas.Budget{}
+	}
+	return p.Budget
+}
+
+// hasBudget reports whether an agent's persona has a budget.
+func (d *Daemon) hasBudget(a *Agent) bool { return d.budgetOf(a) != (personas.Budget{}) }
+
+// held reports whether an agent at rest is held by the budget of its persona.
+func (a *Agent) held() bool { return a.Note == noteBudget }
+
+// budgetNext names the two ways in which a person lets an agent go on that is held.
+func (a *Agent) budgetNext() string {
+	return fmt.Sprintf("let the persona's agents go on for today with `understudy persona go-on %s`, or raise the budget in its skill.md", a.PersonaSlug())
+}
+
+// budgetMoved reports whether an agent is held by another budget than its persona has now.
+func (d *Daemon) budgetMoved(a *Agent) bool {
+	return a.held() && d.budgetOf(a) != d.memories.of(a.ID).heldBy
 }
 
 // noteBudget is the note of an agent that is held because the budget of its persona is used up.
-const noteBudget = "held: the budget of its persona is used up for today"
+const (
+	noteBudget   = noteHeld + budgetUsedUp
+	noteHeld     = "held: "
+	budgetUsedUp = "the budget of its persona is used up for today"
+)
 
 // seeToBudget keeps an agent's note in step with its persona's budget, and tells the operator once that 80 % of the budget are
 // used, and once that it is used up. A turn that runs goes on to its end.
 func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	if !d.hasBudget(a) {
-		return d.holdNote(ctx, a, false, 0)
+	budget := d.budgetOf(a)
+	d.memories.change(a.ID, func(m *agentMemory) { m.heldBy = budget })
+	if budget == (personas.Budget{}) {
+		return d.holdNote(ctx, a, false)
 	}
 	s, err := d.Budget(ctx, *a.Persona)
 	if err != nil || s == nil {
@@ -152,18 +177,20 @@ func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again t
 			return false, 0, err
 		}
 	}
-	return d.holdNote(ctx, a, s.Held, time.Minute)
+	return d.holdNote(ctx, a, s.Held)
 }
 
-// holdNote sets or removes the note that an agent is held.
-func (d *Daemon) holdNote(ctx context.Context, a *Agent, held bool, again time.Duration) (bool, time.Duration, error) {
+// holdNote sets or removes the note that an agent is held. Another day ends the hold, or a person on another host; nothing wakes the
+// lane then.
+func (d *Daemon) holdNote(ctx context.Context, a *Agent, held bool) (bool, time.Duration, error) {
+	const again = time.Minute
 	switch {
-	case held && a.AtRest() && a.Note == "":
+	case held && a.AtRest() && (a.Note == "" || a.held()):
 		return d.setNote(ctx, a, noteBudget, again)
-	case !held && a.Note == noteBudget:
+	case !held && a.held():
 		now := d.now()
 		a.LimitTriedAt = &now // a step's time begins anew
-		return d.setNote(ctx, a, "", again)
+		return d.setNote(ctx, a, "", 0)
 	}
 	return false, 0, nil
 }

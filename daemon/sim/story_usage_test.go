@@ -183,3 +183,22 @@ func TestBudgetIsRaised(t *testing.T) {
 		p.await("the second alert", time.Minute, func() bool { return p.events(event.BudgetReached) == 2 })
 	})
 }
+
+// TestBudgetIsRemoved: an agent at rest that is held, and for which nothing is queued, is free within seconds after the budget was
+// taken out of its persona's skill.md.
+func TestBudgetIsRemoved(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.limitTo(h, 14034)
+		a := p.agent(h)
+		p.turn(a)
+		p.await("the note", time.Minute, func() bool { return p.row(a).Note != "" })
+		p.wait("waits", 140*time.Second, 140*time.Second)
+		if p.row(a).Note == "" {
+			t.Error("the agent is not held any more")
+		}
+		p.limitTo(h, 0)
+		if !p.await("the end of the hold", 10*time.Second, func() bool { return p.row(a).Note == "" }) {
+			t.Errorf("note %q ten seconds after the budget was removed", p.row(a).Note)
+		}
+	})
+}
