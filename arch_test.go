@@ -81,7 +81,7 @@ var rooms = map[string][]string{
 	"demo":      {"cli", "doctor", "proc", "serve", "show", "term"},
 	"service":   {"child", "cli", "proc", "term"},
 	"commands": {
-		"build", "child", "cli", "demo", "desktop", "doctor", "inside", "mcpserver", "proc", "scripted", "serve", "service", "show",
+		"build", "child", "cli", "demo", "desktop", "doctor", "git", "inside", "mcpserver", "proc", "scripted", "serve", "service", "show",
 		"term", "top",
 	},
 }

@@ -22,6 +22,8 @@ type newAgentRequest struct {
 	Model          string   `json:"model,omitempty"`
 	PermissionMode string   `json:"permission_mode,omitempty"`
 	Args           []string `json:"args,omitempty"`
+	// Worktree asks for a work tree of its own.
+	Worktree *worktreeRequest `json:"worktree,omitempty"`
 }
 
 // changeRequest is a change of an agent. Exactly one field is given.
@@ -65,6 +67,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	agent, err := s.Daemon.CreateAgent(c.Request().Context(), daemon.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
+		Worktree: (*daemon.NewWorktree)(in.Worktree),
 	})
 	return reply(c, http.StatusCreated, agent, err)
 }

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // launched commits an agent with a session and the secret of a launch.
@@ -213,5 +216,36 @@ func TestSeen(t *testing.T) {
 	unread(false)
 	if after := must(h.store.LastEventID(ctx))(t); after != before+1 {
 		t.Errorf("%d events, want 1", after-before)
+	}
+}
+
+// endingStore ends the agent just before the first commit that notes that the operator has seen it.
+type endingStore struct {
+	daemon.Store
+	once sync.Once
+}
+
+func (s *endingStore) Commit(ctx context.Context, c *daemon.Change) error {
+	if len(c.Events) > 0 && c.Events[0].Type == event.AgentSeen {
+		s.once.Do(func() {
+			now, ended := time.Now().UTC(), *c.Agents[0]
+			ended.State, ended.EndedAt = daemon.Ended, &now
+			_ = s.Store.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{&ended}}) // if it fails, the test fails
+		})
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// TestSeenWhileItEnds: a page that tells that an agent was seen is not refused because the agent ends at this moment.
+func TestSeenWhileItEnds(t *testing.T) {
+	t.Parallel()
+	h := build(t, func(s *Server) { s.Daemon.Store = &endingStore{Store: s.Daemon.Store} })
+	finished := time.Now().UTC()
+	a := h.agent(func(a *daemon.Agent) { a.Unread, a.FinishedAt = true, &finished })
+	if got := h.mainDoor().do("POST", at("agents", a.ID, "/seen"), `{"finished_at": "`+finished.Format(time.RFC3339Nano)+`"}`); got.status != 200 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if got := must(h.client.Agent(t.Context(), a.ID))(t); got.Active() {
+		t.Errorf("the agent has not ended: %+v", got)
 	}
 }

@@ -9,14 +9,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/tell"
-	"github.com/understudyd/understudy/personas"
 )
 
 // CreateAgent starts an agent.
 func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
 	body := newAgentRequest{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
-		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
+		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
 	}
 	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
 }
@@ -116,11 +115,15 @@ func (c *Client) Screen(ctx context.Context, id int64, format string) (string, e
 
 // Diff returns what has changed in an agent's working directory since the agent began.
 func (c *Client) Diff(ctx context.Context, id int64, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+	return c.diff(ctx, at("agents", id, "/diff"), in)
+}
+
+func (c *Client) diff(ctx context.Context, path string, in daemon.DiffRequest) (daemon.AgentDiff, error) {
 	q := url.Values{"file": in.Files}
 	if in.Stat {
 		q.Set("stat", "true")
 	}
-	return call[daemon.AgentDiff](ctx, c, "GET", at("agents", id, "/diff?"+q.Encode()), nil)
+	return call[daemon.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
@@ -131,6 +134,11 @@ func (c *Client) SendMessage(ctx context.Context, id int64, text string, command
 // Messages lists an agent's deliveries, the newest first.
 func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemon.Delivery, error) {
 	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
+}
+
+// CancelMessages cancels a queued message or command of an agent, and returns it. If id is 0, it cancels all of them.
+func (c *Client) CancelMessages(ctx context.Context, agentID, id int64) ([]daemon.Delivery, error) {
+	return call[[]daemon.Delivery](ctx, c, "DELETE", at("agents", agentID, "/messages"), cancelMessagesRequest{givenID(id)})
 }
 
 // Peers returns an agent and the peers that it may see. Only an agent's client may call it.
@@ -151,7 +159,7 @@ func (c *Client) DecideLimit(ctx context.Context, agentID int64, in daemon.Limit
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
-	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep}
+	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace}
 	switch len(in.Heirs) {
 	case 0:
 	case 1:
@@ -195,6 +203,11 @@ func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
 }
 
+// ForceHandoff retries a handoff as RetryHandoff does, and takes a generated document although it says next to nothing.
+func (c *Client) ForceHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode, Force: true})
+}
+
 // Line lists the handoffs of a handoff's agent, of its predecessors and of its successors, the newest first.
 func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
 	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
@@ -234,87 +247,6 @@ func (c *Client) Document(ctx context.Context, id int64) ([]byte, error) {
 // ContextFile returns a handoff's context file.
 func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
-}
-
-// RenamePersona gives a persona another slug.
-func (c *Client) RenamePersona(ctx context.Context, slug, to string) (FullPersona, error) {
-	return call[FullPersona](ctx, c, "PATCH", "/api/personas/"+url.PathEscape(slug), renamePersonaRequest{Slug: to})
-}
-
-// CreatePersona makes a persona. It gets the next number for its role and name.
-func (c *Client) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
-	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}
-	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
-}
-
-// Personas lists personas in the order of their slugs: those that are archived if archived is true, otherwise the others.
-func (c *Client) Personas(ctx context.Context, archived bool) ([]Persona, error) {
-	path := "/api/personas"
-	if archived {
-		path += "?archived=true"
-	}
-	return call[[]Persona](ctx, c, "GET", path, nil)
-}
-
-// Persona returns one persona with its texts.
-func (c *Client) Persona(ctx context.Context, slug string) (FullPersona, error) {
-	return call[FullPersona](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug), nil)
-}
-
-// ArchivePersona archives a persona with its documents.
-func (c *Client) ArchivePersona(ctx context.Context, slug string) (FullPersona, error) {
-	return call[FullPersona](ctx, c, "DELETE", "/api/personas/"+url.PathEscape(slug), nil)
-}
-
-// PersonaHandoffs lists a persona's handoffs, the newest first.
-func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions) ([]daemon.Handoff, error) {
-	o.Persona = "" // the address names the persona
-	return call[[]daemon.Handoff](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/handoffs"+o.query(), nil)
-}
-
-// CreatePipeline creates a pipeline from a template.
-func (c *Client) CreatePipeline(ctx context.Context, in daemon.NewPipeline) (daemon.Pipeline, error) {
-	body := newPipelineRequest{Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd}
-	if err := stepsOf(in.Steps, &body); err != nil {
-		return daemon.Pipeline{}, err
-	}
-	return call[daemon.Pipeline](ctx, c, "POST", "/api/pipelines", body)
-}
-
-// Pipelines lists pipelines, the newest first.
-func (c *Client) Pipelines(ctx context.Context, o ListOptions) ([]daemon.Pipeline, error) {
-	return call[[]daemon.Pipeline](ctx, c, "GET", "/api/pipelines"+o.query(), nil)
-}
-
-// Pipeline returns one pipeline.
-func (c *Client) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "GET", at("pipelines", id, ""), nil)
-}
-
-// AbortPipeline ends a pipeline that has not ended.
-func (c *Client) AbortPipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/abort"), struct{}{})
-}
-
-// ResumePipeline resumes a failed pipeline from its first step that is not done. If skip is true, it resumes from the
-// step after that.
-func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/resume"), resumeRequest{Skip: skip})
-}
-
-// ApprovePipeline lets a pipeline continue that waits for approval. The step gets the comment, if there is one.
-func (c *Client) ApprovePipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.Comment})
-}
-
-// RejectPipeline ends a pipeline that waits for approval. The comment, if there is one, becomes its error.
-func (c *Client) RejectPipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{givenID(in.StepID), in.Comment})
-}
-
-// Templates lists the templates in the order of their names, including those that cannot be used.
-func (c *Client) Templates(ctx context.Context) ([]Template, error) {
-	return call[[]Template](ctx, c, "GET", "/api/templates", nil)
 }
 
 // Health succeeds if the daemon answers.

@@ -77,14 +77,25 @@ func decodeObject(body []byte, into any) error {
 			continue
 		}
 		delete(members, name)
-		field := fields.Field(i)
-		if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil {
-			return invalid(codeInvalidField, "Field %q must be %s", name, wanted(field))
+		if err := decodeField(name, raw, fields.Field(i)); err != nil {
+			return err
 		}
 	}
 	if len(members) > 0 {
 		unknown := slices.Min(slices.Collect(maps.Keys(members)))
 		return invalid(codeUnknownField, "Field %.80q is not known here", unknown)
+	}
+	return nil
+}
+
+// decodeField decodes a member. A pointer to a struct takes an object, whose members are checked as well.
+func decodeField(name string, raw json.RawMessage, field reflect.Value) error {
+	if field.Kind() == reflect.Pointer && field.Type().Elem().Kind() == reflect.Struct && raw[0] == '{' {
+		field.Set(reflect.New(field.Type().Elem()))
+		return decodeObject(raw, field.Interface())
+	}
+	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil {
+		return invalid(codeInvalidField, "Field %q must be %s", name, wanted(field))
 	}
 	return nil
 }
@@ -118,6 +129,8 @@ func wanted(field reflect.Value) string {
 		return "an integer"
 	case reflect.Slice:
 		return "a list"
+	case reflect.Struct:
+		return "an object"
 	case reflect.Pointer:
 		return wanted(reflect.Zero(field.Type().Elem()))
 	default:

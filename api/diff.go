@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -28,10 +29,13 @@ func (s *Server) showDiff(c echo.Context) error {
 	return reply(c, http.StatusOK, diff, err)
 }
 
-func (s *Server) diffPage(c echo.Context) (*dashboard.Page, error) {
-	id, in, err := diffRequest(c)
-	if err != nil {
-		return nil, err
+// diffPage returns a function that draws the page with the diff that the address asks for.
+func diffPage(draw func(context.Context, int64, daemon.DiffRequest) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
+	return func(c echo.Context) (*dashboard.Page, error) {
+		id, in, err := diffRequest(c)
+		if err != nil {
+			return nil, err
+		}
+		return draw(c.Request().Context(), id, in)
 	}
-	return s.pages.Diff(c.Request().Context(), id, in)
 }

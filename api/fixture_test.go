@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -212,10 +213,11 @@ func check(t testing.TB, err error) {
 // agent commits an agent that has registered and is idle in a pane, on this host.
 func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
 	h.t.Helper()
-	pane := h.tmux.Add(tmux.PaneInfo{})
+	id := must(h.store.NextID(context.Background(), daemon.AgentIDs))(h.t)
+	pane := h.tmux.Add(tmux.PaneInfo{Mark: strconv.FormatInt(id, 10)})
 	now := time.Now().UTC()
 	a := &daemon.Agent{
-		ID: must(h.store.NextID(context.Background(), daemon.AgentIDs))(h.t), Name: "a", Runtime: "claude", Host: "here",
+		ID: id, Name: "a", Runtime: "claude", Host: "here",
 		State: daemon.Idle, Generation: 1, Cwd: "/", CreatedAt: now, RegisteredAt: &now, SpawnedAt: &now,
 		Pane: &pane.Pane, PaneSocket: pane.Socket, PaneServerPID: pane.ServerPID, PaneServerStart: pane.ServerStart,
 	}

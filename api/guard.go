@@ -28,13 +28,14 @@ const (
 )
 
 var (
-	errForeignHost   = daemon.Errorf(daemon.KindForbidden, codeForeignHost, "This host name is not one of the daemon's: use localhost or 127.0.0.1, or add the name to host_names in config.yaml")
-	errForeignOrigin = daemon.Errorf(daemon.KindForbidden, codeForeignOrigin, "Requests from pages of other sites are refused")
-	errToken         = daemon.Errorf(daemon.KindUnauthorized, codeTokenRequired, "Send the token of the data directory's run/token as Authorization: Bearer")
-	errNoLaunch      = daemon.Errorf(daemon.KindUnauthorized, codeLaunchRequired, "Send the agent's UNDERSTUDY_LAUNCH as X-Understudy-Launch")
-	errLaunchOver    = daemon.Errorf(daemon.KindForbidden, codeLaunchOver, "The agent of this launch has ended")
-	errOperatorOnly  = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "Commands are given by the operator only: send the text without \"command\"")
-	errNotYours      = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "An agent may ask for its own handoff, messages and context only")
+	errForeignHost     = daemon.Errorf(daemon.KindForbidden, codeForeignHost, "This host name is not one of the daemon's: use localhost or 127.0.0.1, or add the name to host_names in config.yaml")
+	errForeignOrigin   = daemon.Errorf(daemon.KindForbidden, codeForeignOrigin, "Requests from pages of other sites are refused")
+	errToken           = daemon.Errorf(daemon.KindUnauthorized, codeTokenRequired, "Send the token of the data directory's run/token as Authorization: Bearer")
+	errNoLaunch        = daemon.Errorf(daemon.KindUnauthorized, codeLaunchRequired, "Send the agent's UNDERSTUDY_LAUNCH as X-Understudy-Launch")
+	errLaunchOver      = daemon.Errorf(daemon.KindForbidden, codeLaunchOver, "The agent of this launch has ended")
+	errOperatorOnly    = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "Commands are given by the operator only: send the text without \"command\"")
+	errNotYourMessages = daemon.Errorf(daemon.KindForbidden, codeOperatorOnly, "An agent may not drop the messages that are queued for it: leave out \"drop_messages\"")
+	errNotYours        = daemon.Errorf(daemon.KindForbidden, codeNotYourAgent, "An agent may ask for its own handoff, messages and context only")
 )
 
 // guardTCP refuses requests before they are routed. It refuses requests that another site may make a browser on this

@@ -26,6 +26,8 @@ type handoffRequest struct {
 	PermissionMode string            `json:"permission_mode,omitempty"`
 	To             []json.RawMessage `json:"to,omitempty"`
 	Keep           bool              `json:"keep,omitempty"` // the agent lives on beside its heirs
+	DropMessages   bool              `json:"drop_messages,omitempty"`
+	InPlace        *bool             `json:"in_place,omitempty"` // absent means as the setting handoff.in_place says
 }
 
 // heirRequest is one of the heirs in a request.
@@ -63,7 +65,8 @@ type cancelRequest struct {
 }
 
 type retryRequest struct {
-	Mode daemon.Mode `json:"mode"` // empty keeps the mode of the handoff
+	Mode  daemon.Mode `json:"mode"`            // empty keeps the mode of the handoff
+	Force bool        `json:"force,omitempty"` // take a generated document although it says next to nothing
 }
 
 // Initiated is the answer to a request for a handoff. When the daemon sends it, the daemon has committed the handoff's
@@ -90,12 +93,15 @@ func (s *Server) handOver(c echo.Context, self bool) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
+	if in.DropMessages && self {
+		return errNotYourMessages
+	}
 	heirs, err := in.heirs()
 	if err != nil {
 		return err
 	}
 	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, daemon.HandoffRequest{
-		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, Self: self,
+		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace, Self: self,
 	})
 	return reply(c, http.StatusOK, Initiated{"initiated", h.ID, h.Ref, h.Phase, h.FilePath}, err)
 }
@@ -128,7 +134,7 @@ func (s *Server) retryHandoff(c echo.Context) error {
 		return err
 	}
 	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Handoff, error) {
-		return s.Daemon.RetryHandoff(ctx, id, in.Mode)
+		return s.Daemon.RetryHandoff(ctx, id, in.Mode, in.Force)
 	})
 }
 

@@ -35,6 +35,28 @@ func (s *Server) takeMessage(c echo.Context, operator bool) error {
 	return reply(c, http.StatusAccepted, delivery, err)
 }
 
+type cancelMessagesRequest struct {
+	DeliveryID *int64 `json:"delivery_id,omitempty"` // absent means all that is queued
+}
+
+// cancelMessages notes where the request comes from.
+func (s *Server) cancelMessages(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in cancelMessagesRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	only, err := fieldID("delivery_id", in.DeliveryID)
+	if err != nil {
+		return err
+	}
+	deliveries, err := s.Daemon.CancelMessages(c.Request().Context(), id, only, cameFrom(c))
+	return replyList(c, deliveries, err)
+}
+
 func (s *Server) listMessages(c echo.Context) error {
 	id, err := pathID(c)
 	if err != nil {

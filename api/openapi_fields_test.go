@@ -31,13 +31,13 @@ var answered = map[string]any{
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
 	"Reloaded": daemon.Reloaded{}, "Budget": daemon.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
 	"Timeline": daemon.Timeline{}, "Life": daemon.Life{}, "Durations": daemon.Durations{}, "PipelineTimeline": daemon.PipelineTimeline{}, "House": daemon.House{},
-	"AgentDiff": daemon.AgentDiff{}, "FileDiff": worktree.FileDiff{},
+	"AgentDiff": daemon.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": daemon.TreeView{}, "FileDiff": worktree.FileDiff{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
-	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": keysRequest{}, "KeysEnd": keysEndRequest{}, "Limit": limitRequest{},
+	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "AdoptWorktree": adoptRequest{}, "MergeWorktree": mergeRequest{}, "RemoveWorktree": removeRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": keysRequest{}, "KeysEnd": keysEndRequest{}, "Limit": limitRequest{},
 	"NewPersona": newPersonaRequest{}, "RenamePersona": renamePersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "DismissAgents": dismissAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},
 	"Hook": json.RawMessage{}, // the runtime's own

@@ -26,7 +26,7 @@ type route struct {
 
 // routes returns the routes of the main socket. TCP has the same routes, behind guardTCP.
 func (s *Server) routes() []route {
-	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.dashboardRoutes(), []route{
+	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.worktreeRoutes(), s.dashboardRoutes(), []route{
 		{"POST", "/api/agents", "", s.createAgent},
 		{"GET", "/api/agents", "state persona limit before", s.listAgents},
 		{"GET", "/api/agents/:id", "", s.showAgent},
@@ -49,6 +49,7 @@ func (s *Server) routes() []route {
 
 		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
 		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},
+		{"DELETE", "/api/agents/:id/messages", "", s.cancelMessages},
 
 		{"POST", "/api/agents/:id/handoff", "", s.requestHandoff},
 		{"GET", "/api/agents/:id/handoff", "", s.latestHandoff},
@@ -113,6 +114,18 @@ func (s *Server) pipelineRoutes(base string) []route {
 		{"POST", base + "/:id/resume", "", s.resumePipeline},
 		{"POST", base + "/:id/approve", "", s.approvePipeline},
 		{"POST", base + "/:id/reject", "", s.rejectPipeline},
+	}
+}
+
+func (s *Server) worktreeRoutes() []route {
+	return []route{
+		{"GET", "/api/worktrees", "all limit before", s.listWorktrees},
+		{"POST", "/api/worktrees", "", s.adoptWorktree},
+		{"GET", "/api/worktrees/:id", "", s.showWorktree},
+		{"GET", "/api/worktrees/:id/diff", "stat file", s.showWorktreeDiff},
+		{"POST", "/api/worktrees/:id/merge", "", s.mergeWorktree},
+		{"POST", "/api/worktrees/:id/remove", "", s.removeWorktree},
+		{"POST", "/api/worktrees/:id/restore", "", s.restoreWorktree},
 	}
 }
 

@@ -99,6 +99,7 @@ type Agent struct {
 	Note            string      `json:"note"`        // the agent's problem, or the thing that it waits for
 	PipelineID      *int64      `json:"pipeline_id"` // the pipeline that it works for
 	StepID          *int64      `json:"step_id"`     // the step of that pipeline
+	WorktreeID      *int64      `json:"worktree_id"` // the work tree that was made for its line; null: none was
 
 	Rev             int64      `json:"-"` // advances with each write, and guards it
 	Managed         bool       `json:"-"` // the daemon started it, in a pane of its own tmux server

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -32,6 +30,8 @@ type NewAgent struct {
 	Model          string   // "": as the persona and the runtime say
 	PermissionMode string   // in the runtime's own words; "": as the runtime says
 	Args           []string // added to the runtime's command
+	// Worktree asks for a work tree of its own, of the repository that holds Cwd; nil: it works in Cwd itself.
+	Worktree *NewWorktree
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
@@ -47,6 +47,11 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 	c := &Change{NewAgent: a, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "generation": a.Generation, "name": a.Name,
 	})}}
+	if in.Worktree != nil {
+		if c.NewWorktree, err = d.planTree(ctx, a, *in.Worktree); err != nil {
+			return Agent{}, err
+		}
+	}
 	if in.Prompt != "" {
 		dl, err := d.newMessage(ctx, a.ID, in.Prompt, false)
 		if err != nil {
@@ -315,7 +320,9 @@ func (d *Daemon) newSkill(ctx context.Context, a *Agent, slug string, dir data.D
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
-		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
+		if err := d.dropQueued(ctx, c, id, stopDrops); err != nil {
+			return err
+		}
 		c.Events = []*event.Event{d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
@@ -354,16 +361,3 @@ func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error
 
 // maxName is the longest name of an agent, in characters.
 const maxName = 80
-
-// checkLine refuses a field that is not one short line of text.
-func checkLine(field, s string, limit int) error {
-	if n := utf8.RuneCountInString(s); n > limit {
-		return Errorf(KindInvalid, badField(field), "%s has %d characters but at most %d are allowed", field, n, limit)
-	}
-	for _, r := range s {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
-			return Errorf(KindInvalid, badField(field), "%s must be one line without control characters", field)
-		}
-	}
-	return nil
-}

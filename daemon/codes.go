@@ -117,6 +117,9 @@ const (
 	CodeHooksSpooled          Code = "hooks_spooled"
 	CodeHostWaiting           Code = "host_waiting"
 	CodeInvalidParameter      Code = "invalid_parameter"
+	CodeMessageNotFound       Code = "message_not_found"
+	CodeMessageTaken          Code = "message_taken"
+	CodeNotAMessage           Code = "not_a_message"
 	CodeNoBudget              Code = "no_budget"
 	CodeNoFallback            Code = "no_fallback"
 	CodeNoSettings            Code = "no_settings"
@@ -151,6 +154,14 @@ const (
 	CodeUnknownLaunch         Code = "unknown_launch"
 	CodeUnknownRuntime        Code = "unknown_runtime"
 	CodeUnknownTemplate       Code = "unknown_template"
+	CodeWorktreeBusy          Code = "worktree_busy"
+	CodeWorktreeGone          Code = "worktree_gone"
+	CodeWorktreeNotFound      Code = "worktree_not_found"
+	CodeWorktreeRefused       Code = "worktree_refused"
+	CodeWorktreeRemoved       Code = "worktree_removed"
+	CodeWorktreeStands        Code = "worktree_stands"
+	CodeWorktreeUncommitted   Code = "worktree_uncommitted"
+	CodeWorktreeUsed          Code = "worktree_used"
 )
 
 // badField returns the code for a bad value in the given field of a request.

@@ -44,6 +44,11 @@ func (d *Daemon) wakeFor(c *Change) {
 		d.Wake(-p.ID)
 		d.Wake(sweepLane) // there may be room for another pipeline now
 	}
+	for _, t := range c.Worktrees {
+		if t.Task != nil {
+			d.Wake(treeLanes + t.ID)
+		}
+	}
 	if c.NewHandoff != nil {
 		d.Wake(c.NewHandoff.AgentID)
 	}
@@ -80,3 +85,17 @@ func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Stor
 // Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
 // its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
 func (d *Daemon) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }
+
+// IDKind names a sequence of ids.
+type IDKind string
+
+// The sequences of ids.
+const (
+	AgentIDs    IDKind = "agents"
+	HandoffIDs  IDKind = "handoffs"
+	DeliveryIDs IDKind = "deliveries"
+	PipelineIDs IDKind = "pipelines"
+	StepIDs     IDKind = "steps"
+	OutputIDs   IDKind = "step_handoffs"
+	WorktreeIDs IDKind = "worktrees"
+)

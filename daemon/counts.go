@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -123,10 +122,7 @@ func (c *counts) committed(change *Change) {
 		}
 	}
 	for _, dl := range change.dropped {
-		own := func(other *Delivery) bool { return other.ID == dl.ID }
-		if !slices.ContainsFunc(change.Deliveries, own) {
-			decided = append(decided, DeliveryCount{dl.Kind, NotSubmitted})
-		}
+		decided = append(decided, DeliveryCount{dl.Kind, NotSubmitted})
 	}
 	if len(decided) == 0 {
 		return

@@ -31,20 +31,29 @@ type Typist interface {
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	// Press presses keys in a pane if the pane still has the row and the program in seen. It returns the same errors as Paste.
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
-	// Type types text into a pane as a keyboard does. It returns the same errors as Paste.
-	Type(ctx context.Context, ref tmux.Ref, text string) error
+	// Type types text into a pane as a keyboard does, with the condition and the errors of Press.
+	Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error
 	// Look returns the screen of a pane and the program that runs in it.
 	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
 	// Capture returns the screens of the panes, by pane id. It leaves out panes that are gone.
 	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
 }
 
-// Panes makes, finds and ends panes. Its methods are safe for concurrent use.
-type Panes interface {
+// Starter starts programs in panes. Its methods are safe for concurrent use.
+type Starter interface {
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
+	// Respawn starts a program in a pane of our own server whose program has ended. Of several calls for one place only the
+	// first takes it. After tmux.ErrGone or tmux.ErrChanged the call has started nothing.
+	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
+}
+
+// Panes finds and ends panes. Its methods are safe for concurrent use.
+type Panes interface {
 	List(ctx context.Context) ([]tmux.PaneInfo, error)
 	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
 	Kill(ctx context.Context, ref tmux.Ref) error
+	// KillMarked is Kill, if the pane still has the mark.
+	KillMarked(ctx context.Context, ref tmux.Ref, mark string) error
 }
 
 // Clients are the people who are attached to a tmux server.
@@ -65,6 +74,7 @@ type Clients interface {
 // Terminal is one tmux server.
 type Terminal interface {
 	Typist
+	Starter
 	Panes
 	Clients
 }
@@ -94,6 +104,7 @@ type HandoffSettings struct {
 	ExitTimeout         time.Duration // exit command typed -> process gone
 	RegistrationTimeout time.Duration // pane started -> session-start
 	MaxDocumentBytes    int64
+	MinWords            int // of a generated document, beside its headings; 0: it may say nothing
 
 	MaxMessages        int           // how many messages are passed on, from the end of the conversation
 	IncludeAllMessages bool          // pass on as many messages as MaxContextBytes allows, and all decisions
@@ -101,6 +112,7 @@ type HandoffSettings struct {
 	ValidateContext    bool          // check the requirements of the successor's role
 	LogTiming          bool          // log how long the parts of the assembly took
 	AssemblyTimeout    time.Duration // the whole assembly of the context
+	InPlace            bool          // a successor takes the pane of the outgoing agent, if the request does not say otherwise
 	Targets            []string      // the personas to which an agent may hand itself over, beside its own; "*": all
 	Auto               AutoSettings
 }
@@ -128,6 +140,7 @@ var DefaultHandoff = HandoffSettings{
 	ExitTimeout:         20 * time.Second,
 	RegistrationTimeout: 90 * time.Second,
 	MaxDocumentBytes:    900_000,
+	MinWords:            15,
 	MaxMessages:         50,
 	MaxContextBytes:     1_000_000,
 	ValidateContext:     true,
@@ -182,6 +195,7 @@ type Config struct {
 	Extract func(ctx context.Context, document string) (fields Structured, ok bool, err error)
 	Differ  worktree.Differ // finds out what changes in agents' directories; nil: nothing is known of them
 	Trees   worktree.Trees  // makes and removes the work trees of pipelines with a branch
+	Keeper  worktree.Keeper // makes, merges and removes the work trees of agents; nil: none are made
 	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
 	Servers func() []int
 }
@@ -336,12 +350,17 @@ func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
 // ownTerminal returns our own tmux server.
 func (d *Daemon) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
 
-// terminalOf returns the tmux server that holds an agent's pane.
+// terminalOf returns the tmux server that holds an agent's pane. It types into the pane and ends it only while it is the
+// agent's.
 func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
 	if !a.HasPane() {
 		return nil, errAgentNoPane
 	}
-	return d.Terminal(a.PaneSocket)
+	term, err := d.Terminal(a.PaneSocket)
+	if err == nil && a.Managed {
+		term = ownPane{term, paneMark(a.ID)}
+	}
+	return term, err
 }
 
 // notFound replaces a store's ErrNotFound by the given error.

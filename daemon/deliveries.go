@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -58,6 +59,10 @@ type Delivery struct {
 	TypedAt   *time.Time    `json:"typed_at"`
 	DecidedAt *time.Time    `json:"decided_at"`
 
+	FromAgentID *int64 `json:"from_agent_id"` // the agent that sent it; nil: the operator or the daemon did
+	PassedFrom  *int64 `json:"passed_from"`   // the agent for which it was queued, if it was passed on to a successor
+	TypedAgain  bool   `json:"typed_again"`   // the text was lost before the runtime took it, so it is typed once more
+
 	Rev     int64  `json:"-"`
 	HookKey string `json:"-"` // key of the Stop that was answered with the text
 	// AfterHook is the id of the agent's newest hook before the text was typed or given as an answer; 0: not known.
@@ -81,3 +86,15 @@ func (d *Delivery) decide(v Verdict, evidence string, at time.Time) {
 
 // has reports whether the verdict is v.
 func (d *Delivery) has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }
+
+func deliveryPayload(dl *Delivery) map[string]any {
+	p := map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "attempts": dl.Attempts, "evidence": dl.Evidence}
+	if dl.Verdict != nil && *dl.Verdict != Submitted {
+		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
+			dl.AgentID, dl.Evidence, dl.AgentID)
+		if dl.Evidence == evidenceNoPane {
+			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
+		}
+	}
+	return p
+}

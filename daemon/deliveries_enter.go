@@ -29,23 +29,6 @@ func (d *Daemon) wantsEnter(a *Agent, dl *Delivery, s *screen) bool {
 	return dl.Attempts < maxEnters || d.lastEnter(a).delivery != dl.ID
 }
 
-// lostAfter is how long the composer must have been empty since a paste until the paste counts as lost.
-const lostAfter = 5 * time.Second
-
-// lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again.
-// It reports so once for each text: what is lost twice gets its verdict from ack_timeout.
-func (d *Daemon) lost(a *Agent, dl *Delivery, s *screen) bool {
-	switch {
-	case !d.runtimeOf(a).Can.LosesPastes || dl.Attempts > 0 || dl.State != DeliveryTyped || dl.Kind == KindExit:
-		return false
-	case !a.AtRest() || a.LastPrompt > dl.AfterHook || !s.Composer || s.Busy || s.Draft != "" || d.timeSpent(*dl.TypedAt) < lostAfter:
-		return false
-	}
-	first := false
-	d.memories.change(a.ID, func(m *agentMemory) { first, m.pastedAgain = m.pastedAgain != dl.ID, dl.ID })
-	return first
-}
-
 // pressEnter presses Enter once more for a text that stands in the composer. It waits until enterAfter has passed since the
 // last Enter, because the agent may not have taken that Enter yet.
 func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
@@ -99,7 +82,7 @@ func (d *Daemon) timeLeftToTake(a *Agent, dl *Delivery) time.Duration {
 	if last := d.lastEnter(a); last.delivery == dl.ID {
 		left = max(left, min(limit, grace)-time.Since(last.at))
 	}
-	return left
+	return max(left, d.timeLeftOver(a, dl))
 }
 
 // untilNextEnter returns how long to wait before Enter may be pressed again for an agent.

@@ -140,20 +140,16 @@ func (d *Daemon) commitIntention(ctx context.Context, a *Agent, dl *Delivery, wa
 	return nil
 }
 
-// requeue sets a delivery back to DeliveryQueued. Its text was not typed, because the pane had changed.
-func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
-	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence, dl.Way = DeliveryQueued, nil, 0, why, ""
-	_, _, err := d.saveDelivery(ctx, a, dl, true)
-	return false, 100 * time.Millisecond, err
-}
-
 // resumeTyping continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have typed. It types
 // only into a ready composer, because a dialog would take the Enter as its answer.
 func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
-	if d.runtimeOf(a).Can.StashKey == "" && d.standsInComposer(ctx, a, dl) {
+	if can := &d.runtimeOf(a).Can; can.StashKey == "" && d.standsInComposer(ctx, a, dl) {
+		if can.EnterAfter > 0 && !ticked(ctx, time.After(can.EnterAfter)) { // the text may have been pasted a moment ago
+			return false, 0, context.Cause(ctx)
+		}
 		dl.State, dl.Attempts = DeliveryTyped, 0 // an earlier daemon died between the paste and Enter, which comes next
 		return d.saveDelivery(ctx, a, dl, true)
 	}
@@ -191,6 +187,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case err == nil:
+		d.notePaste(a, dl)
 		if !d.pressFirstEnter(ctx, a, dl, term) {
 			dl.Attempts = 0
 		}
@@ -225,6 +222,9 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
+		if err == nil {
+			d.noteDialogOver(a, dl, s)
+		}
 		if err == nil && dl.Kind == KindExit && d.busyAgain(ctx, a, s) {
 			return false
 		}
@@ -242,11 +242,15 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 // onceToken returns the token by which tmux recognises a text that it has typed. The pane may be a person's, and daemons of
 // several hosts may type into that pane, so the token names the host and the delivery.
 //
-// A text that the composer has lost is pasted again, after another intention was committed: so its token names the intention.
+// A text that the composer or a dialog has lost is pasted again, after another intention was committed: so its token then
+// differs.
 func (d *Daemon) onceToken(a *Agent, dl *Delivery) string {
 	token := fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
-	if d.runtimeOf(a).Can.LosesPastes {
+	switch {
+	case d.runtimeOf(a).Can.LosesPastes:
 		token += fmt.Sprintf("-%d", dl.TypedAt.UnixMicro())
+	case dl.TypedAgain:
+		token += "-again"
 	}
 	return token
 }
@@ -255,6 +259,7 @@ func (d *Daemon) onceToken(a *Agent, dl *Delivery) string {
 // message that was typed at 0 s, with ack_timeout 30 s and no hook:
 //   - 1 s: the text still stands in the composer. Enter is pressed again; at most three times in all.
 //   - 2 s: the composer is empty, and the transcript has the text: submitted.
+//   - 10 s, a dialog was open until 5 s, and no turn has begun since the text was typed: it is typed again, once.
 //   - 30 s, and neither a hook nor the transcript has the text: if the text still stands in the composer, not_submitted;
 //     otherwise unconfirmed.
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
@@ -279,10 +284,15 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	if err == nil && !d.inFront(a) {
 		err = errors.New(noteBehind) // the pane shows another program
 	}
+	if err == nil {
+		d.noteDialogOver(a, dl, screen)
+	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
 	case err == nil && d.lost(a, dl, screen) && !d.inTranscript(a, dl):
-		return d.requeue(ctx, a, dl, "the composer has lost it; Enter was not pressed")
+		return d.typeAgain(ctx, a, dl, "the composer has lost it; Enter was not pressed")
+	case err == nil && d.swallowed(a, dl, screen):
+		return d.typeAgain(ctx, a, dl, evidenceSwallowed)
 	case inComposer && d.wantsEnter(a, dl, screen) && left > 0:
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
 		return moved, min(left, again), err
@@ -382,16 +392,4 @@ func (d *Daemon) wakeKin(a *Agent) {
 	if a.PipelineID != nil {
 		d.Wake(-*a.PipelineID)
 	}
-}
-
-func deliveryPayload(dl *Delivery) map[string]any {
-	p := map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "attempts": dl.Attempts, "evidence": dl.Evidence}
-	if dl.Verdict != nil && *dl.Verdict != Submitted {
-		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
-			dl.AgentID, dl.Evidence, dl.AgentID)
-		if dl.Evidence == evidenceNoPane {
-			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
-		}
-	}
-	return p
 }

@@ -34,7 +34,11 @@ type AgentDiff struct {
 
 // Title says in one line what has changed since when. It may hold what others wrote.
 func (d *AgentDiff) Title() string {
-	return fmt.Sprintf("%s changed, +%d -%d, since agent %d (%s) began at %s", words.Count(d.FileCount, "file"), d.Added, d.Deleted, d.AgentID, d.AgentName,
+	who := fmt.Sprintf("agent %d (%s)", d.AgentID, d.AgentName)
+	if d.AgentID == 0 {
+		who = "branch " + d.AgentName
+	}
+	return fmt.Sprintf("%s changed, +%d -%d, since %s began at %s", words.Count(d.FileCount, "file"), d.Added, d.Deleted, who,
 		cmp.Or(short(d.Base.Commit), "no commit"))
 }
 
@@ -89,25 +93,36 @@ func (d *Daemon) AgentDiff(ctx context.Context, id int64, in DiffRequest) (out A
 	case a.Base.Problem != "":
 		return out, Errorf(KindConflict, CodeBaseUnknown, "It could not be recorded how agent %d found its directory: %s", id, a.Base.Problem)
 	}
+	out = AgentDiff{AgentID: id, AgentName: a.Name, Directory: a.Cwd, Base: *a.Base, Ended: a.EndedAt}
+	if err := d.diff(ctx, in, &out); err != nil {
+		return out, err
+	}
+	others, err := d.sharers(ctx, &a)
+	out.Notes = diffNotes(&a, &out, others)
+	return out, err
+}
+
+// diff compares out.Directory with out.Base.
+func (d *Daemon) diff(ctx context.Context, in DiffRequest, out *AgentDiff) (err error) {
 	wait, cancel := context.WithTimeout(ctx, worktree.DiffTime)
 	defer cancel()
 	select {
 	case d.diffs <- struct{}{}:
 		defer func() { <-d.diffs }()
 	case <-wait.Done():
-		return out, Errorf(KindUnavailable, CodeDiffBusy, "Other diffs are being made: try again")
+		return Errorf(KindUnavailable, CodeDiffBusy, "Other diffs are being made: try again")
 	}
-	out = AgentDiff{AgentID: id, AgentName: a.Name, Directory: a.Cwd, Base: *a.Base, At: d.now(), Ended: a.EndedAt}
-	out.Diff, err = d.Differ.Diff(ctx, worktree.DiffQuery{Dir: a.Cwd, Base: *a.Base, Files: in.Files, Stat: in.Stat})
+	out.At = d.now()
+	out.Diff, err = d.Differ.Diff(ctx, worktree.DiffQuery{Dir: out.Directory, Base: out.Base, Files: in.Files, Stat: in.Stat})
 	switch {
 	case errors.Is(err, worktree.ErrNone):
-		return out, Errorf(KindConflict, CodeNoRepository, "The directory %s is in no git repository any more", a.Cwd)
+		return Errorf(KindConflict, CodeNoRepository, "The directory %s is in no git repository any more", out.Directory)
 	case errors.Is(err, worktree.ErrBaseGone):
-		return out, Errorf(KindConflict, CodeBaseGone, "Commit %s, at which agent %d began, is gone from the repository: its history was rewritten and cleaned up", short(a.Base.Commit), id)
+		return Errorf(KindConflict, CodeBaseGone, "Commit %s, at which the work began, is gone from the repository: its history was rewritten and cleaned up", short(out.Base.Commit))
 	case err != nil && ctx.Err() == nil:
-		return out, Errorf(KindConflict, CodeDiffFailed, "%s", words.Capital(words.TrimDot(err.Error())))
+		return Errorf(KindConflict, CodeDiffFailed, "%s", words.Capital(words.TrimDot(err.Error())))
 	case err != nil:
-		return out, err
+		return err
 	}
 	if out.Base.Before == nil {
 		out.Base.Before = []string{}
@@ -115,9 +130,7 @@ func (d *Daemon) AgentDiff(ctx context.Context, id int64, in DiffRequest) (out A
 	if out.Files == nil {
 		out.Files = []worktree.FileDiff{}
 	}
-	others, err := d.sharers(ctx, &a)
-	out.Notes = diffNotes(&a, &out, others)
-	return out, err
+	return nil
 }
 
 // maxDiffs is how many diffs are made at once.

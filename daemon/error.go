@@ -70,5 +70,6 @@ var (
 	errHandoffOpen        = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
 	errNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
 	errHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
+	errWorktreeNotFound   = Errorf(KindNotFound, CodeWorktreeNotFound, "Work tree not found")
 	errPipelineNotFound   = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
 )

@@ -9,7 +9,7 @@ func TestUnknownEventTypeIsRefusedWithTheNearest(t *testing.T) {
 		"handoff_briefing": "",
 		"agent_idle":       "",
 		"handof_failed":    `"handof_failed" is no type of event: the nearest are handoff_failed, agent_failed, handoff_read`,
-		"worktree":         `"worktree" is no type of event: the nearest are pipeline_worktree_kept, pipeline_worktree_created, pipeline_worktree_removed`,
+		"worktree":         `"worktree" is no type of event: the nearest are worktree_asked, worktree_failed, worktree_kept`,
 	} {
 		got := ""
 		if err := CheckEventTypes([]string{"agent_ended", types}); err != nil {

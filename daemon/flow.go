@@ -107,7 +107,7 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
 	e := r.d.event(event.HandoffFailed, &h.AgentID, &h.ID, map[string]any{
-		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.words(), "persona": h.Persona,
+		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.words() + r.waitingMessages(), "persona": h.Persona,
 	})
 	e.Alert, e.Cause = true, r.endCause(from)
 	c.Events = append(c.Events, e)
@@ -116,6 +116,9 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	}
 	if out.then != nil {
 		out.then()
+	}
+	if h.InPlace && beforeRecord(from) && !r.agent.Active() {
+		r.d.cleanUp(r.ctx, r.agent) // the dead pane was kept for the successor
 	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, string(out.fail.Code))
 	r.tellPane()

@@ -130,6 +130,11 @@ func (r *handoffRun) takeGenerated(f *fork) outcome {
 		return r.notGenerated(CodeGenerationFailed, "%s", words.TrimDot(words.FirstLine(f.err.Error(), 500)))
 	case strings.TrimSpace(text) == "":
 		return r.notGenerated(CodeGenerationEmpty, "generation produced no content")
+	case r.h.Mode == ModeTranscript: // rather than fail, the daemon writes the document itself
+		var bad *data.DocumentError
+		if errors.As(r.checkSubstance(data.Document{Path: r.h.FilePath, Bytes: []byte(text)}), &bad) {
+			return r.notGenerated(Code(bad.Code), "%s", bad.Message)
+		}
 	}
 	if err := data.WriteSole(r.h.FilePath, []byte(strings.TrimRight(text, "\n")+"\n"), 0o600); err != nil {
 		return r.notGenerated(CodeGenerationFailed, "the document could not be written: %v", err)
@@ -157,10 +162,29 @@ func (r *handoffRun) notGenerated(code Code, format string, args ...any) outcome
 	if r.canWriteItself(code) {
 		return r.writeItself(fmt.Sprintf(format, args...))
 	}
-	return outcome{fail: &Failure{
-		Phase: r.h.Phase, Code: code, Message: "Handoff failed: " + fmt.Sprintf(format, args...),
-		Hint: fmt.Sprintf("the agent goes on as it was: `understudy handoff retry %d` forks its session again; with `--mode agent` the agent itself is asked", r.h.ID),
-	}}
+	hint := fmt.Sprintf("the agent goes on as it was: `understudy handoff retry %d` forks its session again; with `--mode agent` the agent itself is asked", r.h.ID)
+	if code == data.DocumentSaysNothing {
+		hint += ", and with `--force` this document is taken as it is"
+	}
+	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: "Handoff failed: " + fmt.Sprintf(format, args...), Hint: hint}}
+}
+
+// readDocument reads the document and checks it.
+func (r *handoffRun) readDocument() (data.Document, error) {
+	doc, err := data.ReadDocument(r.d.Data.Handoffs(r.h.Persona), r.h.FilePath, r.settings.MaxDocumentBytes)
+	if err == nil {
+		err = r.checkSubstance(doc)
+	}
+	return doc, err
+}
+
+// checkSubstance refuses a generated document that says nothing. It does not measure a document that the agent itself wrote,
+// which knew what it left out, nor one that the daemon put together, because then nobody else could write one.
+func (r *handoffRun) checkSubstance(doc data.Document) error {
+	if by := r.h.writer(doc.Bytes); r.h.Forced || by == WrittenByAgent || by == WrittenByDaemon {
+		return nil
+	}
+	return data.CheckSubstance(doc, r.settings.MinWords)
 }
 
 // forkOf returns the fork of this attempt. If this daemon has not started the fork yet, forkOf starts it.

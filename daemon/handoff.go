@@ -144,8 +144,14 @@ type Handoff struct {
 	ReadAt   *time.Time `json:"read_at" db:"-"`
 	UnreadAt *time.Time `json:"unread_at" db:"-"`
 
-	Keep  bool          `json:"keep"`             // the outgoing agent lives on
-	Heirs []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; empty: one successor as the outgoing agent
+	Keep bool `json:"keep"` // the outgoing agent lives on
+	// InPlace says that the successor takes the pane of the outgoing agent. If that is not possible, it gets a pane of its
+	// own, and a warning says so.
+	InPlace bool          `json:"in_place"`
+	Heirs   []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; empty: one successor as the outgoing agent
+
+	DropMessages bool `json:"drop_messages"` // the outgoing agent's queued messages are dropped, and not passed on
+	Forced       bool `json:"forced"`        // a document is taken although it says next to nothing
 
 	Host       string     `json:"-"`
 	Seq        int64      `json:"-"` // grows by one with each write; Seq and Phase guard each move
@@ -191,6 +197,11 @@ func (f *Failure) words() string {
 		return f.Message
 	}
 	return f.Message + "; " + f.Hint + "."
+}
+
+// SaysNothing reports whether the handoff has failed because its document says next to nothing, so that a retry may force it.
+func (h *Handoff) SaysNothing() bool {
+	return h.Phase == Failed && h.Error != nil && h.Error.Code == data.DocumentSaysNothing
 }
 
 // Open reports whether the handoff has reached none of its three ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/understudyd/understudy/data"
@@ -90,4 +91,13 @@ func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string,
 		}
 	}
 	return paths, nil
+}
+
+// makeFolder makes the folder of the document. It returns the failure if it cannot.
+func (r *handoffRun) makeFolder() *outcome {
+	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
+		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
+		return &out
+	}
+	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -115,7 +113,7 @@ func (r *handoffRun) verify() outcome {
 	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
 		return stayFor(time.Second, noteTurn) // the agent may be writing the document right now
 	}
-	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.settings.MaxDocumentBytes)
+	doc, err := r.readDocument()
 	var bad *data.DocumentError
 	switch {
 	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.timeLeft(h.PhaseAt, 5*time.Second) > 0:
@@ -178,8 +176,8 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
 	h.Metrics.MemoryRefsTransferred = got.rendered.References
 	c := Change{Agents: []*Agent{r.agent}, NewRecord: &got.record}
-	if !h.Keep {
-		c.DropQueued, c.DropEvidence = h.AgentID, "the agent's handoff was recorded"
+	if err := r.clearQueue(&c); err != nil {
+		return outcome{err: err}
 	}
 	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
@@ -289,6 +287,7 @@ func (r *handoffRun) spawn() outcome {
 	case out != nil:
 		return *out
 	case next.SpawnedAt != nil: // the next phase asks whether it has ended since
+		r.warnOfPlace(next)
 		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" was made", Change{})
 	case !next.Active():
 		return r.failed(CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))
@@ -356,9 +355,10 @@ func (r *handoffRun) brief() outcome {
 	switch {
 	case out != nil:
 		return *out
-	case dl.has(Submitted):
-		r.h.CompletedAt = &r.now
+	case dl.has(Submitted) && r.h.HeirsFirst(): // one of the heirs
 		return moveTo(Completed, dl.Evidence, Change{})
+	case dl.has(Submitted):
+		return r.complete(dl.Evidence)
 	case dl.has(NotSubmitted) && dl.Evidence == evidenceChanged:
 		return r.contextChanged()
 	case !next.Active():
@@ -375,15 +375,6 @@ func (r *handoffRun) brief() outcome {
 	dl.decide(NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*Delivery{&dl}
 	return bad
-}
-
-// makeFolder makes the folder of the document. It returns the failure if it cannot.
-func (r *handoffRun) makeFolder() *outcome {
-	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
-		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
-		return &out
-	}
-	return nil
 }
 
 // successor reads the successor's row. It returns an outcome if it cannot.

@@ -23,10 +23,14 @@ type HandoffRequest struct {
 	Reason string // default: manual
 	Focus  string // what the document should focus on; may be empty
 	Mode   Mode   // ModeAgent (the default) or ModeGenerate
-	Force  bool   // hand over even if the conversation is empty
+	Force  bool   // hand over even if the conversation is empty, and even if a generated document says next to nothing
 	Heirs  []Heir // empty: one successor, which is as the outgoing agent
 	Keep   bool   // the outgoing agent lives on, beside its heirs
-	Self   bool   // the outgoing agent itself asks: only for what the setting handoff.targets allows
+	// InPlace says whether the successor takes the pane of the outgoing agent; nil: as the setting handoff.in_place says.
+	InPlace *bool
+	// DropMessages drops the messages that are queued for the outgoing agent at the record. They are not passed on.
+	DropMessages bool
+	Self         bool // the outgoing agent itself asks: only for what the setting handoff.targets allows
 
 	auto  bool // the daemon itself requests the handoff, which it does once for each agent
 	limit bool // the daemon itself requests the handoff that was decided about a limit
@@ -116,7 +120,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	}
 	c := Change{NewHandoff: h, Events: []*event.Event{d.event(event.HandoffStarted, &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
-		"targets": h.Targets(), "keep": h.Keep,
+		"targets": h.Targets(), "keep": h.Keep, "in_place": h.InPlace,
 	}).For(a.PipelineID, a.StepID)}}
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
@@ -243,7 +247,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in *H
 	return &Handoff{
 		ID: in.id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
-		Keep: in.Keep, Heirs: heirs,
+		Keep: in.Keep, InPlace: d.inPlace(a, in, heirs), Heirs: heirs, DropMessages: in.DropMessages, Forced: in.Force,
 		Warnings: []string{}, Missing: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
 }

@@ -123,6 +123,9 @@ func (in *HandoffRequest) checkHeirs() error {
 	if len(in.Heirs) > maxHeirs {
 		return Errorf(KindInvalid, CodeBadHeirs, "A handoff can have at most %d heirs, and this one names %d", maxHeirs, len(in.Heirs))
 	}
+	if in.InPlace != nil && *in.InPlace && (in.Keep || len(in.Heirs) > 1) {
+		return Errorf(KindInvalid, CodeBadHeirs, "In place only one successor can take over, and the agent ends: leave out in_place, or keep and the other heirs")
+	}
 	for i := range in.Heirs {
 		heir := &in.Heirs[i]
 		for _, field := range []struct{ name, value string }{
@@ -284,7 +287,7 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 	return &Agent{
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
+		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.Asked, NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch,
 	}, nil

@@ -193,8 +193,10 @@ func (r *handoffRun) heirsOver() outcome {
 
 // handedOut completes the handoff of an agent that has ended after its heirs were briefed.
 func (r *handoffRun) handedOut() outcome {
-	r.h.CompletedAt = &r.now
-	out := moveTo(Completed, "the agent is gone: "+r.endReason(r.agent), Change{})
+	out := r.complete("the agent is gone: " + r.endReason(r.agent))
+	if out.err != nil {
+		return out
+	}
 	out.then = func() { // the dead pane was kept: people may be attached to it
 		for _, id := range r.h.SuccessorIDs() {
 			if next, err := r.d.Store.Agent(r.ctx, id); err == nil && next.Active() && next.HasPane() && r.agent.Managed {

@@ -224,7 +224,7 @@ func (d *Daemon) typeBatch(ctx context.Context, a *Agent, b *keyBatch) error {
 		n := 1
 		if it.Text != "" {
 			long, n = len(it.Text) >= pasteSized, utf8.RuneCountInString(it.Text)
-			err = term.Type(ctx, a.Ref(), it.Text)
+			err = term.Type(ctx, a.Ref(), tmux.Sight{}, it.Text)
 		} else {
 			if long && !ticked(ctx, time.After(pasteTaken)) {
 				return ctx.Err()

@@ -33,8 +33,12 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if err != nil {
 		return false, 0, err
 	}
+	place, err := d.placeOf(ctx, a)
+	if err != nil {
+		return false, 0, err
+	}
 	if a.LaunchHash != nil { // without the hash no daemon can have made a pane
-		if info, ok, err := d.findPane(ctx, term, a); err != nil {
+		if info, ok, err := d.findPane(ctx, term, a, place); err != nil {
 			return false, 0, err
 		} else if ok {
 			return true, 0, d.launched(ctx, a, info)
@@ -52,6 +56,9 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if a.StopAskedAt != nil {
 		return true, 0, d.launchFailed(ctx, a, errors.New("somebody stopped it before it was started"))
 	}
+	if moved, wait, err := d.treeReady(ctx, a); moved || wait > 0 || err != nil {
+		return moved, wait, err
+	}
 	if may, err := d.mayOpen(ctx, a); !may || err != nil {
 		return false, time.Second, err
 	}
@@ -61,11 +68,17 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		}
 		return true, 0, d.launchFailed(ctx, a, err)
 	}
-	info, err := term.Spawn(ctx, tmux.Spec{
-		Session: a.TmuxSession, Dir: a.Cwd, Mark: strconv.FormatInt(a.ID, 10),
+	spec := tmux.Spec{
+		Session: a.TmuxSession, Dir: a.Cwd, Mark: paneMark(a.ID),
 		Width: a.PaneColumns, Height: a.PaneRows,
 		Argv: []string{d.Binary, "launch", d.launchPath(a.ID)},
-	})
+	}
+	if place != nil {
+		if moved, again, err := d.takePlace(ctx, term, a, place, spec); moved || again > 0 || err != nil {
+			return moved, again, err
+		}
+	}
+	info, err := term.Spawn(ctx, spec)
 	switch {
 	case errors.Is(err, tmux.ErrExists):
 		return true, 0, nil // a tmux command of an earlier daemon made the pane; the next look finds it by its mark
@@ -74,7 +87,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	case err != nil:
 		// Look for the pane: tmux may have made it in spite of the error. If the agent were ended here, nobody would
 		// supervise it.
-		made, ok, lookErr := d.findPane(ctx, term, a)
+		made, ok, lookErr := d.findPane(ctx, term, a, place)
 		switch {
 		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // ErrMissing: without the program tmux no pane was made
 			return false, 0, errors.Join(err, lookErr)
@@ -90,13 +103,17 @@ func (d *Daemon) launchPath(agentID int64) string {
 	return filepath.Join(d.Data.Launch(agentID), "launch.json")
 }
 
-func (d *Daemon) findPane(ctx context.Context, term Terminal, a *Agent) (tmux.PaneInfo, bool, error) {
+// paneMark is the mark of an agent's pane.
+func paneMark(agentID int64) string { return strconv.FormatInt(agentID, 10) }
+
+// findPane finds the pane that was made for an agent, or the place of its predecessor if that was taken for it.
+func (d *Daemon) findPane(ctx context.Context, term Terminal, a *Agent, place *tmux.Ref) (tmux.PaneInfo, bool, error) {
 	panes, err := term.List(ctx)
 	if err != nil {
 		return tmux.PaneInfo{}, false, fmt.Errorf("agent %d: panes: %w", a.ID, err)
 	}
 	for _, p := range panes {
-		if p.Mark == strconv.FormatInt(a.ID, 10) && p.Session == a.TmuxSession {
+		if p.Mark == paneMark(a.ID) && (p.Session == a.TmuxSession || place != nil && p.Ref == *place) {
 			return p, true, nil
 		}
 	}
@@ -127,17 +144,17 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 	return nil
 }
 
-// passOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's pane.
-// It only logs an error, because the switch is only for people's comfort.
+// passOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's pane, unless
+// the successor has that very pane. It only logs an error, because the switch is only for people's comfort.
 func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
 	term, err := d.ownTerminal()
-	if err == nil {
+	if err == nil && prev.Ref() != next.Ref() {
 		err = term.SwitchClients(ctx, prev.TmuxSession, next.TmuxSession)
 	}
 	if err != nil {
 		d.Log.Debug("watchers not switched to the successor", "agent_id", prev.ID, "successor_id", next.ID, "error", err)
 	}
-	d.cleanUp(ctx, prev)
+	d.removeLeft(ctx, prev)
 }
 
 // notStarted is the beginning of the end reason of an agent that could not be started.
@@ -151,13 +168,17 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // if it was asked to stop, somebody wanted its end
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}); err != nil {
+	c := &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}
+	if err := d.abandonTree(ctx, a, c, words.TrimDot(cause.Error())); err != nil {
+		return fmt.Errorf("agent %d: %w", a.ID, err)
+	}
+	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}
 	d.cleanUp(ctx, a)
 	if a.StopAskedAt != nil && a.PreviousAgentID != nil { // the predecessor's pane was kept for this agent
 		if prev, err := d.Store.Agent(ctx, *a.PreviousAgentID); err == nil && !prev.Active() {
-			d.cleanUp(ctx, &prev)
+			d.removeLeft(ctx, &prev)
 		}
 	}
 	d.wakeKin(a)

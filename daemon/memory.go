@@ -26,8 +26,9 @@ type agentMemory struct {
 	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press Enter once
 	// more than [maxEnters] allows, and ack_timeout counts from when the text was typed.
 	lastEnter press
-	// pastedAgain is the last text that was lost and is pasted again. After a restart one that is lost may be pasted once more.
-	pastedAgain int64
+	// pasted is what the daemon knows of the text that was pasted last. After a restart it does not know of a dialog over that
+	// text: the text then gets the verdict that evidence allows.
+	pasted pasted
 	// actedRung is the last rung of the stop ladder that the daemon acted on. After a restart the daemon acts on that
 	// rung once more. This does no harm: a signal may be sent twice, and before it presses a key the daemon looks at the
 	// registry or the screen.

@@ -14,7 +14,7 @@ import (
 )
 
 // SendMessage queues a text for an agent. When the agent is idle, its lane types the queued texts in order. The delivery
-// later gets a verdict: whether the agent took the text.
+// later gets a verdict: whether the agent took the text. If the agent's handoff is recorded, its successor gets the text.
 func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
 	for {
 		dl, err := d.sendMessage(ctx, id, text, command, nil)
@@ -27,9 +27,18 @@ func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command
 // sendMessage is one attempt of SendMessage. from is the agent that sends the text; nil: the operator does.
 func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command bool, from *Agent) (Delivery, error) {
 	a, err := d.Agent(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Delivery{}, err
+	}
+	h, open, err := d.openHandoff(ctx, id)
+	if err != nil {
+		return Delivery{}, err
+	}
+	leaves := open && h.leaves()
+	switch {
+	case leaves && h.DropMessages:
+		return Delivery{}, Errorf(KindConflict, CodeHandoffRecorded, "Agent's handoff is recorded: send the message to its successor")
+	case leaves: // its successor gets it
 	case !a.Active():
 		return Delivery{}, errAgentNotActive
 	case !a.HasPane() && !a.launching():
@@ -37,14 +46,17 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	case a.StopAskedAt != nil:
 		return Delivery{}, errAgentStopping
 	}
-	if h, ok, err := d.openHandoff(ctx, id); err != nil {
-		return Delivery{}, err
-	} else if ok && h.RecordedAt != nil && !h.Keep {
-		return Delivery{}, Errorf(KindConflict, CodeHandoffRecorded, "Agent's handoff is recorded: send the message to its successor")
-	}
 	dl, err := d.newMessage(ctx, id, text, command)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Delivery{}, err
+	case leaves && dl.Kind == KindCommand:
+		return Delivery{}, Errorf(KindConflict, CodeHandoffRecorded, "Agent's handoff is recorded: send the command to its successor")
+	case leaves:
+		dl.Evidence = "it waits for the agent's successor"
+	}
+	if from != nil {
+		dl.FromAgentID = &from.ID
 	}
 	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*event.Event{d.event(event.DeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
 	// Write the agent's row as well. If a change that drops the agent's messages is committed at the same time, the
@@ -115,29 +127,40 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 // tellDropped notes in c.dropped the deliveries that a change drops, and adds an alert for each message among them. It
 // does nothing if an earlier try has added these alerts.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
-	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == event.DeliveryNotSubmitted }) {
+	if c.DropQueued == 0 || c.dropped != nil {
 		return nil
 	}
 	open, err := d.Store.OpenDeliveries(ctx, c.DropQueued)
 	if err != nil {
 		return err
 	}
-	c.dropped = nil
+	c.dropped = []*Delivery{}
 	for i := range open {
 		dl := &open[i]
-		if dl.State != DeliveryQueued {
+		if dl.State != DeliveryQueued || c.SpareMessages && dl.Kind == KindMessage || c.takes(dl) {
 			continue
 		}
 		c.dropped = append(c.dropped, dl)
-		if dl.Kind != KindMessage && dl.Kind != KindCommand {
-			continue
+		if dl.Kind == KindMessage || dl.Kind == KindCommand {
+			e := d.droppedEvent(dl, c.DropEvidence)
+			e.Alert = !c.dropAsked || dl.Kind == KindCommand
+			c.Events = append(c.Events, e)
 		}
-		e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
-			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.AgentID, c.DropEvidence)})
-		e.Alert = true
-		c.Events = append(c.Events, e)
 	}
 	return nil
+}
+
+// takes reports whether the change itself takes a delivery out of the queue.
+func (c *Change) takes(dl *Delivery) bool {
+	return slices.ContainsFunc(c.Deliveries, func(own *Delivery) bool { return own.ID == dl.ID && own.State != DeliveryQueued })
+}
+
+// droppedEvent makes the alert of a queued message that its agent will not get.
+func (d *Daemon) droppedEvent(dl *Delivery, why string) *event.Event {
+	e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why,
+		"message": fmt.Sprintf("A %s for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.Kind, dl.AgentID, why)})
+	e.Alert = true
+	return e
 }
 
 // controlIn returns the first control character of s that is not in allowed, and the byte where it begins; -1: there is none.
@@ -155,6 +178,8 @@ func (d *Delivery) QueuedWords(g *Agent) string {
 	switch {
 	case d.State != DeliveryQueued:
 		return ""
+	case !g.Active():
+		return fmt.Sprintf("agent %d has handed over; its successor gets the text after its briefing", g.ID)
 	case g.State == Waiting:
 		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
 	case g.State == Working:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -168,6 +169,19 @@ func checkRequest(in *NewPipeline) error {
 		return err
 	}
 	return checkText("prompt", in.Prompt)
+}
+
+// checkLine refuses a field that is not one short line of text.
+func checkLine(field, s string, limit int) error {
+	if n := utf8.RuneCountInString(s); n > limit {
+		return Errorf(KindInvalid, badField(field), "%s has %d characters but at most %d are allowed", field, n, limit)
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return Errorf(KindInvalid, badField(field), "%s must be one line without control characters", field)
+		}
+	}
+	return nil
 }
 
 // checkText refuses a field with control characters, because a terminal could act on them.

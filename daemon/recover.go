@@ -93,6 +93,9 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err := d.wakePipelines(ctx); err != nil {
 		return err
 	}
+	if err := d.wakeTrees(ctx); err != nil {
+		return err
+	}
 	if err := d.resetBudgets(ctx); err != nil {
 		return err
 	}

@@ -133,7 +133,9 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 	if told != nil {
 		c.Events = append(c.Events, told(a))
 	}
-	err = d.commit(ctx, c)
+	if err = d.passMessages(ctx, c, old, a.ID, nil); err == nil {
+		err = d.commit(ctx, c)
+	}
 	if errors.Is(err, ErrMoved) {
 		return *old, Errorf(KindConflict, CodeAgentResumed, "Agent's session is being opened again already")
 	}
@@ -160,8 +162,8 @@ func (d *Daemon) resumedEvent(a *Agent) *event.Event {
 	})
 }
 
-// resumable refuses to resume an ended agent if its handoff is in progress, if an active agent has its session or its work, or
-// if its conversation is gone.
+// resumable refuses to resume an ended agent if its handoff is in progress, if an active agent has its session or its work, if
+// its work tree is gone, or if its conversation is.
 func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
 		return err
@@ -170,6 +172,15 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	}
 	if err := d.noHeir(ctx, old); err != nil {
 		return err
+	}
+	if old.WorktreeID != nil {
+		t, err := d.Store.Worktree(ctx, *old.WorktreeID)
+		if err != nil {
+			return err
+		}
+		if !t.Stands() {
+			return treeGone(&t)
+		}
 	}
 	if !old.conversationGone() && !d.fileGone(old) {
 		return nil

@@ -15,10 +15,10 @@ import (
 
 // RetryHandoff continues a failed handoff at the phase that failed. If the handoff has no record, its document is
 // verified again. If the document is still not acceptable, the handoff asks for another one. mode, if not "", becomes the
-// mode of the handoff.
+// mode of the handoff. With force, a generated document is taken although it says next to nothing.
 //
 // A handoff that awaits a person's decision goes back to verifying and asks for another document.
-func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff, error) {
+func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode, force bool) (Handoff, error) {
 	if mode != "" {
 		if err := checkMode(mode); err != nil {
 			return Handoff{}, err
@@ -47,6 +47,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 			}
 			h.Mode = mode
 		}
+		h.Forced = h.Forced || force
 		err = d.retry(ctx, &h)
 		switch {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,13 +53,17 @@ func (d *Daemon) SeeAgent(ctx context.Context, id int64, until time.Time) (Agent
 	if err != nil || !a.unreadUntil(until) {
 		return a, err
 	}
-	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
+	a, err = d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		if a.unreadUntil(until) {
 			a.Unread = false
 			c.Events = []*event.Event{d.event(event.AgentSeen, &a.ID, nil, nil).For(a.PipelineID, a.StepID)}
 		}
 		return nil
 	})
+	if errors.Is(err, errAgentNotActive) {
+		return a, nil // it has ended since the look above, so nothing of it is unread
+	}
+	return a, err
 }
 
 // unreadUntil reports whether the agent is unread, and has finished no turn after the time until. The store keeps

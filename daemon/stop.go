@@ -126,7 +126,9 @@ func (d *Daemon) climbTo(ctx context.Context, a *Agent, to StopStage) (bool, tim
 	a.StopStage, a.StopStageAt = to, &now
 	c := Change{Agents: []*Agent{a}}
 	if to == StopAsked {
-		c.DropQueued, c.DropEvidence = a.ID, stopDrops
+		if err := d.dropQueued(ctx, &c, a.ID, stopDrops); err != nil {
+			return false, 0, err
+		}
 	}
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": to})
 	if to == StopFailed {
@@ -179,7 +181,10 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	dl := &Delivery{ID: id, AgentID: a.ID, Way: way, Kind: KindExit, Text: d.runtimeOf(a).Can.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
 	a.StopStage, a.StopStageAt = StopAsked, &now
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": StopAsked})
-	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: stopDrops, Events: []*event.Event{e}}
+	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{e}}
+	if err := d.dropQueued(ctx, &c, a.ID, stopDrops); err != nil {
+		return false, 0, err
+	}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
 	}
@@ -345,10 +350,16 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
-	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up.
-	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.Phase == ShuttingDown {
+	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
+	// successor takes the pane.
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && (h.Phase == ShuttingDown || h.InPlace) {
 		return
 	}
+	d.removeLeft(ctx, a)
+}
+
+// removeLeft removes what an ended managed agent has left.
+func (d *Daemon) removeLeft(ctx context.Context, a *Agent) {
 	if err := d.removePane(ctx, a); err != nil {
 		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}

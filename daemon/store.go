@@ -26,11 +26,14 @@ type Change struct {
 	Deliveries     []*Delivery // guarded by Rev, which is advanced in place
 	NewPermissions []*Permission
 	Permissions    []*Permission // guarded by Rev, which is advanced in place
+	NewWorktree    *Worktree     // ID taken from NextID beforehand
+	Worktrees      []*Worktree   // guarded by Rev, which is advanced in place
 	NewRecord      *Record       // the record of the handoff in Move; replaces an earlier record
 	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
 	DropQueued    int64
 	DropEvidence  string
+	SpareMessages bool          // DropQueued leaves the queued messages, which wait for the agent's successor
 	NewPipeline   *Pipeline     // with all its Steps; IDs taken from NextID beforehand
 	PipelineMove  *PipelineMove // guarded by Seq
 	NewStepRecord *StepRecord   // beside NewOutput: the large part of it
@@ -44,7 +47,8 @@ type Change struct {
 	BudgetMarks []*BudgetMark   // ErrMoved if one of them was made before
 	Events      []*event.Event  // Commit sets each ID, and At where it is zero
 
-	dropped []*Delivery // the deliveries that DropQueued drops; for the counts only
+	dropAsked bool        // the operator has asked for what DropQueued does, so that no alert tells of it
+	dropped   []*Delivery // the deliveries that DropQueued drops; for the counts only
 }
 
 // PipelineMove writes a pipeline, and those of its steps that are in Steps. The pipeline's Seq is advanced in place. Derived
@@ -116,19 +120,6 @@ type Committer interface {
 	// NextID returns an unused id for a new row of the given kind.
 	NextID(ctx context.Context, kind IDKind) (int64, error)
 }
-
-// IDKind names a sequence of ids.
-type IDKind string
-
-// The sequences of ids.
-const (
-	AgentIDs    IDKind = "agents"
-	HandoffIDs  IDKind = "handoffs"
-	DeliveryIDs IDKind = "deliveries"
-	PipelineIDs IDKind = "pipelines"
-	StepIDs     IDKind = "steps"
-	OutputIDs   IDKind = "step_handoffs"
-)
 
 // HookInput is a hook as it came in, with what identifies its agent.
 type HookInput struct {
@@ -294,8 +285,8 @@ type StoredHook struct {
 type DeliveryReader interface {
 	// Delivery returns ErrNotFound for an unknown id.
 	Delivery(ctx context.Context, id int64) (Delivery, error)
-	// Deliveries lists an agent's deliveries with an id less than before (0: all), at most limit (0: 100), the newest
-	// first.
+	// Deliveries lists an agent's deliveries, and those that were passed on from it, with an id less than before (0: all), at
+	// most limit (0: 100), the newest first.
 	Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error)
 	// OpenDeliveries lists an agent's deliveries without a verdict, the oldest first.
 	OpenDeliveries(ctx context.Context, agentID int64) ([]Delivery, error)
@@ -392,6 +383,7 @@ type Store interface {
 	TimelineStore
 	OpenWork
 	PermissionReader
+	WorktreeReader
 	CensusReader
 	Hosts
 }

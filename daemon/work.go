@@ -12,7 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// The keys of lanes. The key of an agent's lane is the agent's id; that of a pipeline's lane is the negative of its id.
+// The keys of lanes. The key of an agent's lane is the agent's id; that of a pipeline's lane is the negative of its id; that of a work
+// tree's lane is its id plus treeLanes.
 const (
 	sweepLane int64 = 0             // wakes the agents and pipelines that have something to do
 	spoolLane int64 = math.MinInt64 // applies the spooled hooks, which may take long
@@ -27,6 +28,8 @@ func laneSubject(key int64) string {
 		return "spool"
 	case key < 0:
 		return fmt.Sprintf("pipeline %d", -key)
+	case key > treeLanes:
+		return fmt.Sprintf("work tree %d", key-treeLanes)
 	}
 	return fmt.Sprintf("agent %d", key)
 }
@@ -79,10 +82,14 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	return time.Millisecond
 }
 
-// workOn does the first thing that is due for the agent or the pipeline of a lane.
+// workOn does the first thing that is due for the agent, the pipeline or the work tree of a lane.
 func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.Duration, err error) {
 	if key < 0 {
 		return d.workPipeline(ctx, -key)
+	}
+	if key > treeLanes {
+		moved, err := d.workTree(ctx, key-treeLanes)
+		return moved, 0, err
 	}
 	return d.work(ctx, key)
 }
@@ -238,9 +245,14 @@ func (d *Daemon) forgetEnded(_ context.Context, a *Agent) (bool, time.Duration, 
 	return false, 0, nil
 }
 
-// nextDelivery returns the oldest open delivery. A successor whose handoff is open gets no text before its injection
-// prompt, except its skill and the exit command; nil: that prompt is not queued yet.
+// nextDelivery returns the oldest open delivery that does not wait for the agent's successor; nil: all others do. A successor
+// whose handoff is open gets no text before its injection prompt, except its skill and the exit command; nil: that prompt is
+// not queued yet.
 func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*Delivery, error) {
+	open, err := d.withoutWaiting(ctx, a, open)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
 	if i := slices.IndexFunc(open, func(dl Delivery) bool { return dl.Kind == KindSkill }); i > 0 && open[0].State == DeliveryQueued && a.Active() {
 		return &open[i], nil // the skill goes before a prompt that the agent was started with
 	}
@@ -277,6 +289,9 @@ func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	if key < 0 {
 		id := -key
 		e.Type, e.AgentID, e.PipelineID = event.PipelineStuck, nil, &id
+	}
+	if key > treeLanes {
+		e.Type, e.AgentID = event.WorktreeStuck, nil
 	}
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {

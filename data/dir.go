@@ -60,6 +60,11 @@ func (d Dir) Worktree(pipelineID int64) string {
 	return filepath.Join(d.root, "worktrees", strconv.FormatInt(pipelineID, 10))
 }
 
+// AgentWorktree is the git work tree with an id that was made for agents. name is a part of the path for people.
+func (d Dir) AgentWorktree(name string, id int64) string {
+	return filepath.Join(d.root, "worktrees", name+"-w"+strconv.FormatInt(id, 10))
+}
+
 // Config is the settings file.
 func (d Dir) Config() string { return filepath.Join(d.root, "config.yaml") }
 

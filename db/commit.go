@@ -69,6 +69,7 @@ func newWrite(c *daemon.Change) *write {
 // rows queues the writes of all rows except events, in the order in which the package locks rows.
 func (w *write) rows() {
 	w.admit()
+	w.newWorktree()
 	for _, a := range sortedBy(w.Agents, func(a *daemon.Agent) int64 { return a.ID }) {
 		next := *a
 		next.Rev++
@@ -90,6 +91,7 @@ func (w *write) rows() {
 	}
 	w.deliveries()
 	w.permissions()
+	w.worktrees()
 	w.pipelines()
 	w.sources()
 	w.samples()
@@ -126,7 +128,7 @@ func (w *write) deliveries() {
 		w.done = append(w.done, func() { d.Rev = next.Rev })
 	}
 	if w.DropQueued != 0 {
-		w.batch.Queue(dropQueued, storable(w.DropQueued, w.DropEvidence, w.at)...)
+		w.batch.Queue(dropQueued, storable(w.DropQueued, w.DropEvidence, w.at, w.SpareMessages)...)
 	}
 	for _, d := range w.NewDeliveries {
 		w.batch.Queue(insertDelivery, deliveryValues(d)...)

@@ -10,11 +10,13 @@ import (
 
 // deliveryColumns lists the columns in the order of [deliveryValues].
 const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
-	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook, way`
+	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook, way,
+	from_agent_id, passed_from, typed_again`
 
 func deliveryValues(d *daemon.Delivery) []any {
 	return storable(d.ID, d.AgentID, d.HandoffID, d.Kind, d.Text, d.Nonce, d.State, d.Verdict, d.Attempts,
-		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook, d.Way)
+		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook, d.Way,
+		d.FromAgentID, d.PassedFrom, d.TypedAgain)
 }
 
 const selectDeliveries = `SELECT ` + deliveryColumns + ` FROM deliveries `
@@ -32,10 +34,12 @@ const lockDeliveries = `SELECT id FROM deliveries
 	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
 	ORDER BY id FOR NO KEY UPDATE`
 
-// dropQueued drops an agent's queued deliveries, except rows that another writer has locked. Such a row was inserted
-// after lockDeliveries ran, so it need not be dropped, and waiting for it would take locks out of order.
+// dropQueued drops an agent's queued deliveries, without its messages if $4 is true. It leaves rows that another writer has
+// locked. Such a row was inserted after lockDeliveries ran, so it need not be dropped, and waiting for it would take locks out
+// of order.
 const dropQueued = `WITH free AS MATERIALIZED (
-		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' FOR NO KEY UPDATE SKIP LOCKED)
+		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' AND NOT ($4 AND kind = 'message')
+		FOR NO KEY UPDATE SKIP LOCKED)
 	UPDATE deliveries
 	SET state = 'done', verdict = 'not_submitted', evidence = $2, decided_at = $3, rev = rev + 1
 	WHERE id IN (SELECT id FROM free)`
@@ -48,10 +52,10 @@ func (db *DB) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
 }
 
 const listDeliveries = selectDeliveries + `
-	WHERE agent_id = $1 AND ($2::bigint = 0 OR id < $2) ORDER BY id DESC LIMIT $3`
+	WHERE (agent_id = $1 OR passed_from = $1) AND ($2::bigint = 0 OR id < $2) ORDER BY id DESC LIMIT $3`
 
-// Deliveries lists an agent's deliveries, the newest first: those with an id below before (0: all),
-// at most limit (0: 100).
+// Deliveries lists an agent's deliveries, and those that it has passed on, the newest first: those with an id below before
+// (0: all), at most limit (0: 100).
 func (db *DB) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	return list[daemon.Delivery](ctx, db, fmt.Sprintf("deliveries of agent %d", agentID),
 		listDeliveries, agentID, before, limitOr(limit, 100))

@@ -17,7 +17,8 @@ const (
 	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, `
 	columnsFromMetrics = `,
 	error, created_at, started_at, completed_at, host, seq, phase_at, deadline, delivery_id, trouble,
-	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook, keep, written_by, missing`
+	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook, keep, written_by, missing,
+	drop_messages, forced, in_place`
 )
 
 func handoffValues(h *daemon.Handoff) []any {
@@ -25,7 +26,8 @@ func handoffValues(h *daemon.Handoff) []any {
 		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
 		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, metricsValue(h.Metrics),
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,
-		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Keep, h.WrittenBy, h.Missing)
+		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Keep, h.WrittenBy, h.Missing,
+		h.DropMessages, h.Forced, h.InPlace)
 }
 
 // structured is [daemon.Structured] as the database stores it: without the fields that the document lacks. The API's

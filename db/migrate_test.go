@@ -136,7 +136,7 @@ func TestMigrateWithRows(t *testing.T) {
 	defer db.Close()
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
 	h.Missing = []string{}
-	h.Keep, h.Heirs = false, []daemon.HandoffHeir{}
+	h.Keep, h.InPlace, h.Heirs, h.DropMessages, h.Forced = false, false, []daemon.HandoffHeir{}, false, false
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
@@ -151,7 +151,7 @@ func TestMigrateWithRows(t *testing.T) {
 	a.Effort, a.Base = "", nil
 	a.Asked, a.Unread, a.FinishedAt, a.NotifyFinished, a.Repository, a.Branch = "", false, nil, "", "", ""
 	a.AllowRules, a.SessionMode, a.Args = []string{}, "", []string{}
-	a.DialogAnswer, a.Keys, a.DismissedAt = nil, nil, nil
+	a.DialogAnswer, a.Keys, a.WorktreeID, a.DismissedAt = nil, nil, nil, nil
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)

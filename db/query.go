@@ -92,7 +92,7 @@ const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
 func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	switch kind {
 	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs,
-		daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs:
+		daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs, daemon.WorktreeIDs:
 	default:
 		return 0, fmt.Errorf("next id: unknown kind %q", kind)
 	}

@@ -20,6 +20,8 @@ var statements = map[string]string{
 	"insertRecord": insertRecord, "deleteRecord": deleteRecord, "insertDecision": insertDecision,
 	"selectRecord": selectRecord, "listLineRecords": listLineRecords, "listLineHandoffs": listLineHandoffs,
 	"insertPermission": insertPermission, "updatePermission": updatePermission, "selectPermissions": selectPermissions, "selectPermission": selectPermission,
+	"insertWorktree": insertWorktree, "updateWorktree": updateWorktree, "selectWorktrees": selectWorktrees, "selectWorktree": selectWorktree,
+	"listWorktrees": listWorktrees, "listOpenWorktrees": listOpenWorktrees,
 	"listPermissions": listPermissions, "listOpenPermissions": listOpenPermissions,
 	"insertDelivery": insertDelivery, "updateDelivery": updateDelivery, "lockDeliveries": lockDeliveries,
 	"dropQueued": dropQueued, "selectDelivery": selectDelivery, "listDeliveries": listDeliveries,

@@ -118,7 +118,7 @@ func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) er
 	if len(keys) == 0 {
 		return fmt.Errorf("pane %s: there are no keys to press", ref)
 	}
-	if err := (PasteOptions{Before: keys}).Check(); err != nil {
+	if err := (PasteOptions{Before: keys, If: seen}).Check(); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
 	return s.guarded(ctx, ref, call{}, condition{seen: seen}, sendKeys(ref, keys), "")
@@ -127,11 +127,14 @@ func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) er
 // MaxTyped is how many bytes one call of Type types at most.
 const MaxTyped = 1000
 
-// Type types text as a keyboard does, without the brackets of a paste, with the guard and the errors of Paste. It refuses a text
-// with control characters: they would be keys.
-func (s *Server) Type(ctx context.Context, ref Ref, text string) error {
+// Type types text as a keyboard does, without the brackets of a paste, if the pane still matches seen. Its errors are those of
+// Paste. It refuses a text with control characters: they would be keys.
+func (s *Server) Type(ctx context.Context, ref Ref, seen Sight, text string) error {
 	if err := ref.Check(); err != nil {
 		return err
+	}
+	if err := (PasteOptions{If: seen}).Check(); err != nil {
+		return fmt.Errorf("pane %s: %w", ref, err)
 	}
 	if err := CheckTyped(text); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
@@ -141,7 +144,7 @@ func (s *Server) Type(ctx context.Context, ref Ref, text string) error {
 	for _, b := range []byte(text) {
 		do += fmt.Sprintf(" %02x", b)
 	}
-	return s.guarded(ctx, ref, call{}, condition{}, do+" ; ", "")
+	return s.guarded(ctx, ref, call{}, condition{seen: seen}, do+" ; ", "")
 }
 
 // CheckTyped returns an error if Type would refuse the text.
@@ -161,7 +164,7 @@ func CheckTyped(text string) error {
 // otherwise the identity of the target pane.
 const (
 	typed    = "typed"
-	identity = "#{pane_id} #{pid} #{start_time} #{pane_dead} #{@understudy_once}"
+	identity = "#{pane_id} #{pid} #{start_time} #{pane_dead} #{@understudy_once} #{@understudy}"
 )
 
 // condition must hold for a pane before anything is typed into it: the token once is not noted on the pane, and the pane
@@ -199,17 +202,19 @@ func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, d
 // refusal returns the reason why nothing was typed; answer is a line of the format identity. If the pane is dead but its
 // once is already noted, refusal returns ErrOnce: after ErrDead the caller would believe that the text was never typed.
 func refusal(ref Ref, when condition, answer string) error {
-	f := strings.Split(answer, " ")
+	f := strings.SplitN(answer, " ", 6)
 	switch {
-	case len(f) != 5:
+	case len(f) != 6:
 		return fmt.Errorf("tmux did not say whether it typed: %q", answer)
 	case f[0] != ref.Pane || f[1] != strconv.Itoa(ref.ServerPID) || f[2] != strconv.FormatInt(ref.ServerStart, 10):
 		return ErrGone
 	case when.once != "" && f[4] == when.once:
 		return ErrOnce
+	case when.seen.Mark != "" && f[5] != when.seen.Mark:
+		return ErrGone
 	case f[3] == "1":
 		return ErrDead
-	case when.seen != Sight{}:
+	case when.seen.Command != "" || when.seen.Row != "":
 		return ErrChanged
 	}
 	return fmt.Errorf("tmux refused without a reason: %q", answer)
@@ -232,6 +237,9 @@ func (c condition) format() string {
 	if c.once != "" {
 		and("#{!=:#{@understudy_once}," + c.once + "}")
 	}
+	if c.seen.Mark != "" {
+		and(marked(c.seen.Mark))
+	}
 	if c.seen.Command != "" {
 		and("#{m/r:^" + pattern(c.seen.Command) + "$,#{pane_current_command}}")
 	}
@@ -241,6 +249,9 @@ func (c condition) format() string {
 	return all
 }
 
+// marked is a tmux format that is true if the pane has the mark, which has only characters of [onceToken].
+func marked(mark string) string { return "#{==:#{@understudy}," + mark + "}" }
+
 // noteOnce returns the command that notes the token on the pane.
 func noteOnce(ref Ref, once string) string {
 	if once == "" {
@@ -249,8 +260,8 @@ func noteOnce(ref Ref, once string) string {
 	return "set-option -p -t " + ref.Pane + " @understudy_once " + once + " ; "
 }
 
-// Check returns an error if a key is not in the set or Once has characters that it must not have. Check them, because
-// both become part of a tmux command.
+// Check returns an error if a key is not in the set, or if Once or the mark has characters that it must not have. Check them,
+// because they become part of a tmux command.
 func (o PasteOptions) Check() error {
 	for _, key := range slices.Concat(o.Before, o.After) {
 		if !key.Valid() {
@@ -259,6 +270,9 @@ func (o PasteOptions) Check() error {
 	}
 	if !onceToken().MatchString(o.Once) {
 		return fmt.Errorf("once %q: want up to 64 of a-z, 0-9 and -", o.Once)
+	}
+	if !onceToken().MatchString(o.If.Mark) {
+		return fmt.Errorf("mark %q: want up to 64 of a-z, 0-9 and -", o.If.Mark)
 	}
 	return nil
 }

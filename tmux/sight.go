@@ -12,6 +12,9 @@ import (
 type Sight struct {
 	Command string // name of the foreground program of the pane's terminal, as tmux reports it
 	Row     string // a complete row; any row of the screen may match it
+	// Mark is the mark that Spawn or Respawn has given the pane; a-z, 0-9 and -. If the pane has another, the error is ErrGone:
+	// another program has taken the place of the one that was seen.
+	Mark string
 }
 
 // View is the screen and the program of a pane.

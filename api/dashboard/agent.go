@@ -22,10 +22,12 @@ type agent struct {
 	card
 	Arriving   *daemon.Handoff // the open handoff in which this agent is the successor, or nil
 	Line       []generation
-	own        []daemon.Handoff // the handoffs in which it is the outgoing agent or the successor
-	Handoffs   []handoffRow     // own, as rows
-	Deliveries []daemon.Delivery
+	own        []daemon.Handoff  // the handoffs in which it is the outgoing agent or the successor
+	Handoffs   []handoffRow      // own, as rows
+	Deliveries []daemon.Delivery // the newest, and all that are queued
+	Queued     int               // how many of them the operator can cancel
 	Events     []event.Event
+	Tree       *tree  // the work tree of its line; nil: it has none
 	Used       string // what it has used; "": nothing was counted
 	TakesKeys  bool   // a page may type into its pane
 	Timeline   *timeline
@@ -53,6 +55,12 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 	if out.Used, err = p.used(ctx, daemon.UsageQuery{AgentIDs: []int64{id}}); err != nil {
 		return nil, err
 	}
+	if out.Tree, err = p.treeOf(ctx, &a); err != nil {
+		return nil, err
+	}
+	if out.Tree != nil {
+		page.Watch += " worktree"
+	}
 	line, err := p.Daemon.Generations(ctx, &a, maxLine)
 	if err != nil {
 		return nil, err
@@ -77,13 +85,30 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 	if len(asked) == 0 {
 		out.showDialog(p.Daemon.Dialogs(ctx, []*daemon.Agent{&out.Agent}))
 	}
-	if out.Deliveries, err = p.Daemon.Deliveries(ctx, id, 0, ownDeliveries); err != nil {
+	if err := p.ownDeliveries(ctx, out); err != nil {
 		return nil, err
 	}
 	if out.Events, err = p.Daemon.Audit(ctx, daemon.AuditFilter{AgentID: id, Limit: ownEvents}); err != nil {
 		return nil, err
 	}
 	return page, nil
+}
+
+// ownDeliveries fills in the deliveries of an agent: the newest, and those that are queued, however old they are.
+func (p *Pages) ownDeliveries(ctx context.Context, a *agent) error {
+	all, err := p.Daemon.Deliveries(ctx, a.ID, 0, 500)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if can := a.Cancellable(&all[i]); can || i < ownDeliveries {
+			a.Deliveries = append(a.Deliveries, all[i])
+			if can {
+				a.Queued++
+			}
+		}
+	}
+	return nil
 }
 
 // needs adds agents to an overview, and returns the agents, handoffs and pipelines of the overview that need a person.

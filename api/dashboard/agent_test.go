@@ -51,6 +51,23 @@ func TestAgentPage(t *testing.T) {
 	}
 }
 
+// TestQueuedMessagesCanBeCancelled: each has its button, also one that is older than the deliveries that the page shows.
+func TestQueuedMessagesCanBeCancelled(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	a := h.agent(nil)
+	calls := append([]string{"message", "hand-off"}, callsOfActive(fmt.Sprint(a.ID))...)
+	cancel := fmt.Sprintf("DELETE /api/agents/%d/messages", a.ID)
+	first, second := h.delivery(a, "mend the fence", ""), h.delivery(a, "mend the roof", "")
+	for range ownDeliveries {
+		h.delivery(a, "done", daemon.Submitted)
+	}
+	page, err := h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+	doc, _ := drawn(t, page, err)
+	wantCalls(t, "two queued", doc, append(calls, cancel, fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, second.ID), fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, first.ID))...)
+	wantText(t, doc, "main", "mend the fence", "Cancel all 2 queued")
+}
+
 func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -101,6 +118,47 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 	var told *daemon.Error
 	if _, err := h.Agent(t.Context(), 4711, daemon.TimelineDay); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
 		t.Errorf("an agent that is not there: %v", err)
+	}
+}
+
+// TestPersonaOfManyAgents: the page of a persona has a button to hand off each agent, unless many play it.
+func TestPersonaOfManyAgents(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	for n := 1; n <= 5; n++ {
+		h.agent(nil)
+		page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
+		_, text := drawn(t, page, err)
+		if got, want := strings.Count(text, `data-open="hand-off"`), n%5; got != want {
+			t.Errorf("%d agents: %d buttons, want %d", n, got, want)
+		}
+	}
+}
+
+// TestPermissionIsSaidOnce: where a permission stands with its buttons, no other sentence says what the agent asks for, neither with
+// one permission nor with two; the first line of each is emphasized.
+func TestPermissionIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	a := h.agent(func(a *daemon.Agent) { a.State, a.WaitsFor = daemon.Waiting, "permission for Bash: ls -l /work" })
+	for i, command := range []string{"ls -l /work", "make deploy"} {
+		h.commit(&daemon.Change{NewPermissions: []*daemon.Permission{{ID: int64(i + 1), AgentID: a.ID, Host: "here", Tool: "Bash", Subject: command, Shown: command,
+			Whole: true, State: daemon.PermissionOpen, AskedAt: h.now, HeldUntil: new(h.now.Add(time.Hour))}}})
+		for what, draw := range map[string]func() (*Page, error){
+			"card": func() (*Page, error) { return h.Home(t.Context()) },
+			"page": func() (*Page, error) { return h.Agent(t.Context(), a.ID, daemon.TimelineDay) },
+		} {
+			page, err := draw()
+			doc, text := drawn(t, page, err)
+			for id := 1; id <= i+1; id++ {
+				if block := textIn(find(doc, fmt.Sprint("permission-", id))); !strings.Contains(block, fmt.Sprintf("it asks for permission %d for Bash", id)) {
+					t.Errorf("%s: permission %d says %q", what, id, block)
+				}
+			}
+			if strings.Count(textIn(find(doc, "main")), "for Bash") != i+1 || strings.Count(text, `class="why"`) != i+1 {
+				t.Errorf("%s: with %d permissions, what they are about is not said and emphasized once for each", what, i+1)
+			}
+		}
 	}
 }
 

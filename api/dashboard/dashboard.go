@@ -49,6 +49,7 @@ type Choices struct {
 	Personas  []string
 	Templates []string
 	Runtimes  []string
+	InPlace   bool   // successors take the panes of their predecessors
 	Cwd       string // the directory of a pipeline for which the operator names none
 }
 
@@ -85,7 +86,7 @@ func (p *Page) Content() (template.HTML, error) {
 func (p *Pages) page(name, title, here, watch string, data any) *Page {
 	out := &Page{
 		name: name, Title: title, Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),
-		Choices: Choices{Cwd: p.Daemon.Settings().Pipeline.Cwd, Runtimes: slices.Sorted(maps.Keys(p.Daemon.Settings().Runtimes))},
+		Choices: Choices{Cwd: p.Daemon.Settings().Pipeline.Cwd, InPlace: p.Daemon.Settings().Handoff.InPlace, Runtimes: slices.Sorted(maps.Keys(p.Daemon.Settings().Runtimes))},
 	}
 	for _, persona := range p.Personas.List() {
 		if !persona.Archived && persona.Problem == "" {

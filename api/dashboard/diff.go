@@ -13,6 +13,8 @@ import (
 // diffOf is the data of the page with what has changed in an agent's directory.
 type diffOf struct {
 	daemon.AgentDiff
+	Tree  int64    // the work tree whose diff it is; 0: it is an agent's
+	Page  string   // the address of the page with all files
 	Named []string // the files that the page was asked for; none: all
 	Paths []changed
 	More  bool // hunks are left out
@@ -43,15 +45,30 @@ func (p *Pages) Diff(ctx context.Context, id int64, in daemon.DiffRequest) (*Pag
 	if err != nil {
 		return nil, err
 	}
-	out := &diffOf{AgentDiff: diff, Named: in.Files}
+	out := &diffOf{AgentDiff: diff, Page: fmt.Sprintf("/ui/agents/%d/diff", id), Named: in.Files}
+	return p.diffPage(out, fmt.Sprintf("What changed: %s (agent %d)", diff.AgentName, id), "agents"), nil
+}
+
+// WorktreeDiff draws the page with what has changed in a work tree since its branch began.
+func (p *Pages) WorktreeDiff(ctx context.Context, id int64, in daemon.DiffRequest) (*Page, error) {
+	diff, err := p.Daemon.WorktreeDiff(ctx, id, in)
+	if err != nil {
+		return nil, err
+	}
+	out := &diffOf{AgentDiff: diff, Tree: id, Page: fmt.Sprintf("/ui/worktrees/%d/diff", id), Named: in.Files}
+	return p.diffPage(out, fmt.Sprintf("What changed: work tree %d", id), "worktrees"), nil
+}
+
+func (p *Pages) diffPage(out *diffOf, title, here string) *Page {
+	diff := &out.AgentDiff
 	for i := range diff.Files {
-		f := changed{FileDiff: diff.Files[i], Index: i, Link: fmt.Sprintf("/ui/agents/%d/diff?file=%s", id, url.QueryEscape(diff.Files[i].Path))}
+		f := changed{FileDiff: diff.Files[i], Index: i, Link: out.Page + "?file=" + url.QueryEscape(diff.Files[i].Path)}
 		for _, h := range f.Hunks {
 			f.Lines = append(f.Lines, hunkOf(&h))
 		}
 		out.Paths = append(out.Paths, f)
 	}
-	return p.page("diff", fmt.Sprintf("What changed: %s (agent %d)", diff.AgentName, id), "agents", "", out), nil
+	return p.page("diff", title, here, "", out)
 }
 
 func hunkOf(h *worktree.Hunk) hunk {

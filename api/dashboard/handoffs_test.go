@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 )
 
 func TestStages(t *testing.T) {
@@ -103,13 +104,20 @@ func TestHandoffPage(t *testing.T) {
 			t.Errorf("%s: watches %q", row.what, page.Watch)
 		}
 	}
+	empty := h.handoff(h.agent(nil), func(o *daemon.Handoff) {
+		o.Mode, o.Error = daemon.ModeGenerate, &daemon.Failure{Phase: daemon.Verifying, Code: data.DocumentSaysNothing, Message: "Too few words"}
+	}, daemon.Generating, daemon.Verifying, daemon.Failed)
+	says, err := h.Handoff(t.Context(), empty.ID)
+	again := fmt.Sprintf("POST /api/handoffs/%d/retry", empty.ID)
+	drawnSays, _ := drawn(t, says, err)
+	wantCalls(t, "says nothing", drawnSays, again, again+`{"force":true}`, again+`{"mode":"agent"}`)
 	toy := h.agent(func(a *daemon.Agent) { a.Runtime = "toy" }) // a runtime that cannot copy a session
 	o := h.handoff(toy, begin, append(toRecord[:2:2], daemon.Failed)...)
 	page, err := h.Handoff(t.Context(), o.ID)
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "failed, and no copy", doc, fmt.Sprintf("POST /api/handoffs/%d/retry", o.ID))
 	page, err = h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed})
-	if doc, _ := drawn(t, page, err); len(page.Data.(*handoffs).Handoffs) != 4 || find(doc, "handoff-1") != nil {
+	if doc, _ := drawn(t, page, err); len(page.Data.(*handoffs).Handoffs) != 5 || find(doc, "handoff-1") != nil {
 		t.Errorf("failed handoffs: %d", len(page.Data.(*handoffs).Handoffs))
 	}
 }

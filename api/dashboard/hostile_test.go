@@ -83,6 +83,19 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	changed := h.agent(func(a *daemon.Agent) { fill(a); a.Base = &worktree.Base{At: h.now, Commit: text, Branch: text} })
 	page, err := h.Diff(ctx, changed.ID, daemon.DiffRequest{})
 	add("diff", page, err)
+	h.Daemon.Keeper = keeping{text: text}
+	tree := &daemon.Worktree{
+		ID: 1, Host: "here", Repository: text, Path: text, Workdir: text, Branch: text, Base: text, BaseCommit: text, State: daemon.TreeStanding, KeptRef: text, CreatedAt: h.now,
+		Last: &daemon.TreeOutcome{Do: daemon.TreeRemove, Says: text}, Copied: []worktree.Copied{{Path: text, Bytes: 1}},
+	}
+	inTree := &daemon.Agent{ID: must(h.store.NextID(ctx, daemon.AgentIDs))(t), Runtime: "claude", Host: "here", Generation: 1, CreatedAt: h.now, StateAt: h.now, WorktreeID: &tree.ID}
+	fill(inTree)
+	inTree.State, inTree.EndedAt, inTree.EndReason = daemon.Ended, &h.now, &text
+	h.commit(&daemon.Change{NewWorktree: tree, NewAgent: inTree})
+	page, err = h.Agent(ctx, inTree.ID, daemon.TimelineDay)
+	add("agent in a tree", page, err)
+	page, err = h.Worktrees(ctx, true, 0)
+	add("work trees", page, err)
 	page, err = h.Handoffs(ctx, daemon.HandoffFilter{})
 	add("handoffs", page, err)
 	page, err = h.Handoffs(ctx, daemon.HandoffFilter{Persona: text})
@@ -101,6 +114,16 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 		Spans: []daemon.PipelineSpan{{State: daemon.SpanWorking, Round: 1, From: h.now, Until: later}}}}})
 	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}, Course: course}), nil)
 	return out
+}
+
+// keeping looks at trees in which all has the same name.
+type keeping struct {
+	worktree.Keeper
+	text string
+}
+
+func (k keeping) Look(context.Context, worktree.Place) worktree.Look {
+	return worktree.Look{Branch: k.text, Commit: k.text, Busy: k.text, Uncommitted: []string{k.text}, UncommittedCount: 9, Ignored: []string{k.text}, IgnoredCount: 1, Bytes: 1}
 }
 
 // written is a directory in which all has the same name and content.

@@ -135,7 +135,7 @@ func (h *house) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...
 	return out
 }
 
-func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) {
+func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) *daemon.Delivery {
 	h.t.Helper()
 	d := &daemon.Delivery{ID: must(h.store.NextID(h.t.Context(), daemon.DeliveryIDs))(h.t), AgentID: a.ID, Kind: daemon.KindMessage,
 		Text: text, State: daemon.DeliveryQueued, CreatedAt: h.now}
@@ -143,6 +143,7 @@ func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) {
 		d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, text, &h.now
 	}
 	h.commit(&daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
+	return d
 }
 
 func (h *house) event(typ string, agentID int64, payload map[string]any) {

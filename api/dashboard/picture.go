@@ -174,5 +174,5 @@ func secs(s float64) string {
 	if s == 0 {
 		return "–"
 	}
-	return words.Took(time.Duration(s * float64(time.Second)))
+	return words.Total(time.Duration(s * float64(time.Second)))
 }

@@ -2,12 +2,14 @@ package dashboard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // live commits an agent that lived from a time until another one (zero: it lives), with these states, each for a minute.
@@ -47,8 +49,8 @@ func TestTimelineIsDrawn(t *testing.T) {
 	h.commit(&daemon.Change{Samples: []daemon.ContextSample{{AgentID: first.ID, At: begin, Percent: &use}, {AgentID: first.ID, At: begin.Add(time.Hour), Percent: &more}}})
 	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
 	n, text := drawn(t, page, err)
-	wantText(t, n, "timeline", fmt.Sprintf("con · agents %d to %d", first.ID, second.ID), fmt.Sprintf("con · agent %d", beside.ID),
-		"gen 1", "gen 2", "working", "waiting 60.00 s", "limited 60.00 s", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
+	wantText(t, n, "timeline", fmt.Sprintf("con · agents %d → %d", first.ID, second.ID), fmt.Sprintf("con · agent %d", beside.ID),
+		"gen 1", "gen 2", "working", "waiting 1 min", "limited 1 min", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
 	for _, want := range []string{`points="0,75 100,25 500,25"`, `aria-label="Timeline: 3 agents, 2 turns, working for `, `d="M3.33 0h1.67v1H3.33zM6.67 0h1.67v1H6.67z`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %s", want)
@@ -58,6 +60,92 @@ func TestTimelineIsDrawn(t *testing.T) {
 	n, _ = drawn(t, page, err)
 	if got := textIn(find(n, "timeline")); strings.Contains(got, fmt.Sprintf("agent %d", first.ID)) || strings.Contains(got, "context window") {
 		t.Errorf("the timeline of another line: %s", got)
+	}
+}
+
+// rowsOf returns the names of the rows of a persona's timeline.
+func (h *house) rowsOf() (out []string) {
+	h.t.Helper()
+	page, err := h.Persona(h.t.Context(), slug, daemon.TimelineDay)
+	check(h.t, err)
+	for _, tr := range page.Data.(*persona).Timeline.Tracks {
+		out = append(out, tr.Name+" "+tr.Also)
+	}
+	return out
+}
+
+// TestTimelineKeepsLinesTogether: agents that died together and were resumed in another order stay in the rows of their lines. A
+// line of which two agents lived at the same time has a row for each, one below the other.
+func TestTimelineKeepsLinesTogether(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	begin, died := h.now.Add(-5*time.Hour), h.now.Add(-time.Hour)
+	named := func(name string) func(*daemon.Agent) { return func(a *daemon.Agent) { a.Name = name } }
+	first := h.live(nil, begin, begin.Add(time.Hour), named("a"))
+	a := h.live(first, begin.Add(time.Hour), died, named("a"))
+	b, c, d := h.live(nil, begin, died, named("b")), h.live(nil, begin, died, named("c")), h.live(nil, begin, died, named("d"))
+	d2, b2 := h.live(d, died.Add(time.Minute), time.Time{}, named("d")), h.live(b, died.Add(time.Minute), time.Time{}, named("b"))
+	a2 := h.live(a, died.Add(2*time.Minute), time.Time{}, named("a"))
+	kept := h.live(nil, begin, time.Time{}, named("kept"))
+	heir := h.live(kept, died, time.Time{}, named("heir"))
+	want := []string{
+		fmt.Sprintf("heir · agent %d", heir.ID), fmt.Sprintf("kept · agent %d", kept.ID),
+		fmt.Sprintf("a · agents %d → … → %d", first.ID, a2.ID), fmt.Sprintf("b · agents %d → %d", b.ID, b2.ID),
+		fmt.Sprintf("d · agents %d → %d", d.ID, d2.ID), fmt.Sprintf("c · agent %d", c.ID),
+	}
+	if got := h.rowsOf(); !slices.Equal(got, want) {
+		t.Errorf("rows\n got %q\nwant %q", got, want)
+	}
+}
+
+// TestTimelineSharesRows: with more lines than rows, lines that lived one after the other share a row, which says so, and each line
+// stays in one row.
+func TestTimelineSharesRows(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	for i := range 10 { // two lines at a time, of two agents each
+		begin := h.now.Add(time.Duration(i-11) * time.Hour)
+		one, other := h.live(nil, begin, begin.Add(20*time.Minute), nil), h.live(nil, begin, begin.Add(20*time.Minute), nil)
+		h.live(other, begin.Add(21*time.Minute), begin.Add(50*time.Minute), nil)
+		h.live(one, begin.Add(21*time.Minute), begin.Add(50*time.Minute), nil)
+	}
+	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
+	check(t, err)
+	in, seen, shared := page.Data.(*persona).Timeline, 0, 0
+	for _, tr := range in.Tracks {
+		for i, l := range tr.lives() {
+			if seen++; l.PreviousAgentID != nil && *l.PreviousAgentID != tr.lives()[i+1].ID {
+				t.Errorf("in row %q agent %d does not follow its predecessor %d", tr.Name, l.ID, *l.PreviousAgentID)
+			}
+		}
+		if len(tr.parts) == 1 {
+			continue
+		}
+		shared++
+		newest := tr.parts[0]
+		want := fmt.Sprintf("· agents %d → %d · %s before it", newest.oldest().ID, newest.newest().ID, words.Count(len(tr.parts)-1, "line"))
+		if tr.Also != want {
+			t.Errorf("a row says %q, want %q", tr.Also, want)
+		}
+		for _, l := range tr.Lives {
+			if l.Number != "" && (l.Number != fmt.Sprint("agent ", l.ID) || l.Left != (l.from > 0.8)) {
+				t.Errorf("agent %d is called %q in a row of several lines, left of its beginning: %v", l.ID, l.Number, l.Left)
+			}
+		}
+	}
+	if seen != 40 || in.Hidden != 0 || len(in.Tracks) != mostTracks || shared == 0 {
+		t.Errorf("%d agents in %d rows, of which %d are shared; %d hidden", seen, len(in.Tracks), shared, in.Hidden)
+	}
+}
+
+// TestRowsHaveTheirNames: the style sheet has the heights of the rows, over which their names lie.
+func TestRowsHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	style := string(Files()["style.css"].Body)
+	for _, high := range []int{(&timeline{Plot: trackPlot}).RowHeight(), (&timeline{}).RowHeight(), (&course{}).RowHeight()} {
+		if want := fmt.Sprintf(".high-%d > li { height: %[1]dpx; }", high); !strings.Contains(style, want) {
+			t.Errorf("style.css lacks %s", want)
+		}
 	}
 }
 

@@ -42,6 +42,9 @@ var courseWords = map[daemon.PipelineSpanState]string{
 
 const courseHigh = 44 // pixels of a row
 
+// RowHeight is the height of a row; see [timeline.RowHeight].
+func (c *course) RowHeight() int { return courseHigh }
+
 // Bottom is where the rows end.
 func (c *course) Bottom() int { return c.Height - 20 }
 

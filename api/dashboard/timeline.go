@@ -35,24 +35,28 @@ type timeline struct {
 	Whole   bool // the states of the whole span are known
 }
 
-// track is a row of the picture. The agents of a line follow each other in it, and others that lived one after the other.
+// track is a row of the picture. The agents of a line follow each other in it. If there are more lines than rows, lines that
+// lived one after the other share a row.
 type track struct {
 	Y      int
-	Name   string
+	Name   string // of the newest agent
+	Also   string // what else the row is about
 	Lives  []lifeStripe
 	Work   string // as a path
 	Wait   string
 	Limit  string
 	Curves []string // points of lines
 	Marks  []mark
-	lives  []*daemon.Life // the newest first
+	parts  []*part // the newest first
 }
 
 // lifeStripe is an agent in a track.
 type lifeStripe struct {
 	stripe
 	ID     int64
-	Number string // its generation; "": it would cover the number before
+	Number string // which of the row's agents it is; "": it would cover the number before
+	Left   bool   // the number stands left of its beginning, for there is no room to the right
+	Title  string // "": nobody could point at it
 }
 
 // mark is a handoff in a track.
@@ -73,6 +77,9 @@ const (
 
 // Bottom is where the tracks end.
 func (t *timeline) Bottom() int { return t.Height - 20 }
+
+// RowHeight is the height of a track. The style sheet has a class for each: the names of the tracks lie over the picture.
+func (t *timeline) RowHeight() int { return trackName + t.Plot + trackBar + trackNext }
 
 // Bar is where the bar of a track begins.
 func (t *timeline) Bar(tr track) int { return tr.Y + trackName + t.Plot }
@@ -104,67 +111,44 @@ func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
 			out.Plot = trackPlot
 		}
 	}
-	rows := map[int64]int{}
-	for i := range slices.Backward(in.Lives) { // so that the oldest are those for which there is no room
-		l := &in.Lives[i]
-		if row := out.place(l); row >= 0 {
-			rows[l.ID] = row
-			out.Tracks[row].lives = append(out.Tracks[row].lives, l)
-		} else {
-			out.Hidden++
-		}
-	}
+	rows := out.place()
 	for _, h := range in.Handoffs {
 		if row, ok := rows[h.AgentID]; ok {
 			out.Tracks[row].Marks = append(out.Tracks[row].Marks, mark{percent(a.share(h.CreatedAt)), fmt.Sprintf("handoff %d, %s", h.ID, words.Of(h.Status)), h.Status})
 		}
 	}
-	high := trackName + out.Plot + trackBar + trackNext
 	for i := range out.Tracks {
-		out.Tracks[i].Y = i * high
+		out.Tracks[i].Y = i * out.RowHeight()
 		out.Tracks[i].draw(a)
 	}
-	out.Height = len(out.Tracks)*high + 20
+	out.Height = len(out.Tracks)*out.RowHeight() + 20
 	out.Earlier = max(len(in.Lives)-mostInTable, 0)
 	out.Table = in.Lives[out.Earlier:]
 	out.describe()
 	return out
 }
 
-// place returns the row for an agent: that of its successor, or the first one that is free before it, or a new one; -1: there is
-// no room.
-func (t *timeline) place(l *daemon.Life) int {
-	free := -1
-	for i := range t.Tracks {
-		next := t.Tracks[i].lives[len(t.Tracks[i].lives)-1]
-		if l.EndedAt == nil || l.EndedAt.After(next.CreatedAt) {
-			continue
-		}
-		if next.PreviousAgentID != nil && *next.PreviousAgentID == l.ID {
-			return i
-		}
-		if free < 0 {
-			free = i
-		}
-	}
-	if free < 0 && len(t.Tracks) < mostTracks {
-		t.Tracks, free = append(t.Tracks, track{}), len(t.Tracks)
-	}
-	return free
-}
-
 // draw draws the agents of a track.
 func (tr *track) draw(a axis) {
-	const room = 0.11 // for the number of a generation, on a narrow screen
-	before := -room
+	room, form := 0.11, func(l *daemon.Life) string { return fmt.Sprint("gen ", l.Generation) } // room for a number, on a narrow screen
+	if len(tr.parts) > 1 {
+		room, form = 0.2, func(l *daemon.Life) string { return fmt.Sprint("agent ", l.ID) } // a generation of which line?
+	}
+	end := 0.0 // of the number before
 	var all []daemon.Span
-	for _, l := range slices.Backward(tr.lives) {
+	for _, l := range slices.Backward(tr.lives()) {
 		one := lifeStripe{stripe: stripe{a.share(l.CreatedAt), 1}, ID: l.ID}
 		if l.EndedAt != nil {
 			one.until = a.share(*l.EndedAt)
 		}
-		if one.from-before >= room && one.from < 1-room/2 {
-			one.Number, before = fmt.Sprint("gen ", l.Generation), one.from
+		if one.until-one.from >= 0.01 {
+			one.Title = fmt.Sprintf("agent %d, generation %d", l.ID, l.Generation)
+		}
+		switch {
+		case one.from >= end && one.from+room <= 1:
+			one.Number, end = form(l), one.from+room
+		case one.from-room >= end:
+			one.Number, one.Left, end = form(l), true, one.from
 		}
 		tr.Lives, all = append(tr.Lives, one), append(all, l.Spans...)
 		if points := a.curve(l.Context); points != nil {
@@ -175,15 +159,9 @@ func (tr *track) draw(a axis) {
 	}
 	tr.Work, tr.Wait = pathOf(a.stripes(all, daemon.Working, 0)), pathOf(a.stripes(all, daemon.Waiting, 2.0/stretched))
 	tr.Limit = pathOf(a.stripes(all, daemon.Limited, 2.0/stretched))
-	newest, oldest := tr.lives[0], tr.lives[len(tr.lives)-1]
-	tr.Name = words.Clip(words.Page(newest.Name), 30)
-	if slices.ContainsFunc(tr.lives, func(l *daemon.Life) bool { return l.Name != newest.Name }) {
-		tr.Name += " and others"
-	}
-	if newest == oldest {
-		tr.Name += fmt.Sprintf(" · agent %d", newest.ID)
-	} else {
-		tr.Name += fmt.Sprintf(" · agents %d to %d", oldest.ID, newest.ID)
+	tr.Name, tr.Also = tr.parts[0].name()
+	if n := len(tr.parts) - 1; n > 0 {
+		tr.Also += fmt.Sprintf(" · %s before it", words.Count(n, "line"))
 	}
 }
 

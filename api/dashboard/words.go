@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -42,6 +43,7 @@ var functions = template.FuncMap{
 	"sub":      func(a, b int) int { return a - b },
 	"secs":     secs,
 	"stands":   heirStands,
+	"asks":     asks,
 }
 
 // dict makes a map of pairs: names and values in turn. With it a template can be called with several values.
@@ -51,6 +53,11 @@ func dict(pairs ...any) map[string]any {
 		out[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
 	return out
+}
+
+// asks reports whether an agent needs a person for the permissions that stand on its card, so that these say why.
+func asks(n *daemon.Attention) bool {
+	return len(n.Permissions) > 0 && strings.HasPrefix(n.Brief, "permission for ")
 }
 
 // heirStands says how far an heir has come.

@@ -75,9 +75,12 @@ const (
 
 	// Of deliveries.
 	DeliveryAnswered     Type = "delivery_answered"
+	DeliveryCancelled    Type = "delivery_cancelled"
 	DeliveryNotSubmitted Type = "delivery_not_submitted"
+	DeliveryPassedOn     Type = "delivery_passed_on"
 	DeliveryQueued       Type = "delivery_queued"
 	DeliverySubmitted    Type = "delivery_submitted"
+	DeliveryTypedAgain   Type = "delivery_typed_again"
 	DeliveryUnconfirmed  Type = "delivery_unconfirmed"
 
 	// Of pipelines and their steps.
@@ -92,6 +95,7 @@ const (
 	PipelineWaiting            Type = "pipeline_waiting"
 	PipelineWaitingForApproval Type = "pipeline_waiting_for_approval"
 	PipelineWarning            Type = "pipeline_warning"
+	PipelineWorktreeAdopted    Type = "pipeline_worktree_adopted"
 	PipelineWorktreeCreated    Type = "pipeline_worktree_created"
 	PipelineWorktreeKept       Type = "pipeline_worktree_kept"
 	PipelineWorktreeRemoved    Type = "pipeline_worktree_removed"
@@ -103,6 +107,18 @@ const (
 	StepRouted                 Type = "step_routed"
 	StepRunning                Type = "step_running"
 	StepSkipped                Type = "step_skipped"
+
+	// Of the work trees of agents.
+	WorktreeAsked         Type = "worktree_asked"
+	WorktreeCreated       Type = "worktree_created"
+	WorktreeFailed        Type = "worktree_failed"
+	WorktreeKept          Type = "worktree_kept"
+	WorktreeMerged        Type = "worktree_merged"
+	WorktreeMergeRefused  Type = "worktree_merge_refused"
+	WorktreeRemoved       Type = "worktree_removed"
+	WorktreeRestored      Type = "worktree_restored"
+	WorktreeRestoreFailed Type = "worktree_restore_failed"
+	WorktreeStuck         Type = "worktree_stuck"
 
 	PersonaRenamed Type = "persona_renamed"
 
@@ -147,7 +163,7 @@ var Types = sync.OnceValue(func() []Type {
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
 		PipelineWaitingForApproval, PipelineWarning, SettingsRefused, SettingsReloaded, SpoolUnreadable, StepOutputEmpty,
-		TemplateBroken,
+		TemplateBroken, WorktreeStuck,
 	}
 	return slices.AppendSeq(all, maps.Keys(eventWords))
 })

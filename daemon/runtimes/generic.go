@@ -50,7 +50,7 @@ func NewGeneric(name string, g Generic) (*Runtime, error) {
 			"A draft of a person is submitted together with the text that is typed behind it.",
 			"A turn that shows nothing new for " + g.Quiet.String() + " counts as ended.",
 			"Nothing shows whether a successor has read its document and context, so nobody is told if it has not.",
-			"The conversation is not passed on: a successor gets the document, the files and the decisions.",
+			"The conversation is not passed on: a successor gets the document, the files and the decisions, and the next step of a pipeline no message.",
 			"The line breaks of a text become blanks, because a program that reads lines would take each for a prompt.",
 			"A document is written by the agent itself, into its file; nothing can copy its session, or open it again.",
 		},

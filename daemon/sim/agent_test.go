@@ -32,6 +32,7 @@ type agent struct {
 	cli  *cli
 	proc tmux.Process
 	ref  tmux.Ref
+	file string // its launch file
 
 	id         int64 // id of its row; 0 until it is known
 	env        map[string]string
@@ -117,7 +118,7 @@ type dialog struct {
 func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
 	a = &agent{
-		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref,
+		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
 		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, queuedAs: map[int64]string{},
@@ -329,6 +330,11 @@ const contextTokens = 14_000
 // ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
 func (a *agent) ask(what, status string, d dialog) int {
 	a.press() // keys that were typed before the dialog opens do not answer it
+	return a.await(what, status, d)
+}
+
+// await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
+func (a *agent) await(what, status string, d dialog) int {
 	d.answer = make(chan int, 1)
 	before := a.status
 	a.dialog = &d

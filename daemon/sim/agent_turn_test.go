@@ -23,8 +23,9 @@ import (
 type mood struct {
 	start, hands, think, exit        time.Duration // the longest time that it takes for these
 	trust, ignoreTerm, ignoreExit    bool
-	deaf                             bool    // it always ignores /exit
-	forgets                          bool    // a dialog at its start makes it forget the prompt of its command line
+	deaf                             bool // it always ignores /exit
+	forgets                          bool // a dialog at its start makes it forget the prompt of its command line
+	surprises                        float64
 	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
 	compacts, limits, unread         float64
@@ -61,6 +62,9 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	if p.has("briefings unread") {
 		m.unread = odds(0.4)
 	}
+	if p.has("dialogs over texts") {
+		m.surprises = odds(0.5)
+	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
 	}
@@ -92,7 +96,24 @@ func (a *agent) typed(in tmuxtest.Input) {
 		a.w.fail("Enter was pressed %s after a paste in the pane of agent %d, which drops it", had, a.id)
 	}
 	a.inputs = append(a.inputs, in)
+	if in.Text != "" {
+		a.surprise()
+	}
 	nudge(a.keys)
+}
+
+// surprise opens, now and then, a dialog over a text that was just typed to an idle agent. Keys that the agent has not read by
+// then are lost in the dialog, and an Enter among them answers it. The daemon does not know the dialogs of a generic runtime.
+func (a *agent) surprise() {
+	if a.cli == linesCLI || !a.ready || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
+		return
+	}
+	go func() {
+		a.do("opens a dialog over a text", 0, a.mood.hands)
+		if a.dialog == nil && !a.busy() && !a.leaving {
+			a.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		}
+	}()
 }
 
 // answersDialog reports whether an input of a daemon would answer a dialog that is a person's to answer.

@@ -93,6 +93,9 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		if a := w.process(h.AgentID); a != nil && t.From == daemon.Generating && t.To == daemon.Verifying && h.Mode == daemon.ModeGenerate {
 			w.cover(a.cli.rt.Name, "document of a copy")
 		}
+		if t.To == daemon.Completed {
+			w.checkPassed(h)
+		}
 		if t.To == daemon.Failed {
 			w.checkTime(h)
 			w.checkCode(h)
@@ -155,6 +158,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
 			continue // a person may type behind the exit command, which makes a prompt of it
 		}
+		w.checkHeld(a, d)
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
 		}

@@ -24,13 +24,13 @@ func (w *world) finished() bool {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
+		open, err := w.openDeliveries(a)
 		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) || w.undecided(a) {
 			return false
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 || w.treesOpen(h) {
 			return false
 		}
 	}
@@ -54,7 +54,7 @@ func (w *world) unfinished() {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
+		open, err := w.openDeliveries(a)
 		if err != nil {
 			w.fail("%v", err)
 		}
@@ -74,6 +74,9 @@ func (w *world) unfinished() {
 	for _, h := range w.hosts {
 		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
 			w.fail("%s: the operator was never told of %d events, the first %q (%v)", h.name, len(list), list[0].Type, err)
+		}
+		if w.treesOpen(h) {
+			w.fail("%s: something is still being done with a tree %s after the last fault", h.name, patience)
 		}
 	}
 	w.pipelinesUnfinished()
@@ -105,7 +108,9 @@ func (w *world) ended() {
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)
+	w.checkDropped(agents, handoffs, events)
 	w.pipelinesEnded(agents, events)
+	w.treesEnded(events)
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":

@@ -85,7 +85,7 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 			continue // the prompt that made the agent go on is told
 		}
 		told := slices.ContainsFunc(c.Events, func(e *event.Event) bool {
-			if string(e.Type) == "delivery_"+string(*d.Verdict) {
+			if string(e.Type) == "delivery_"+string(*d.Verdict) || e.Type == event.DeliveryCancelled {
 				return tells(e, d.ID)
 			}
 			ofHandoff := d.HandoffID != nil && e.HandoffID != nil && *e.HandoffID == *d.HandoffID && e.Type.About("handoff")
@@ -127,7 +127,7 @@ func (w *world) checkMessages(agents []daemon.Agent, events []event.Event) {
 			}
 			n := 0
 			for k := range events {
-				if e := &events[k]; string(e.Type) == "delivery_"+string(*d.Verdict) && tells(e, d.ID) {
+				if e := &events[k]; (string(e.Type) == "delivery_"+string(*d.Verdict) || e.Type == event.DeliveryCancelled) && tells(e, d.ID) {
 					n++
 				}
 			}

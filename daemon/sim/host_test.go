@@ -50,6 +50,7 @@ type host struct {
 	queues   map[string][]string // the texts in the queues of Codex, by session
 	sessions []*opencodeSession  // the sessions in OpenCode's database
 	registry sync.Map            // the entries of the agents' runtime, by path
+	wood     wood
 }
 
 // settings returns the default settings with some deadlines shorter, so that a run meets some and misses others.
@@ -70,7 +71,7 @@ func settings() daemon.Settings {
 func newHost(w *world, name string) (*host, error) {
 	root := filepath.Join(w.root, name)
 	h := &host{w: w, name: name, dir: data.At(filepath.Join(root, "data")), config: filepath.Join(root, "claude"), cwd: filepath.Join(root, "work"),
-		queues: map[string][]string{}}
+		queues: map[string][]string{}, wood: wood{trees: map[string]tree{}, kept: map[string]tree{}}}
 	for _, dir := range []string{h.dir.Pipelines(), filepath.Join(h.dir.Root(), "run"), h.config, h.cwd} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -140,6 +141,7 @@ func (h *host) start() error {
 		Control:   func(link daemon.Link) (daemon.Control, error) { return &control{g, link}, nil },
 		FreePort:  func() (int, error) { return 4096, nil },
 		Trees:     trees{g},
+		Keeper:    keeper{g},
 	})
 	g.locks = locksOf(g.d)
 	h.daemon = g

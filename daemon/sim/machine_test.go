@@ -76,6 +76,14 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
 		return fmt.Errorf("the simulation cannot run %q", spec.Argv)
 	}
+	if old := t.agents[pane.Pane]; old != nil && old.ref == pane.Ref && !old.dead {
+		t.h.w.fail("pane %s gets the agent of mark %s while another lives in it", pane.Pane, spec.Mark)
+	}
+	for _, other := range t.h.w.agentsOf(t.h) {
+		if other.file == spec.Argv[2] {
+			t.h.w.fail("the agent of %s is started in pane %s, and lives in pane %s", spec.Argv[2], pane.Pane, other.ref.Pane)
+		}
+	}
 	a := newAgent(t.h, pane.Ref, t.Server(), spec.Argv[2])
 	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = a.proc.PID })
 	t.agents[pane.Pane] = a
@@ -111,6 +119,9 @@ func look[T any](c *console, ctx context.Context, what string, do func() (T, err
 
 // change carries out a call that changes something.
 func change(c *console, ctx context.Context, what string, do func() error) error {
+	if c.g.w.sent != nil {
+		c.g.w.sent(what, do)
+	}
 	_, err := carry(c.g, ctx, typing, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
@@ -133,8 +144,10 @@ func (c *console) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys
 	})
 }
 
-func (c *console) Type(ctx context.Context, ref tmux.Ref, text string) error {
-	return change(c, ctx, fmt.Sprintf("Type %s %.60q", ref.Pane, text), func() error { return c.Fake().Type(context.Background(), ref, text) })
+func (c *console) Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error {
+	return change(c, ctx, fmt.Sprintf("Type %s %.60q", ref.Pane, text), func() error {
+		return c.Fake().Type(context.Background(), ref, seen, text)
+	})
 }
 
 func (c *console) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
@@ -154,6 +167,19 @@ func (c *console) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, err
 	})
 }
 
+func (c *console) Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
+	what := "Respawn " + at.Ref.Pane + " " + spec.Session
+	if c.g.w.sent != nil {
+		c.g.w.sent(what, func() error { _, err := c.Fake().Respawn(context.Background(), at, spec); return err })
+	}
+	return carry(c.g, ctx, typing, what, func() (tmux.PaneInfo, error) {
+		if _, err := os.Stat(spec.Argv[2]); err != nil {
+			c.g.w.fail("a daemon takes pane %s for %s without its launch file: %v", at.Ref.Pane, spec.Session, err)
+		}
+		return c.Fake().Respawn(context.Background(), at, spec)
+	})
+}
+
 func (c *console) List(ctx context.Context) ([]tmux.PaneInfo, error) {
 	return look(c, ctx, "List", func() ([]tmux.PaneInfo, error) { return c.Fake().List(ctx) })
 }
@@ -162,18 +188,33 @@ func (c *console) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, err
 	return look(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) { return c.Fake().Inspect(ctx, ref) })
 }
 
-func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {
-	return change(c, ctx, "Kill "+ref.Pane, func() error {
+func (c *console) Kill(ctx context.Context, ref tmux.Ref) error { return c.kill(ctx, ref, "") }
+
+func (c *console) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	return c.kill(ctx, ref, mark)
+}
+
+func (c *console) kill(ctx context.Context, ref tmux.Ref, mark string) error {
+	do := func() error {
 		a := c.t.agents[ref.Pane]
-		if a != nil && a.ref == ref && !a.dead {
+		lives := a != nil && a.ref == ref && !a.dead
+		if info, err := c.Fake().Inspect(context.Background(), ref); err != nil || mark != "" && info.Mark != mark {
+			lives = false
+		}
+		if lives {
 			c.g.w.beforeKill(c.g, a.proc.PID, "pane killed")
 		}
-		err := c.Fake().Kill(context.Background(), ref)
-		if a != nil && a.ref == ref && !a.dead && err == nil {
+		kill := c.Fake().Kill
+		if mark != "" {
+			kill = func(ctx context.Context, ref tmux.Ref) error { return c.Fake().KillMarked(ctx, ref, mark) }
+		}
+		err := kill(context.Background(), ref)
+		if lives && err == nil {
 			a.signal(syscall.SIGHUP)
 		}
 		return err
-	})
+	}
+	return change(c, ctx, "Kill "+ref.Pane, do)
 }
 
 func (c *console) SwitchClients(ctx context.Context, from, to string) error {
@@ -221,6 +262,10 @@ func (t trees) Remove(ctx context.Context, _, path string) (string, error) {
 }
 
 func (t trees) Discard(ctx context.Context, _, path string) error {
-	_, err := carry(t.g, ctx, typing, "Discard tree", func() (struct{}, error) { return struct{}{}, os.RemoveAll(path) })
+	_, err := carry(t.g, ctx, typing, "Discard tree", func() (struct{}, error) {
+		delete(t.g.h.wood.trees, path)
+		t.g.h.checkWood("a discarded tree")
+		return struct{}{}, os.RemoveAll(path)
+	})
 	return err
 }

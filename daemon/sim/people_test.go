@@ -26,6 +26,9 @@ func (w *world) people() {
 		if w.rng.IntN(4) == 0 {
 			w.employ("worker on "+h.name, func(p *person) { p.ownSession(h) })
 		}
+		for j := range max(0, w.woods.IntN(5)-2) {
+			w.employ(fmt.Sprintf("forester on %s/%d", h.name, j), func(p *person) { p.forest(h) })
+		}
 		w.employ("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.employEndless("somebody on "+h.name, func(p *person) { p.look(h) })
 	}
@@ -160,7 +163,11 @@ func (p *person) handOver(id int64) int64 {
 	if w.rng.IntN(4) == 0 {
 		in.Mode = daemon.ModeGenerate
 	}
+	in.DropMessages = w.rng.IntN(8) == 0
 	p.choose(&in)
+	if inPlace := w.rng.IntN(2) == 0; !in.Keep && len(in.Heirs) < 2 {
+		in.InPlace = &inPlace
+	}
 	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, id, in)
 		return err
@@ -174,6 +181,7 @@ func (p *person) handOver(id int64) int64 {
 			return err
 		})
 	}
+	p.writeMeanwhile(id)
 	var next int64
 	p.await("the handoff", 5*time.Minute, func() bool {
 		for _, h := range p.handoffs(id) {
@@ -339,7 +347,7 @@ func (p *person) caretake() {
 
 func (p *person) retry(h *daemon.Handoff) error {
 	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RetryHandoff(ctx, h.ID, "")
+		_, err := d.RetryHandoff(ctx, h.ID, "", p.w.rng.IntN(2) == 0)
 		return err
 	})
 }

@@ -76,6 +76,8 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 				s.g.w.noteTyped(d)
 				s.g.w.checkUnconfirmed(d)
 				s.g.w.checkIntention(s.g, daemon.Caller(ctx), d, was[d.ID])
+				s.g.w.checkEarly(d)
+				s.g.w.checkAgain(d, was[d.ID])
 			}
 			if s.g.w.after != nil {
 				s.g.w.after(what)
@@ -235,6 +237,18 @@ func (s *gated) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Del
 
 func (s *gated) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
 	return query(s, ctx, "Sent", func() (daemon.Sent, error) { return s.inner.Sent(ctx, agentID, since) })
+}
+
+func (s *gated) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
+	return query(s, ctx, "Worktree", func() (daemon.Worktree, error) { return s.inner.Worktree(ctx, id) })
+}
+
+func (s *gated) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
+	return query(s, ctx, "Worktrees", func() ([]daemon.Worktree, error) { return s.inner.Worktrees(ctx, f) })
+}
+
+func (s *gated) OpenWorktrees(ctx context.Context, host string) ([]int64, error) {
+	return query(s, ctx, "OpenWorktrees", func() ([]int64, error) { return s.inner.OpenWorktrees(ctx, host) })
 }
 
 func (s *gated) Permission(ctx context.Context, id int64) (daemon.Permission, error) {

@@ -30,14 +30,16 @@ type world struct {
 	limits daemon.LimitSettings
 	resume bool              // the setting of all daemons
 	routes map[string]string // templates with rules that the seed draws, by name
+	woods  *rand.Rand        // draws what foresters do
 	clis   *rand.Rand        // draws the runtimes of agents; nil: all are Claude Code
 	busy   int               // how many people have not finished their work
 	checks
 	pipelineChecks
 
-	after    func(what string) // if set, called after each commit of a change
-	born     func(a *agent)    // if set, called with each new process of an agent, before it acts
-	calm     time.Time         // from then on nothing goes wrong any more
+	after    func(what string)                     // if set, called after each commit of a change
+	sent     func(what string, again func() error) // if set, called before each act of a daemon in a terminal; again does it once more
+	born     func(a *agent)                        // if set, called with each new process of an agent, before it acts
+	calm     time.Time                             // from then on nothing goes wrong any more
 	failures []string
 	covered  map[cell]int // how often each runtime has met what is asked of it
 }
@@ -64,6 +66,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	w.plan.until = tr.began.Add(between(w.rng, 40*time.Second, 3*time.Minute))
 	w.calm = w.plan.until
 	w.plan.away = map[*host]time.Time{}
+	w.woods = generator(seed, "woods")
 	w.resume = generator(seed, "resume").IntN(2) == 0
 	w.limits, w.routes = drawLimits(generator(seed, "limits")), drawTemplates(generator(seed, "routes"))
 	if rng := generator(seed, "runtimes"); rng.IntN(2) == 0 {

@@ -20,6 +20,7 @@ func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
 	a.State, a.StopStage = daemon.Ended, daemon.StopKill
 	run := NewPipeline(t, st, 1, nil)
 	a.PipelineID, a.StepID = &run.ID, &run.Steps[0].ID
+	a.WorktreeID = &newWorktree(t, st, nil).ID
 	return &a
 }
 
@@ -135,7 +136,7 @@ func activeAgents(t *testing.T, st daemon.Store) {
 
 func nextID(t *testing.T, st daemon.Store) {
 	for _, kind := range []daemon.IDKind{
-		daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs,
+		daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs, daemon.WorktreeIDs,
 	} {
 		if a, b := nextOf(t, st, kind), nextOf(t, st, kind); a <= 0 || b <= a {
 			t.Errorf("%s: %d, then %d", kind, a, b)

@@ -45,7 +45,12 @@ func listsOfDeliveries(t *testing.T, st daemon.Store) {
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{two}})
 	equal(t, "all", idsOf(result(st.Deliveries(t.Context(), a.ID, 0, 0))(t)), []int64{three.ID, two.ID, one.ID})
 	equal(t, "before, limit", idsOf(result(st.Deliveries(t.Context(), a.ID, three.ID, 1))(t)), []int64{two.ID})
-	equal(t, "open", idsOf(result(st.OpenDeliveries(t.Context(), a.ID))(t)), []int64{one.ID, three.ID})
+	next := NewAgent(t, st, nil)
+	three.AgentID, three.PassedFrom = next.ID, &a.ID
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{three}})
+	equal(t, "passed on", idsOf(result(st.Deliveries(t.Context(), a.ID, 0, 0))(t)), []int64{three.ID, two.ID, one.ID})
+	equal(t, "of the successor", idsOf(result(st.OpenDeliveries(t.Context(), next.ID))(t)), []int64{three.ID})
+	equal(t, "open", idsOf(result(st.OpenDeliveries(t.Context(), a.ID))(t)), []int64{one.ID})
 }
 
 func dropQueued(t *testing.T, st daemon.Store) {
@@ -70,6 +75,17 @@ func dropQueued(t *testing.T, st daemon.Store) {
 	if err := st.Commit(t.Context(), &daemon.Change{Deliveries: []*daemon.Delivery{queued}}); !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("a dropped delivery was written: %v", err)
 	}
+}
+
+// messagesAreSpared: a message stays queued for the successor of its agent, and a command does not.
+func messagesAreSpared(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	message, command := NewDelivery(t, st, a.ID), ADelivery(t, st, a.ID)
+	command.Kind = daemon.KindCommand
+	Commit(t, st, &daemon.Change{NewDeliveries: []*daemon.Delivery{command}})
+	Commit(t, st, &daemon.Change{DropQueued: a.ID, DropEvidence: "recorded", SpareMessages: true})
+	equal(t, "left alone", result(st.Delivery(t.Context(), message.ID))(t), *message)
+	equal(t, "open", idsOf(result(st.OpenDeliveries(t.Context(), a.ID))(t)), []int64{message.ID})
 }
 
 // sentIsCounted: the store counts an agent's messages by the event log, because only the log has the sender of

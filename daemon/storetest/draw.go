@@ -28,6 +28,7 @@ type drawer struct {
 	handoffs   []daemon.Handoff
 	deliveries []daemon.Delivery
 	pipelines  []daemon.Pipeline
+	worktrees  []daemon.Worktree
 	events     []event.Event
 }
 
@@ -40,6 +41,7 @@ func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
 	for _, a := range d.agents {
 		d.deliveries = append(d.deliveries, result(model.Deliveries(ctx, a.ID, 0, all))(t)...)
 	}
+	d.worktrees = result(model.Worktrees(ctx, daemon.WorktreeFilter{Limit: all}))(t)
 	d.pipelines = result(model.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
 	d.events = result(model.Events(ctx, event.Filter{Limit: all}))(t)
 	switch draw := d.rand.IntN(20); {
@@ -133,7 +135,7 @@ func (d *drawer) newID(kind daemon.IDKind) int64 { return int64(d.unique()) + 10
 
 // kindNumber gives each kind of row a range of ids, so that a row of one kind never passes for one of another.
 func kindNumber(kind daemon.IDKind) int64 {
-	return int64(1e6) * int64(1+slices.Index([]daemon.IDKind{daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs}, kind))
+	return int64(1e6) * int64(1+slices.Index([]daemon.IDKind{daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs, daemon.WorktreeIDs}, kind))
 }
 
 func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
@@ -170,7 +172,10 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	}
 	a.Reading, a.ReadAt, a.UnreadAt = d.half(), maybe(d, d.at()), maybe(d, d.at())
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
-	a.PreviousAgentID, a.PipelineID, a.StepID = nil, nil, nil
+	a.PreviousAgentID, a.PipelineID, a.StepID, a.WorktreeID = nil, nil, nil, nil
+	if d.half() && len(d.worktrees) > 0 {
+		a.WorktreeID = ptr(d.worktreeID())
+	}
 	if d.half() && len(d.agents) > 0 {
 		a.PreviousAgentID = ptr(d.agentID())
 	}
@@ -220,7 +225,8 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	if !d.mostly() {
 		h.Phase = one(d, "done", somePhases[d.rand.IntN(len(somePhases))])
 	}
-	h.SuccessorID, h.DeliveryID, h.Keep = nil, nil, d.half()
+	h.SuccessorID, h.DeliveryID, h.Keep, h.InPlace = nil, nil, d.half(), d.half()
+	h.DropMessages, h.Forced = d.half(), d.half()
 	d.heirs(h)
 	if d.half() {
 		h.SuccessorID = ptr(d.agentID())
@@ -274,6 +280,10 @@ func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
 	x.State, x.Verdict, x.CreatedAt, x.HandoffID = one(d, someDeliveryStates...), nil, d.at(), nil
 	if (x.State == daemon.DeliveryDone) == d.mostly() {
 		x.Verdict = ptr(one(d, daemon.Submitted, daemon.Unconfirmed))
+	}
+	x.FromAgentID, x.PassedFrom, x.TypedAgain = nil, nil, d.half()
+	if d.half() {
+		x.FromAgentID, x.PassedFrom = ptr(d.agentID()), ptr(d.agentID())
 	}
 	if d.half() && len(d.handoffs) > 0 {
 		x.HandoffID = ptr(d.handoffID())

@@ -43,6 +43,12 @@ func (d *drawer) part(c *daemon.Change) string {
 	if len(d.agents) > 1 {
 		parts = append(parts, d.addPermission, d.changePermission, d.addSamples)
 	}
+	if len(d.agents) > 1 {
+		parts = append(parts, d.addWorktree)
+	}
+	if len(d.worktrees) > 0 {
+		parts = append(parts, d.changeWorktree)
+	}
 	if len(d.handoffs) > 0 {
 		parts = append(parts, d.move, d.move, d.addRecord)
 	}
@@ -109,7 +115,7 @@ func (d *drawer) changeDelivery(c *daemon.Change) string {
 }
 
 func (d *drawer) drop(c *daemon.Change) string {
-	c.DropQueued, c.DropEvidence = d.agentID(), d.word()
+	c.DropQueued, c.DropEvidence, c.SpareMessages = d.agentID(), d.word(), d.half()
 	return "dropped deliveries"
 }
 

@@ -26,6 +26,7 @@ type contents struct {
 	Deliveries    []daemon.Delivery
 	Pipelines     []daemon.Pipeline
 	Permissions   []daemon.Permission
+	Worktrees     []daemon.Worktree
 	Events        []event.Event
 	Backwards     []event.Event
 	LastEvent     int64
@@ -50,6 +51,7 @@ type hostContents struct {
 	Host          string
 	OpenAgents    []int64
 	OpenPipelines []int64
+	OpenWorktrees []int64
 	Places        []daemon.PipelinePlace
 	Pending       []event.Event
 	Census        daemon.Census
@@ -77,6 +79,7 @@ func everything(t testing.TB, st daemon.Store) (e contents) {
 	}
 	e.Pipelines = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
 	e.Permissions = result(st.Permissions(ctx, daemon.PermissionFilter{Limit: all}))(t)
+	e.Worktrees = result(st.Worktrees(ctx, daemon.WorktreeFilter{Limit: all}))(t)
 	e.Events = result(st.Events(ctx, event.Filter{Limit: all}))(t)
 	e.Backwards = result(st.Audit(ctx, daemon.AuditFilter{Limit: all}))(t)
 	e.LastEvent = result(st.LastEventID(ctx))(t)
@@ -109,6 +112,7 @@ func readHost(t testing.TB, st daemon.Store, host string) hostContents {
 	of := hostContents{Host: host}
 	of.OpenAgents = result(st.OpenAgents(ctx, host))(t)
 	of.OpenPipelines = result(st.OpenPipelines(ctx, host))(t)
+	of.OpenWorktrees = result(st.OpenWorktrees(ctx, host))(t)
 	of.Places = result(st.PipelinePlaces(ctx, host))(t)
 	of.Pending = result(st.PendingAlerts(ctx, host, all))(t)
 	of.Census = result(st.Census(ctx, host))(t)

@@ -47,7 +47,13 @@ func Took(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d < time.Hour:
+	}
+	return Total(d)
+}
+
+// Total writes a time that was added up, such as what an agent has waited on a day: "0 s", "1 min 44 s", "2 h 10 min".
+func Total(d time.Duration) string {
+	if d = max(d, 0); d < time.Hour {
 		return Span(d.Round(time.Second))
 	}
 	return Span(d.Round(time.Minute))

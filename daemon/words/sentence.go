@@ -6,8 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Of writes a name of the API with blanks in the place of underscores: awaiting_document becomes "awaiting document".
-func Of[S ~string](name S) string { return strings.ReplaceAll(string(name), "_", " ") }
+var names = strings.NewReplacer("_", " ", "worktree", "work tree")
+
+// Of writes a name of the API as words: awaiting_document becomes "awaiting document".
+func Of[S ~string](name S) string { return names.Replace(string(name)) }
 
 // Capital makes the first letter of a sentence a capital.
 func Capital(s string) string {

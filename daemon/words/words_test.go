@@ -95,7 +95,7 @@ func TestNumbers(t *testing.T) {
 		{"0 s", words.Age(-time.Second)}, {"119 s", words.Age(2*time.Minute - 1)}, {"2 min", words.Age(2 * time.Minute)}, {"119 min", words.Age(2*time.Hour - 1)},
 		{"2 h", words.Age(2 * time.Hour)}, {"47 h", words.Age(48*time.Hour - 1)}, {"2 days", words.Age(2 * day)}, {"106751 days", words.Age(1<<63 - 1)},
 		{"now", words.Ago(time.Now())}, {"9 min ago", words.Ago(time.Now().Add(-9*time.Minute - time.Second))}, {"2020-02-29", words.Ago(time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC))},
-		{"0.00 s", words.Took(-1)}, {"83.40 s", words.Took(83400 * time.Millisecond)}, {"3 min 5 s", words.Took(3*time.Minute + 5400*time.Millisecond)},
+		{"0.00 s", words.Took(-1)}, {"83.40 s", words.Took(83400 * time.Millisecond)}, {"1 min 24 s", words.Total(83600 * time.Millisecond)}, {"0 s", words.Total(-1)}, {"3 min 5 s", words.Took(3*time.Minute + 5400*time.Millisecond)},
 		{"4 min", words.Took(4*time.Minute - time.Millisecond)}, {"49 h 2 min", words.Took(2*day + time.Hour + 100*time.Second)},
 		{"0 s", words.Span(0)}, {"0.5 s", words.Span(time.Second / 2)}, {"15 min", words.Span(15 * time.Minute)}, {"1 h 30 s", words.Span(time.Hour + 30*time.Second)},
 		{"999", words.Tokens(999)}, {"86k", words.Tokens(86_000)}, {"755k", words.Tokens(755_010)}, {"1M", words.Tokens(999_500)}, {"1.5M", words.Tokens(1_500_000)},

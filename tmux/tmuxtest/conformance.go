@@ -13,7 +13,9 @@ import (
 // Maker makes panes and ends them.
 type Maker interface {
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
+	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
 	Kill(ctx context.Context, ref tmux.Ref) error
+	KillMarked(ctx context.Context, ref tmux.Ref, mark string) error
 }
 
 // Typist types into panes.
@@ -21,7 +23,7 @@ type Typist interface {
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
-	Type(ctx context.Context, ref tmux.Ref, text string) error
+	Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error
 }
 
 // Viewer looks at panes.
@@ -50,6 +52,9 @@ func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 		"a pane is listed with its mark":    spawned,
 		"a name can be taken once":          nameTaken,
 		"what cannot run is refused":        spawnRefused,
+		"a dead pane is taken over once":    takenOnce,
+		"a closed place is not taken":       closedPlace,
+		"a successor gets nothing":          successorLeftAlone,
 		"text arrives":                      textArrives,
 		"text arrives without controls":     textSanitized,
 		"keys go before and after the text": keysAround,

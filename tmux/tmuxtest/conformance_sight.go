@@ -90,7 +90,7 @@ func typedAsKeys(t *testing.T, s suite) {
 	pane := s.cat(t, "typed")
 	all := ""
 	for _, text := range []string{"Enter", " rm x;", ";", "'q' \"d\" $HOME ~ #{pid} \\", "%1", "-l", "für 日本 ❯", "C-c"} {
-		if err := s.Type(t.Context(), pane.Ref, text); err != nil {
+		if err := s.Type(t.Context(), pane.Ref, tmux.Sight{}, text); err != nil {
 			t.Fatal(err)
 		}
 		all += text
@@ -99,16 +99,16 @@ func typedAsKeys(t *testing.T, s suite) {
 	for what, text := range map[string]string{
 		"nothing": "", "a line break": "a\nb", "a tab": "\t", "an escape": "\x1b[201~", "too much": strings.Repeat("x", tmux.MaxTyped+1), "no UTF-8": "\xff",
 	} {
-		if err := s.Type(t.Context(), pane.Ref, text); err == nil {
+		if err := s.Type(t.Context(), pane.Ref, tmux.Sight{}, text); err == nil {
 			t.Errorf("%s was typed", what)
 		}
 	}
 	for what, ref := range strangers(pane.Ref) {
-		wantErr(t, what, s.Type(t.Context(), ref, "wrong"), tmux.ErrGone)
+		wantErr(t, what, s.Type(t.Context(), ref, tmux.Sight{}, "wrong"), tmux.ErrGone)
 	}
 	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlU, tmux.CtrlD); err != nil {
 		t.Fatal(err)
 	}
 	s.waitDead(t, pane.Ref)
-	wantErr(t, "a dead pane", s.Type(t.Context(), pane.Ref, "wrong"), tmux.ErrDead)
+	wantErr(t, "a dead pane", s.Type(t.Context(), pane.Ref, tmux.Sight{}, "wrong"), tmux.ErrDead)
 }

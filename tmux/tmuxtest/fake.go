@@ -48,6 +48,7 @@ type fakePane struct {
 	line   int      // where the line being typed begins in the last row; for cat only
 	inputs []Input
 	once   string // the last PasteOptions.Once
+	closed bool   // by Respawn
 	looked bool   // a client looks at it
 	noted  tmux.Line
 	says   string // by Say
@@ -195,23 +196,6 @@ func (f *Fake) spawn(spec tmux.Spec) (tmux.PaneInfo, error) {
 	}), nil
 }
 
-// Kill removes a pane.
-func (f *Fake) Kill(ctx context.Context, ref tmux.Ref) error {
-	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, err := f.find(ref)
-	if err != nil && !errors.Is(err, tmux.ErrGone) {
-		return err
-	}
-	if err == nil {
-		delete(f.panes, ref.Pane)
-	}
-	return nil
-}
-
 // Paste records the keys and the text.
 func (f *Fake) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
 	text = tmux.Sanitize(text)
@@ -236,11 +220,11 @@ func (f *Fake) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, pressed
 }
 
 // Type records the text as it came from a keyboard.
-func (f *Fake) Type(ctx context.Context, ref tmux.Ref, text string) error {
+func (f *Fake) Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error {
 	if err := tmux.CheckTyped(text); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
-	return f.input(ctx, ref, tmux.PasteOptions{}, []Input{{Text: text}})
+	return f.input(ctx, ref, tmux.PasteOptions{If: seen}, []Input{{Text: text}})
 }
 
 func keys(pressed []tmux.Key) []Input {
@@ -282,6 +266,9 @@ func (f *Fake) record(ref tmux.Ref, opt tmux.PasteOptions, inputs []Input) error
 	once, seen := opt.Once, opt.If
 	if once != "" && p.once == once {
 		return fmt.Errorf("pane %s: %w", ref, tmux.ErrOnce)
+	}
+	if seen.Mark != "" && seen.Mark != p.Mark {
+		return fmt.Errorf("pane %s: %w", ref, tmux.ErrGone)
 	}
 	if p.Dead {
 		return fmt.Errorf("pane %s: %w", ref, tmux.ErrDead)

@@ -122,7 +122,8 @@ function open(button) {
 
 // fields returns the fields of a form as an object. It leaves out empty fields and unticked boxes; a form with
 // data-all sends unticked boxes as false. A field with data-list="persona" becomes the list [{persona: …}, …] of what is chosen,
-// and one with data-lines the list of its lines.
+// and one with data-lines the list of its lines. A ticked box with data-object becomes {}; a field named box.part is put into it,
+// and what is typed there counts as a tick.
 function fields(form) {
   const out = {};
   for (const field of form.elements) {
@@ -130,6 +131,11 @@ function fields(form) {
     if (field.dataset.list) {
       const chosen = [...field.selectedOptions].map((option) => ({ [field.dataset.list]: option.value }));
       if (chosen.length > 0) out[field.name] = chosen;
+    } else if (field.dataset.object !== undefined) {
+      if (field.checked) out[field.name] = {};
+    } else if (field.name.includes('.')) {
+      const [box, part] = field.name.split('.');
+      if (field.value !== '') (out[box] ??= {})[part] = field.value;
     } else if (field.dataset.lines !== undefined) {
       const lines = field.value.split('\n').filter((line) => line !== '');
       if (lines.length > 0) out[field.name] = lines;

@@ -85,10 +85,10 @@ function show(fresh) {
   if (news.length) document.getElementById('announce').textContent = `Needs you: ${news.join('; ')}`;
 }
 
-// needs returns the cards of "Needs you": a map of their ids and texts.
+// needs returns the cards of "Needs you": a map of their ids and of what they say in short.
 function needs() {
-  const cards = document.querySelectorAll('#needs > ul > li');
-  return new Map([...cards].map((card) => [card.id, `${card.querySelector('h3').textContent}, ${card.querySelector('.why')?.textContent ?? ''}`]));
+  const brief = (card) => [...card.querySelectorAll('h3, .why, .why + .shown')].map((e) => e.textContent.trim().slice(0, 200)).join(', ');
+  return new Map([...document.querySelectorAll('#needs > ul > li')].map((card) => [card.id, brief(card)]));
 }
 
 // tell shows the state of page or feed at the top of the page. If the state is not live, it marks the page as stale.

@@ -83,7 +83,7 @@ func (l *Printed) String() string {
 // and the stories in memory run the agent with it.
 var (
 	mainPrograms  = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy", "github.com/understudyd/understudy/cmd/understudy-hook")
-	agentPrograms = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy-hook", "github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest/agent")
+	agentPrograms = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy-hook", "github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest/testdata/agent")
 )
 
 // MainProgram builds understudy, with understudy-hook beside it, and returns its path.

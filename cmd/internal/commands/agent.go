@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
@@ -13,39 +14,45 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/personas"
 )
 
 func (a *app) agentCommand() *cobra.Command {
 	return cli.Group("agent", "Start, look at, talk to and stop agents",
-		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume(), a.agentDismiss())
+		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentMessages(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume(), a.agentDismiss())
 }
 
 func (a *app) agentStart() *cobra.Command {
 	var in daemon.NewAgent
+	var tree startTree
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "start [PERSONA] [-- ARGS...]",
 		Short: "Start an agent, in a pane of the daemon's own tmux server",
 		Long: `Start an agent, in a pane of the daemon's own tmux server. ARGS are added to the command of its CLI,
 and its successors on the same CLI have them too. What understudy itself needs, such as the session
-and the settings, is refused.`,
+and the settings, is refused.
+
+With --worktree the agent works in a git work tree of its own, on a new branch or on an existing one
+that is checked out nowhere. The tree belongs to the agent's line and stays when the agent ends: see
+` + "`understudy worktree --help`" + `. Untracked files that the file .worktreeinclude at the top of the
+repository names, in the form of .gitignore, are copied into the tree.`,
 		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
   understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
   git diff | understudy agent start tester-kit-1 --prompt -
-  understudy agent start developer-con-1 --model opus --mode plan -- --add-dir ~/src/lib`,
+  understudy agent start developer-con-1 --model opus --mode plan -- --add-dir ~/src/lib
+  understudy agent start developer-con-1 --worktree              # on a new branch of its own
+  understudy agent start developer-con-1 --worktree=fix-login --base main`,
 		Args: func(c *cobra.Command, args []string) error {
-			if n := c.ArgsLenAtDash(); n >= 0 {
-				args = args[:n]
-			}
-			return maxArgs(1)(c, args)
+			before, _ := cutArgs(c, args)
+			return maxArgs(2)(c, before)
 		},
 		ValidArgsFunction: a.completePersonas,
 		RunE: func(c *cobra.Command, args []string) error {
-			if n := c.ArgsLenAtDash(); n >= 0 {
-				args, in.Args = args[:n], args[n:]
-			}
-			if len(args) > 0 {
-				in.Persona = args[0]
+			args, in.Args = cutArgs(c, args)
+			tree.asked = c.Flags().Changed("worktree")
+			if err := tree.into(&in, args); err != nil {
+				return err
 			}
 			return a.startAgent(c.Context(), in, wait)
 		},
@@ -53,14 +60,68 @@ and the settings, is refused.`,
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
 	c.Flags().StringVar(&in.Model, "model", "", "`model` of the agent (default the persona's, else the CLI's)")
-	c.Flags().StringVar(&in.PermissionMode, "mode", "", "`mode` in which the agent asks for permission, in the CLI's words (default the CLI's)")
+	c.Flags().StringVar(&in.PermissionMode, "mode", "", "`mode` in which the agent asks for permission, in the CLI's words (default the CLI's); also --permission-mode")
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give the agent once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
+	c.Flags().StringVar(&tree.branch, "worktree", "", "work in a git work tree of its own, on this `branch`")
+	c.Flags().Lookup("worktree").NoOptDefVal = ownBranch
+	c.Flags().StringVar(&tree.base, "base", "", "with --worktree: the `branch` or commit where a new branch begins (default HEAD of --cwd)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
 	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
 	cli.CompleteFlag(c, "mode", completeModes)
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "permission-mode" { // as handoff calls it, whose mode is another thing
+			name = "mode"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return c
+}
+
+// ownBranch is the value of --worktree without a branch. Git takes no such name.
+const ownBranch = "a new one"
+
+// startTree are the flags of a start that ask for a work tree.
+type startTree struct {
+	asked        bool
+	branch, base string
+}
+
+// into puts the persona and the work tree into a request. --worktree BRANCH without an equals sign leaves the branch among the arguments.
+func (t startTree) into(in *daemon.NewAgent, args []string) error {
+	isPersona := func(word string) bool { _, err := personas.ParseSlug(word); return err == nil }
+	if t.asked && t.branch == ownBranch {
+		t.branch = ""
+		switch {
+		case len(args) == 2 && isPersona(args[1]) && !isPersona(args[0]):
+			t.branch, args = args[0], args[1:]
+		case len(args) == 2:
+			t.branch, args = args[1], args[:1]
+		case len(args) == 1 && !isPersona(args[0]):
+			t.branch, args = args[0], nil
+		}
+	}
+	switch {
+	case len(args) > 1:
+		return cli.Usagef("one PERSONA is taken, and %q is one word too many", args[1])
+	case t.base != "" && !t.asked:
+		return cli.Usagef("--base goes with --worktree")
+	case len(args) > 0:
+		in.Persona = args[0]
+	}
+	if t.asked {
+		in.Worktree = &daemon.NewWorktree{Branch: t.branch, Base: t.base}
+	}
+	return nil
+}
+
+// cutArgs splits the arguments of a start into those before -- and those of the CLI behind it.
+func cutArgs(c *cobra.Command, args []string) (own, cli []string) {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
 }
 
 func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) error {
@@ -133,11 +194,37 @@ func (a *app) awaitStarted(ctx context.Context, c *api.Client, id int64, registe
 	if a.JSON {
 		return agent, nil
 	}
+	if err := a.tellTree(ctx, c, &agent); err != nil {
+		return agent, err
+	}
 	pane := "its pane is gone"
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
 	return agent, a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
+}
+
+// tellTree says in which work tree a new agent works, what was copied there, and what is not there.
+func (a *app) tellTree(ctx context.Context, c *api.Client, g *daemon.Agent) error {
+	if g.WorktreeID == nil || g.PreviousAgentID != nil {
+		return nil
+	}
+	v, err := c.Worktree(ctx, *g.WorktreeID)
+	if err != nil {
+		return err
+	}
+	said := fmt.Sprintf("work tree %d is in %s, on branch %s", v.ID, v.Path, v.Branch)
+	if len(v.Copied) > 0 {
+		var names []string
+		for _, file := range v.Copied[:min(len(v.Copied), 5)] {
+			names = append(names, file.Path)
+		}
+		said += ", with a copy of " + words.List(names, len(v.Copied))
+	}
+	if v.Last != nil && v.Last.Do == daemon.TreeMake {
+		fmt.Fprintf(a.Stderr, "understudy: %s\n", words.Terminal(v.Last.Says))
+	}
+	return a.say("%s", words.Terminal(said))
 }
 
 // startWords returns what an agent that has not registered asks a person to do, or "" if it asks nothing.

@@ -52,3 +52,12 @@ func TestCompletionOfLists(t *testing.T) {
 		t.Errorf("names %q, want %q", words, want)
 	}
 }
+
+// TestStartTakesTheFlagOfHandoff: whoever knows `handoff --permission-mode` writes that for a start, too.
+func TestStartTakesTheFlagOfHandoff(t *testing.T) {
+	t.Parallel()
+	c := (&app{&cli.App{Getenv: cmdtest.NoEnv}}).agentStart()
+	if err := c.ParseFlags([]string{"--permission-mode", "plan"}); err != nil || c.Flag("mode").Value.String() != "plan" {
+		t.Errorf("%v, mode %s", err, c.Flag("mode").Value)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/cmd/internal/serve"
@@ -84,6 +85,7 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	}
 	found = append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c), a.checkHooks(ctx), doctor.CheckHookProgram())
 	found = append(found, doctor.CheckRuntimes(ctx, s)...)
+	found = append(found, checkTrees(ctx, c)...)
 	return append(found, doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
 }
 
@@ -94,6 +96,24 @@ func (a *app) settingsFile(root string) string {
 		return "defaults; there is no " + path
 	}
 	return path
+}
+
+// checkTrees says how many work trees there are, and how many of them nobody uses. It says nothing without a daemon, or without trees.
+func checkTrees(ctx context.Context, c *api.Client) []doctor.Finding {
+	list, err := c.Worktrees(ctx, false)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	idle := 0
+	for i := range list {
+		if !list[i].InUse {
+			idle++
+		}
+	}
+	if idle == 0 {
+		return []doctor.Finding{doctor.OK("work trees", "%d, all in use", len(list))}
+	}
+	return []doctor.Finding{doctor.OK("work trees", "%d, %d of them used by nobody: see `understudy worktree list`", len(list), idle)}
 }
 
 func (a *app) checkHooks(ctx context.Context) doctor.Finding {

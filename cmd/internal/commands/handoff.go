@@ -17,7 +17,7 @@ func (a *app) handoffCommand() *cobra.Command {
 	var in daemon.HandoffRequest
 	var heir daemon.Heir
 	var to []string
-	var wait bool
+	var wait, inPlace bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "handoff AGENT...",
 		Short: "Hand agents' work to their successors",
@@ -29,9 +29,12 @@ In mode agent the agent itself writes the document, in its pane. In mode generat
 session writes it, and nothing is typed into the pane; with --wait, Esc or Ctrl-C then cancels the
 handoff.
 
+Messages that are queued for the agent are passed on to its successor, after its briefing.
+
 With --to the successor plays another persona; --runtime, --model and --permission-mode say how it
 runs. With several --to, all of them get the same document, and the agent ends once all have their
-briefing. With --keep the agent lives on beside them.
+briefing. With --keep the agent lives on beside them. With --in-place the one successor takes the
+agent's very pane: who is attached there stays attached.
 
 Inside an agent, the word self stands for that agent.`,
 		Example: `  understudy handoff 7 --wait
@@ -47,6 +50,9 @@ Inside an agent, the word self stands for that agent.`,
 		ValidArgsFunction: more(a.completeHandingOver),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
+			if c.Flags().Changed("in-place") {
+				in.InPlace = &inPlace
+			}
 			return a.handOff(c.Context(), args, in, wait)
 		},
 	})
@@ -58,7 +64,9 @@ Inside an agent, the word self stands for that agent.`,
 	c.Flags().StringVar(&heir.Model, "model", "", "the `model` of the heirs (default that of their persona, else the agent's)")
 	c.Flags().StringVar(&heir.PermissionMode, "permission-mode", "", "the `mode` in which the heirs ask for permission, in the runtime's words (default the agent's)")
 	c.Flags().BoolVar(&in.Keep, "keep", false, "let the agent live on beside its heirs")
-	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet")
+	c.Flags().BoolVar(&inPlace, "in-place", false, "the successor takes the agent's very pane (default as handoff.in_place says)")
+	c.Flags().BoolVar(&in.DropMessages, "drop-messages", false, "drop the messages that are queued for the agent, instead of passing them on to its successor")
+	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet, or a generated document says next to nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	cli.CompleteFlag(c, "to", anyArgs(a.completePersonas))
@@ -211,11 +219,11 @@ func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) er
 
 func (a *app) handoffRetry() *cobra.Command {
 	var mode daemon.Mode
-	var wait bool
+	var wait, force bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "retry ID",
 		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
-		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
+		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force",
 		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Retryable),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -228,16 +236,17 @@ func (a *app) handoffRetry() *cobra.Command {
 					return err
 				}
 			}
-			return a.retryHandoff(c.Context(), id, mode, wait)
+			return a.retryHandoff(c.Context(), id, mode, force, wait)
 		},
 	})
 	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
+	c.Flags().BoolVar(&force, "force", false, "take a generated document as it is, although it says next to nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	return c
 }
 
-func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, wait bool) error {
+func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, force, wait bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -246,7 +255,11 @@ func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, wait
 	if err != nil {
 		return err
 	}
-	h, err := c.RetryHandoff(ctx, id, mode)
+	retry := c.RetryHandoff
+	if force {
+		retry = c.ForceHandoff
+	}
+	h, err := retry(ctx, id, mode)
 	if err != nil {
 		return err
 	}

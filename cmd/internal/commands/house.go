@@ -70,5 +70,5 @@ func seconds(s float64) string {
 	if s == 0 {
 		return "-"
 	}
-	return words.Took(time.Duration(s * float64(time.Second)))
+	return words.Total(time.Duration(s * float64(time.Second)))
 }

@@ -65,9 +65,9 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
 	p := &term.Progress{UI: a.UI(a.Stderr)}
 	defer p.Clear()
-	began := time.Now()
+	began, to := time.Now(), d.AgentID // also if it is passed on
 	err := show.Await(ctx, c, p.Idle, func(ctx context.Context) (bool, error) {
-		list, err := c.Messages(ctx, d.AgentID, api.ListOptions{Before: d.ID + 1, Limit: 1})
+		list, err := c.Messages(ctx, to, api.ListOptions{Before: d.ID + 1, Limit: 1})
 		if err == nil && len(list) == 1 && list[0].ID == d.ID {
 			d = list[0]
 		}

@@ -31,7 +31,9 @@ type git struct {
 	dir   string
 	env   []string
 	limit time.Duration // of one run; 0 means gitLimit
-	alone bool          // keep the user's settings only as far as they are harmless, like those of the repository
+	// through lets a command go on to its end if this process is killed.
+	through bool
+	alone   bool // keep the user's settings only as far as they are harmless, like those of the repository
 }
 
 // gitEnv returns an environment for git without variables that point git to another place or let it write, ask or fetch.
@@ -74,7 +76,7 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
 	argv := slices.Concat([]string{"git"}, safely, args)
-	stderr, exit, err = proc.Run(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
+	stderr, exit, err = g.runner()(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
 	if errors.Is(err, proc.ErrTooMuch) {
 		err = fmt.Errorf("git %s in %s: %w: put what is generated there into .gitignore", args[0], g.dir, err)
 	}

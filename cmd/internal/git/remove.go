@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,12 +25,12 @@ import (
 //
 // It renames the tree before it deletes the tree. So if a crash leaves a part of the tree, nothing takes that part for a
 // tree with changes, and the next Remove of the path deletes it.
-func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err error) {
+func (t *Trees) Remove(ctx context.Context, dir, path string) (kept string, err error) {
 	return t.remove(ctx, dir, path, false)
 }
 
 // Discard implements [worktree.Trees].
-func (t *trees) Discard(ctx context.Context, dir, path string) error {
+func (t *Trees) Discard(ctx context.Context, dir, path string) error {
 	kept, err := t.remove(ctx, dir, path, true)
 	if err == nil && kept != "" {
 		err = fmt.Errorf("%s stays: %s", path, kept)
@@ -38,7 +39,7 @@ func (t *trees) Discard(ctx context.Context, dir, path string) error {
 }
 
 // remove does the work of Remove and, with discarding, of Discard.
-func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (kept string, err error) {
+func (t *Trees) remove(ctx context.Context, dir, path string, discarding bool) (kept string, err error) {
 	at := realPath(path)
 	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
 	if err := os.RemoveAll(condemned); err != nil {
@@ -100,7 +101,7 @@ func holdsFiles(path string) bool {
 }
 
 // noRepository returns the error that there is no repository to ask about a tree.
-func (t *trees) noRepository(dir, path string) error {
+func (t *Trees) noRepository(dir, path string) error {
 	return fmt.Errorf("%s is in no git work tree any more, so git can't say what %s holds: look into that, and delete it by hand", dir, path)
 }
 
@@ -226,12 +227,13 @@ func (g git) unheld(ctx context.Context) (string, error) {
 type sample struct {
 	n     int
 	first []string
+	most  int // how many it keeps; 0: sampled
 }
 
 const sampled = 3
 
 func (s *sample) add(name string) {
-	if s.n++; s.n <= sampled {
+	if s.n++; s.n <= cmp.Or(s.most, sampled) {
 		s.first = append(s.first, name)
 	}
 }
@@ -242,7 +244,7 @@ func (s *sample) counted(thing string) string { return words.Count(s.n, thing) }
 // backslash, or a character that would not show.
 func (s *sample) names() string {
 	var shown []string
-	for _, name := range s.first {
+	for _, name := range s.first[:min(len(s.first), sampled)] {
 		if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
 			name = quoted
 		}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 	checkoutLimit = 10 * time.Minute // for a large repository whose filters fetch files over the network
 )
 
-// trees implements [worktree.Trees] with the git command.
+// Trees implements [worktree.Trees] with the git command.
 //
 // No person watches when a work tree is made, so git runs nothing that the repository's configuration names: no hook
 // (not even post-checkout), no file monitor and no filter. It fetches nothing either. If the repository configures a
@@ -30,10 +31,10 @@ const (
 // are stored. Filters of the user's or the machine's configuration, such as git-lfs after `git lfs install`, work as
 // usual. When agents run git themselves, that git obeys the repository's configuration.
 //
-// trees first registers a tree and then checks it out, each with a git process that ends together with this process. A
+// Trees first registers a tree and then checks it out, each with a git process that ends together with this process. A
 // single `git worktree add` would start a child that outlives it. Git writes the tree's index after all files, so a tree
 // without an index is half-made.
-type trees struct {
+type Trees struct {
 	env []string
 
 	mu   sync.Mutex
@@ -41,23 +42,14 @@ type trees struct {
 }
 
 // NewTrees returns daemon.Config.Trees. git runs with an environment made from environ.
-func NewTrees(environ []string) worktree.Trees {
-	return &trees{env: gitEnv(environ), busy: map[string]chan struct{}{}}
+func NewTrees(environ []string) *Trees {
+	return &Trees{env: gitEnv(environ), busy: map[string]chan struct{}{}}
 }
 
 // Add implements [worktree.Trees]. If the folder that holds path is missing, Add makes it, readable for this user only.
-func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir string, err error) {
-	if _, err := child.LookPath("git", t.env); err != nil {
-		return "", errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
-	}
-	r, err := t.open(ctx, dir)
-	if errors.Is(err, worktree.ErrNone) {
-		return "", t.noWorktree(ctx, dir)
-	}
+func (t *Trees) Add(ctx context.Context, dir, branch, path string) (workdir string, err error) {
+	r, err := t.openFor(ctx, dir, branch)
 	if err != nil {
-		return "", err
-	}
-	if err := r.nameable(ctx, branch); err != nil {
 		return "", err
 	}
 	release, err := t.acquire(ctx, r.common)
@@ -65,23 +57,43 @@ func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir stri
 		return "", err
 	}
 	defer release()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	return r.add(ctx, worktree.Spec{Branch: branch, Path: path})
+}
+
+// openFor finds the repository that holds a folder, and checks the name of a branch.
+func (t *Trees) openFor(ctx context.Context, dir, branch string) (repository, error) {
+	if _, err := child.LookPath("git", t.env); err != nil {
+		return repository{}, errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
+	}
+	r, err := t.open(ctx, dir)
+	if errors.Is(err, worktree.ErrNone) {
+		return r, t.noWorktree(ctx, dir)
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, r.nameable(ctx, branch)
+}
+
+// add makes the tree of s, or takes the one that is there.
+func (r repository) add(ctx context.Context, s worktree.Spec) (workdir string, err error) {
+	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
 		return "", fmt.Errorf("the folder of work trees can't be made: %w", err)
 	}
-	at := realPath(path)
+	at := realPath(s.Path)
 	found, err := r.look(at)
 	if err != nil {
 		return "", err
 	}
 	if found == wholeTree {
-		err = r.onBranch(ctx, branch, at)
+		err = r.onBranch(ctx, s.Branch, at)
 	} else {
-		err = r.remake(ctx, found, branch, at)
+		err = r.remake(ctx, found, s, at)
 	}
 	if err != nil {
 		return "", err
 	}
-	return inTree(path, r.prefix)
+	return inTree(s.Path, r.prefix)
 }
 
 // repository is a repository that has work trees. open finds it by a folder in one of its work trees. repository.git
@@ -94,7 +106,7 @@ type repository struct {
 }
 
 // open finds the repository that holds a folder. If there is none, it returns [worktree.ErrNone].
-func (t *trees) open(ctx context.Context, dir string) (r repository, err error) {
+func (t *Trees) open(ctx context.Context, dir string) (r repository, err error) {
 	r.git = git{env: t.env, dir: dir, limit: treeLimit}
 	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-dir", "--git-common-dir")
 	if err != nil {
@@ -106,7 +118,7 @@ func (t *trees) open(ctx context.Context, dir string) (r repository, err error) 
 }
 
 // noWorktree returns an error that says what is wrong with a folder that is in no work tree.
-func (t *trees) noWorktree(ctx context.Context, dir string) error {
+func (t *Trees) noWorktree(ctx context.Context, dir string) error {
 	g := git{env: t.env, dir: dir, limit: treeLimit}
 	if bare, err := g.line(ctx, "rev-parse", "--is-bare-repository"); err == nil && bare == "true" {
 		return fmt.Errorf("%s is a bare git repository: name a folder of a work tree of it, or leave out the branch", dir)
@@ -116,7 +128,7 @@ func (t *trees) noWorktree(ctx context.Context, dir string) error {
 
 // acquire waits until no other call works on the trees of a repository. If two calls concern the same branch or path,
 // the second therefore sees what the first has made. git itself keeps other programs apart.
-func (t *trees) acquire(ctx context.Context, common string) (release func(), err error) {
+func (t *Trees) acquire(ctx context.Context, common string) (release func(), err error) {
 	t.mu.Lock()
 	token := t.busy[common]
 	if token == nil {
@@ -163,14 +175,14 @@ func (r repository) onBranch(ctx context.Context, branch, path string) error {
 
 // remake makes a tree at a path that is empty or holds a half-made tree. If git fails, remake deletes what git made, so
 // that the branch is free again. If ctx ends, the next attempt deletes it.
-func (r repository) remake(ctx context.Context, found standing, branch, path string) error {
+func (r repository) remake(ctx context.Context, found standing, s worktree.Spec, path string) error {
 	if err := r.clear(ctx, found, path); err != nil {
 		return err
 	}
-	if err := r.register(ctx, branch, path); err != nil {
+	if err := r.register(ctx, s, path); err != nil {
 		return err
 	}
-	err := r.checkout(ctx, branch, path)
+	err := r.checkout(ctx, s.Branch, path)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -181,7 +193,8 @@ func (r repository) remake(ctx context.Context, found standing, branch, path str
 }
 
 // register makes git register a tree without checking out its files.
-func (r repository) register(ctx context.Context, branch, path string) error {
+func (r repository) register(ctx context.Context, s worktree.Spec, path string) error {
+	branch, from := s.Branch, cmp.Or(s.From, "HEAD")
 	args := []string{"worktree", "add", "--quiet", "--no-checkout"}
 	there, err := r.commit(ctx, "refs/heads/"+branch)
 	if err != nil {
@@ -190,14 +203,14 @@ func (r repository) register(ctx context.Context, branch, path string) error {
 	if there {
 		args = append(args, "--", path, branch)
 	} else {
-		born, err := r.commit(ctx, "HEAD")
+		born, err := r.commit(ctx, from)
 		if err != nil {
 			return err
 		}
 		if !born {
-			return fmt.Errorf("the repository %s has no commit for a branch to begin at: make one, or leave out the branch", r.dir)
+			return r.noCommit(s.From)
 		}
-		args = append(args, "--no-track", "-b", branch, "--", path, "HEAD")
+		args = append(args, "--no-track", "-b", branch, "--", path, from)
 	}
 	stderr, exit, err := r.run(ctx, io.Discard, args...)
 	if err == nil && exit != 0 {
@@ -206,22 +219,38 @@ func (r repository) register(ctx context.Context, branch, path string) error {
 	return err
 }
 
+// nested returns the error that a branch with a longer or a shorter name stands in the way.
+func nested(branch string) error {
+	return fmt.Errorf("there is a branch whose name begins like %s or is the beginning of it, and git can't keep both: name another one", branch)
+}
+
+// noCommit returns the error that a new branch can't begin at a commit.
+func (r repository) noCommit(from string) error {
+	if from != "" {
+		return fmt.Errorf("the repository %s has no commit %.80q: name a branch, a tag or a commit of it", r.dir, from)
+	}
+	return fmt.Errorf("the repository %s has no commit for a branch to begin at: make one, or leave out the branch", r.dir)
+}
+
 // notRegistered makes an error from what git printed about a new tree.
 func (r repository) notRegistered(branch, stderr string, exit int) error {
 	for _, words := range []string{"is already checked out at '", "is already used by worktree at '"} {
-		_, place, ok := strings.Cut(strings.TrimSpace(stderr), words)
-		if place = strings.TrimSuffix(place, "'"); !ok {
-			continue
+		if _, place, ok := strings.Cut(strings.TrimSpace(stderr), words); ok {
+			return r.elsewhere(branch, strings.TrimSuffix(place, "'"))
 		}
-		if _, err := os.Stat(place); err != nil {
-			return fmt.Errorf("the branch %s is checked out in %s, which is gone: run `git worktree prune` in %s", branch, place, r.dir)
-		}
-		return fmt.Errorf("the branch %s is checked out in %s: switch that to another branch, or name another one", branch, place)
 	}
 	if strings.Contains(stderr, "cannot lock ref") && strings.Contains(stderr, "exists; cannot create") {
-		return fmt.Errorf("there is a branch whose name begins like %s or is the beginning of it, and git can't keep both: name another one", branch)
+		return nested(branch)
 	}
 	return r.refused("worktree", stderr, exit)
+}
+
+// elsewhere returns the error that a branch is checked out at a place.
+func (r repository) elsewhere(branch, place string) error {
+	if _, err := os.Stat(place); err != nil {
+		return fmt.Errorf("the branch %s is checked out in %s, which is gone: run `git worktree prune` in %s", branch, place, r.dir)
+	}
+	return fmt.Errorf("the branch %s is checked out in %s: switch that to another branch, or name another one", branch, place)
 }
 
 // checkout puts the files of a branch into a new tree.
@@ -268,7 +297,7 @@ func inTree(path, prefix string) (string, error) {
 		}
 	}
 	if err != nil || !fi.IsDir() {
-		return "", fmt.Errorf("%s is no folder in the work tree %s: start the pipeline from another folder of the repository", prefix, path)
+		return "", fmt.Errorf("%s is no folder in the work tree %s: name another folder of the repository", prefix, path)
 	}
 	return filepath.Join(path, prefix), nil
 }

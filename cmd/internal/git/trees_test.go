@@ -231,8 +231,8 @@ func TestTreesRefuse(t *testing.T) {
 		"HEAD's other name":      {r, "@", path, "\"@\" is no name for a git branch: name one as `git help check-ref-format` says"},
 		"the one before":         {r, "@{-1}", path, "\"@{-1}\" is no name for a git branch: name one as `git help check-ref-format` says"},
 		"two dots":               {r, "a..b", path, "\"a..b\" is no name for a git branch: name one as `git help check-ref-format` says"},
-		"a file for a folder":    {r.at(r.Dir + "/file"), "odd", path + "-odd", "file is no folder in the work tree " + path + "-odd: start the pipeline from another folder of the repository"},
-		"a link that leads out":  {r.at(r.Dir + "/out"), "odd", path + "-odd", "out is no folder in the work tree " + path + "-odd: start the pipeline from another folder of the repository"},
+		"a file for a folder":    {r.at(r.Dir + "/file"), "odd", path + "-odd", "file is no folder in the work tree " + path + "-odd: name another folder of the repository"},
+		"a link that leads out":  {r.at(r.Dir + "/out"), "odd", path + "-odd", "out is no folder in the work tree " + path + "-odd: name another folder of the repository"},
 	} {
 		before := r.says("worktree", "list", "--porcelain")
 		got, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), tt.in.Dir, tt.branch, tt.path)

@@ -46,6 +46,16 @@ func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, err
 // If this process is killed, Linux kills the command as well (see [child.Tie]). On other systems the command stays, with
 // closed pipes.
 func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
+	return run(ctx, job, stdout, child.Tie)
+}
+
+// RunOut does what [Run] does, but if this process is killed, the command goes on to its end. It is for a command that would leave
+// files in between two states.
+func RunOut(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
+	return run(ctx, job, stdout, func(*syscall.SysProcAttr) {})
+}
+
+func run(ctx context.Context, job daemon.OneShot, stdout io.Writer, tie func(*syscall.SysProcAttr)) (stderr string, exit int, err error) {
 	if len(job.Argv) == 0 {
 		return "", 0, errors.New("one-shot: no command")
 	}
@@ -64,7 +74,7 @@ func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr stri
 	defer runtime.UnlockOSThread()
 	var complaints tail
 	cmd := child.InGroup(ctx, bin)
-	child.Tie(cmd.SysProcAttr)
+	tie(cmd.SysProcAttr)
 	cmd.Args, cmd.Dir, cmd.Env = job.Argv, job.Dir, job.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(job.Stdin), refusing{stdout, stop}, &complaints
 	if err := cmd.Start(); err != nil {

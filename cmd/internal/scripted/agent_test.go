@@ -255,6 +255,7 @@ func TestPermissionDialog(t *testing.T) {
 	}
 	r.sees("Do you want to proceed?")
 	r.sees("❯ 1. Yes")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest") // its process starts while the dialog is open
 	r.prompt("this vanishes")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop")
 	if log[2].field("tool_name") != "Bash" {

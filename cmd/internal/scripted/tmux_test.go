@@ -105,6 +105,7 @@ func TestDialogInTmux(t *testing.T) {
 	p := inTmux(t, "", 80, 24)
 	p.paste("please @ask")
 	p.shows("❯ 1. Yes")
+	p.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest")
 	p.paste("gone")
 	p.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop")
 	p.idle()

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -55,24 +56,27 @@ func differences(was, is *Settings) []daemon.SettingChange {
 	}
 	var out []daemon.SettingChange
 	for key := range keys {
-		c := daemon.SettingChange{Key: key, Was: orUnset(before, key), Is: orUnset(after, key), Kept: slices.Contains(fixed, key) || strings.HasPrefix(key, fixedTargets)}
-		if c.Was == c.Is {
+		was, is := before[key], after[key]
+		if was == is || was == "" && is == "false" || was == "false" && is == "" { // the defaults of a target that is new, or gone
 			continue
 		}
 		if slices.Contains(secret, key) || strings.HasPrefix(key, fixedTargets) && strings.HasSuffix(key, ".url") { // who knows a topic can read it
-			c.Was, c.Is = "(not shown)", "(not shown)"
+			was, is = masked(was), masked(is)
 		}
-		out = append(out, c)
+		out = append(out, daemon.SettingChange{
+			Key: key, Was: cmp.Or(was, "not set"), Is: cmp.Or(is, "not set"), Kept: slices.Contains(fixed, key) || strings.HasPrefix(key, fixedTargets),
+		})
 	}
 	slices.SortFunc(out, func(a, b daemon.SettingChange) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
-func orUnset(values map[string]string, key string) string {
-	if v := values[key]; v != "" {
-		return v
+// masked hides a value. Whether there is one may be seen.
+func masked(value string) string {
+	if value == "" {
+		return ""
 	}
-	return "not set"
+	return "(not shown)"
 }
 
 // flatten writes the values of settings to out, by their keys.

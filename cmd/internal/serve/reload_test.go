@@ -35,15 +35,14 @@ func TestReread(t *testing.T) {
 		{Key: "handoff.ack_timeout", Was: "30s", Is: "1m0s"},
 		{Key: "handoff.targets", Was: "not set", Is: "[reviewer-max-1]"},
 		{Key: "host_names", Was: "not set", Is: "[desk.example]", Kept: true},
-		{Key: "notify.targets.phone.include_text", Was: "not set", Is: "false", Kept: true},
 		{Key: "notify.targets.phone.type", Was: "not set", Is: "ntfy", Kept: true},
-		{Key: "notify.targets.phone.url", Was: "(not shown)", Is: "(not shown)", Kept: true},
+		{Key: "notify.targets.phone.url", Was: "not set", Is: "(not shown)", Kept: true},
 		{Key: "runtimes.claude.command", Was: "[claude]", Is: "[claude --verbose]"},
 	}
 	if err != nil || !slices.Equal(changes, want) || got.Handoff.AckTimeout != time.Minute {
 		t.Fatalf("changes %+v, %v", changes, err)
 	}
-	if _, changes, err = reread(); err != nil || len(changes) != 5 || slices.ContainsFunc(changes, func(c daemon.SettingChange) bool { return !c.Kept }) {
+	if _, changes, err = reread(); err != nil || len(changes) != 4 || slices.ContainsFunc(changes, func(c daemon.SettingChange) bool { return !c.Kept }) {
 		t.Errorf("once more: %+v, %v; database, names and targets wait for a start", changes, err)
 	}
 	next.Listen = ""

@@ -70,12 +70,14 @@ type handoffSettings struct {
 	ExitTimeout         time.Duration `yaml:"exit_timeout"`
 	RegistrationTimeout time.Duration `yaml:"registration_timeout"`
 	MaxDocumentBytes    int64         `yaml:"max_document_bytes"`
+	MinWords            int           `yaml:"min_words"`
 	MaxMessages         int           `yaml:"max_messages"`
 	IncludeAllMessages  bool          `yaml:"include_all_messages"`
 	MaxContextBytes     int64         `yaml:"max_context_bytes"`
 	ValidateContext     bool          `yaml:"validate_context"`
 	LogTiming           bool          `yaml:"log_timing"`
 	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
+	InPlace             bool          `yaml:"in_place"`
 	Targets             []string      `yaml:"targets"`
 	Auto                autoSettings  `yaml:"auto"`
 }
@@ -129,10 +131,10 @@ func DefaultSettings() Settings {
 		Runtimes: defaultRuntimes(),
 		Handoff: handoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
-			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
+			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Targets: h.Targets, Auto: autoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Limits: limitSettings{
@@ -309,10 +311,10 @@ func (s *Settings) domain() daemon.Settings {
 	out := daemon.Settings{
 		Handoff: daemon.HandoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
-			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
+			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Limits: daemon.LimitSettings{

@@ -79,12 +79,14 @@ handoff:
   exit_timeout: 4s
   registration_timeout: 5s
   max_document_bytes: 6
+  min_words: 10
   max_messages: 7
   include_all_messages: true
   max_context_bytes: 8
   validate_context: false
   log_timing: false
   assembly_timeout: 9s
+  in_place: true
   targets: [reviewer-max-1, "*"]
   auto: {enabled: true, warn: 10, high: 11, trigger: 12}
 `
@@ -93,8 +95,8 @@ handoff:
 	}
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
-		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
-		AssemblyTimeout: 9 * time.Second, Targets: []string{"reviewer-max-1", "*"}, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
+		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: 10, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
+		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
 	if got := s.domain().Handoff; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -106,7 +106,7 @@ func TestAgentLinesFit(t *testing.T) {
 			t.Errorf("%q says nothing here, in\n%s", not, text)
 		}
 	}
-	if all := strings.Join(AgentLines(table, 200), "\n"); !strings.Contains(all, "~/src/shop/services/checkout fix-cart") || !strings.Contains(all, "said: It is fixed") || !strings.Contains(all, "asked: Fix the cart") {
+	if all := strings.Join(AgentLines(table, 200), "\n"); !strings.Contains(all, "~/src/shop/services/checkout fix-cart") || !strings.Contains(all, "said: It is fixed") || !strings.Contains(all, "asked: Fix the cart") || strings.Count(all, persona) != 3+4 {
 		t.Errorf("at 200 columns:\n%s", all)
 	}
 	table.Wide, table.Agents[0].Host = true, "two"

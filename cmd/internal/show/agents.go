@@ -32,6 +32,11 @@ type agentColumn struct {
 
 const onlyWide, onlyShort = 1, 2
 
+// differ reports whether the name of an agent does not say its persona.
+func (t *AgentTable) differ() bool {
+	return slices.ContainsFunc(t.Agents, func(g daemon.Agent) bool { return g.PersonaSlug() != g.Name })
+}
+
 func agentColumns() []agentColumn {
 	return []agentColumn{
 		{term.Column{Title: "ID", Worth: 0}, 0, func(_ *AgentTable, g *daemon.Agent) string { return fmt.Sprint(g.ID) }},
@@ -50,10 +55,10 @@ func agentColumns() []agentColumn {
 		{term.Column{Title: "REPOSITORY"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Repository }},
 		{term.Column{Title: "BRANCH"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Branch }},
 		{term.Column{Title: "PERSONA", Least: 12, Most: 24, Worth: 8}, 0, func(t *AgentTable, g *daemon.Agent) string {
-			if p := g.PersonaSlug(); t.Wide || p != g.Name {
-				return p
+			if !t.Wide && !t.differ() { // a name says it
+				return ""
 			}
-			return ""
+			return g.PersonaSlug()
 		}},
 		{term.Column{Title: "HOST", Least: 6, Most: 16, Worth: 5}, 0, (*AgentTable).host},
 		{term.Column{Title: "RUNTIME"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Runtime }},

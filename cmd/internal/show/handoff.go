@@ -67,6 +67,9 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		"started", term.Stamp(&h.CreatedAt), "recorded", term.Stamp(h.RecordedAt), "ended", term.Stamp(h.CompletedAt), "total", took,
 		"read", readWords(h.ReadAt, h.UnreadAt),
 	}
+	if h.InPlace {
+		pairs = append(pairs, "in place", "the successor takes the agent's pane")
+	}
 	if h.Keep {
 		pairs = append(pairs, "keep", "the agent lives on")
 	}

@@ -55,9 +55,8 @@ func TestBrowserAnswersADialog(t *testing.T) {
 }
 
 // TestBrowserTakesKeys: with the switch on, what is typed on the live screen goes into the pane and is seen there within 150 ms;
-// all open pages say so; it is off again after each load.
+// all open pages say so; it is off again after each load. Because it measures, no other test runs beside it.
 func TestBrowserTakesKeys(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	b := r.openDashboard()
 	a := r.startAgent(con)

@@ -5,6 +5,7 @@ package stories
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,9 @@ func TestBrowserAnswersPermissions(t *testing.T) {
 		return got
 	}
 	asked := ask()
+	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.Contains(got, "it asks for permission") || !strings.HasSuffix(got, ", make deploy") {
+		t.Errorf("a screen reader says %q", got)
+	}
 	p.wantReadable("permission")
 	p.wantNames("permission")
 	p.click(fmt.Sprintf("#permission-%d .primary", asked.ID))

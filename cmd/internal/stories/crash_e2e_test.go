@@ -44,15 +44,20 @@ func (b *bomb) wentOff() bool {
 // walkHandoff is a handoff whose daemon is killed at every point. It fails unless there were at least so many points
 // of each kind.
 func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
+	walkRequest(t, daemon.HandoffRequest{Mode: mode, Force: true}, least)
+}
+
+func walkRequest(t *testing.T, in daemon.HandoffRequest, least map[string]int) {
 	r := newRig(t)
 	w := r.startWalk("")
 	a := r.startAgent("developer-con-1")
-	if mode == daemon.ModeGenerate {
+	pane := r.pane(a.ID)
+	if in.Mode == daemon.ModeGenerate {
 		r.doTurn(a.ID, "Find out why the tests are slow") // Now the agent has a session.
 		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
 	}
 	// The daemon may die between the commit of the row and its answer.
-	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: mode, Force: true})
+	_, _ = r.client.RequestHandoff(t.Context(), a.ID, in)
 	var h daemon.Handoff
 	w.until("the handoff, and its successor idle", func() (bool, string) {
 		var err error
@@ -70,6 +75,9 @@ func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
 	})
 	w.end(least)
 	r.wantEndedOnce(h)
+	if next := r.pane(*h.SuccessorID); h.InPlace && (next.Ref != pane.Ref || next.Mark != fmt.Sprint(*h.SuccessorID)) {
+		t.Errorf("the successor is in pane %+v, want it in %s", next, pane.Ref)
+	}
 }
 
 // countPanes counts the panes; -1: tmux does not answer.

@@ -96,6 +96,7 @@ func (b *bomb) around(cfg daemon.Config) daemon.Config {
 		return &crashTerminal{Terminal: t, b: b}, err
 	}
 	cfg.Trees = &crashTrees{Trees: cfg.Trees, b: b}
+	cfg.Keeper = &crashKeeper{Keeper: cfg.Keeper, b: b}
 	run := cfg.OneShot
 	cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 		defer b.reach("fork", "")()
@@ -169,14 +170,24 @@ func (t *crashTerminal) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInf
 	return t.Terminal.Spawn(ctx, spec)
 }
 
+func (t *crashTerminal) Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error) {
+	defer t.b.reach("respawn", spec.Mark)()
+	return t.Terminal.Respawn(ctx, at, spec)
+}
+
 func (t *crashTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
-	defer t.b.reach("keys", fmt.Sprint(ref.Pane, keys))()
+	defer t.b.reach("keys", fmt.Sprint(ref.Pane, " of agent ", seen.Mark, keys))()
 	return t.Terminal.Press(ctx, ref, seen, keys...)
 }
 
 func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	defer t.b.reach("kill", ref.Pane)()
 	return t.Terminal.Kill(ctx, ref)
+}
+
+func (t *crashTerminal) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	defer t.b.reach("kill", ref.Pane)()
+	return t.Terminal.KillMarked(ctx, ref, mark)
 }
 
 type crashTrees struct {
@@ -192,4 +203,24 @@ func (t *crashTrees) Add(ctx context.Context, dir, branch, path string) (string,
 func (t *crashTrees) Remove(ctx context.Context, dir, path string) (string, error) {
 	defer t.b.reach("tree", "remove "+path)()
 	return t.Trees.Remove(ctx, dir, path)
+}
+
+type crashKeeper struct {
+	worktree.Keeper
+	b *bomb
+}
+
+func (k *crashKeeper) Make(ctx context.Context, s worktree.Spec) (worktree.Made, error) {
+	defer k.b.reach("tree", "make "+s.Kept)()
+	return k.Keeper.Make(ctx, s)
+}
+
+func (k *crashKeeper) Merge(ctx context.Context, m worktree.Merging) (worktree.Merged, error) {
+	defer k.b.reach("tree", "merge "+m.Into)()
+	return k.Keeper.Merge(ctx, m)
+}
+
+func (k *crashKeeper) Remove(ctx context.Context, in worktree.Removal) (worktree.Removed, error) {
+	defer k.b.reach("tree", "remove")()
+	return k.Keeper.Remove(ctx, in)
 }

@@ -18,6 +18,13 @@ func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	walkHandoff(t, daemon.ModeAgent, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "spawn": 1, "kill": 1})
 }
 
+// TestHandoffInPlaceSurvivesDaemonKillsAtEveryPoint: The successor is in the pane of its predecessor, once.
+func TestHandoffInPlaceSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	in := true
+	walkRequest(t, daemon.HandoffRequest{Mode: daemon.ModeAgent, Force: true, InPlace: &in}, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "respawn": 1})
+}
+
 // TestGenerateSurvivesDaemonKillsAtEveryPoint: In mode generate the one-shot is a point as well. A daemon that is
 // killed during the one-shot takes it along.
 func TestGenerateSurvivesDaemonKillsAtEveryPoint(t *testing.T) {

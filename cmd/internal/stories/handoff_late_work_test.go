@@ -140,17 +140,18 @@ func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
 	r.await(what, func() (bool, string) { return ok(r.agentRow(agentID)), "" })
 }
 
-// TestMessageDuringTheDocumentsTurnIsNotSubmitted: A message that waits for the end of the document's turn is not
-// typed after the record.
-func TestMessageDuringTheDocumentsTurnIsNotSubmitted(t *testing.T) {
+// TestMessageDuringTheDocumentsTurnGoesToTheSuccessor: A message that waits for the end of the document's turn is not
+// typed to the outgoing agent after the record.
+func TestMessageDuringTheDocumentsTurnGoesToTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
 		id := r.handOffWhileWriting(a.ID)
 		dl := r.sendMessage(a.ID, oneMore)
 		r.misbehave("")
-		r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
-		r.awaitPhase(id, daemon.Completed)
+		h := r.awaitPhase(id, daemon.Completed)
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 		r.wantTold(a.ID, instructed)
+		r.wantTold(*h.SuccessorID, briefed, oneMore)
 	})
 }

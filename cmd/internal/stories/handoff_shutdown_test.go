@@ -68,36 +68,6 @@ func TestSuccessorWaitsForTheProcessToEnd(t *testing.T) {
 	})
 }
 
-// TestMessagesOfOutgoingAgentAreNotSubmitted: A message that was queued before the record is not submitted, and its
-// verdict says so. A message after the record is refused.
-func TestMessagesOfOutgoingAgentAreNotSubmitted(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		release := r.holdTurn(a.ID, "@background")
-		r.awaitState(a.ID, daemon.Idle)
-		id := r.handOffWhileWriting(a.ID)
-		dl := r.sendMessage(a.ID, "too late for you")
-		r.misbehave("")
-		got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
-		if got.Evidence != "the agent's handoff was recorded" {
-			t.Errorf("the verdict's evidence is %q", got.Evidence)
-		}
-		r.awaitNote(id, "background tasks")
-		_, err := r.client.SendMessage(t.Context(), a.ID, "still there?", false)
-		wantCode(t, err, "handoff_recorded")
-		r.misbehave("")
-		release()
-		h := r.awaitPhase(id, daemon.Completed)
-		_, err = r.client.SendMessage(t.Context(), a.ID, "still there?", false)
-		wantError(t, err, daemon.KindInvalid, "Agent is not active")
-		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
-		if to := r.sendMessage(*h.SuccessorID, "hello"); to.AgentID != *h.SuccessorID {
-			t.Errorf("delivery %+v", to)
-		}
-	})
-}
-
 func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()

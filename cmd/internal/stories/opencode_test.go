@@ -76,7 +76,7 @@ func (r *rig) hookEvents(agentID int64) []string {
 
 var documentPath = regexp.MustCompile(`Write a handoff document in Markdown to (\S+\.md)`)
 
-const opencodeDocument = "# Handoff\n\n## What Was Done\n\nThe parser.\n\n## Decisions Made\n\n- Tabs are an error, because.\n\n## Open Questions\n\nNone.\n\n## Next Agent Context\n\nGo on.\n"
+const opencodeDocument = "# Handoff\n\n## What Was Done\n\nThe parser.\n\n## Decisions Made\n\n- Tabs are an error, because they hide what a line begins with.\n\n## Open Questions\n\nNone.\n\n## Next Agent Context\n\nGo on.\n"
 
 // opencodeAgent starts an agent of OpenCode and waits until it is idle.
 func (r *rig) opencodeAgent() daemon.Agent {

@@ -129,6 +129,14 @@ func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	return err
 }
 
+// KillMarked is Kill for a pane that has the mark.
+func (t *terminal) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
+	if info, err := t.Inspect(ctx, ref); err != nil || info.Mark != mark {
+		return nil
+	}
+	return t.Kill(ctx, ref)
+}
+
 // die ends the server and every program in it. The next command starts another server.
 func (t *terminal) die() {
 	t.mu.Lock()

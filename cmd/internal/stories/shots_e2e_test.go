@@ -78,8 +78,9 @@ func (r *rig) filmTop(path string) {
 	f := s.film(filmColumns, filmRows)
 	f.press(2500*time.Millisecond, []string{"Do you want to proceed?"}, "Home")
 	f.press(2500*time.Millisecond, []string{"Y allows   Bash(make deploy)"}, "y") // the whole permission, before it can be allowed
-	f.press(time.Second, []string{"Allow once: Bash: make deploy"}, "y")
-	s.press("Enter")
+	shown := time.Now()
+	r.await("the operator has read it", func() (bool, string) { return time.Since(shown) > time.Second, "" })
+	s.press("y")
 	s.awaitScreen("3 finished")
 	f.press(2*time.Second, []string{"─ agent 4 (release)"}, "Escape")
 	f.press(2500*time.Millisecond, []string{"─ agent 1 (scans)", "430 of 430 tests pass"}, "Home")

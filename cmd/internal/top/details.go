@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -26,6 +27,17 @@ type details struct {
 	err      error
 	old      bool // an event came after the details were read
 	reading  bool
+	read     int64     // the permission that the operator was shown; 0: none
+	readAt   time.Time // when the operator was shown it, or pressed a key too early
+}
+
+// detailsOf begins to show a row.
+func detailsOf(r *row) details {
+	d := details{key: r.key, row: *r, old: true}
+	if p := r.asked(); p != nil {
+		d.read, d.readAt = p.ID, time.Now()
+	}
+	return d
 }
 
 // detailsMsg holds the daemon's answers about a row.

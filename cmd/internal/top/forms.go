@@ -47,15 +47,12 @@ func decisionForm(r *row, v verb) *form {
 	return f.begin()
 }
 
-// permissionForm asks for the answer to a permission. Only a refusal has a text.
+// permissionForm asks for an answer to a permission that is more than this once. Only a refusal has a text.
 func permissionForm(p *daemon.Permission, v verb) *form {
 	f := &form{action: action{verb: v, asked: *p}}
-	switch v {
-	case allowOnce:
-		f.title, f.enter = "Allow once: "+words.Terminal(p.Line()), "allow"
-	case allowAgent:
+	if v == allowAgent {
 		f.title, f.enter = fmt.Sprintf("Allow agent %d from now on: %s", p.AgentID, words.Terminal(p.Rule)), "allow"
-	default:
+	} else {
 		f.title, f.enter = "Deny: "+words.Terminal(p.Line()), "deny"
 		f.fields = []field{lineField("sentence", "what the agent should do instead; may be left empty", "", maxSentence, setText)}
 	}

@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -207,11 +208,16 @@ func (m *model) openDetails() tea.Cmd {
 		return m.refuse("select a row first")
 	}
 	m.screen, m.scroll = detailScreen, 0
-	m.detail = details{key: r.key, row: *r, old: true}
+	m.detail = detailsOf(r)
 	return tea.Batch(m.see(r), m.readDetails(true))
 }
 
-// pressPermission answers what the row's agent asks. Before it is allowed, the details show all of it.
+// toRead is how long a permission must have been on the screen before a key allows it. A key that is held down is repeated sooner,
+// and never allows anything.
+const toRead = 800 * time.Millisecond
+
+// pressPermission answers what the row's agent asks. It allows only what the details show as a whole, and not what has come there a
+// moment ago.
 func (m *model) pressPermission(r *row, name string) tea.Cmd {
 	p := r.asked()
 	switch {
@@ -221,11 +227,18 @@ func (m *model) pressPermission(r *row, name string) tea.Cmd {
 	case name == "Y" && p.Rule == "":
 		return m.refuse("no rule can say what it asks: allow it once, y")
 	case m.screen != detailScreen:
-		m.screen, m.scroll, m.said = detailScreen, 0, "read what it asks, then press "+name+" again"
-		m.detail = details{key: r.key, row: *r, old: true}
+		m.screen, m.scroll = detailScreen, 0
+		m.detail = detailsOf(r)
+		m.say("read what it asks, then press "+name+" again", false)
 		return m.readDetails(true)
+	case m.detail.read != p.ID || time.Since(m.detail.readAt) < toRead:
+		m.detail.read, m.detail.readAt = p.ID, time.Now()
+		m.say("read what it asks, then press "+name+" again", false)
+		return nil
+	case name == "y":
+		return m.do(action{verb: allowOnce, asked: *p}, nil)
 	}
-	m.form = permissionForm(p, map[string]verb{"y": allowOnce, "Y": allowAgent, "n": denyCall}[name])
+	m.form = permissionForm(p, map[string]verb{"Y": allowAgent, "n": denyCall}[name])
 	return nil
 }
 

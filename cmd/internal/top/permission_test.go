@@ -3,13 +3,15 @@ package top
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestKeysAnswerAPermission: y first shows all that is asked, and then asks whether to allow that; n takes a sentence.
+// TestKeysAnswerAPermission: y first shows all that is asked, and allows that when it was there long enough to be read; Y asks about
+// its rule, and n takes a sentence.
 func TestKeysAnswerAPermission(t *testing.T) {
 	t.Parallel()
 	a := agent(1, daemon.Waiting, 1)
@@ -30,9 +32,15 @@ func TestKeysAnswerAPermission(t *testing.T) {
 		t.Fatalf("y did not show what is asked:\n%s", m.shows())
 	}
 	t.Logf("details:\n%s", escapes.ReplaceAllString(m.shows(), ""))
+	for range 3 { // the key is held down
+		if pressed(m, "y"); m.said != "read what it asks, then press y again" {
+			t.Errorf("y at once: said %q", m.said)
+		}
+	}
 	for key, want := range map[string]action{
-		"y": {verb: allowOnce}, "Y": {verb: allowAgent}, "n": {verb: denyCall, text: "not now"},
+		"Y": {verb: allowAgent}, "n": {verb: denyCall, text: "not now"},
 	} {
+		m.detail.readAt = time.Now().Add(-toRead)
 		pressed(m, key)
 		if key == "n" {
 			pressed(m, "not now")
@@ -47,6 +55,16 @@ func TestKeysAnswerAPermission(t *testing.T) {
 		if cmd := pressed(m, "enter"); cmd == nil || m.form != nil || m.said != "answering permission 7…" {
 			t.Errorf("%s: said %q", key, m.said)
 		}
+	}
+	m.said, m.detail.readAt = "", time.Now().Add(-toRead)
+	s.needs[0].Permissions[0].ID = 8 // another one takes its place while the operator presses
+	m.Update(freshMsg(s))
+	if pressed(m, "y"); m.said != "read what it asks, then press y again" {
+		t.Errorf("y for another permission than was read: said %q", m.said)
+	}
+	m.detail.readAt = time.Now().Add(-toRead)
+	if cmd := pressed(m, "y"); cmd == nil || m.form != nil || m.said != "answering permission 8…" {
+		t.Errorf("y: said %q", m.said)
 	}
 	s.needs[0].Permissions[0].Whole, s.needs[0].Permissions[0].Rule = false, ""
 	m = opened(t, snapshot{agents: s.agents})

@@ -44,6 +44,7 @@ func (t *tx) putAgent(a *daemon.Agent) error {
 		"agents_previous_agent_id_fkey", agents.has(row.PreviousAgentID),
 		"agents_pipeline_id_fkey", t.pipelines.has(row.PipelineID),
 		"agents_step_id_fkey", t.steps.has(row.StepID),
+		"agents_worktree_id_fkey", t.worktrees.has(row.WorktreeID),
 	)
 }
 

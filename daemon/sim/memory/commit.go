@@ -26,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, c *daemon.Change) error {
 
 // rows writes everything but the events.
 func (t *tx) rows() error {
-	return inOrder(t.admit, t.oldAgents, t.newAgent, t.newHandoff, t.move, t.record, t.deliveryRows, t.permissionRows, t.pipelineRows, t.sources, t.sampleRows)
+	return inOrder(t.admit, t.newWorktree, t.oldAgents, t.newAgent, t.newHandoff, t.move, t.record, t.deliveryRows, t.permissionRows, t.worktreeRows, t.pipelineRows, t.sources, t.sampleRows)
 }
 
 func (t *tx) oldAgents() error {
@@ -123,7 +123,7 @@ func (t *tx) dropQueued() {
 		return
 	}
 	for id, d := range t.deliveries.all() {
-		if d.AgentID != t.c.DropQueued || d.State != daemon.DeliveryQueued {
+		if d.AgentID != t.c.DropQueued || d.State != daemon.DeliveryQueued || t.c.SpareMessages && d.Kind == daemon.KindMessage {
 			continue
 		}
 		next, verdict := *d, daemon.NotSubmitted

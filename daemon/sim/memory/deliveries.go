@@ -45,7 +45,7 @@ func (s *Store) Delivery(ctx context.Context, id int64) (daemon.Delivery, error)
 	return one(ctx, s, &s.deliveries, id, "delivery %d", nil)
 }
 
-// Deliveries lists an agent's deliveries, the newest first; 100 if limit is 0.
+// Deliveries lists an agent's deliveries, and those that it has passed on, the newest first; 100 if limit is 0.
 func (s *Store) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	leave, err := s.enter(ctx, "deliveries of agent %d", agentID)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) Deliveries(ctx context.Context, agentID, before int64, limit int
 	}
 	defer leave()
 	return collect(s, s.deliveries.newest(), limitOr(limit, 100), func(d *daemon.Delivery) bool {
-		return d.AgentID == agentID && (before == 0 || d.ID < before)
+		return (d.AgentID == agentID || d.PassedFrom != nil && *d.PassedFrom == agentID) && (before == 0 || d.ID < before)
 	}), nil
 }
 

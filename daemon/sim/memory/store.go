@@ -46,6 +46,7 @@ type tables struct {
 	records     table[daemon.Record]       // by handoff
 	deliveries  table[daemon.Delivery]
 	permissions table[daemon.Permission]
+	worktrees   table[daemon.Worktree]
 	pipelines   table[daemon.Pipeline] // without their steps
 	steps       table[daemon.Step]     // without derived fields
 	outputs     table[daemon.StepHandoff]
@@ -81,7 +82,7 @@ func New() *Store {
 		Clock: time.Now,
 		sequences: map[daemon.IDKind]int64{
 			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
-			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0,
+			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0, daemon.WorktreeIDs: 0,
 		},
 		usage: newUsage(), hookKeys: map[string]int64{}, preferences: map[string]tell.Preferences{}, roots: map[string]string{},
 	}}

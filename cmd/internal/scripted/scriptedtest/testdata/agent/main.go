@@ -1,4 +1,5 @@
-// Command agent is the scripted agent of the tests. It starts in a fraction of the time that understudy takes.
+// Command agent is the scripted agent of the tests. It starts in a fraction of the time that understudy takes. It is test data, so
+// that `go install ./cmd/...` installs no program of that name.
 package main
 
 import (

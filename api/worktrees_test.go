@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// keeper plays git: each tree has one commit, its merge conflicts, and it holds a file that is not committed unless clean is set.
+type keeper struct{ clean atomic.Bool }
+
+func (*keeper) Plan(_ context.Context, s worktree.Spec) (worktree.Plan, error) {
+	return worktree.Plan{Repository: s.Dir, Workdir: s.Path, NewBranch: true, Base: "main", BaseCommit: strings.Repeat("a", 40), Uncommitted: 1}, nil
+}
+
+func (*keeper) Make(_ context.Context, s worktree.Spec) (worktree.Made, error) {
+	return worktree.Made{Workdir: s.Path, Copied: []worktree.Copied{{Path: ".env", Files: 1, Bytes: 8, Digest: "d"}}}, os.MkdirAll(s.Path, 0o700)
+}
+
+func (k *keeper) Look(context.Context, worktree.Place) worktree.Look {
+	l := worktree.Look{Branch: "fix", Commit: strings.Repeat("b", 40), CommitAt: time.Now().UTC(), Ahead: 1, BaseKnown: true, Alone: 1, Bytes: 12}
+	if !k.clean.Load() {
+		l.Uncommitted, l.UncommittedCount = []string{"notes.txt"}, 1
+	}
+	return l
+}
+
+func (*keeper) Merge(context.Context, worktree.Merging) (worktree.Merged, error) {
+	return worktree.Merged{Refused: "both sides have changed 1 file (a)", Conflicts: []string{"a"}}, nil
+}
+
+func (k *keeper) Remove(_ context.Context, r worktree.Removal) (worktree.Removed, error) {
+	if !r.Force && !k.clean.Load() {
+		return worktree.Removed{Kept: "it holds 1 file not committed (notes.txt)", Holds: true}, nil
+	}
+	return worktree.Removed{Ref: true, BranchDeleted: r.DeleteBranch}, nil
+}
+
+// over waits until the task of a tree is over.
+func (h *fixture) over(t daemon.Worktree, err error) daemon.TreeView {
+	h.t.Helper()
+	check(h.t, err)
+	if t.Task == nil {
+		h.t.Errorf("the answer has no task: %+v", t)
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if v := must(h.client.Worktree(h.t.Context(), t.ID))(h.t); v.Task == nil {
+			return v
+		}
+	}
+	h.t.Fatalf("work tree %d is still busy", t.ID)
+	return daemon.TreeView{}
+}
+
+// stood commits a standing tree whose agent has ended.
+func (h *fixture) stood(dir string) *daemon.Worktree {
+	h.t.Helper()
+	now := time.Now().UTC()
+	tree := &daemon.Worktree{
+		ID: must(h.store.NextID(context.Background(), daemon.WorktreeIDs))(h.t), Host: "here", Repository: dir, Path: "/trees/fix", Workdir: "/trees/fix",
+		Branch: "fix", NewBranch: true, Base: "main", BaseCommit: strings.Repeat("a", 40), State: daemon.TreeStanding, Copied: []worktree.Copied{}, CreatedAt: now, MadeAt: &now,
+	}
+	h.commit(&daemon.Change{NewWorktree: tree})
+	h.agent(func(a *daemon.Agent) { ended(a); a.WorktreeID, a.Cwd = &tree.ID, tree.Workdir })
+	return tree
+}
+
+func TestStartInAWorktree(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, func(s *Server) { s.Daemon.Keeper = &keeper{} }), t.Context()
+	door, dir := h.mainDoor(), t.TempDir()
+	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"branch": "-x"}}`, dir)).wants(t, "a branch that is none", 400, "bad_branch")
+	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"path": "/"}}`, dir)).wants(t, "a path", 400, "unknown_field")
+	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": "fix"}`, dir)).wants(t, "a text", 400, "invalid_field")
+	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"Branch": "fix"}}`, dir)).wants(t, "a name in another case", 400, "unknown_field")
+	a := must(h.client.CreateAgent(ctx, daemon.NewAgent{Cwd: dir, Name: "fix it", Worktree: &daemon.NewWorktree{}}))(t)
+	if a.WorktreeID == nil {
+		t.Fatalf("the agent works in %s, in no tree", a.Cwd)
+	}
+	v := must(h.client.Worktree(ctx, *a.WorktreeID))(t)
+	if v.Branch != fmt.Sprintf("fix-it-%d", a.ID) || v.Workdir != a.Cwd || len(v.Agents) != 1 || !strings.Contains(v.Last.Says, "not committed") {
+		t.Errorf("the tree: %+v", v)
+	}
+	stood := h.stood(dir)
+	h.agent(func(a *daemon.Agent) { a.WorktreeID, a.Cwd = &stood.ID, stood.Workdir })
+	if v := must(h.client.Worktree(ctx, stood.ID))(t); !v.InUse || len(v.Agents) != 2 {
+		t.Errorf("a tree with an agent: %+v", v)
+	}
+	door.do("POST", at("worktrees", stood.ID, "/remove"), `{"force": true}`).wants(t, "an agent works there", 409, "worktree_used")
+}
+
+func TestWorktrees(t *testing.T) {
+	t.Parallel()
+	double := &keeper{}
+	h, ctx := build(t, func(s *Server) { s.Daemon.Keeper, s.Daemon.Differ = double, &differ{} }), t.Context()
+	door, dir := h.mainDoor(), t.TempDir()
+	id := h.stood(dir).ID
+	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Look.UncommittedCount != 1 || list[0].InUse {
+		t.Errorf("the list: %+v", list)
+	}
+	if page := door.do("GET", "/ui/worktrees", ""); page.status != 200 || !strings.Contains(string(page.body), "1 ahead, 1 uncommitted") {
+		t.Errorf("the page: %d %s", page.status, page.body)
+	}
+	diff := must(h.client.WorktreeDiff(ctx, id, daemon.DiffRequest{Files: []string{"a"}}))(t)
+	if diff.AgentName != "fix" || len(diff.Files) != 1 {
+		t.Errorf("the diff: %+v", diff)
+	}
+	if page := door.do("GET", fmt.Sprintf("/ui/worktrees/%d/diff?file=a", id), ""); page.status != 200 || !strings.Contains(string(page.body), fmt.Sprintf(`href="/ui/worktrees/%d/diff">All files`, id)) {
+		t.Errorf("the page of the diff: %d %s", page.status, page.body)
+	}
+
+	merge, remove, restore := at("worktrees", id, "/merge"), at("worktrees", id, "/remove"), at("worktrees", id, "/restore")
+	door.do("POST", merge, `{}`).wants(t, "with a file that is not committed", 409, "worktree_uncommitted")
+	double.clean.Store(true)
+	if v := h.over(h.client.MergeWorktree(ctx, id, daemon.TreeMerging{Into: "main"})); v.Last.Done || len(v.Last.Conflicts) != 1 || v.State != daemon.TreeStanding {
+		t.Errorf("the merge: %+v", v.Last)
+	}
+	double.clean.Store(false)
+	door.do("POST", restore, `{}`).wants(t, "a tree that stands", 409, "worktree_stands")
+	if v := h.over(h.client.RemoveWorktree(ctx, id, daemon.TreeRemoval{})); v.Last.Done || v.State != daemon.TreeStanding || !strings.Contains(v.Last.Says, "remove it all the same (--force)") {
+		t.Errorf("without force: %+v", v.Last)
+	}
+	if v := h.over(h.client.RemoveWorktree(ctx, id, daemon.TreeRemoval{Force: true, KeepBranch: true})); !v.Last.Done || v.State != daemon.TreeRemoved || v.KeptRef == "" || !strings.Contains(v.Last.Says, "the branch fix stays") {
+		t.Errorf("with force: %+v", v)
+	}
+	door.do("POST", remove, `{}`).wants(t, "removed already", 409, "worktree_removed")
+	door.do("GET", at("worktrees", id, "/diff"), "").wants(t, "the diff of a removed tree", 409, "worktree_removed")
+	if some, all := must(h.client.Worktrees(ctx, false))(t), must(h.client.Worktrees(ctx, true))(t); len(some) != 0 || len(all) != 1 {
+		t.Errorf("%d stand, of %d", len(some), len(all))
+	}
+	if v := h.over(h.client.RestoreWorktree(ctx, id)); !v.Last.Done || v.State != daemon.TreeStanding {
+		t.Errorf("brought back: %+v", v)
+	}
+
+	for _, c := range []struct{ method, path, body, code string }{
+		{"GET", "/api/worktrees?all=yes", "", "invalid_parameter"}, {"GET", "/ui/worktrees?all=yes", "", "invalid_parameter"}, {"GET", "/api/worktrees?limit=0", "", "invalid_parameter"},
+		{"GET", at("worktrees", id, "/diff?stat=yes"), "", "invalid_parameter"}, {"GET", at("worktrees", id, "/diff?file=/etc/passwd"), "", "bad_files"},
+		{"POST", merge, `{"into": "a..b"}`, "bad_branch"}, {"POST", merge, `{"force": true}`, "unknown_field"}, {"POST", remove, `{"force": 1}`, "invalid_field"},
+		{"POST", restore, `{"force": true}`, "unknown_field"},
+	} {
+		door.do(c.method, c.path, c.body).wants(t, c.method+" "+c.path+" "+c.body, 400, c.code)
+	}
+	for method, paths := range map[string][]string{"GET": {"", "/diff"}, "POST": {"/merge", "/remove", "/restore"}} {
+		for _, path := range paths {
+			door.do(method, at("worktrees", 99, path), `{}`).wants(t, "no such tree", 404, "worktree_not_found")
+			h.hookDoor().do(method, at("worktrees", id, path), `{}`).wants(t, "an agent asks", 404, "not_found")
+		}
+	}
+	if page := door.do("GET", "/ui/worktrees/99/diff", ""); page.status != 404 {
+		t.Errorf("the page of no tree: %d", page.status)
+	}
+}
+
+// TestAdoptWorktree: the tree that a pipeline has left becomes one with an id, once.
+func TestAdoptWorktree(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, func(s *Server) { s.Daemon.Keeper = &keeper{} }), t.Context()
+	branch, path := "roof", t.TempDir()
+	made := func(status daemon.PipelineStatus) int64 {
+		return h.pipeline(func(p *daemon.Pipeline) {
+			now := time.Now().UTC()
+			p.Host, p.Status, p.Branch, p.Worktree, p.WorkDir, p.StartedAt = "here", status, &branch, &path, path, &now
+			if status == daemon.PipelineDone {
+				p.FinishedAt = &now
+				for i := range p.Steps {
+					p.Steps[i].Status, p.Steps[i].StartedAt, p.Steps[i].FinishedAt = daemon.StepDone, &now, &now
+				}
+			}
+		}).ID
+	}
+	done := made(daemon.PipelineDone)
+	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Ref() != fmt.Sprintf("p%d", done) {
+		t.Errorf("the list: %+v", list)
+	}
+	tree := must(h.client.AdoptWorktree(ctx, done))(t)
+	if again := must(h.client.AdoptWorktree(ctx, done))(t); tree.Branch != "roof" || tree.NewBranch || again.ID != tree.ID {
+		t.Errorf("adopted as %+v, then as %+v", tree, again)
+	}
+	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Ref() != fmt.Sprint(tree.ID) {
+		t.Errorf("the list: %+v", list)
+	}
+	waits := made(daemon.PipelineWaiting)
+	h.mainDoor().do("POST", "/api/worktrees", fmt.Sprintf(`{"pipeline_id": %d}`, waits)).wants(t, "a pipeline at work", 409, "worktree_used")
+	h.mainDoor().do("POST", "/api/worktrees", `{"pipeline_id": 999}`).wants(t, "no such pipeline", 404, "pipeline_not_found")
+	h.hookDoor().do("POST", "/api/worktrees", fmt.Sprintf(`{"pipeline_id": %d}`, done)).wants(t, "an agent asks", 404, "not_found")
+}

@@ -1,0 +1,465 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+func newKeeper() Keeper {
+	return Keeper{NewTrees(append(cmdtest.GitTestEnv(), "GIT_AUTHOR_NAME=x"))} // GIT_ variables are left out
+}
+
+// personal writes the name and the address of a person into the repository's settings, as many people do.
+func (r repo) personal() {
+	r.Git("config", "user.name", "Ada")
+	r.Git("config", "user.email", "ada@example.org")
+}
+
+func (r repo) plan(s worktree.Spec) (worktree.Plan, error) {
+	s.Dir = r.Dir
+	return newKeeper().Plan(r.T.Context(), s)
+}
+
+func (r repo) make(s worktree.Spec) worktree.Made {
+	r.T.Helper()
+	s.Dir = r.Dir
+	m, err := newKeeper().Make(r.T.Context(), s)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return m
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	head := r.says("rev-parse", "HEAD")
+	r.Git("branch", "old")
+	r.Git("branch", "deep/one")
+	r.Write("a.go", "changed\n")
+	p, err := r.at(r.Dir + "/sub").plan(worktree.Spec{Branch: "new", Path: path})
+	want := worktree.Plan{Repository: r.Dir, Workdir: path + "/sub", NewBranch: true, Base: "main", BaseCommit: head, Uncommitted: 1}
+	if err != nil || p != want {
+		t.Errorf("a new branch: %+v, %v; want %+v", p, err, want)
+	}
+	if p, err = r.plan(worktree.Spec{Branch: "old", Path: path}); err != nil || p.NewBranch || p.Base != "main" || p.BaseCommit != head {
+		t.Errorf("an old branch: %+v, %v", p, err)
+	}
+	if p, err = r.plan(worktree.Spec{Branch: "new", From: "old", Path: path}); err != nil || p.Base != "old" {
+		t.Errorf("from a branch: %+v, %v", p, err)
+	}
+	if p, err = r.plan(worktree.Spec{Branch: "new", From: head[:12], Path: path}); err != nil || p.Base != "" || p.BaseCommit != head {
+		t.Errorf("from a commit: %+v, %v", p, err)
+	}
+	for _, c := range []struct {
+		branch, from, want string
+	}{
+		{"main", "", "the branch main is checked out in " + r.Dir},
+		{"old", "main", "the branch old exists already"},
+		{"new", "nowhere", `no commit "nowhere"`},
+		{"new", "--all", `no commit "--all"`},
+		{"new", "main\nold", `no commit "main\nold"`},
+		{"old/below", "", "there is a branch whose name begins like old/below or is the beginning of it"},
+		{"deep", "", "there is a branch whose name begins like deep or is the beginning of it"},
+		{"-b", "", "is no name for a git branch"},
+		{"@{-1}", "", "is no name for a git branch"},
+	} {
+		if _, err := r.plan(worktree.Spec{Branch: c.branch, From: c.from, Path: path}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s from %q: %v, want %q", c.branch, c.from, err, c.want)
+		}
+	}
+	if _, err := repoAt(t, realDir(t)).plan(worktree.Spec{Branch: "new", Path: path}); err == nil || !strings.Contains(err.Error(), "is in no git work tree") {
+		t.Errorf("outside a repository: %v", err)
+	}
+}
+
+// TestIncludedFilesAreCopied: those that .worktreeinclude names and that are not tracked, and nothing through a link.
+func TestIncludedFilesAreCopied(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	secret := filepath.Join(realDir(t), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.Write(".gitignore", ".env\nnode_modules/\nbuild/\n")
+	r.Write(worktree.IncludeFile, "/.env\nnode_modules/\nnotes.txt\na.go\nlink\nbranch.txt\n")
+	r.Commit(time.Now())
+	r.Git("checkout", "-q", "-b", "other")
+	r.Write("branch.txt", "of the branch\n")
+	r.Commit(time.Now())
+	r.Git("checkout", "-q", "main")
+	r.Write(".env", "TOKEN=1\n")
+	r.Write("branch.txt", "untracked here\n")
+	r.Write("node_modules/x/index.js", "x\n")
+	r.Write("node_modules/y.js", "y\n")
+	r.Write("build/out", "no\n")
+	r.Write("notes.txt", "mine\n")
+	r.Write("a.go", "changed, and not committed\n")
+	if err := os.Symlink(filepath.Dir(secret), filepath.Join(r.Dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second call stands for one after a kill
+		m := r.make(worktree.Spec{Branch: "other", Path: path})
+		var names []string
+		for _, c := range m.Copied {
+			names = append(names, c.Path)
+		}
+		if got := strings.Join(names, " "); got != ".env link node_modules/ notes.txt" {
+			t.Errorf("copied %s", got)
+		}
+		tree := r.at(path)
+		for name, want := range map[string]string{".env": "TOKEN=1\n", "node_modules/x/index.js": "x\n", "notes.txt": "mine\n", "a.go": "package a\n", "branch.txt": "of the branch\n"} {
+			if b, err := os.ReadFile(filepath.Join(tree.Dir, name)); err != nil || string(b) != want {
+				t.Errorf("%s holds %q, %v; want %q", name, b, err, want)
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(path, "build")); err == nil {
+			t.Error("build was copied, too")
+		}
+		if to, err := os.Readlink(filepath.Join(path, "link")); err != nil || to != filepath.Dir(secret) {
+			t.Errorf("the link is %q, %v", to, err)
+		}
+		if err := os.WriteFile(filepath.Join(path, ".env"), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r repo) look(path string, copied []worktree.Copied) worktree.Look {
+	return newKeeper().Look(r.T.Context(), worktree.Place{Path: path, Base: "main", Copied: copied})
+}
+
+func TestLook(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.Write(".env", "1\n")
+	r.Write(".gitignore", ".env\n*.log\n")
+	r.Write(worktree.IncludeFile, ".env\n")
+	r.Commit(time.Now())
+	m := r.make(worktree.Spec{Branch: "new", Path: path})
+	if l := r.look(path, m.Copied); l.Branch != "new" || l.UncommittedCount != 0 || l.IgnoredCount != 0 || l.Alone != 0 || !l.BaseKnown || l.Bytes == 0 || l.Problem != "" {
+		t.Errorf("a new tree: %+v", l)
+	}
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	tree.Commit(time.Now())
+	tree.Write("two", "2\n")
+	tree.Write("x.log", "2\n")
+	tree.Write(".env", "2\n")
+	r.Write("main", "1\n")
+	r.Commit(time.Now())
+	r.Git("branch", "copy", "new")
+	l := r.look(path, m.Copied)
+	if l.Ahead != 1 || l.Behind != 1 || l.Alone != 0 || strings.Join(l.Uncommitted, " ") != "two" || strings.Join(l.Ignored, " ") != ".env x.log" {
+		t.Errorf("after work: %+v", l)
+	}
+	r.Git("branch", "-D", "copy")
+	if l := r.look(path, m.Copied); l.Alone != 1 {
+		t.Errorf("%d commits alone, want 1", l.Alone)
+	}
+	if l := r.look(path+"-none", nil); !l.Gone {
+		t.Errorf("no tree: %+v", l)
+	}
+}
+
+func (r repo) merge(path, into string) worktree.Merged {
+	r.T.Helper()
+	m, err := newKeeper().Merge(r.T.Context(), worktree.Merging{Place: worktree.Place{Path: path}, Into: into})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return m
+}
+
+// TestMerge: fast-forwards and merges, into branches that are checked out and that are not. What is refused changes nothing.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.personal()
+	r.make(worktree.Spec{Branch: "new", Path: path})
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	tree.Commit(time.Now())
+	tree.Write("more", "1\n")
+	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "1 file not committed (more)") {
+		t.Errorf("with an uncommitted file: %+v", m)
+	}
+	tree.Remove("more")
+	tip := tree.says("rev-parse", "HEAD")
+
+	r.Write("one", "in the way\n")
+	if m := r.merge(path, "main"); !strings.Contains(m.Refused, "are not committed (one)") || r.says("rev-parse", "main") == tip {
+		t.Errorf("over an untracked file: %+v", m)
+	}
+	r.Remove("one")
+	r.Write("a.go", "being changed\n") // the merge does not touch it
+	if m := r.merge(path, "main"); m.Refused != "" || !m.FastForward || m.Where != r.Dir || r.says("rev-parse", "main") != tip {
+		t.Errorf("fast-forward: %+v", m)
+	}
+	if got := r.says("status", "--porcelain"); got != " M a.go" {
+		t.Errorf("the person's directory has %q", got)
+	}
+	if m := r.merge(path, "main"); !m.Already {
+		t.Errorf("again: %+v", m)
+	}
+	r.Git("checkout", "-q", "a.go")
+
+	r.Write("other", "1\n")
+	r.Commit(time.Now())
+	r.Git("checkout", "-q", "--detach")
+	tree.Write("two", "2\n")
+	tree.Commit(time.Now())
+	m := r.merge(path, "main")
+	if m.Refused != "" || m.FastForward || m.Where != "" {
+		t.Errorf("a merge into a branch that is not checked out: %+v", m)
+	}
+	if got := r.says("log", "-1", "--format=%an %ae %s %p", "main"); got != "Ada ada@example.org Merge branch 'new' into main "+r.says("log", "-1", "--format=%p", m.Commit) {
+		t.Errorf("the merge is %q", got)
+	}
+	r.Git("checkout", "-q", "main")
+	r.Write("two", "3\n")
+	r.Commit(time.Now())
+	tree.Write("two", "4\n")
+	tree.Commit(time.Now())
+	before := r.says("for-each-ref")
+	m = r.merge(path, "main")
+	if !strings.Contains(m.Refused, "both sides have changed 1 file (two)") || strings.Join(m.Conflicts, " ") != "two" {
+		t.Errorf("conflict: %+v", m)
+	}
+	if r.says("for-each-ref") != before || r.says("status", "--porcelain") != "" || tree.says("status", "--porcelain") != "" {
+		t.Error("a conflict has changed something")
+	}
+	for into, want := range map[string]string{"nowhere": "there is no branch nowhere", "new": "the tree is on new itself"} {
+		if m := r.merge(path, into); !strings.Contains(m.Refused, want) {
+			t.Errorf("into %s: %+v", into, m)
+		}
+	}
+}
+
+// TestMergeOfTheCommitThatWasAsked: a branch that has moved since is not merged, and a merge that was cut off after its effect is done.
+func TestMergeOfTheCommitThatWasAsked(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.personal()
+	r.make(worktree.Spec{Branch: "new", Path: path})
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	tree.Commit(time.Now())
+	in := worktree.Merging{Place: worktree.Place{Path: path}, Into: "main", Commit: tree.says("rev-parse", "HEAD")}
+	tree.Write("two", "2\n")
+	tree.Commit(time.Now())
+	before := r.says("rev-parse", "main")
+	m, err := newKeeper().Merge(t.Context(), in)
+	if err != nil || !strings.Contains(m.Refused, "has moved since the merge was asked for") || r.says("rev-parse", "main") != before {
+		t.Errorf("a commit later: %+v, %v", m, err)
+	}
+	r.Git("merge", "-q", "--ff-only", in.Commit) // as an earlier call, whose process was killed
+	merged := r.says("rev-parse", "main")
+	m, err = newKeeper().Merge(t.Context(), in)
+	if err != nil || !m.Already || m.Refused != "" || r.says("rev-parse", "main") != merged {
+		t.Errorf("again: %+v, %v", m, err)
+	}
+}
+
+func (r repo) putAway(path, branch string, change func(*worktree.Removal)) worktree.Removed {
+	r.T.Helper()
+	in := worktree.Removal{Place: worktree.Place{Path: path}, Dir: r.Dir, Branch: branch, DeleteBranch: true, Ref: "refs/understudy/removed/1"}
+	if change != nil {
+		change(&in)
+	}
+	out, err := newKeeper().Remove(r.T.Context(), in)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return out
+}
+
+// TestRemovedTreeComesBack: nothing is removed that is nowhere else. With force all of it is kept, and comes back as it was.
+func TestRemovedTreeComesBack(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.Write(worktree.IncludeFile, "y.log\n")
+	r.Write("y.log", "copied\n")
+	made := r.make(worktree.Spec{Branch: "new", Path: path})
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	tree.Commit(time.Now())
+	tip := tree.says("rev-parse", "HEAD")
+	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }); out.Kept != "it holds 1 commit that no other branch and no remote has" {
+		t.Errorf("with a lone commit: %+v", out)
+	}
+	tree.Write("a.go", "changed\n")
+	tree.Write("new", "untracked\n")
+	tree.Write("x.log", "ignored\n")
+	r.Git("branch", "copy", "new")
+	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Copied = made.Copied }); out.Kept != "it holds 2 files not committed (a.go, new), and 1 ignored file or folder (x.log)" {
+		t.Errorf("with files: %+v", out)
+	}
+	r.Git("branch", "-D", "copy")
+	force := func(in *worktree.Removal) { in.Force, in.Copied = true, made.Copied }
+	if out := r.putAway(path, "new", force); out.Kept != "" || !out.Ref || !out.BranchDeleted || len(out.NotKept) > 0 {
+		t.Errorf("with force: %+v", out)
+	}
+	if out := r.putAway(path, "new", force); out.Kept != "" || !out.Ref || !out.BranchDeleted { // after a kill
+		t.Errorf("again: %+v", out)
+	}
+	if got := r.says("worktree", "list", "--porcelain"); strings.Contains(got, path) || strings.Contains(r.says("branch"), "new") {
+		t.Errorf("git still knows the tree: %s", got)
+	}
+	for range 2 {
+		made := r.make(worktree.Spec{Branch: "new", Path: path, Kept: "refs/understudy/removed/1"})
+		if l := r.look(path, made.Copied); len(made.Copied) != 1 || strings.Join(l.Ignored, " ") != "x.log" {
+			t.Errorf("the copies that came back: %+v, ignored %q", made.Copied, l.Ignored)
+		}
+		if got := tree.says("status", "--porcelain", "--ignored"); got != " M a.go\n?? new\n!! x.log\n!! y.log" || tree.says("rev-parse", "new") != tip {
+			t.Errorf("it came back as %q", got)
+		}
+	}
+	r.Git("worktree", "remove", "--force", path)
+	r.Git("branch", "-f", "new", "main")
+	if _, err := newKeeper().Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path, Kept: "refs/understudy/removed/1"}); err == nil || !strings.Contains(err.Error(), "has moved since") {
+		t.Errorf("on a branch that has moved: %v", err)
+	}
+}
+
+// TestRemovedCleanTreeLeavesNothing: the branch goes if all of its commits are elsewhere, and stays if it was there before the tree.
+func TestRemovedCleanTree(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.make(worktree.Spec{Branch: "new", Path: path})
+	if out := r.putAway(path, "new", nil); out.Kept != "" || !out.BranchDeleted {
+		t.Errorf("%+v", out)
+	}
+	r.make(worktree.Spec{Branch: "stays", Path: path})
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	tree.Commit(time.Now())
+	if out := r.putAway(path, "stays", func(in *worktree.Removal) { in.DeleteBranch = false }); out.Kept != "" || out.BranchDeleted || r.says("rev-parse", "stays") == r.says("rev-parse", "main") {
+		t.Errorf("%+v", out)
+	}
+	r.make(worktree.Spec{Branch: "module", Path: path})
+	inner := r.at(path + "/inner")
+	if err := os.Mkdir(inner.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	inner.Git("init", "-q")
+	inner.Write("x", "x\n")
+	inner.Commit(time.Now())
+	if out := r.putAway(path, "module", func(in *worktree.Removal) { in.Force = true }); !strings.Contains(out.Kept, "it holds another git repository (inner/)") {
+		t.Errorf("with a repository in it: %+v", out)
+	}
+	for _, dir := range []string{path, r.Dir} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := r.putAway(path, "module", nil); out.Kept != "" || out.Ref {
+		t.Errorf("without a tree and without a repository: %+v", out)
+	}
+}
+
+// TestKeeperRunsNothingOfTheRepository: whatever the repository's configuration, attributes and hooks name, none of it is run when a tree is
+// made, looked at, merged, removed, restored and pushed.
+func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.personal()
+	r.Write(".worktreeinclude", "*.log\n")
+	r.Write(".gitattributes", "* filter=bad diff=bad merge=bad\n")
+	r.Commit(time.Now())
+	r.Write("x.log", "1\n")
+	traces := filepath.Join(realDir(t), "traces")
+	program := filepath.Join(realDir(t), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+traces+"\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.external", "merge.bad.driver",
+		"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "credential.helper", "core.alternateRefsCommand", "gpg.program", "sequence.editor"} {
+		r.Git("config", key, program)
+	}
+	for key, value := range map[string]string{"filter.bad.required": "true", "commit.gpgSign": "true", "core.hooksPath": filepath.Dir(program), "remote.origin.url": "ext::" + program, "remote.evil.url": "--upload-pack=" + program} {
+		r.Git("config", key, value)
+	}
+	target := r.at(realDir(t))
+	target.Git("init", "-q", "--bare")
+	r.Git("config", "remote.files.url", target.Dir)
+	r.Git("config", "remote.files.receivepack", program)
+	for _, hooks := range []string{filepath.Dir(program), filepath.Join(r.Dir, ".git", "hooks"), filepath.Join(target.Dir, "hooks")} {
+		for _, hook := range []string{"post-checkout", "post-merge", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push", "post-index-change", "pre-receive", "update", "post-receive", "pre-auto-gc"} {
+			text, err := os.ReadFile(program)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(hooks, hook), text, 0o755)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ran := func(what string) {
+		t.Helper()
+		if b, err := os.ReadFile(traces); err == nil {
+			t.Errorf("%s has run %s", what, b)
+			_ = os.Remove(traces)
+		}
+	}
+	plain := func(in repo, args ...string) { // git as an agent that is no enemy of its own repository runs it
+		in.T.Helper()
+		in.Git(append([]string{"-c", "filter.bad.required=false", "-c", "filter.bad.process=", "-c", "filter.bad.clean=", "-c", "filter.bad.smudge=", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "merge.bad.driver=true"}, args...)...)
+	}
+	if _, err := r.plan(worktree.Spec{Branch: "new", Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	ran("plan")
+	made := r.make(worktree.Spec{Branch: "new", Path: path})
+	ran("make")
+	tree := r.at(path)
+	tree.Write("one", "1\n")
+	plain(tree, "add", "-A")
+	plain(tree, "commit", "-qm", "one")
+	_ = os.Remove(traces)
+	if l := r.look(path, made.Copied); l.Problem != "" || l.Ahead != 1 {
+		t.Errorf("look: %+v", l)
+	}
+	ran("look")
+	r.Write("two", "2\n")
+	plain(r, "add", "two")
+	plain(r, "commit", "-qm", "two")
+	_ = os.Remove(traces)
+	if m := r.merge(path, "main"); m.Refused != "" || m.FastForward || m.Where != r.Dir {
+		t.Errorf("merge: %+v", m)
+	}
+	ran("merge")
+	push := func(remote string) (Pushed, string, error) {
+		var said strings.Builder
+		p, err := Push(t.Context(), Pushing{Path: path, Remote: remote, Environ: cmdtest.GitTestEnv(), Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said}, func(Pushed) {})
+		return p, said.String(), err
+	}
+	for _, remote := range []string{"", "evil"} {
+		if _, _, err := push(remote); err == nil || !strings.Contains(err.Error(), "for which git would run a program") {
+			t.Errorf("push to %q: %v", remote, err)
+		}
+	}
+	if p, said, err := push("files"); err != nil || p.Branch != "new" || !strings.Contains(p.Note, "the hooks of "+target.Dir+" were not run") {
+		t.Errorf("push: %+v, %v\n%s", p, err, said)
+	}
+	ran("push")
+	if target.says("rev-parse", "new") != r.says("rev-parse", "new") || r.says("rev-parse", "refs/remotes/files/new") != r.says("rev-parse", "new") {
+		t.Error("the remote's branch is not where it was pushed to")
+	}
+	tree.Write("three", "3\n")
+	if out := r.putAway(path, "new", func(in *worktree.Removal) { in.Force = true }); out.Kept != "" || !out.Ref {
+		t.Errorf("removal: %+v", out)
+	}
+	ran("remove")
+	r.make(worktree.Spec{Branch: "new", Path: path, Kept: "refs/understudy/removed/1"})
+	ran("restore")
+	if b, err := os.ReadFile(filepath.Join(path, "three")); err != nil || string(b) != "3\n" {
+		t.Errorf("after restore: %q, %v", b, err)
+	}
+}

@@ -1,0 +1,248 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// maxKeptIgnored is how many bytes of ignored files are kept of a removed tree.
+const maxKeptIgnored = 64 << 20
+
+// putAway is a removal under way.
+type putAway struct {
+	repository
+	in  worktree.Removal
+	at  string // the path of the tree, with links resolved
+	out *worktree.Removed
+}
+
+// Remove implements [worktree.Keeper]. First it makes a commit of all files in the tree, to which Removal.Ref leads; its parent is
+// the commit of HEAD. Then it renames and deletes the tree, as the removal of a pipeline's tree does, and deletes the branch. So whatever a crash leaves,
+// the next call finds the tree, or the reference.
+func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.Removed, err error) {
+	at := realPath(in.Path)
+	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
+	if err := os.RemoveAll(condemned); err != nil {
+		return out, fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
+	}
+	r, err := k.open(ctx, in.Dir)
+	none := errors.Is(err, worktree.ErrNone)
+	if (none || absent(in.Dir)) && absent(in.Path) {
+		return out, nil // somebody has deleted both
+	}
+	if none {
+		err = k.noRepository(in.Dir, in.Path)
+	}
+	if err != nil {
+		return out, err
+	}
+	release, err := k.acquire(ctx, r.common)
+	if err != nil {
+		return out, err
+	}
+	defer release()
+	found, err := r.look(at)
+	if _, notOurs := errors.AsType[notOursError](err); notOurs {
+		out.Kept = "it is no work tree of the repository " + r.dir
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	p := putAway{repository: r, in: in, at: at, out: &out}
+	switch {
+	case found == halfTree && holdsFiles(at):
+		out.Kept = "git has lost track of what is in it (its index or its registration is gone)"
+	case found == wholeTree:
+		if out.Kept, err = p.keep(ctx); err == nil && out.Kept == "" {
+			err = r.drop(ctx, at, condemned)
+		}
+	default:
+		err = r.clear(ctx, found, at)
+	}
+	if err != nil || out.Kept != "" {
+		return out, err
+	}
+	kept, err := r.commitOf(ctx, in.Ref)
+	if out.Ref = kept != ""; err == nil && in.DeleteBranch {
+		err = p.deleteBranch(ctx)
+	}
+	return out, err
+}
+
+func absent(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// keep makes the reference to what the tree holds. It returns why the tree can't be removed, or "".
+func (p *putAway) keep(ctx context.Context) (why string, err error) {
+	at := p.git
+	at.dir, at.limit = p.at, checkoutLimit
+	tree, err := at.shielded(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer tree.close()
+	if tree.dir != p.at {
+		return "git takes it for " + tree.dir, nil
+	}
+	admin, _ := p.admin(p.at)
+	if why := unfinished(admin); why != "" {
+		return why, nil
+	}
+	if why, err := tree.hidden(ctx); why != "" || err != nil {
+		return why, err
+	}
+	h, err := tree.held(ctx, p.in.Copied)
+	if err != nil {
+		return "", err
+	}
+	if h.nested.n > 0 {
+		return "it holds another git repository" + h.nested.names(), nil
+	}
+	head, err := tree.commitOf(ctx, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if head == "" {
+		return "its branch has no commit", nil
+	}
+	on, err := tree.headBranch(ctx)
+	if err != nil {
+		return "", err
+	}
+	lone := 0
+	if on == "" || p.in.DeleteBranch && on == p.in.Branch {
+		if lone, err = tree.onlyHere(ctx, head, on); err != nil {
+			return "", err
+		}
+	}
+	small, large := sortIgnored(p.at, h.all)
+	copies, _ := sortIgnored(p.at, h.copies) // what is too large is copied again
+	if !p.in.Force {
+		if why := wouldLose(&h, lone, large); why != "" {
+			p.out.Holds = true
+			return why, nil
+		}
+	}
+	p.out.NotKept = large
+	return "", p.snapshot(ctx, tree.git, head, append(small, copies...))
+}
+
+// wouldLose says what would be lost with the tree; "": nothing.
+func wouldLose(h *holding, commits int, large []string) string {
+	var parts []string
+	if h.uncommitted.n > 0 {
+		parts = append(parts, h.uncommitted.counted("file")+" not committed"+h.uncommitted.names())
+	}
+	if h.ignored.n > 0 {
+		said := words.Count(h.ignored.n, "ignored file or folder")
+		if h.ignored.n > 1 {
+			said = fmt.Sprintf("%d ignored files or folders", h.ignored.n)
+		}
+		parts = append(parts, said+h.ignored.names())
+	}
+	if commits > 0 {
+		parts = append(parts, words.Count(commits, "commit")+" that no other branch and no remote has")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	why := "it holds " + strings.Join(parts, ", and ")
+	if len(large) > 0 {
+		var s sample
+		for _, name := range large {
+			s.add(name)
+		}
+		why += "; if it is removed all the same, this is too large to be kept:" + s.names()
+	}
+	return why
+}
+
+// sortIgnored divides ignored files and folders into those that are kept of a removed tree and those that are too large.
+func sortIgnored(at string, names []string) (small, large []string) {
+	left := int64(maxKeptIgnored)
+	for _, name := range names {
+		bytes, atLeast := sizeOf(filepath.Join(at, name))
+		if atLeast || bytes > left {
+			large = append(large, name)
+			continue
+		}
+		left -= bytes
+		small = append(small, name)
+	}
+	return small, large
+}
+
+// snapshot makes a commit of all files of a tree, and the reference to it. It works in an index of its own, so the tree stays as it is.
+func (p *putAway) snapshot(ctx context.Context, tree git, head string, ignored []string) error {
+	index, err := os.CreateTemp("", "understudy-index-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(index.Name()) }()
+	admin, _ := p.admin(p.at)
+	from, err := os.Open(filepath.Join(admin, "index"))
+	if err == nil {
+		_, err = io.Copy(index, from)
+		err = errors.Join(err, from.Close())
+	}
+	if err = errors.Join(err, index.Close()); err != nil {
+		return err
+	}
+	tree.env = append(tree.env[:len(tree.env):len(tree.env)], "GIT_INDEX_FILE="+index.Name(), "GIT_LITERAL_PATHSPECS=1",
+		"GIT_AUTHOR_NAME=understudy", "GIT_AUTHOR_EMAIL=understudy@localhost", "GIT_COMMITTER_NAME=understudy", "GIT_COMMITTER_EMAIL=understudy@localhost")
+	if _, err := tree.output(ctx, "add", "--all", "--", "."); err != nil {
+		return err
+	}
+	for len(ignored) > 0 {
+		n := min(len(ignored), 200)
+		if _, err := tree.output(ctx, append([]string{"add", "--force", "--"}, ignored[:n]...)...); err != nil {
+			return err
+		}
+		ignored = ignored[n:]
+	}
+	files, err := tree.line(ctx, "write-tree")
+	if err != nil {
+		return err
+	}
+	commit, err := tree.line(ctx, "commit-tree", files, "-p", head, "-m", "The files of the work tree "+p.in.Path+" on branch "+p.in.Branch+" when it was removed")
+	if err != nil {
+		return err
+	}
+	_, err = tree.output(ctx, "update-ref", p.in.Ref, commit)
+	return err
+}
+
+// deleteBranch deletes the branch of a removed tree, if it still leads to the commit that the reference keeps.
+func (p *putAway) deleteBranch(ctx context.Context) error {
+	name := "refs/heads/" + p.in.Branch
+	tip, err := p.commitOf(ctx, name)
+	if err != nil || tip == "" {
+		p.out.BranchDeleted = err == nil
+		return err
+	}
+	kept, err := p.commitOf(ctx, p.in.Ref+"^")
+	if err != nil || kept != tip {
+		return err
+	}
+	if place, err := p.checkedOut(ctx, p.in.Branch); err != nil || place != "" {
+		return err
+	}
+	stderr, exit, err := p.run(ctx, io.Discard, "update-ref", "-d", name, tip)
+	if err == nil && exit != 0 {
+		err = p.refused("update-ref", stderr, exit)
+	}
+	p.out.BranchDeleted = err == nil
+	return err
+}

@@ -1,0 +1,84 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+)
+
+// TestAgentTreeSurvivesDaemonKillsAtEveryPoint: the daemon is killed before and after each commit, each call of git and each other effect
+// while the tree of an agent is made, merged, removed and brought back. Everything happens once, and nothing is lost.
+func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := mainRepo(t)
+	w := r.startWalk("agent_created")
+	var v daemon.TreeView
+	committed, noted := false, false
+	ctx := t.Context()
+	w.until("the tree merged, removed and restored", func() (bool, string) {
+		agents, err := r.client.Agents(ctx, allRows)
+		switch {
+		case err != nil:
+			return false, err.Error()
+		case len(agents) > 1:
+			t.Fatalf("%d agents, want one", len(agents))
+		case len(agents) == 0:
+			_, err := r.client.CreateAgent(ctx, daemon.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "walk"}})
+			return false, fmt.Sprint(err)
+		}
+		a := agents[0]
+		if v, err = r.client.Worktree(ctx, *a.WorktreeID); err != nil || v.Task != nil {
+			return false, fmt.Sprint(err, v.Task)
+		}
+		last := daemon.TreeOutcome{}
+		if v.Last != nil {
+			last = *v.Last
+		}
+		if v.Last != nil && !last.Done {
+			t.Fatalf("%s: %s", last.Do, last.Says)
+		}
+		switch {
+		case a.State == daemon.Starting:
+		case !committed:
+			tree := cmdtest.RepoAt(t, v.Path)
+			tree.Write("roof.txt", "mended\n")
+			tree.Commit(time.Now())
+			committed = true
+		case last.Do == "":
+			_, err = r.client.MergeWorktree(ctx, v.ID, daemon.TreeMerging{})
+		case a.EndedAt == nil:
+			_, err = r.client.StopAgent(ctx, a.ID, false)
+		case !noted:
+			cmdtest.RepoAt(t, v.Path).Write("notes.txt", "not committed\n")
+			noted = true
+		case last.Do == daemon.TreeMerge:
+			_, err = r.client.RemoveWorktree(ctx, v.ID, daemon.TreeRemoval{Force: true})
+		case last.Do == daemon.TreeRemove:
+			_, err = r.client.RestoreWorktree(ctx, v.ID)
+		default:
+			return r.countPanes() == 0, "panes are left"
+		}
+		return false, fmt.Sprintf("agent %s, tree %s, last %+v, %v", a.State, v.State, last, err)
+	})
+	w.end(map[string]int{"commit": 10, "tree": 4, "spawn": 1})
+	if got := r.readFile(filepath.Join(g.Dir, "roof.txt")); got != "mended\n" {
+		t.Errorf("the merge has left %q", got)
+	}
+	if got := r.readFile(filepath.Join(v.Path, "notes.txt")); got != "not committed\n" || strings.Join(v.Look.Uncommitted, " ") != "notes.txt" {
+		t.Errorf("what was not committed came back as %q, %v", got, v.Look.Uncommitted)
+	}
+	for _, once := range []string{"worktree_created", "worktree_merged", "worktree_removed", "worktree_restored"} {
+		if n := len(r.eventsWhere(func(e event.Event) bool { return string(e.Type) == once })); n != 1 {
+			t.Errorf("%s happened %d times", once, n)
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package stories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// startInTree starts an agent of con in a work tree of its own, and waits until it is idle.
+func (r *rig) startInTree(dir, branch string) (daemon.Agent, daemon.TreeView) {
+	r.t.Helper()
+	a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: con, Cwd: dir, Worktree: &daemon.NewWorktree{Branch: branch}})
+	if err != nil {
+		r.t.Fatalf("start on %q: %v", branch, err)
+	}
+	a = r.awaitState(a.ID, daemon.Idle)
+	return a, r.tree(*a.WorktreeID)
+}
+
+func (r *rig) tree(id int64) daemon.TreeView {
+	r.t.Helper()
+	v, err := r.client.Worktree(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatalf("work tree %d: %v", id, err)
+	}
+	return v
+}
+
+// treeDone waits until a task is over, and returns what came of it.
+func (r *rig) treeDone(t daemon.Worktree, err error) daemon.TreeOutcome {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatalf("work tree %d: %v", t.ID, err)
+	}
+	var v daemon.TreeView
+	r.await("end of the task", func() (bool, string) {
+		v = r.tree(t.ID)
+		return v.Task == nil, fmt.Sprintf("%+v", v.Task)
+	})
+	return *v.Last
+}
+
+func (r *rig) mergeTree(id int64) daemon.TreeOutcome {
+	r.t.Helper()
+	return r.treeDone(r.client.MergeWorktree(r.t.Context(), id, daemon.TreeMerging{}))
+}
+
+func (r *rig) removeTree(id int64, in daemon.TreeRemoval) daemon.TreeOutcome {
+	r.t.Helper()
+	return r.treeDone(r.client.RemoveWorktree(r.t.Context(), id, in))
+}
+
+// wantRefused fails unless an error has the code.
+func wantRefused(t testing.TB, err error, code daemon.Code, part string) {
+	t.Helper()
+	var told *daemon.Error
+	if !errors.As(err, &told) || told.Code != code || !strings.Contains(told.Message, part) {
+		t.Errorf("refused with %v, want %s with %q", err, code, part)
+	}
+}
+
+func (r *rig) stopAndAwait(id int64) {
+	r.t.Helper()
+	if _, err := r.client.StopAgent(r.t.Context(), id, false); err != nil {
+		r.t.Fatal(err)
+	}
+	r.awaitState(id, daemon.Ended)
+}
+
+// mainRepo is a repository on the branch main, in which git knows its person.
+func mainRepo(t *testing.T) cmdtest.Repo {
+	g := roofRepo(t)
+	g.Git("branch", "-M", "main")
+	g.Git("config", "user.name", "Ada")
+	g.Git("config", "user.email", "ada@example.org")
+	return g
+}
+
+// TestTenAgentsInTenTrees: ten agents of one persona work on one repository, each in its own tree. One is merged, one conflicts, and one
+// is removed and comes back.
+func TestTenAgentsInTenTrees(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := mainRepo(t)
+		g.Write(".gitignore", ".env\n")
+		g.Write(".worktreeinclude", ".env\n")
+		g.Commit(time.Now())
+		g.Write(".env", "TOKEN=1\n")
+		r.start()
+		var agents []daemon.Agent
+		var trees []daemon.TreeView
+		paths := map[string]bool{}
+		for range 10 {
+			a, v := r.startInTree(filepath.Join(g.Dir, "attic"), "")
+			if want := fmt.Sprintf("%s-%d", con, a.ID); v.Branch != want || r.head(v.Path) != want || v.Base != "main" || !v.NewBranch {
+				t.Errorf("agent %d is on %s (%s) from %s", a.ID, v.Branch, r.head(v.Path), v.Base)
+			}
+			if cwd := r.workingDir(a.ID); cwd != a.Cwd || cwd != filepath.Join(v.Path, "attic") {
+				t.Errorf("agent %d works in %s, its row says %s", a.ID, cwd, a.Cwd)
+			}
+			if r.readFile(filepath.Join(v.Path, ".env")) != "TOKEN=1\n" || len(v.Copied) != 1 {
+				t.Errorf("the copied files are %+v", v.Copied)
+			}
+			paths[v.Path], agents, trees = true, append(agents, a), append(trees, v)
+		}
+		if len(paths) != 10 {
+			t.Errorf("the trees stand in %v", paths)
+		}
+
+		// One is merged, by a fast-forward into the branch that the person has checked out.
+		one := cmdtest.RepoAt(t, trees[0].Path)
+		one.Write("roof.txt", "mended by one\n")
+		_, err := r.client.MergeWorktree(t.Context(), trees[0].ID, daemon.TreeMerging{})
+		wantRefused(t, err, daemon.CodeWorktreeUncommitted, "roof.txt")
+		one.Commit(time.Now())
+		if out := r.mergeTree(trees[0].ID); !out.Done || !strings.Contains(out.Says, "by a fast-forward") {
+			t.Errorf("merge: %+v", out)
+		}
+		if got := r.readFile(filepath.Join(g.Dir, "roof.txt")); got != "mended by one\n" {
+			t.Errorf("the person's file holds %q", got)
+		}
+
+		// One conflicts: nothing changes, and its agent can be asked to see to it.
+		two := cmdtest.RepoAt(t, trees[1].Path)
+		two.Write("roof.txt", "mended by two\n")
+		two.Commit(time.Now())
+		out := r.mergeTree(trees[1].ID)
+		if out.Done || strings.Join(out.Conflicts, " ") != "roof.txt" || !strings.Contains(out.Says, "merge main in the work tree") {
+			t.Errorf("conflict: %+v", out)
+		}
+		if got := r.readFile(filepath.Join(g.Dir, "roof.txt")); got != "mended by one\n" {
+			t.Errorf("after the conflict the person's file holds %q", got)
+		}
+
+		// One is not removed while its agent works, nor while it holds what is nowhere else.
+		id := trees[2].ID
+		_, err = r.client.RemoveWorktree(t.Context(), id, daemon.TreeRemoval{Force: true})
+		wantRefused(t, err, daemon.CodeWorktreeUsed, fmt.Sprintf("Agent %d (%s) works in work tree %d", agents[2].ID, con, id))
+		r.stopAndAwait(agents[2].ID)
+		three := cmdtest.RepoAt(t, trees[2].Path)
+		three.Write("third.txt", "committed\n")
+		three.Commit(time.Now())
+		three.Write("notes.txt", "not committed\n")
+		if out := r.removeTree(id, daemon.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed (notes.txt), and 1 commit that no other branch and no remote has; commit, merge or push") {
+			t.Errorf("removal without force: %+v", out)
+		}
+		if out := r.removeTree(id, daemon.TreeRemoval{Force: true}); !out.Done || !strings.Contains(out.Says, "understudy worktree restore") {
+			t.Errorf("removal: %+v", out)
+		}
+		wantNoFile(t, trees[2].Path)
+		_, err = r.client.ResumeAgent(t.Context(), agents[2].ID)
+		wantRefused(t, err, daemon.CodeWorktreeRemoved, fmt.Sprintf("understudy worktree restore %d", id))
+		if out := r.treeDone(r.client.RestoreWorktree(t.Context(), id)); !out.Done {
+			t.Errorf("restore: %+v", out)
+		}
+		v := r.tree(id)
+		if v.Look.Ahead != 1 || strings.Join(v.Look.Uncommitted, " ") != "notes.txt" || r.readFile(filepath.Join(v.Path, "notes.txt")) != "not committed\n" {
+			t.Errorf("it came back as %+v", v.Look)
+		}
+		list, err := r.client.Worktrees(t.Context(), false)
+		if err != nil || len(list) != 10 {
+			t.Errorf("%d trees, %v", len(list), err)
+		}
+
+		// The merged one needs no force, and its branch goes with it.
+		r.stopAndAwait(agents[0].ID)
+		if out := r.removeTree(trees[0].ID, daemon.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch") {
+			t.Errorf("removal of the merged one: %+v", out)
+		}
+	})
+}
+
+// TestTheTreeBelongsToTheLine: a successor and a resumed agent work in the tree of their predecessor.
+func TestTheTreeBelongsToTheLine(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := mainRepo(t)
+		r.start()
+		a, v := r.startInTree(g.Dir, "line")
+		r.doTurn(a.ID, "Look at the roof")
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		next := r.awaitState(*h.SuccessorID, daemon.Idle)
+		if next.WorktreeID == nil || *next.WorktreeID != v.ID || r.workingDir(next.ID) != v.Path {
+			t.Errorf("the successor works in %s, tree %v", r.workingDir(next.ID), next.WorktreeID)
+		}
+		r.stopAndAwait(next.ID)
+		again, err := r.client.ResumeAgent(t.Context(), next.ID)
+		if err != nil || again.WorktreeID == nil || *again.WorktreeID != v.ID {
+			t.Fatalf("resumed in %v: %v", again.WorktreeID, err)
+		}
+		r.awaitState(again.ID, daemon.Idle)
+		if v = r.tree(v.ID); !v.InUse || len(v.Agents) != 3 {
+			t.Errorf("the tree has the agents %+v", v.Agents)
+		}
+	})
+}
+
+// TestTreeIsRefused: with the reason, and before anything is made.
+func TestTreeIsRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := mainRepo(t)
+		r.start()
+		for _, c := range []struct {
+			dir  string
+			in   daemon.NewWorktree
+			code daemon.Code
+			want string
+		}{
+			{t.TempDir(), daemon.NewWorktree{}, daemon.CodeWorktreeRefused, "is in no git work tree"},
+			{g.Dir, daemon.NewWorktree{Branch: "main"}, daemon.CodeWorktreeRefused, "The branch main is checked out in " + g.Dir},
+			{g.Dir, daemon.NewWorktree{Branch: "-b"}, daemon.CodeBadBranch, "is not a name that git takes"},
+			{g.Dir, daemon.NewWorktree{Branch: "x", Base: "nowhere"}, daemon.CodeWorktreeRefused, `no commit "nowhere"`},
+		} {
+			_, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: c.dir, Worktree: &c.in})
+			var told *daemon.Error
+			if !errors.As(err, &told) || told.Code != c.code || !strings.Contains(strings.ToLower(told.Message), strings.ToLower(c.want)) {
+				t.Errorf("%+v: %v, want %q", c.in, err, c.want)
+			}
+		}
+		if list, err := r.client.Agents(t.Context(), api.ListOptions{}); err != nil || len(list) != 0 {
+			t.Errorf("%d agents, %v", len(list), err)
+		}
+	})
+}
+
+// failingKeeper makes no work tree.
+type failingKeeper struct{ worktree.Keeper }
+
+func (failingKeeper) Make(context.Context, worktree.Spec) (worktree.Made, error) {
+	return worktree.Made{}, errors.New("the disk is full")
+}
+
+// TestTreeThatCantBeMade: the agent is not started, the operator is told why, and the branch is free again.
+func TestTreeThatCantBeMade(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := mainRepo(t)
+		r.around(func(cfg *daemon.Config) { cfg.Keeper = failingKeeper{cfg.Keeper} })
+		r.start()
+		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a = r.awaitState(a.ID, daemon.Ended)
+		if said(a.EndReason) != "not started: the work tree of branch x could not be made: the disk is full" {
+			t.Errorf("it ended with %q", said(a.EndReason))
+		}
+		if v := r.tree(*a.WorktreeID); v.State != daemon.TreeFailed || !strings.Contains(v.Last.Says, "the disk is full") {
+			t.Errorf("the tree: %+v", v.Worktree)
+		}
+	})
+}
+
+// TestPipelineTreeIsAdopted: what a pipeline has left can be merged and removed like the trees of agents.
+func TestPipelineTreeIsAdopted(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := mainRepo(t)
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held)
+		r.start()
+		id := r.createOnBranch(g.Dir, "roof", "held").ID
+		r.awaitWorkingAgent(id, 1)
+		_, err := r.client.AdoptWorktree(t.Context(), id)
+		wantRefused(t, err, daemon.CodeWorktreeUsed, "works in its work tree")
+		path := *r.getPipeline(id).Worktree
+		r.writeFile(filepath.Join(path, "left.txt"), "left\n")
+		release()
+		r.awaitPipeline(id, daemon.PipelineDone)
+		list, err := r.client.Worktrees(t.Context(), false)
+		if err != nil || len(list) != 1 || list[0].Ref() != fmt.Sprintf("p%d", id) || list[0].Path != path {
+			t.Fatalf("the list is %+v, %v", list, err)
+		}
+		tree, err := r.client.AdoptWorktree(t.Context(), id)
+		if err != nil || tree.Path != path {
+			t.Fatalf("adopted %+v, %v", tree, err)
+		}
+		cmdtest.RepoAt(t, path).Commit(time.Now())
+		if out := r.treeDone(r.client.MergeWorktree(t.Context(), tree.ID, daemon.TreeMerging{Into: "main"})); !out.Done {
+			t.Errorf("merge: %+v", out)
+		}
+		if out := r.removeTree(tree.ID, daemon.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "the branch roof stays") {
+			t.Errorf("removal: %+v", out)
+		}
+		if _, err := os.Lstat(filepath.Join(g.Dir, "left.txt")); err != nil {
+			t.Errorf("what was merged: %v", err)
+		}
+		if list, err := r.client.Worktrees(t.Context(), false); err != nil || len(list) != 0 {
+			t.Errorf("the list is %+v, %v", list, err)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// A text may be lost between tmux and the agent: a composer that is just drawn anew drops it, and a dialog that opens behind
+// the guard's back swallows it, or takes its Enter for an answer. Such a text is typed again, once, under the same delivery, if
+// it is known that the runtime has not taken it. If it is not known, ack_timeout decides.
+
+// lostAfter is how long after a paste, or after a dialog over it, an empty composer shows that the paste is lost.
+const lostAfter = 5 * time.Second
+
+// evidenceSwallowed is the evidence of a text that is typed again after a dialog.
+const evidenceSwallowed = "a dialog opened while it was typed, and the agent has taken no prompt since"
+
+// pasted is what a daemon knows of the paste of a text.
+type pasted struct {
+	delivery int64
+	at       time.Time // when this daemon pasted it; zero: an earlier daemon did
+	dialog   time.Time // when a dialog was seen over the text last; zero: none was
+}
+
+// pastedOf returns what this daemon knows of a paste.
+func (d *Daemon) pastedOf(a *Agent, dl *Delivery) pasted {
+	if p := d.memories.of(a.ID).pasted; p.delivery == dl.ID {
+		return p
+	}
+	return pasted{delivery: dl.ID}
+}
+
+// lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again. The
+// intention to type may be much older than the paste: tmux may have been slow.
+func (d *Daemon) lost(a *Agent, dl *Delivery, s *screen) bool {
+	return d.runtimeOf(a).Can.LosesPastes && dl.Attempts == 0 && dl.mayComeAgain() && a.LastPrompt <= dl.AfterHook &&
+		a.AtRest() && s.empty() && time.Since(d.pastedOf(a, dl).at) >= lostAfter && d.timeLeft(*dl.TypedAt, lostAfter) <= 0
+}
+
+// swallowed reports whether a dialog has swallowed a typed text, or its Enter, and the runtime is known not to have taken the
+// text. Only a dialog that was seen over the text counts: whatever closed it came behind the text, so the runtime has read the
+// text by now. Hooks, the registry and the transcript must all show that no turn has begun since.
+func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
+	rt, over := d.runtimeOf(a), d.pastedOf(a, dl).dialog
+	switch {
+	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.IsZero() || time.Since(over) < lostAfter:
+		return false
+	case !a.AtRest() || a.StopAskedAt != nil || !s.empty() || s.Stashed || a.turnSince(dl):
+		return false
+	case rt.Registry != nil && !d.quietFor(a.ID, lostAfter):
+		return false
+	}
+	if waiting, err := d.spool.Len(); err != nil || waiting > 0 {
+		return false // a hook that waits there may report the prompt
+	}
+	return d.transcriptLacks(a, dl)
+}
+
+// turnSince reports whether a hook tells of a turn since a text was typed.
+func (a *Agent) turnSince(dl *Delivery) bool {
+	return a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook
+}
+
+// mayComeAgain reports whether a text that was typed may be typed once more if it is lost.
+func (d *Delivery) mayComeAgain() bool {
+	return d.State == DeliveryTyped && d.byKeys() && d.Way != runtimes.ByEcho && !d.TypedAgain && d.Kind != KindExit
+}
+
+// empty reports whether the screen shows an empty composer, and neither a turn nor a dialog.
+func (s *screen) empty() bool { return s.Composer && !s.Busy && s.Dialog == "" && s.Draft == "" }
+
+// transcriptLacks reports whether an agent's transcript can be read and shows no prompt since a text was typed. A runtime makes
+// the file with the first prompt.
+func (d *Daemon) transcriptLacks(a *Agent, dl *Delivery) bool {
+	if a.TranscriptPath == nil {
+		return false
+	}
+	if _, err := os.Stat(*a.TranscriptPath); errors.Is(err, fs.ErrNotExist) {
+		return a.LastPrompt == 0 && a.LastStop == 0
+	}
+	return len(transcriptTail(a)) > 0 && !d.inTranscript(a, dl) && !d.promptedAfter(a, "", *dl.TypedAt)
+}
+
+// notePaste notes that a text was pasted a moment ago.
+func (d *Daemon) notePaste(a *Agent, dl *Delivery) {
+	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now()} })
+}
+
+// noteDialogOver notes that a look at the pane has seen a dialog over a text that was typed. What the registry says counts only
+// if it says so since the paste: a dialog that was answered before it has swallowed nothing.
+func (d *Daemon) noteDialogOver(a *Agent, dl *Delivery, s *screen) {
+	p, registry := d.pastedOf(a, dl), d.sighted(a.ID)
+	waits := registry.status == runtimes.StatusWaiting && !p.at.IsZero() && registry.since.After(p.at)
+	if s.Dialog == "" && !waits {
+		return
+	}
+	p.dialog = time.Now()
+	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = p })
+}
+
+// timeLeftOver returns how long the daemon waits for a text over which a dialog was seen: as long as the dialog is open, but at
+// most openingLimit, and then until it is known whether the dialog has swallowed the text. The deadlines of a handoff are not
+// put off.
+func (d *Daemon) timeLeftOver(a *Agent, dl *Delivery) time.Duration {
+	over := d.pastedOf(a, dl).dialog
+	if over.IsZero() || dl.HandoffID != nil || !dl.mayComeAgain() || a.turnSince(dl) {
+		return 0
+	}
+	return min(lostAfter+2*enterAfter-time.Since(over), d.timeLeft(*dl.TypedAt, openingLimit))
+}
+
+// typeAgain queues a text that was lost once more.
+func (d *Daemon) typeAgain(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
+	dl.unsend(why)
+	dl.TypedAgain = true
+	e := d.event(event.DeliveryTypedAgain, &a.ID, dl.HandoffID, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why})
+	if err := d.commit(ctx, &Change{Deliveries: []*Delivery{dl}, Events: []*event.Event{e.For(a.PipelineID, a.StepID)}}); err != nil {
+		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	d.wakeKin(a)
+	return true, 0, nil
+}
+
+// requeue sets a delivery back to DeliveryQueued. Its text was not typed, because the pane had changed.
+func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
+	dl.unsend(why)
+	_, _, err := d.saveDelivery(ctx, a, dl, true)
+	return false, 100 * time.Millisecond, err
+}
+
+// unsend sets a delivery back to DeliveryQueued.
+func (d *Delivery) unsend(why string) {
+	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way = DeliveryQueued, nil, 0, why, ""
+}

@@ -1,0 +1,157 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// The messages that are queued for an agent are about its work. So from the record of its handoff on they wait, and the
+// transaction that completes the handoff passes them on to the successor. Until then they stand in the queue of the outgoing
+// agent, also if that has ended and the handoff failed: whichever successor is briefed in the end gets them, once and in order.
+// Commands are about the session that ends, so they are dropped.
+
+// messagesWait is how long the messages of an agent that has ended wait for somebody to retry its failed handoff. Then the
+// operator is told that nobody got them. The time during which no daemon runs counts as well: a daemon that is started each
+// morning would otherwise never tell.
+const messagesWait = 7 * 24 * time.Hour
+
+// evidenceRecorded is the evidence of a queued text that was dropped at the record of its agent's handoff.
+const evidenceRecorded = "the agent's handoff was recorded"
+
+// leaves reports whether the outgoing agent is going to end: the handoff is recorded, and does not keep the agent.
+func (h *Handoff) leaves() bool { return h.RecordedAt != nil && !h.Keep }
+
+// passes reports whether the queued messages of the outgoing agent wait for its successor.
+func (h *Handoff) passes() bool { return h.leaves() && !h.DropMessages && h.Phase != Completed }
+
+// passable reports whether a text is a message that a successor can get. The prompt of a step is none: the pipeline itself
+// sees to it that the step's agent gets that.
+func (a *Agent) passable(dl *Delivery) bool {
+	return dl.Kind == KindMessage && dl.State == DeliveryQueued && (a.StepID == nil || !a.startedWith(dl))
+}
+
+// clearQueue decides, at the record, what becomes of the texts that are queued for the outgoing agent.
+func (r *handoffRun) clearQueue(c *Change) error {
+	h, a := r.h, r.agent
+	if h.Keep {
+		return nil
+	}
+	c.DropQueued, c.DropEvidence, c.SpareMessages, c.dropAsked = a.ID, evidenceRecorded, !h.DropMessages, h.DropMessages
+	if a.StepID == nil || a.FirstPromptID == nil || !c.SpareMessages {
+		return nil
+	}
+	dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
+	if err == nil && dl.State == DeliveryQueued {
+		dl.decide(NotSubmitted, evidenceRecorded, r.now)
+		c.Deliveries = append(c.Deliveries, &dl)
+		c.Events = append(c.Events, r.d.droppedEvent(&dl, evidenceRecorded))
+	}
+	return err
+}
+
+// dropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
+func (d *Daemon) dropQueued(ctx context.Context, c *Change, agentID int64, why string) error {
+	h, open, err := d.openHandoff(ctx, agentID)
+	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.passes()
+	return err
+}
+
+// complete completes the handoff, and passes the queued messages of the outgoing agent on. It writes the agent's row as well:
+// if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
+func (r *handoffRun) complete(cause string) outcome {
+	var c Change
+	if r.h.passes() {
+		to, err := r.messagesTo()
+		if err == nil {
+			err = r.d.passMessages(r.ctx, &c, r.agent, to, &r.h.ID)
+		}
+		if err != nil {
+			return outcome{err: err}
+		}
+		c.write(r.agent)
+	}
+	r.h.CompletedAt = &r.now
+	return moveTo(Completed, cause, c)
+}
+
+// messagesTo returns the agent that gets the queued messages: the first heir that has not ended; if all have, the first one,
+// whose lane then tells the operator.
+func (r *handoffRun) messagesTo() (int64, error) {
+	ids := r.h.SuccessorIDs()
+	for _, id := range ids {
+		next, err := r.d.Store.Agent(r.ctx, id)
+		if err != nil || next.Active() {
+			return id, err
+		}
+	}
+	return ids[0], nil
+}
+
+// passMessages adds to a change that the queued messages of an agent go to another one. handoff is nil if the other one opens
+// the agent's session again.
+func (d *Daemon) passMessages(ctx context.Context, c *Change, a *Agent, to int64, handoff *int64) error {
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	if err != nil {
+		return fmt.Errorf("agent %d: messages: %w", a.ID, err)
+	}
+	for i := range open {
+		dl := &open[i]
+		if !a.passable(dl) {
+			continue
+		}
+		if dl.PassedFrom == nil {
+			dl.PassedFrom = &a.ID
+		}
+		dl.AgentID, dl.Evidence = to, fmt.Sprintf("passed on from agent %d", a.ID)
+		c.Deliveries = append(c.Deliveries, dl)
+		c.Events = append(c.Events, d.event(event.DeliveryPassedOn, &a.ID, handoff,
+			map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "to_agent_id": to}))
+	}
+	return nil
+}
+
+// withoutWaiting leaves out of an agent's open deliveries the messages that wait for its successor.
+func (d *Daemon) withoutWaiting(ctx context.Context, a *Agent, open []Delivery) ([]Delivery, error) {
+	waits := func(dl Delivery) bool { return a.passable(&dl) }
+	if !slices.ContainsFunc(open, waits) {
+		return open, nil
+	}
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: a.ID, Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		h := &list[i]
+		failed := h.Phase == Failed && !a.Active() && h.CompletedAt != nil && d.now().Sub(*h.CompletedAt) < messagesWait
+		if h.passes() && (h.Open() || failed) {
+			return slices.DeleteFunc(open, waits), nil
+		}
+	}
+	return open, nil
+}
+
+// waitingMessages says, for the end of a failure's sentences, that messages wait for the successor; "": none do.
+func (r *handoffRun) waitingMessages() string {
+	if !r.h.passes() || r.agent.Active() {
+		return ""
+	}
+	open, err := r.d.Store.OpenDeliveries(r.ctx, r.agent.ID)
+	if err != nil {
+		return ""
+	}
+	n := 0
+	for i := range open {
+		if r.agent.passable(&open[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The successor of agent %d gets %s that it has not got: `understudy agent messages %[1]d`.", r.agent.ID, words.Count(n, "message"))
+}

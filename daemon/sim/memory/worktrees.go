@@ -1,0 +1,83 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+var treeStates = []daemon.TreeState{daemon.TreePlanned, daemon.TreeStanding, daemon.TreeFailed, daemon.TreeRemoved}
+
+// newWorktree adds a work tree. It comes before the agent that works in it.
+func (t *tx) newWorktree() error {
+	w := t.c.NewWorktree
+	if w == nil {
+		return nil
+	}
+	if t.worktrees.get(w.ID) != nil {
+		return violation("worktrees_pkey")
+	}
+	return t.putWorktree(w)
+}
+
+func (t *tx) worktreeRows() error {
+	for _, w := range sortedBy(t.c.Worktrees, func(w *daemon.Worktree) int64 { return w.ID }) {
+		row := t.worktrees.get(w.ID)
+		if row == nil || row.Rev != w.Rev {
+			t.refuse(fmt.Errorf("worktree %d: %w", w.ID, daemon.ErrMoved))
+			continue
+		}
+		next := *w
+		next.Rev++
+		if err := t.putWorktree(&next); err != nil {
+			return err
+		}
+		t.done = append(t.done, func() { w.Rev = next.Rev })
+	}
+	return nil
+}
+
+func (t *tx) putWorktree(w *daemon.Worktree) error {
+	row := kept(*w)
+	if err := check("worktrees_state_known", slices.Contains(treeStates, row.State)); err != nil {
+		return err
+	}
+	write(t, &t.tables.worktrees, row.ID, &row)
+	return nil
+}
+
+// Worktree returns a work tree; [daemon.ErrNotFound] for an unknown id.
+func (s *Store) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
+	return one(ctx, s, &s.worktrees, id, "worktree %d", nil)
+}
+
+// Worktrees lists work trees, the newest first; 100 if f.Limit is 0.
+func (s *Store) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
+	leave, err := s.enter(ctx, "work trees")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return collect(s, s.worktrees.newest(), limitOr(f.Limit, 100), func(w *daemon.Worktree) bool {
+		there := w.State == daemon.TreePlanned || w.State == daemon.TreeStanding
+		return (f.Host == "" || w.Host == f.Host) && (!f.There || there) && (f.Before == 0 || w.ID < f.Before)
+	}), nil
+}
+
+// OpenWorktrees returns the ids of the host's work trees that have a task, the oldest first.
+func (s *Store) OpenWorktrees(ctx context.Context, host string) ([]int64, error) {
+	leave, err := s.enter(ctx, "open work trees")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ids := []int64{}
+	for id, w := range s.worktrees.all() {
+		if w.Host == host && w.Task != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// swallow has a dialog open over the next text that is typed to an agent, before the agent reads the text.
+func (p *person) swallow(a *agent) {
+	p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+		a.frozen = time.Now().Add(2 * time.Second)
+		p.w.after = func(what string) {
+			if strings.Contains(what, " typed ") {
+				p.w.after = nil
+				go a.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+			}
+		}
+		return 0
+	})
+}
+
+// verdict waits for the verdict of the newest delivery to an agent.
+func (p *person) verdict(a *agent) (d daemon.Delivery) {
+	p.await("a verdict", 10*time.Minute, func() bool {
+		list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
+		if err != nil || len(list) == 0 {
+			return false
+		}
+		d = list[0]
+		return !d.Open()
+	})
+	return d
+}
+
+// TestSwallowedMessage: a dialog swallows a message. It is answered after more than ack_timeout; then the message is typed
+// again, once, and taken. Without the transcript nobody knows whether it was taken, and it is not typed again.
+func TestSwallowedMessage(t *testing.T) {
+	for name, known := range map[string]bool{"known": true, "no transcript": false} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.promptOnce(a)
+				if !known {
+					p.hideTranscript(t, a)
+				}
+				p.swallow(a)
+				p.message(h, a, "Mend the fence")
+				p.poll("the dialog", func() bool { return a.dialog != nil })
+				p.wait("is away", time.Minute, time.Minute)
+				a.person("", tmux.Enter)
+				d := p.verdict(a)
+				times := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") }))
+				switch {
+				case known && (!d.TypedAgain || *d.Verdict != daemon.Submitted || times != 1):
+					t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
+				case !known && (d.TypedAgain || *d.Verdict != daemon.Unconfirmed || times != 0):
+					t.Errorf("taken %d times, %s %s, typed again %t", times, *d.Verdict, d.Evidence, d.TypedAgain)
+				}
+			})
+		})
+	}
+}
+
+// hideTranscript makes a transcript that the daemon cannot find.
+func (p *person) hideTranscript(t *testing.T, a *agent) {
+	row := p.row(a)
+	gone := t.TempDir() + "/gone.jsonl"
+	row.TranscriptPath = &gone
+	if err := p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDialogInTheTurnOfAMessage: the agent takes a message, but the hook that would say so is lost, and a dialog opens in its
+// turn. The message is not typed again.
+func TestDialogInTheTurnOfAMessage(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		p.loseHooks(hooks.UserPromptSubmit)
+		a.extra = func(ctx context.Context) bool { return a.permission(ctx) }
+		p.message(h, a, "Mend the fence")
+		p.poll("the dialog", func() bool { return a.dialog != nil })
+		p.wait("is away", 20*time.Second, 20*time.Second)
+		a.person("", tmux.Enter)
+		if d := p.verdict(a); d.TypedAgain || *d.Verdict != daemon.Submitted {
+			t.Errorf("%s %s, typed again %t", *d.Verdict, d.Evidence, d.TypedAgain)
+		}
+		p.w.inject = nil
+	})
+}
+
+// TestPasteWithoutAnAnswer: tmux pastes a text, and its answer is lost. The daemon that finds the text in the composer waits as
+// long as the CLI drops an Enter. Every run checks that.
+func TestPasteWithoutAnAnswer(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "gemini")
+		a.mood.hands = time.Millisecond
+		p.w.inject = func(c *call) fault {
+			if strings.HasPrefix(c.what, "Paste ") {
+				p.w.inject = nil
+				return lostAnswer
+			}
+			return none
+		}
+		p.message(h, a, "some work")
+		if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle }) {
+			t.Errorf("the agent is %s", p.row(a).State)
+		}
+	})
+}
+
+// TestMessagesGoToTheHeirThatIsBriefed: a message is sent while its agent is being ended. The first successor dies before its
+// briefing, and the retry has another one started, which gets the message after its briefing. The daemon is killed right before
+// and right after the transaction that passes the message on.
+func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
+	for _, f := range []fault{none, crashBefore, crashAfter} {
+		t.Run(string(f), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.promptOnce(a)
+				p.request(h, a, daemon.ShuttingDown)
+				p.message(h, a, "Mend the fence")
+				p.message(h, a, "Mend the roof")
+				hf := p.reach(a, daemon.AwaitingRegistration)
+				p.await("the process of the successor", time.Minute, func() bool { return p.w.process(*hf.SuccessorID) != nil })
+				p.w.process(*hf.SuccessorID).end("died", 1)
+				p.reach(a, daemon.Failed)
+				p.w.inject = func(c *call) fault {
+					if isCommit(c, "→ completed") {
+						p.w.inject = nil
+						return f
+					}
+					return none
+				}
+				p.retryToEnd(a)
+				next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+				p.await("the messages", time.Minute, func() bool { return len(next.memory.Prompts) == 2 })
+				if want := []string{"Mend the fence", "Mend the roof"}; !slices.Equal(next.memory.Prompts, want) {
+					t.Errorf("prompts %q, want %q", next.memory.Prompts, want)
+				}
+				list, err := p.w.store.Deliveries(ctx(), a.id, 0, 2)
+				if err != nil || len(list) != 2 || list[0].AgentID != next.id || list[0].PassedFrom == nil || *list[0].PassedFrom != a.id {
+					t.Errorf("deliveries of agent %d: %+v %v", a.id, list, err)
+				}
+			})
+		})
+	}
+}
+
+// TestMessageAtTheMomentOfCompletion: a message is queued for the outgoing agent after the daemon has read its queue, and before the
+// transaction that completes the handoff. It is passed on all the same.
+func TestMessageAtTheMomentOfCompletion(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		p.request(h, a, daemon.Briefing)
+		p.w.inject = func(c *call) fault {
+			if isCommit(c, "→ completed") {
+				p.w.inject = nil
+				row := p.row(a)
+				id, err := p.w.store.NextID(ctx(), daemon.DeliveryIDs)
+				d := &daemon.Delivery{ID: id, AgentID: a.id, Kind: daemon.KindMessage, Text: "Mend the fence", State: daemon.DeliveryQueued, CreatedAt: time.Now()}
+				if err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}, NewDeliveries: []*daemon.Delivery{d}})); err != nil {
+					t.Error(err)
+				}
+			}
+			return none
+		}
+		p.reach(a, daemon.Completed)
+		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
+	})
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// inPlace requests a handoff in place, and returns the successor when the handoff is completed.
+func (p *person) inPlace(h *host, a *agent) *agent {
+	in := true
+	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+}
+
+// TestInPlace: the successor takes the pane, also that of a successor. Every run checks that no agent is started twice, and none
+// in the pane of another that lives.
+func TestInPlace(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		next := p.inPlace(h, a)
+		last := p.inPlace(h, next)
+		if next.ref != a.ref || last.ref != a.ref || len(p.handoffs(a.id)[0].Warnings) != 0 {
+			t.Errorf("agents in %s, %s and %s: %q", a.ref.Pane, next.ref.Pane, last.ref.Pane, p.handoffs(a.id)[0].Warnings)
+		}
+	})
+}
+
+// TestInPlaceAsSet: a handoff that does not say where goes as the setting says, and one that says so does not.
+func TestInPlaceAsSet(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		for _, not := range []bool{false, true} {
+			if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+				d.Settings().Handoff.InPlace = true
+				in := daemon.HandoffRequest{Force: true}
+				if not {
+					in.InPlace = new(bool)
+				}
+				_, err := d.RequestHandoff(ctx, a.id, in)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+			if (next.ref == a.ref) == not {
+				t.Errorf("asked not to: %t, in %s after %s", not, next.ref.Pane, a.ref.Pane)
+			}
+			a = next
+		}
+	})
+}
+
+// TestCrashInPlace: the daemon is killed before or after each of its writes and each of its acts in a terminal, or tmux fails or
+// its answer is lost, from the record of a handoff in place to its end. The successor is in the pane every time, without a
+// person.
+func TestCrashInPlace(t *testing.T) {
+	for _, f := range []fault{crashBefore, crashAfter, failed, lostAnswer} {
+		for at := range 25 {
+			t.Run(fmt.Sprint(f, " ", at), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					a := p.agent(h)
+					n, began := 0, false
+					p.w.after = func(what string) { began = began || strings.Contains(what, "→ recorded") }
+					p.w.inject = func(c *call) fault {
+						if !began || c.own.host == nil || c.kind != typing && (c.kind != writing || f == failed || f == lostAnswer) {
+							return none
+						}
+						n++
+						if n == at+1 {
+							return f
+						}
+						return none
+					}
+					if next := p.inPlace(h, a); next.ref != a.ref {
+						t.Errorf("the successor is in %s, want it in %s: %q", next.ref.Pane, a.ref.Pane, p.handoffs(a.id)[0].Warnings)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLateInPlace: whatever was sent to the terminal until the successor was in the pane is carried out once more when the
+// handoff is completed, as by a tmux that hung while its daemon was killed. The successor lives and gets nothing typed, and no
+// other is started.
+func TestLateInPlace(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		var late []func() error
+		var what []string
+		taken := false
+		p.w.sent = func(act string, again func() error) {
+			if !taken {
+				what, late = append(what, act), append(late, again)
+			}
+			taken = taken || strings.HasPrefix(act, "Respawn ")
+		}
+		in := true
+		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		next := p.w.process(*p.reach(a, daemon.Completed).SuccessorID)
+		p.w.sent = nil
+		typed := len(h.term.Inputs(next.ref))
+		for i, again := range late {
+			_ = again()
+			if got := len(h.term.Inputs(next.ref)); next.dead || got != typed {
+				t.Errorf("%s: the successor is ended: %t, %d inputs, want %d", what[i], next.dead, got, typed)
+				typed = got
+			}
+		}
+		// The stop ladder of the predecessor may have been at any rung.
+		own := fmt.Sprint(a.id)
+		for name, err := range map[string]error{
+			"Esc":  h.term.Press(ctx(), a.ref, tmux.Sight{Mark: own}, tmux.Escape),
+			"text": h.term.Type(ctx(), a.ref, tmux.Sight{Mark: own}, "y"),
+		} {
+			if !errors.Is(err, tmux.ErrGone) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if info, err := h.term.Inspect(ctx(), next.ref); len(late) < 4 || err != nil || info.Dead || info.Mark != fmt.Sprint(next.id) {
+			t.Errorf("after %q: %+v, %v", what, info, err)
+		}
+	})
+}
+
+// TestPlaceIsNotKeptForNobody: the agent dies before there is a record. The pane is kept until the handoff has failed.
+func TestPlaceIsNotKeptForNobody(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		in := true
+		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p.reach(a, daemon.AwaitingDocument)
+		a.end("for no reason", 1)
+		p.reach(a, daemon.Failed)
+		p.poll("no pane is left", func() bool { _, err := h.term.Inspect(ctx(), a.ref); return errors.Is(err, tmux.ErrGone) })
+	})
+}
+
+// TestNoPlace: the pane of the predecessor is not free in time, or is gone. The successor has a pane of its own, once, and a
+// warning says so.
+func TestNoPlace(t *testing.T) {
+	for name, spoil := range map[string]func(h *host, a *agent){
+		"a child has the terminal open": func(h *host, a *agent) { h.term.Update(a.ref, func(info *tmux.PaneInfo) { info.Dead = false }) },
+		"the pane is gone":              func(h *host, a *agent) { _ = h.term.Kill(ctx(), a.ref) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Respawn ") }, func() time.Duration {
+					spoil(h, a)
+					return 0
+				})
+				next := p.inPlace(h, a)
+				if warned := p.handoffs(a.id)[0].Warnings; next.ref == a.ref || len(warned) != 1 || !strings.Contains(warned[0], "did not take the pane") {
+					t.Errorf("the successor is in %s: %q", next.ref.Pane, warned)
+				}
+			})
+		})
+	}
+}
+
+// TestNoPlaceOfAPerson: in the pane of an agent that a person has started runs the person's shell. Nothing is started there: the
+// successor has a pane of its own, and a warning says so.
+func TestNoPlaceOfAPerson(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := h.ownAgent()
+		p.wait("its composer", 2*time.Second, 2*time.Second)
+		a.person("begin the work", tmux.Enter)
+		p.poll("its registration", func() bool { return a.id != 0 })
+		if err := p.ask(h, "assign a persona", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.AssignPersona(ctx, a.id, personaSlugs[0])
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		respawned := false
+		p.w.sent = func(act string, _ func() error) { respawned = respawned || strings.HasPrefix(act, "Respawn ") }
+		next := p.inPlace(h, a)
+		if warned := p.handoffs(a.id)[0].Warnings; respawned || next.ref == a.ref || !strings.Contains(strings.Join(warned, "\n"), "a shell may run in it") {
+			t.Errorf("respawned: %t, the successor is in %s of %s: %q", respawned, next.ref.Pane, next.ref.Socket, warned)
+		}
+	})
+}

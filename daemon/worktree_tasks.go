@@ -1,0 +1,308 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// treeLanes is added to the id of a work tree to make the key of its lane.
+const treeLanes int64 = 1 << 62
+
+// TreeMerging asks for a merge of a work tree's branch.
+type TreeMerging struct {
+	Into string // a branch; "": the one from which the tree began
+}
+
+// TreeRemoval asks for the removal of a work tree.
+type TreeRemoval struct {
+	Force      bool // although it holds work that is nowhere else; that is kept under a reference
+	KeepBranch bool
+}
+
+// MergeWorktree commits that the branch of a work tree is to be merged. The tree's lane does it, and Last says what came of it.
+func (d *Daemon) MergeWorktree(ctx context.Context, id int64, in TreeMerging) (Worktree, error) {
+	return d.askTree(ctx, id, func(t *Worktree) (*TreeTask, error) {
+		into := in.Into
+		if into == "" {
+			into = t.Base
+		}
+		if into == "" {
+			return nil, Errorf(KindUnprocessable, CodeBadBranch, "It is not known from which branch work tree %d began: name the branch to merge into (--into)", id)
+		}
+		if len(into) > maxBranch || !worktree.ValidBranch(into) {
+			return nil, Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", into)
+		}
+		if !t.Stands() {
+			return nil, treeNotThere(t)
+		}
+		l := d.Keeper.Look(ctx, t.place())
+		switch {
+		case l.Gone:
+			return nil, Errorf(KindConflict, CodeWorktreeGone, "Work tree %d is not in %s any more: somebody has removed it", id, t.Path)
+		case l.Problem != "":
+			return nil, Errorf(KindConflict, CodeWorktreeRefused, "%s", words.Capital(words.TrimDot(l.Problem)))
+		case l.UncommittedCount > 0:
+			return nil, Errorf(KindConflict, CodeWorktreeUncommitted, "Work tree %d holds %s not committed (%s): commit that there, or ask its agent to, and merge again",
+				id, words.Count(l.UncommittedCount, "file"), words.List(l.Uncommitted[:min(len(l.Uncommitted), 3)], l.UncommittedCount))
+		}
+		return &TreeTask{Do: TreeMerge, Into: into, Commit: l.Commit}, nil
+	})
+}
+
+// RemoveWorktree commits that a work tree is to be removed. The tree's lane does it, unless work would be lost; Last says what came of it.
+func (d *Daemon) RemoveWorktree(ctx context.Context, id int64, in TreeRemoval) (Worktree, error) {
+	return d.askTree(ctx, id, func(t *Worktree) (*TreeTask, error) {
+		if t.State == TreeRemoved {
+			return nil, Errorf(KindConflict, CodeWorktreeRemoved, "Work tree %d was removed already", id)
+		}
+		if err := d.unused(ctx, t); err != nil {
+			return nil, err
+		}
+		return &TreeTask{Do: TreeRemove, Force: in.Force, KeepBranch: in.KeepBranch}, nil
+	})
+}
+
+// RestoreWorktree commits that a removed work tree is to be made again, with the files that it held.
+func (d *Daemon) RestoreWorktree(ctx context.Context, id int64) (Worktree, error) {
+	return d.askTree(ctx, id, func(t *Worktree) (*TreeTask, error) {
+		if t.State != TreeRemoved || t.KeptRef == "" {
+			return nil, Errorf(KindConflict, CodeWorktreeStands, "Work tree %d was not removed, so there is nothing to bring back", id)
+		}
+		return &TreeTask{Do: TreeRestore}, nil
+	})
+}
+
+// treeNotThere returns the error that a tree does not stand.
+func treeNotThere(t *Worktree) *Error {
+	switch t.State {
+	case TreePlanned:
+		return Errorf(KindConflict, CodeWorktreeBusy, "Work tree %d is being made: try again", t.ID)
+	case TreeRemoved:
+		return Errorf(KindConflict, CodeWorktreeRemoved, "Work tree %d was removed: bring it back with `understudy worktree restore %[1]d`", t.ID)
+	}
+	return Errorf(KindConflict, CodeWorktreeGone, "Work tree %d was never made", t.ID)
+}
+
+// askTree commits a task of a work tree. decide says which one; it is called again if another writer changes the row first.
+func (d *Daemon) askTree(ctx context.Context, id int64, decide func(*Worktree) (*TreeTask, error)) (Worktree, error) {
+	for {
+		t, err := d.worktreeRow(ctx, id)
+		switch {
+		case err != nil:
+			return t, err
+		case t.Host != d.Host:
+			return t, d.requireThisHost(t.Host)
+		case d.Keeper == nil:
+			return t, Errorf(KindUnprocessable, CodeWorktreeRefused, "This daemon makes no work trees")
+		case t.Task != nil:
+			return t, Errorf(KindConflict, CodeWorktreeBusy, "Work tree %d has something being done with it (%s): wait until that is over", id, t.Task.Do)
+		}
+		if t.Task, err = decide(&t); err != nil {
+			return t, err
+		}
+		t.Task.At = d.now()
+		e := d.treeEvent(event.WorktreeAsked, &t, nil, map[string]any{"do": t.Task.Do, "into": t.Task.Into, "force": t.Task.Force})
+		err = d.commit(ctx, &Change{Worktrees: []*Worktree{&t}, Events: []*event.Event{e}})
+		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
+			continue
+		}
+		return t, err
+	}
+}
+
+func (d *Daemon) worktreeRow(ctx context.Context, id int64) (Worktree, error) {
+	t, err := d.Store.Worktree(ctx, id)
+	return t, notFound(err, errWorktreeNotFound)
+}
+
+// unused refuses a work tree in which an agent works, or from which an agent hands over.
+func (d *Daemon) unused(ctx context.Context, t *Worktree) error {
+	users, err := d.usersOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	if len(users) > 0 {
+		a := users[0]
+		return Errorf(KindConflict, CodeWorktreeUsed, "Agent %d (%s) works in work tree %d: stop it first with `understudy agent stop %[1]d --wait`", a.ID, a.Name, t.ID)
+	}
+	return nil
+}
+
+// usersOf returns the agents that work in a tree, and those whose open handoff will start a successor in it, the newest first.
+func (d *Daemon) usersOf(ctx context.Context, t *Worktree) (users []Agent, err error) {
+	active, err := d.allAgents(ctx, AgentFilter{Active: true, Host: t.Host})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range active {
+		if a.WorktreeID != nil && *a.WorktreeID == t.ID || within(a.Cwd, t.Path) {
+			users = append(users, a)
+		}
+	}
+	open, err := d.Store.Handoffs(ctx, HandoffFilter{Open: true, Host: t.Host, Limit: MostAgents})
+	for i := range open {
+		a, err := d.Store.Agent(ctx, open[i].AgentID)
+		if err != nil {
+			return nil, err
+		}
+		if !a.Active() && a.WorktreeID != nil && *a.WorktreeID == t.ID {
+			users = append(users, a)
+		}
+	}
+	return users, err
+}
+
+// wakeTrees wakes the lanes of the work trees that have a task.
+func (d *Daemon) wakeTrees(ctx context.Context) error {
+	if d.Keeper == nil {
+		return nil
+	}
+	ids, err := d.Store.OpenWorktrees(ctx, d.Host)
+	if err != nil {
+		return fmt.Errorf("open work trees: %w", err)
+	}
+	for _, id := range ids {
+		d.Wake(treeLanes + id)
+	}
+	return nil
+}
+
+// workTree does the task of a work tree, and commits what came of it.
+func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error) {
+	t, err := d.Store.Worktree(ctx, id)
+	if err != nil || t.Host != d.Host || t.Task == nil || d.Keeper == nil {
+		return false, err
+	}
+	var e *event.Event
+	switch t.Task.Do {
+	case TreeMerge:
+		e, err = d.mergeTree(ctx, &t)
+	case TreeRemove:
+		e, err = d.removeTree(ctx, &t)
+	case TreeRestore:
+		e, err = d.restoreTree(ctx, &t)
+	default:
+		err = fmt.Errorf("unknown task %q", t.Task.Do)
+	}
+	if err != nil {
+		return false, fmt.Errorf("worktree %d: %w", id, err)
+	}
+	if err := d.commit(ctx, &Change{Worktrees: []*Worktree{&t}, Events: []*event.Event{e}}); err != nil {
+		return false, fmt.Errorf("worktree %d: %w", id, err)
+	}
+	return true, nil
+}
+
+// treeTries is how often a task of a work tree is tried before an error is its outcome.
+const treeTries = 3
+
+// tryAgain reports whether a task whose act of git has failed is tried again a second later. An act that fails may have had its effect;
+// the next try finds that out.
+func (d *Daemon) tryAgain(ctx context.Context, t *Worktree) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return ctx.Err() != nil || d.laneErrors[treeLanes+t.ID] < treeTries-1
+}
+
+func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
+	task := *t.Task
+	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.place(), Commit: task.Commit, Into: task.Into})
+	if err != nil && d.tryAgain(ctx, t) {
+		return nil, err
+	}
+	about := map[string]any{"into": task.Into, "commit": short(m.Commit)}
+	if err != nil {
+		m.Refused = words.TrimDot(err.Error())
+	}
+	if m.Refused != "" {
+		about["why"] = m.Refused
+		t.end(TreeMerge, false, words.Capital(m.Refused)+".", d.now()).Conflicts = append([]string{}, m.Conflicts...)
+		return d.treeEvent(event.WorktreeMergeRefused, t, nil, about), nil
+	}
+	says := fmt.Sprintf("%s was merged into %s, which is at %s now", t.Branch, task.Into, short(m.Commit))
+	switch {
+	case m.Already:
+		says = fmt.Sprintf("%s has all commits of %s", task.Into, t.Branch)
+	case m.FastForward:
+		says += ", by a fast-forward"
+	}
+	if m.Where != "" {
+		says += "; the files in " + m.Where + " are up to date"
+		about["where"] = m.Where
+	}
+	t.end(TreeMerge, true, says+".", d.now())
+	return d.treeEvent(event.WorktreeMerged, t, nil, about), nil
+}
+
+func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
+	task := *t.Task
+	why := "" // the tree stays
+	err := d.unused(ctx, t)
+	if told, ok := errors.AsType[*Error](err); ok { // an agent was started meanwhile
+		why, err = words.TrimDot(told.Message), nil
+	}
+	ref := "refs/understudy/removed/" + strconv.FormatInt(t.ID, 10)
+	var out worktree.Removed
+	if err == nil && why == "" {
+		out, err = d.Keeper.Remove(ctx, worktree.Removal{
+			Place: t.place(), Dir: t.Repository, Branch: t.Branch, DeleteBranch: t.NewBranch && !task.KeepBranch, Force: task.Force, Ref: ref,
+		})
+		why = out.Kept
+	}
+	if err != nil {
+		if d.tryAgain(ctx, t) || d.Keeper.Look(ctx, t.place()).Gone { // gone: the removal was begun, and must be ended
+			return nil, err
+		}
+		why = words.TrimDot(err.Error())
+	}
+	if why != "" {
+		says := fmt.Sprintf("Work tree %d stays: %s", t.ID, why)
+		if out.Holds {
+			says += fmt.Sprintf("; commit, merge or push what you want, or remove it all the same (--force), which keeps it as %s", ref)
+		}
+		t.end(TreeRemove, false, says+".", d.now())
+		return d.treeEvent(event.WorktreeKept, t, nil, map[string]any{"why": why}), nil
+	}
+	now := d.now()
+	says := fmt.Sprintf("Work tree %d (%s) was removed", t.ID, t.Path)
+	switch {
+	case out.BranchDeleted:
+		says += ", and its branch " + t.Branch
+	default:
+		says += "; the branch " + t.Branch + " stays"
+	}
+	t.State, t.RemovedAt = TreeRemoved, &now
+	if out.Ref {
+		t.KeptRef = ref
+		says += fmt.Sprintf("; `understudy worktree restore %d` brings it back from %s", t.ID, ref)
+	}
+	if len(out.NotKept) > 0 {
+		says += "; too large to be kept: " + words.List(out.NotKept[:min(len(out.NotKept), 3)], len(out.NotKept))
+	}
+	t.end(TreeRemove, true, says+".", now)
+	return d.treeEvent(event.WorktreeRemoved, t, nil, map[string]any{"kept_ref": t.KeptRef, "branch_deleted": out.BranchDeleted}), nil
+}
+
+func (d *Daemon) restoreTree(ctx context.Context, t *Worktree) (*event.Event, error) {
+	made, err := d.Keeper.Make(ctx, worktree.Spec{Dir: t.Repository, Branch: t.Branch, Path: t.Path, Kept: t.KeptRef})
+	if err != nil && d.tryAgain(ctx, t) {
+		return nil, err
+	}
+	if err != nil {
+		t.end(TreeRestore, false, words.Capital(words.TrimDot(err.Error()))+".", d.now())
+		return d.treeEvent(event.WorktreeRestoreFailed, t, nil, map[string]any{"why": words.TrimDot(err.Error())}), nil
+	}
+	for _, c := range made.Copied {
+		t.Copied = append(slices.DeleteFunc(t.Copied, func(old worktree.Copied) bool { return old.Path == c.Path }), c)
+	}
+	t.State, t.RemovedAt = TreeStanding, nil
+	t.end(TreeRestore, true, fmt.Sprintf("Work tree %d stands in %s again.", t.ID, t.Path), d.now())
+	return d.treeEvent(event.WorktreeRestored, t, nil, nil), nil
+}

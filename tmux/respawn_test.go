@@ -1,0 +1,160 @@
+package tmux_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+var respawns = flag.Int("respawns", 20, "how often TestRespawnWhileClientsLook takes a pane over")
+
+// TestRespawnPassesEachByteOn: neither a path nor an argument is read as a command or a format.
+func TestRespawnPassesEachByteOn(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	dir := filepath.Join(t.TempDir(), `it's a "dir" #(touch mark) $HOME ; %H`)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arg := `'"'; kill-server; $(id) #{pid} ~ \ {x} %1;`
+	spec := tmux.Spec{Session: "b", Mark: "2", Dir: dir, Argv: []string{"sh", "-c", `printf '%s\n' "$PWD" "$1" >out; exec cat`, "sh", arg}}
+	tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+		_, err := s.Respawn(t.Context(), tmux.Place{Ref: pane.Ref, Mark: "1"}, spec)
+		return err == nil
+	})
+	want := dir + "\n" + arg + "\n"
+	tmuxtest.Eventually(t, "what the program got", func() bool {
+		got, err := os.ReadFile(filepath.Join(dir, "out"))
+		return err == nil && string(got) == want
+	})
+	if _, err := os.Stat(filepath.Join(dir, "mark")); err == nil {
+		t.Error("a command in a path was run")
+	}
+}
+
+// TestRespawnWhileClientsLook takes a pane over again and again while a client looks at it: the client stays and the server
+// lives.
+func TestRespawnWhileClientsLook(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "n0", Mark: "0", Dir: "/", Argv: []string{"sh", "-c", "echo begin; exit 0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks(t, pane, 80, 24)
+	for i := range *respawns {
+		spec := tmux.Spec{Session: fmt.Sprint("n", i+1), Mark: fmt.Sprint(i + 1), Dir: "/", Argv: []string{"sh", "-c", "seq 300; exit 0"}}
+		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+			got, err := s.Respawn(t.Context(), tmux.Place{Ref: pane.Ref, Mark: fmt.Sprint(i)}, spec)
+			return err == nil && got.Ref == pane.Ref
+		})
+	}
+	if got := strings.TrimSpace(command(t, pane.Socket, "list-clients", "-F", "#{session_name} #{pane_id}")); got != fmt.Sprintf("n%d %s", *respawns, pane.Pane) {
+		t.Errorf("the client looks at %q", got)
+	}
+}
+
+// TestNoRespawnWhileAClientIsInControlMode: the place is not taken, and can be closed.
+func TestNoRespawnWhileAClientIsInControlMode(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Mark: "1", Dir: "/", Argv: []string{"true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "dead", func() bool { p, err := s.Inspect(t.Context(), pane.Ref); return err == nil && p.Dead })
+	control := controlClient(t, pane.Socket, "a")
+	at, spec := tmux.Place{Ref: pane.Ref, Mark: "1", Close: true}, tmux.Spec{Session: "b", Mark: "2", Dir: "/", Argv: []string{"cat"}}
+	if _, err := s.Respawn(t.Context(), at, spec); !errors.Is(err, tmux.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	control()
+	at.Close = false
+	if _, err := s.Respawn(t.Context(), at, spec); !errors.Is(err, tmux.ErrChanged) {
+		t.Errorf("the place was not closed: %v", err)
+	}
+}
+
+// TestLateKillSparesTheSuccessor: tmux is told to end the pane of a program, hangs, and carries it out when another program has
+// taken the pane. That one lives.
+func TestLateKillSparesTheSuccessor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	real, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := filepath.Join(dir, "tmux")
+	script := fmt.Sprintf(`#!/bin/sh
+case "$*" in *kill-pane*) touch %[1]s/asked; until [ -e %[1]s/go ]; do sleep 0.02; done;; esac
+exec %[2]s "$@"
+`, dir, real)
+	if err := os.WriteFile(slow, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := tmuxtest.Server(t)
+	for name, kill := range map[string]func(s *tmux.Server, old tmux.PaneInfo) error{
+		"kill":   func(s *tmux.Server, old tmux.PaneInfo) error { return s.Kill(t.Context(), old.Ref) },
+		"marked": func(s *tmux.Server, old tmux.PaneInfo) error { return s.KillMarked(t.Context(), old.Ref, old.Mark) },
+	} {
+		old, err := s.Spawn(t.Context(), tmux.Spec{Session: name, Mark: "old", Dir: "/", Argv: []string{"true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, err := tmux.New(tmux.Config{Bin: slow, Socket: old.Socket})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- kill(late, old) }()
+		tmuxtest.Eventually(t, "tmux is asked to kill", func() bool { _, err := os.Stat(filepath.Join(dir, "asked")); return err == nil })
+		var heir tmux.PaneInfo
+		spec := tmux.Spec{Session: name + "-heir", Mark: "heir", Dir: "/", Argv: []string{"sh", "-c", "cat; exit 0"}}
+		tmuxtest.Eventually(t, "the pane is taken over", func() bool {
+			heir, err = s.Respawn(t.Context(), tmux.Place{Ref: old.Ref, Mark: "old"}, spec)
+			return err == nil
+		})
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(name, err)
+		}
+		if now, err := s.Inspect(t.Context(), heir.Ref); err != nil || now.Dead || now.PID != heir.PID {
+			t.Errorf("%s: the successor: %+v, %v", name, now, err)
+		}
+		_, _ = os.Remove(filepath.Join(dir, "go")), os.Remove(filepath.Join(dir, "asked"))
+	}
+}
+
+// controlClient attaches a client in control mode, as iTerm2 does, and returns a function that ends it.
+func controlClient(t *testing.T, socket, session string) (end func()) {
+	t.Helper()
+	cmd := exec.Command("tmux", "-C", "-u", "-N", "-S", socket, "attach-session", "-t", "="+session)
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := func() string { return command(t, socket, "list-clients", "-F", "#{client_control_mode}") }
+	tmuxtest.Eventually(t, "a client in control mode", func() bool { return strings.Contains(modes(), "1") })
+	return func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+		tmuxtest.Eventually(t, "no client in control mode", func() bool { return !strings.Contains(modes(), "1") })
+	}
+}
