@@ -125,20 +125,18 @@ func (d *Daemon) Budget(ctx context.Context, slug string) (*BudgetState, error) 
 	return s, nil
 }
 
-// budgetOf returns the budget of an agent's persona; the zero value: it has none that is known.
-func (d *Daemon) budgetOf(a *Agent) personas.Budget {
+// budgetOf returns the budget of an agent's persona; the zero value: it has none. known is false if the persona cannot be read now,
+// as while somebody writes its skill.md.
+func (d *Daemon) budgetOf(a *Agent) (b personas.Budget, known bool) {
 	if a.Persona == nil {
-		return personas.Budget{}
+		return b, true
 	}
 	p, err := d.Personas.Get(*a.Persona)
-	if err != nil {
-		return personas.Budget{}
+	if errors.Is(err, personas.ErrNotFound) {
+		return b, true
 	}
-	return p.Budget
+	return p.Budget, err == nil && p.Problem == ""
 }
-
-// hasBudget reports whether an agent's persona has a budget.
-func (d *Daemon) hasBudget(a *Agent) bool { return d.budgetOf(a) != (personas.Budget{}) }
 
 // held reports whether an agent at rest is held by the budget of its persona.
 func (a *Agent) held() bool { return a.Note == noteBudget }
@@ -150,7 +148,11 @@ func (a *Agent) budgetNext() string {
 
 // budgetMoved reports whether an agent is held by another budget than its persona has now.
 func (d *Daemon) budgetMoved(a *Agent) bool {
-	return a.held() && d.budgetOf(a) != d.memories.of(a.ID).heldBy
+	if !a.held() {
+		return false
+	}
+	b, known := d.budgetOf(a)
+	return known && b != d.memories.of(a.ID).heldBy
 }
 
 // noteBudget is the note of an agent that is held because the budget of its persona is used up.
@@ -163,7 +165,10 @@ const (
 // seeToBudget keeps an agent's note in step with its persona's budget, and tells the operator once that 80 % of the budget are
 // used, and once that it is used up. A turn that runs goes on to its end.
 func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	budget := d.budgetOf(a)
+	budget, known := d.budgetOf(a)
+	if !known && a.held() {
+		return false, time.Minute, nil
+	}
 	d.memories.change(a.ID, func(m *agentMemory) { m.heldBy = budget })
 	if budget == (personas.Budget{}) {
 		return d.holdNote(ctx, a, false)
@@ -246,9 +251,13 @@ func (d *Daemon) heldByBudget(ctx context.Context, a *Agent, dl *Delivery) (bool
 	return d.overBudget(ctx, a)
 }
 
-// overBudget reports whether the budget of an agent's persona is used up.
+// overBudget reports whether the budget of an agent's persona is used up. While the persona cannot be read, an agent that is held
+// stays held.
 func (d *Daemon) overBudget(ctx context.Context, a *Agent) (bool, error) {
-	if !d.hasBudget(a) {
+	switch b, known := d.budgetOf(a); {
+	case !known && a.held():
+		return true, nil
+	case b == personas.Budget{}:
 		return false, nil
 	}
 	s, err := d.Budget(ctx, *a.Persona)
