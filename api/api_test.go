@@ -96,8 +96,24 @@ func TestAgents(t *testing.T) {
 			t.Errorf("resumption %+v: it did not die, or its work goes on", one)
 		}
 	}
-	if got := h.mainDoor().do("POST", "/api/agents/resume", `{"ids": []}`); got.status != 400 {
-		t.Errorf("no ids: %d %s", got.status, got.body)
+	for _, path := range []string{"/api/agents/resume", "/api/agents/dismiss"} {
+		if got := h.mainDoor().do("POST", path, `{"ids": []}`); got.status != 400 {
+			t.Errorf("%s without ids: %d %s", path, got.status, got.body)
+		}
+	}
+	reason := "process_gone"
+	dead := h.agent(func(a *daemon.Agent) {
+		now := time.Now()
+		a.State, a.EndedAt, a.EndReason = daemon.Ended, &now, &reason
+	})
+	if got := must(h.client.DismissAgent(ctx, dead.ID))(t); got.DismissedAt == nil {
+		t.Errorf("dismissed: %+v", got)
+	}
+	if got := must(h.client.DismissAgents(ctx, []int64{dead.ID, ended.ID}))(t); len(got) != 2 {
+		t.Errorf("dismissed: %+v", got)
+	}
+	if _, err := h.client.DismissAgents(ctx, []int64{ended.ID, 999}); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("an unknown agent is dismissed: %v", err)
 	}
 }
 

@@ -213,7 +213,8 @@ func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, e
 	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
 }
 
-// Attention lists the agents, handoffs and pipelines that need a person. The one that waits longest comes first.
+// Attention lists the agents, handoffs and pipelines that need a person. The one that waits longest comes first; agents that died
+// come last.
 func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
 }

@@ -143,12 +143,14 @@ type Agent struct {
 	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
 	LimitTriedAt *time.Time `json:"-"`
 	AllowRules   []string   `json:"allow_rules"` // what the operator has allowed this agent from then on; see AllowAgent
-	// SessionMode is the permission mode that the newest hook told; "": none did.
+	// SessionMode is the permission mode that the newest hook of its session told; "": none did.
 	SessionMode string `json:"session_mode"`
 	// DialogAnswer is the last answer to a dialog of it that the operator has given from elsewhere than its pane; nil: none.
 	DialogAnswer *DialogAnswer `json:"dialog_answer"`
 	// Keys says that its pane takes keys from a browser; nil: it does not.
 	Keys *KeysTaken `json:"keys"`
+	// DismissedAt is when the operator said that they have seen that it died; nil: they did not, or it did not die.
+	DismissedAt *time.Time `json:"dismissed_at"`
 	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.
 	Reading bool `json:"-"`
 	// Base is the state in which the agent found its working directory; nil: it was not looked at.

@@ -234,16 +234,26 @@ func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error
 // updateAgent changes an active agent's row. If another writer changes the row first, updateAgent reads the row again and
 // calls change with the new row.
 func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent, c *Change) error) (Agent, error) {
+	return d.changeAgent(ctx, id, func(a *Agent, c *Change) error {
+		if !a.Active() {
+			return errAgentNotActive
+		}
+		return change(a, c)
+	})
+}
+
+// changeAgent is updateAgent for an agent that may have ended. If change returns errUnchanged, nothing is written.
+func (d *Daemon) changeAgent(ctx context.Context, id int64, change func(a *Agent, c *Change) error) (Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
 		if err != nil {
 			return a, err
 		}
-		if !a.Active() {
-			return a, errAgentNotActive
-		}
 		c := Change{Agents: []*Agent{&a}}
-		if err := change(&a, &c); err != nil {
+		switch err := change(&a, &c); {
+		case errors.Is(err, errUnchanged):
+			return a, nil
+		case err != nil:
 			return a, err
 		}
 		err = d.commit(ctx, &c)

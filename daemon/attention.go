@@ -19,6 +19,7 @@ const (
 	NeedsCare     AttentionKind = "trouble"  // an agent's turns fail
 	NeedsChoice   AttentionKind = "limited"  // an agent has hit a limit, and a person decides what is done about it
 	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started; Brief says which
+	NeedsBudget   AttentionKind = "held"     // an agent gets no prompts, because the budget of its persona is used up
 	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and automatic handoffs are off
 	NeedsHeir     AttentionKind = "died"     // an agent died, and no other agent goes on with its work
 	NeedsApproval AttentionKind = "approval" // a pipeline waits for the approval of its next step
@@ -47,6 +48,8 @@ type Attention struct {
 	// Together holds the ids of several agents that died for one reason, such as the end of their tmux server. There is one
 	// Attention about them all, and Agent is the first of them. nil: it is about one thing alone.
 	Together []int64 `json:"together,omitempty"`
+	// Resumable holds the ids of those agents that died whose sessions can be opened again, as far as is known.
+	Resumable []int64 `json:"resumable,omitempty"`
 	// Permissions are what an agent asks for and can be answered from here, the oldest first.
 	Permissions []Permission `json:"permissions"`
 }
@@ -125,7 +128,8 @@ func (o *Overview) unread() (ids []int64) {
 	return ids
 }
 
-// Attention returns everything that needs a person. The one that has waited longest comes first.
+// Attention returns everything that needs a person. The one that has waited longest comes first; agents that died come after all
+// others, because nothing waits for an answer there.
 func (o *Overview) Attention() []Attention {
 	with, orphans := o.concerns()
 	var out []Attention
@@ -168,9 +172,17 @@ func (o *Overview) Attention() []Attention {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Attention) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.About, b.About), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.rank()-b.rank(), a.Since.Compare(b.Since), cmp.Compare(a.About, b.About), cmp.Compare(a.ID, b.ID))
 	})
 	return out
+}
+
+// rank orders attentions before the time since when they wait.
+func (n *Attention) rank() int {
+	if n.Kind == NeedsHeir {
+		return 1
+	}
+	return 0
 }
 
 // addPermissions adds what the agent asks for to an Attention about an agent that waits.
@@ -273,8 +285,8 @@ func (h *Handoff) liesStill(a *Agent, heir int64) bool {
 	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.leavesWork()
 }
 
-// leavesWork reports whether an agent that works for no pipeline has died.
-func (a *Agent) leavesWork() bool { return a.PipelineID == nil && a.Died() }
+// leavesWork reports whether an agent that works for no pipeline has died, and the operator has not dismissed it.
+func (a *Agent) leavesWork() bool { return a.PipelineID == nil && a.Died() && a.DismissedAt == nil }
 
 // attention returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
 // the agent. If there are several reasons, attention returns the reason that holds up the others.
@@ -302,6 +314,8 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), a.TroubleHint())
 	case h != nil && h.awaitsDecision():
 		return attention(NeedsDecision, cmp.Or(h.PhaseAt, a.StateAt), "", h.Note, fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
+	case a.held():
+		return attention(NeedsBudget, a.StateAt, noteHeld, budgetUsedUp, a.budgetNext())
 	case a.Note != "":
 		return attention(NeedsLook, a.StateAt, "", a.Note, "look at it with "+look)
 	case h == nil && !auto && a.Context != nil && a.Context.Tier == TierHigh && a.Persona != nil:

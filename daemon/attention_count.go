@@ -38,6 +38,7 @@ var partWords = []partWord{
 	{NeedsLook, "stuck", "stuck"},
 	{NeedsCare, "in trouble", "in trouble"},
 	{NeedsChoice, "limited", "limited"},
+	{NeedsBudget, "held", "held"},
 	{NeedsHandoff, "full", "full"},
 	{NeedsReading, "finished", "finished"},
 }

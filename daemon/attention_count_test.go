@@ -34,7 +34,7 @@ func TestCountOfWhatNeedsAPerson(t *testing.T) {
 func TestEachKindOfAttentionIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []AttentionKind{
-		NeedsAnswer, NeedsRetry, NeedsDecision, NeedsCare, NeedsChoice, NeedsLook, NeedsHandoff, NeedsHeir, NeedsApproval, NeedsReading,
+		NeedsAnswer, NeedsRetry, NeedsDecision, NeedsCare, NeedsChoice, NeedsLook, NeedsHandoff, NeedsBudget, NeedsHeir, NeedsApproval, NeedsReading,
 	} {
 		if !slices.ContainsFunc(partWords, func(w partWord) bool { return w.kind == kind }) {
 			t.Errorf("%s has no words", kind)

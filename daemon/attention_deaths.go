@@ -30,17 +30,28 @@ func (o *Overview) deaths(told map[int64]bool) (out []Attention) {
 	return out
 }
 
+// Died returns the ids of the agents that died, of which the Attention tells; nil: it is about something else.
+func (n *Attention) Died() []int64 {
+	switch {
+	case n.Kind != NeedsHeir || n.About != AboutAgent:
+		return nil
+	case len(n.Together) > 0:
+		return n.Together
+	}
+	return []int64{n.ID}
+}
+
 // deathOf makes the Attention of agents that died together.
 func deathOf(agents []*Agent) Attention {
 	slices.SortFunc(agents, func(a, b *Agent) int { return cmp.Compare(a.ID, b.ID) })
 	first := agents[0]
 	if len(agents) == 1 {
 		n := attention(NeedsHeir, *first.EndedAt, "", "it died, which nobody asked for", first.againWords())
-		n.About, n.ID, n.Agent = AboutAgent, first.ID, first
+		n.About, n.ID, n.Agent, n.Resumable = AboutAgent, first.ID, first, resumableOf(agents)
 		return n
 	}
 	const listed = 8
-	since, sessions := *first.EndedAt, 0
+	since, resumable := *first.EndedAt, resumableOf(agents)
 	var who []string
 	var ids []int64
 	for _, a := range agents {
@@ -51,15 +62,22 @@ func deathOf(agents []*Agent) Attention {
 		if a.EndedAt.Before(since) {
 			since = *a.EndedAt
 		}
-		if a.HasSession() {
-			sessions++
-		}
 	}
 	next := "start others with `understudy agent start`"
-	if sessions > 0 {
+	if len(resumable) > 0 {
 		next = "`understudy agent resume --all` opens their sessions again"
 	}
 	n := attention(NeedsHeir, since, "", fmt.Sprintf("%d agents ended with their tmux server: %s", len(agents), words.List(who, len(agents))), next)
-	n.About, n.ID, n.Agent, n.Together = AboutAgent, first.ID, first, ids
+	n.About, n.ID, n.Agent, n.Together, n.Resumable = AboutAgent, first.ID, first, ids, resumable
 	return n
+}
+
+// resumableOf returns the ids of the ended agents whose sessions can be opened again, as far as is known.
+func resumableOf(agents []*Agent) (ids []int64) {
+	for _, a := range agents {
+		if a.HasSession() {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
 }

@@ -69,6 +69,7 @@ func TestAttentionOfActiveAgents(t *testing.T) {
 		"being handed over":  {nil, &Handoff{ID: 9, AgentID: 1, Phase: Instructing, Note: noteBusy}, false, ""},
 		"can't be ended":     {func(a *Agent) { a.StopStage, a.StopStageAt, a.PID, a.State = StopFailed, &noon, 77, Waiting }, nil, false, "agent 1 stuck for 0s: it could not be ended; end it yourself: see `ps -fp 77`"},
 		"did not register":   {func(a *Agent) { a.State, a.Note = Starting, "it did not register" }, nil, false, "agent 1 stuck for 1h0m0s: it did not register; look at it with `understudy agent attach 1`"},
+		"held":               {func(a *Agent) { a.Note = noteBudget }, nil, false, "agent 1 held for 1h0m0s: held: the budget of its persona is used up for today; let the persona's agents go on for today with `understudy persona go-on %1`, or raise the budget in its skill.md"},
 		"full":               {func(a *Agent) { a.Context = full }, nil, false, "agent 1 full for 1h0m0s: its context is nearly full: hand it over; `understudy handoff 1`"},
 		"full, by itself":    {func(a *Agent) { a.Context = full }, nil, true, ""},
 		"full, under way":    {func(a *Agent) { a.Context = full }, &Handoff{ID: 9, AgentID: 1, Phase: Instructing}, false, ""},
@@ -100,6 +101,8 @@ func TestAttentionOfEndedAgents(t *testing.T) {
 	}{
 		"died":                            {[]Agent{seen(1, died)}, nil, death},
 		"died, never had a session":       {[]Agent{seen(1, func(a *Agent) { died(a); a.SessionID = nil })}, nil, "agent 1 died for 1h0m0s: it died, which nobody asked for; its session cannot be opened again: start another one with `understudy agent start %1`"},
+		"died, and was dismissed":         {[]Agent{seen(1, func(a *Agent) { died(a); a.DismissedAt = &noon })}, nil, ""},
+		"dismissed, died in a handoff":    {[]Agent{seen(1, func(a *Agent) { died(a); a.DismissedAt = &noon })}, []Handoff{failed(time.Minute, nil)}, ""},
 		"died long ago":                   {[]Agent{seen(1, over(25*time.Hour, "process_gone"))}, nil, ""},
 		"died in a pipeline":              {[]Agent{seen(1, func(a *Agent) { died(a); a.PipelineID = &two })}, nil, ""},
 		"died, opened again":              {[]Agent{seen(1, func(a *Agent) { died(a); a.SuccessorID = &two }), seen(2, nil)}, nil, ""},

@@ -125,23 +125,53 @@ func (d *Daemon) Budget(ctx context.Context, slug string) (*BudgetState, error) 
 	return s, nil
 }
 
-// hasBudget reports whether an agent's persona has a budget.
-func (d *Daemon) hasBudget(a *Agent) bool {
+// budgetOf returns the budget of an agent's persona; the zero value: it has none. known is false if the persona cannot be read now,
+// as while somebody writes its skill.md.
+func (d *Daemon) budgetOf(a *Agent) (b personas.Budget, known bool) {
 	if a.Persona == nil {
-		return false
+		return b, true
 	}
 	p, err := d.Personas.Get(*a.Persona)
-	return err == nil && p.Budget != (personas.Budget{})
+	if errors.Is(err, personas.ErrNotFound) {
+		return b, true
+	}
+	return p.Budget, err == nil && p.Problem == ""
+}
+
+// held reports whether an agent at rest is held by the budget of its persona.
+func (a *Agent) held() bool { return a.Note == noteBudget }
+
+// budgetNext names the two ways in which a person lets an agent go on that is held.
+func (a *Agent) budgetNext() string {
+	return fmt.Sprintf("let the persona's agents go on for today with `understudy persona go-on %s`, or raise the budget in its skill.md", a.PersonaSlug())
+}
+
+// budgetMoved reports whether an agent is held by another budget than its persona has now.
+func (d *Daemon) budgetMoved(a *Agent) bool {
+	if !a.held() {
+		return false
+	}
+	b, known := d.budgetOf(a)
+	return known && b != d.memories.of(a.ID).heldBy
 }
 
 // noteBudget is the note of an agent that is held because the budget of its persona is used up.
-const noteBudget = "held: the budget of its persona is used up for today"
+const (
+	noteBudget   = noteHeld + budgetUsedUp
+	noteHeld     = "held: "
+	budgetUsedUp = "the budget of its persona is used up for today"
+)
 
 // seeToBudget keeps an agent's note in step with its persona's budget, and tells the operator once that 80 % of the budget are
 // used, and once that it is used up. A turn that runs goes on to its end.
 func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	if !d.hasBudget(a) {
-		return d.holdNote(ctx, a, false, 0)
+	budget, known := d.budgetOf(a)
+	if !known && a.held() {
+		return false, time.Minute, nil
+	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.heldBy = budget })
+	if budget == (personas.Budget{}) {
+		return d.holdNote(ctx, a, false)
 	}
 	s, err := d.Budget(ctx, *a.Persona)
 	if err != nil || s == nil {
@@ -152,18 +182,20 @@ func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again t
 			return false, 0, err
 		}
 	}
-	return d.holdNote(ctx, a, s.Held, time.Minute)
+	return d.holdNote(ctx, a, s.Held)
 }
 
-// holdNote sets or removes the note that an agent is held.
-func (d *Daemon) holdNote(ctx context.Context, a *Agent, held bool, again time.Duration) (bool, time.Duration, error) {
+// holdNote sets or removes the note that an agent is held. Another day ends the hold, or a person on another host; nothing wakes the
+// lane then.
+func (d *Daemon) holdNote(ctx context.Context, a *Agent, held bool) (bool, time.Duration, error) {
+	const again = time.Minute
 	switch {
-	case held && a.AtRest() && a.Note == "":
+	case held && a.AtRest() && (a.Note == "" || a.held()):
 		return d.setNote(ctx, a, noteBudget, again)
-	case !held && a.Note == noteBudget:
+	case !held && a.held():
 		now := d.now()
 		a.LimitTriedAt = &now // a step's time begins anew
-		return d.setNote(ctx, a, "", again)
+		return d.setNote(ctx, a, "", 0)
 	}
 	return false, 0, nil
 }
@@ -219,9 +251,13 @@ func (d *Daemon) heldByBudget(ctx context.Context, a *Agent, dl *Delivery) (bool
 	return d.overBudget(ctx, a)
 }
 
-// overBudget reports whether the budget of an agent's persona is used up.
+// overBudget reports whether the budget of an agent's persona is used up. While the persona cannot be read, an agent that is held
+// stays held.
 func (d *Daemon) overBudget(ctx context.Context, a *Agent) (bool, error) {
-	if !d.hasBudget(a) {
+	switch b, known := d.budgetOf(a); {
+	case !known && a.held():
+		return true, nil
+	case b == personas.Budget{}:
 		return false, nil
 	}
 	s, err := d.Budget(ctx, *a.Persona)

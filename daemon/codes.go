@@ -67,6 +67,7 @@ const (
 	CodeNoRepository          Code = "no_repository"
 	CodeBadChoice             Code = "bad_choice"
 	CodeBadKeys               Code = "bad_keys"
+	CodeDismissByAgent        Code = "dismiss_by_agent"
 	CodeDialogAnswered        Code = "dialog_answered"
 	CodeDialogByAgent         Code = "dialog_by_agent"
 	CodeDialogChanged         Code = "dialog_changed"

@@ -225,6 +225,7 @@ type Daemon struct {
 	logStart int64 // see LogStart; set before Run
 
 	peeking atomic.Bool // a peekAtStarting runs
+	heading atomic.Bool // a lookAtHeads runs
 	resumed atomic.Bool // resumeDead has done its work
 
 	settings  atomic.Pointer[Settings] // nobody changes what it points to

@@ -211,7 +211,7 @@ func (d *Daemon) checkPersona(host, slug string) error {
 		return err
 	}
 	if _, err := personas.ParseSlug(slug); err != nil {
-		return &Error{Kind: KindUnprocessable, Code: CodeUnknownPersona, Message: "Persona " + strconv.Quote(slug) + " does not exist", Cause: err}
+		return &Error{Kind: KindUnprocessable, Code: CodeUnknownPersona, Message: "Persona " + strconv.Quote(slug) + " does not exist: `understudy persona list` shows those that do", Cause: err}
 	}
 	return nil
 }

@@ -166,7 +166,11 @@ func (h *hookStep) apply() {
 		h.permission()
 	case "Notification":
 		switch h.p.NotificationType {
-		case "permission_prompt", "agent_needs_input":
+		case "permission_prompt":
+			if a.State != Working || h.in.At.Sub(h.d.memories.of(a.ID).answeredAt) >= reminded {
+				h.beginWaiting()
+			}
+		case "agent_needs_input":
 			h.beginWaiting()
 		case "idle_prompt":
 			h.setState(a.rest())

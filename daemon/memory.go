@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -60,6 +61,11 @@ type agentMemory struct {
 	unknownTold bool
 	// headAt is when the daemon last looked which branch is checked out in the agent's directory. After a restart it looks again.
 	headAt time.Time
+	// answeredAt is when the agent went on after its last permission was answered. After a restart a late Notification may tell of
+	// the dialog once more, until the registry says that it is closed.
+	answeredAt time.Time
+	// heldBy is the budget by which the agent is held. After a restart the lane looks at the budget again.
+	heldBy personas.Budget
 
 	// lineShown is the line that was noted on the agent's pane, lineTried the one that was to be noted at lineAt. After a
 	// restart the daemon notes the line once more.

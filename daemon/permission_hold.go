@@ -172,9 +172,21 @@ func (d *Daemon) workAfter(ctx context.Context, p *Permission, a *Agent, c *Chan
 			return
 		}
 	}
+	d.noteAnswer(a.ID, now)
 	a.be(Working, now)
 	c.Agents = []*Agent{a}
 	c.Events = append(c.Events, d.stateEvent(a, map[string]any{"permission_id": p.ID}))
+}
+
+// reminded is how long after the answer to a permission a Notification about a dialog is about that dialog: the runtime sends one
+// only when a dialog has been open for 6 s (measured with Claude Code 2.1.329).
+const reminded = 5 * time.Second
+
+// noteAnswer notes that the dialog of a permission is closed. For a moment the registry still says that the agent waits, and a
+// Notification may be on its way.
+func (d *Daemon) noteAnswer(agentID int64, now time.Time) {
+	d.outdate(agentID)
+	d.memories.change(agentID, func(m *agentMemory) { m.answeredAt = now })
 }
 
 // errUnchanged says that there is nothing to commit.

@@ -278,7 +278,7 @@ func (d *Daemon) castOf(agent string) (personas.Persona, error) {
 			return d.persona(p.Slug)
 		}
 	}
-	return personas.Persona{}, Errorf(KindUnprocessable, CodeUnknownPersona, "Persona %q does not exist, as a slug or as a role", agent)
+	return personas.Persona{}, Errorf(KindUnprocessable, CodeUnknownPersona, "Persona %q does not exist, as a slug or as a role: `understudy persona list` shows those that do", agent)
 }
 
 func unknownPersona(err error) bool {

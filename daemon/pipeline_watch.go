@@ -35,7 +35,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return r.takeOutput(s, a)
 	case !handing && r.d.seesToLimit(a):
 		return runOutcome{again: limitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.limitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
-	case !handing && a.Active() && a.Note == noteBudget:
+	case !handing && a.Active() && a.held():
 		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, noteBudget)}
 	case left <= 0 && !handing && a.workDone():
 		return r.takeOutputLate(s, a)

@@ -114,6 +114,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		return err
 	}
 	d.peekAtStarting(ctx, agents)
+	d.lookAtHeads(ctx, agents)
 	active := map[int64]bool{}
 	for i := range agents {
 		a := &agents[i]
@@ -121,7 +122,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) || d.usageGrew(a) || d.maybeMoved(a) {
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) || d.usageGrew(a) || d.maybeMoved(a) || d.budgetMoved(a) {
 			d.Wake(a.ID)
 		}
 	}

@@ -126,6 +126,7 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 		return *old, err
 	}
 	a.Resume, a.Persona = *old.SessionID, d.presentSlug(old)
+	a.goesOnFrom(old)
 	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
 	// Write the old agent's row as well: if two requests resume the agent at the same time, the second one gets ErrMoved.
 	c := &Change{NewAgent: a, Agents: []*Agent{old}, Events: []*event.Event{d.resumedEvent(a)}}
@@ -142,6 +143,16 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 		return *old, fmt.Errorf("agent %d: resume: %w", old.ID, err)
 	}
 	return d.Agent(ctx, a.ID)
+}
+
+// goesOnFrom takes over what is true of the session that the agent opens again until its first turn there: what it said last, how
+// full its context is, and whether the operator has seen its last turn. ContextStart begins anew, so that no automatic handoff comes
+// before the agent has done something. It is launched as old was, so its mode is taken to be the same until a hook tells it.
+func (a *Agent) goesOnFrom(old *Agent) {
+	a.LastMessage, a.Context, a.SessionMode = old.LastMessage, old.Context, old.SessionMode
+	if old.PipelineID == nil {
+		a.Unread, a.FinishedAt = old.Unread, old.FinishedAt
+	}
 }
 
 // resumedEvent is the event of a new agent that opens a session again.

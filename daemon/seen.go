@@ -106,19 +106,63 @@ const headEvery = 5 * time.Second
 
 // noteHead notes the repository and the branch of an agent's directory.
 func (d *Daemon) noteHead(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	now, due := time.Now(), false
-	d.memories.change(a.ID, func(m *agentMemory) {
+	if !d.headDue(a.ID) || !a.headMoved() {
+		return false, 0, nil
+	}
+	err := d.commit(ctx, &Change{Agents: []*Agent{a}})
+	if err != nil {
+		d.lookAgain(a.ID)
+	}
+	return true, 0, err
+}
+
+// lookAtHeads wakes the agents in whose directories something else is checked out than their rows say: the lane of an agent at
+// rest has no other reason to look. It does not wait for the file system, and begins no second look while one still runs.
+func (d *Daemon) lookAtHeads(ctx context.Context, agents []Agent) {
+	if !d.heading.CompareAndSwap(false, true) {
+		return
+	}
+	var due []Agent
+	for i := range agents {
+		if a := &agents[i]; a.started() && d.headDue(a.ID) {
+			due = append(due, *a)
+		}
+	}
+	if len(due) == 0 {
+		d.heading.Store(false)
+		return
+	}
+	d.lanes.Spawn(func() {
+		defer d.heading.Store(false)
+		for i := range due {
+			if ctx.Err() == nil && due[i].headMoved() {
+				d.lookAgain(due[i].ID)
+				d.Wake(due[i].ID)
+			}
+		}
+	})
+}
+
+// headDue reports whether it is time to look at the head of an agent's directory. If so, it takes that as done.
+func (d *Daemon) headDue(id int64) (due bool) {
+	now := time.Now()
+	d.memories.change(id, func(m *agentMemory) {
 		if due = now.Sub(m.headAt) >= headEvery; due {
 			m.headAt = now
 		}
 	})
-	if !due {
-		return false, 0, nil
-	}
+	return due
+}
+
+// lookAgain makes the next look at the head of an agent's directory due: what the last one saw is not on the row yet.
+func (d *Daemon) lookAgain(id int64) {
+	d.memories.change(id, func(m *agentMemory) { m.headAt = time.Time{} })
+}
+
+// headMoved sets the repository and the branch to what git's files say, and reports whether that changed anything.
+func (a *Agent) headMoved() bool {
 	repository, branch := worktree.Head(a.Cwd)
-	if repository == a.Repository && branch == a.Branch {
-		return false, 0, nil
-	}
+	moved := repository != a.Repository || branch != a.Branch
 	a.Repository, a.Branch = repository, branch
-	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}})
+	return moved
 }

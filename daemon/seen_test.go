@@ -3,8 +3,10 @@ package daemon
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // finishes lets the agent take a prompt and end the turn, and returns the notices of the end.
@@ -46,6 +48,25 @@ func TestFinishedTurnIsUnread(t *testing.T) {
 	h.agent.PipelineID = &h.id
 	if notices := h.finishes("Step 1", "Done.", 0); h.agent.Unread || len(notices) != 0 {
 		t.Error("the step of a pipeline is unread")
+	}
+}
+
+// TestLateReminderOfADialog: a Notification about a dialog that comes right after the answer to the permission is about that dialog.
+// Later it is about another one.
+func TestLateReminderOfADialog(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]AgentState{300 * time.Millisecond: Working, reminded: Waiting} {
+		d, now := New(Config{Host: "h"}), time.Date(2031, 5, 4, 3, 0, 0, 0, time.UTC)
+		d.noteAnswer(3, now)
+		a := &Agent{ID: 3, State: Working, StateAt: now, RegisteredAt: &now}
+		p, err := hooks.Parse(hooks.Notification, []byte(`{"notification_type":"permission_prompt","message":"Claude needs your permission"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := hookStep{d: d, p: p, in: HookInput{Key: "k", At: now.Add(after)}, tx: HookTx{HookID: 1, Agent: a}}
+		if step.decide(); a.State != want {
+			t.Errorf("%s after the answer: %s, want %s", after, a.State, want)
+		}
 	}
 }
 

@@ -207,11 +207,26 @@ func (h *home) noteDied(c *card) {
 	}
 }
 
-// ResumeBody is the request that opens the sessions of Died again.
-func (h *home) ResumeBody() string {
-	b, _ := json.Marshal(map[string][]int64{"ids": h.Died}) // numbers cannot fail
+// Dismissable returns the agents that died of which the card tells, so that one button dismisses them; nil: it tells of something
+// else.
+func (c *card) Dismissable() []int64 {
+	if c.Need == nil {
+		return nil
+	}
+	return c.Need.Died()
+}
+
+// DismissBody is the request that dismisses them.
+func (c *card) DismissBody() string { return idsBody(c.Dismissable()) }
+
+// idsBody is a request about agents.
+func idsBody(ids []int64) string {
+	b, _ := json.Marshal(map[string][]int64{"ids": ids}) // numbers cannot fail
 	return string(b)
 }
+
+// ResumeBody is the request that opens the sessions of Died again.
+func (h *home) ResumeBody() string { return idsBody(h.Died) }
 
 // home returns the home directory of this daemon's user; "": it is not known.
 func (p *Pages) home() string {

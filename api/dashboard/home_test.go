@@ -2,7 +2,9 @@ package dashboard
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +77,12 @@ func TestHomeOffersToResumeAll(t *testing.T) {
 	all := find(doc, "resume-all")
 	if all == nil || attribute(all, "data-body") != fmt.Sprintf(`{"ids":[%d,%d]}`, first.ID, second.ID) {
 		t.Fatalf("the button for all sends %q, want agents %d and %d", attribute(all, "data-body"), first.ID, second.ID)
+	}
+	for _, ids := range [][]int64{{first.ID, mute.ID, other.ID}, {second.ID}} {
+		body, _ := json.Marshal(map[string][]int64{"ids": ids})
+		if n := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/dismiss" data-body="%s"`, html.EscapeString(string(body)))); n != 1 {
+			t.Errorf("%d buttons dismiss agents %d, want 1", n, ids)
+		}
 	}
 	for _, a := range []*daemon.Agent{first, second, mute, other} {
 		offered := strings.Count(text, fmt.Sprintf(`data-call="POST /api/agents/%d/resume"`, a.ID))

@@ -27,6 +27,7 @@ const (
 	AgentWorking         Type = "agent_working"
 	AgentDialogAnswered  Type = "agent_dialog_answered"
 	AgentDialogEnded     Type = "agent_dialog_ended"
+	AgentDismissed       Type = "agent_dismissed"
 	AgentHandoffRefused  Type = "agent_handoff_refused"
 	AgentInBackground    Type = "agent_in_background"
 	AgentKeysOff         Type = "agent_keys_off"

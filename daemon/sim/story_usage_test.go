@@ -85,9 +85,16 @@ func (p *person) events(typ event.Type) (n int) {
 	return n
 }
 
-// limitTo gives the persona of an agent a budget.
+// limitTo gives the persona of an agent a budget; 0: none.
 func (p *person) limitTo(h *host, tokens int) {
-	text := fmt.Sprintf("---\nname: x\ndescription: develops\nbudget: {daily_tokens: %d}\n---\nYou develop.\n", tokens)
+	budget := ""
+	if tokens > 0 {
+		budget = fmt.Sprintf("budget: {daily_tokens: %d}\n", tokens)
+	}
+	p.writeSkill(h, "---\nname: x\ndescription: develops\n"+budget+"---\nYou develop.\n")
+}
+
+func (p *person) writeSkill(h *host, text string) {
 	if err := os.WriteFile(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md"), []byte(text), 0o600); err != nil {
 		p.w.fail("%v", err)
 	}
@@ -181,5 +188,37 @@ func TestBudgetIsRaised(t *testing.T) {
 		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.shown(a) == 3*14034 })
 		p.turn(a)
 		p.await("the second alert", time.Minute, func() bool { return p.events(event.BudgetReached) == 2 })
+	})
+}
+
+// TestBudgetIsRemoved: an agent at rest that is held, and for which nothing is queued, is free within seconds after the budget was
+// taken out of its persona's skill.md.
+func TestBudgetIsRemoved(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.limitTo(h, 14034)
+		a := p.agent(h)
+		p.turn(a)
+		p.await("the note", time.Minute, func() bool { return p.row(a).Note != "" })
+		p.wait("waits", 140*time.Second, 140*time.Second)
+		if p.row(a).Note == "" {
+			t.Error("the agent is not held any more")
+		}
+		p.limitTo(h, 0)
+		if !p.await("the end of the hold", 10*time.Second, func() bool { return p.row(a).Note == "" }) {
+			t.Errorf("note %q ten seconds after the budget was removed", p.row(a).Note)
+		}
+	})
+}
+
+// TestBudgetHoldsWhileItIsWritten: while somebody writes the persona's skill.md, an agent that is held stays held.
+func TestBudgetHoldsWhileItIsWritten(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.exhaust(t, h)
+		p.writeSkill(h, "---\nname: x\nbudget: {daily_tok")
+		p.wait("waits", 10*time.Second, 10*time.Second)
+		if p.row(a).Note == "" || p.queued(a) != 1 {
+			t.Errorf("note %q, %d texts queued", p.row(a).Note, p.queued(a))
+		}
+		p.limitTo(h, 0)
 	})
 }

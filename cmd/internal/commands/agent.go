@@ -19,7 +19,7 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	return cli.Group("agent", "Start, look at, talk to and stop agents",
-		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentMessages(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume())
+		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentMessages(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume(), a.agentDismiss())
 }
 
 func (a *app) agentStart() *cobra.Command {

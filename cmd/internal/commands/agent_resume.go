@@ -138,7 +138,7 @@ func findEnded(ctx context.Context, c *api.Client, word string) (daemon.Agent, e
 // diedAlone reports whether an agent died and nobody continues its work.
 func diedAlone(needs []daemon.Attention, id int64) bool {
 	return slices.ContainsFunc(needs, func(n daemon.Attention) bool {
-		return n.Kind == daemon.NeedsHeir && n.About == daemon.AboutAgent && (n.ID == id || slices.Contains(n.Together, id))
+		return slices.Contains(n.Died(), id)
 	})
 }
 

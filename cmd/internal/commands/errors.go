@@ -15,13 +15,14 @@ import (
 
 // hints say how to mend errors of the daemon. The texts of these errors are fixed and name no fix.
 var hints = map[daemon.Code]string{
-	daemon.CodeAgentNotFound:     "`understudy agent list --all` shows those that there are",
-	daemon.CodeAgentNotActive:    "`understudy agent resume` opens its session again",
-	daemon.CodeAgentNoPane:       "only an agent in tmux can be typed to",
-	daemon.CodeHandoffNotFound:   "`understudy handoff list` shows those that there are",
-	daemon.CodeHandoffInProgress: "`understudy handoff list` shows how it stands",
-	daemon.CodePipelineNotFound:  "`understudy pipeline list` shows those that there are",
-	api.CodePersonaNotFound:      "`understudy persona list` shows those that there are",
+	daemon.CodeAgentNotFound:      "`understudy agent list --all` shows those that there are",
+	daemon.CodeAgentNotActive:     "`understudy agent resume` opens its session again",
+	daemon.CodeAgentNoPane:        "only an agent in tmux can be typed to",
+	daemon.CodeHandoffNotFound:    "`understudy handoff list` shows those that there are",
+	daemon.CodeHandoffInProgress:  "`understudy handoff list` shows how it stands",
+	daemon.CodePermissionNotFound: "`understudy permission list --all` shows those that there are",
+	daemon.CodePipelineNotFound:   "`understudy pipeline list` shows those that there are",
+	api.CodePersonaNotFound:       "`understudy persona list` shows those that there are",
 }
 
 // hint returns how to mend an error, for the end of the error's sentence. It returns "" if there is no hint for the

@@ -73,7 +73,7 @@ func StatusBar(ctx context.Context, o BarOptions, getenv func(string) string, st
 
 // barStyles are the tmux styles of the parts that stand out.
 var barStyles = map[string]string{
-	"waiting": "fg=yellow,bold", "approval": "fg=yellow,bold", "decision": "fg=yellow,bold", "limited": "fg=yellow,bold",
+	"waiting": "fg=yellow,bold", "approval": "fg=yellow,bold", "decision": "fg=yellow,bold", "limited": "fg=yellow,bold", "held": "fg=yellow,bold",
 	"failed": "fg=red,bold", "died": "fg=red,bold", "stuck": "fg=red,bold", "trouble": "fg=red,bold", "down": "fg=red,bold",
 	"full": "fg=yellow", "finished": "fg=cyan",
 }

@@ -2,8 +2,10 @@ package stories
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,5 +178,59 @@ func TestPermissionOutlivesTheDaemon(t *testing.T) {
 		r.start()
 		r.awaitOutcome(p.ID, daemon.PermissionPane)
 		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
+// lateRegistry returns an entry of the registry that says that a dialog is open for some time longer than it is.
+type lateRegistry struct {
+	mu      sync.Mutex
+	by      time.Duration
+	read    func(path string) ([]byte, error)
+	waiting map[string][]byte
+	since   map[string]time.Time
+}
+
+func (l *lateRegistry) entry(path string) ([]byte, error) {
+	b, err := l.read(path)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
+	case strings.Contains(string(b), `"status":"waiting"`):
+		l.waiting[path] = b
+		delete(l.since, path)
+	case l.waiting[path] != nil:
+		if l.since[path].IsZero() {
+			l.since[path] = time.Now()
+		}
+		if time.Since(l.since[path]) < l.by {
+			return l.waiting[path], nil
+		}
+		delete(l.waiting, path)
+	}
+	return b, err
+}
+
+// TestAnswerIsNotAskedAgain: the registry says for a moment longer that a dialog is open, after its permission was answered. The
+// agent is at work all the same, and the operator is notified once.
+func TestAnswerIsNotAskedAgain(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
+		r.around(func(cfg *daemon.Config) {
+			late := &lateRegistry{by: 900 * time.Millisecond, read: os.ReadFile, waiting: map[string][]byte{}, since: map[string]time.Time{}}
+			cfg.Registry = late.entry
+		})
+		r.start()
+		r.misbehave("think=5s")
+		a := r.startAgent(con)
+		p := r.askToDeploy(a.ID)
+		r.await("a registry that has said for long that the agent waits", func() (bool, string) { return time.Since(p.AskedAt) > 3*time.Second, "" })
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitState(a.ID, daemon.Idle)
+		if waits := r.agentEvents(a.ID, "agent_waiting"); len(waits) != 1 {
+			t.Errorf("it is told %d times that the agent waits: %v", len(waits), waits)
+		}
 	})
 }

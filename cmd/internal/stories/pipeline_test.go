@@ -116,7 +116,7 @@ func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 		if p.Steps[1].Persona != nil || said(p.Steps[0].Persona) != con {
 			t.Errorf("a new pipeline is played by %q and %q", said(p.Steps[0].Persona), said(p.Steps[1].Persona))
 		}
-		p = r.awaitPipelineFailure(p.ID, 2, `Persona "plumber" does not exist, as a slug or as a role`)
+		p = r.awaitPipelineFailure(p.ID, 2, "Persona \"plumber\" does not exist, as a slug or as a role: `understudy persona list` shows those that do")
 		r.wantSteps(p, "done failed pending")
 		if !strings.Contains(p.Hint, "understudy persona add") || len(p.Steps[1].AgentIDs) != 0 {
 			t.Errorf("hint %q, agents %v", p.Hint, p.Steps[1].AgentIDs)

@@ -29,6 +29,7 @@ const (
 	sendMessage
 	stopAgent
 	resumeAgents
+	dismissAgents
 	renameAgent
 )
 
@@ -44,7 +45,7 @@ type action struct {
 	reason   string
 	text     string // the handoff's focus, the comment of a decision, a message, or a name
 	start    daemon.NewAgent
-	ids      []int64 // the agents whose sessions are opened again
+	ids      []int64 // the agents whose sessions are opened again, or which are dismissed
 	runs     bool    // the message is a command of the runtime
 	force    bool    // the agent is ended without being asked to exit
 	home     string  // the operator's home directory, for a path that begins with ~
@@ -73,6 +74,8 @@ func (a action) String() string {
 		return fmt.Sprintf("stopping agent %d", a.agent)
 	case resumeAgents:
 		return "opening the session of " + listed("agent", a.ids)
+	case dismissAgents:
+		return "dismissing " + listed("agent", a.ids)
 	case renameAgent:
 		return fmt.Sprintf("renaming agent %d", a.agent)
 	}
@@ -113,6 +116,9 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 	case stopAgent:
 		_, err := c.StopAgent(ctx, a.agent, a.force)
 		return fmt.Sprintf("agent %d is asked to stop", a.agent), err
+	case dismissAgents:
+		_, err := c.DismissAgents(ctx, a.ids)
+		return listed("agent", a.ids) + " dismissed; `understudy agent list --all` shows what has ended", err
 	case renameAgent:
 		agent, err := c.RenameAgent(ctx, a.agent, strings.TrimSpace(a.text))
 		return fmt.Sprintf("agent %d is called %s", a.agent, agent.Name), err

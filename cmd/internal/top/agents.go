@@ -22,6 +22,11 @@ func (m *model) pressAgents(r *row, name string) tea.Cmd {
 		return m.resume(r)
 	case "R":
 		return m.resumeAll(m.died())
+	case "D":
+		if r.died() == nil {
+			return m.refuse("D dismisses agents that died: select one that needs you")
+		}
+		return m.do(action{verb: dismissAgents, ids: r.died()}, nil)
 	case "m", "s", "e":
 		switch {
 		case r.kind != agentRow:
@@ -122,6 +127,8 @@ func (m *model) resume(r *row) tea.Cmd {
 	switch {
 	case r != nil && len(r.dead()) > 1:
 		return m.resumeAll(r.dead())
+	case r != nil && r.died() != nil && r.dead() == nil:
+		return m.refuse(r.String() + ": no session can be opened again; D dismisses it")
 	case r != nil && r.dead() != nil:
 		return m.do(action{verb: resumeAgents, ids: r.dead()}, nil)
 	case r == nil && m.gone != nil && m.endedAlone(*m.gone):

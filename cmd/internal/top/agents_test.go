@@ -166,7 +166,7 @@ func TestResume(t *testing.T) {
 	m.Update(needs([]daemon.Agent{agent(1, daemon.Idle, 1)}, []daemon.Agent{dead(7, ""), dead(8, "server"), dead(9, "server"), lost}))
 	choose := func(id int64) { m.choose(m.find(key{agentRow, id})) }
 	choose(7)
-	if cmd := pressed(m, "r"); cmd == nil || m.said != "opening the session of agent 7…" || !strings.HasPrefix(m.last(), "r resume  d diff") {
+	if cmd := pressed(m, "r"); cmd == nil || m.said != "opening the session of agent 7…" || !strings.HasPrefix(m.last(), "r resume  D dismiss") {
 		t.Errorf("said %q, keys %q", m.said, m.last())
 	}
 	choose(8)
@@ -182,6 +182,23 @@ func TestResume(t *testing.T) {
 	choose(2)
 	if strings.Contains(m.last(), "r resume") {
 		t.Errorf("a session that is not there may be opened: %q", m.last())
+	}
+	if cmd := pressed(m, "r"); cmd != nil || m.form != nil || m.said != "agent 2: no session can be opened again; D dismisses it" {
+		t.Errorf("r on it: %q", m.said)
+	}
+	if cmd := pressed(m, "D"); cmd == nil || m.said != "dismissing agent 2…" {
+		t.Errorf("D: %q", m.said)
+	}
+	choose(8)
+	if !strings.HasPrefix(m.last(), "r resume all 2  D dismiss all 2") {
+		t.Errorf("keys of agents that died together: %q", m.last())
+	}
+	if cmd := pressed(m, "D"); cmd == nil || m.said != "dismissing agents 8, 9…" {
+		t.Errorf("D on agents that died together: %q", m.said)
+	}
+	choose(1)
+	if cmd := pressed(m, "D"); cmd != nil || !m.wrong {
+		t.Errorf("D on an agent that lives: %q", m.said)
 	}
 	choose(1)
 	if cmd := pressed(m, "r"); cmd == nil || m.form == nil || m.form.action.verb != resumeAgents {

@@ -92,11 +92,8 @@ func rowHints(r *row) []hint {
 		return []hint{{"y", "approve"}, {"n", "reject"}, {"Enter", "details"}}
 	case r.kind == pipelineRow:
 		return []hint{{"Enter", "details"}}
-	case r.dead() != nil:
-		if n := len(r.dead()); n > 1 {
-			return []hint{{"r", fmt.Sprintf("resume all %d", n)}, {"Enter", "details"}}
-		}
-		return []hint{{"r", "resume"}, {"d", "diff"}, {"Enter", "details"}}
+	case r.died() != nil:
+		return diedHints(len(r.dead()), len(r.died()))
 	case r.kind == handoffRow:
 		return []hint{{"t", "retry"}, {"Enter", "details"}}
 	case !r.agent.Active():
@@ -117,6 +114,20 @@ func rowHints(r *row) []hint {
 		return append(append(limitHints(r.agent.LimitChoices()), hint{"a", "attach"}, hint{"m", "message"}), rest...)
 	}
 	return append([]hint{{"a", "attach"}, {"m", "message"}, {"h", "hand off"}}, rest...)
+}
+
+// diedHints returns the keys of a row with agents that died, of which so many can be resumed.
+func diedHints(resumable, died int) (keys []hint) {
+	switch {
+	case resumable > 1:
+		keys = append(keys, hint{"r", fmt.Sprintf("resume all %d", resumable)})
+	case resumable == 1:
+		keys = append(keys, hint{"r", "resume"})
+	}
+	if died > 1 {
+		return append(keys, hint{"D", fmt.Sprintf("dismiss all %d", died)}, hint{"Enter", "details"})
+	}
+	return append(keys, hint{"D", "dismiss"}, hint{"d", "diff"}, hint{"Enter", "details"})
 }
 
 // limitHints returns the keys that decide about a limit.
@@ -150,6 +161,7 @@ var helpLines = [][2]string{
 	{"s", "stop the agent; asks first"},
 	{"r", "open the session of an agent again that died; else of one that has ended, out of a list"},
 	{"R", "open the sessions of all agents again that died; asks first"},
+	{"D", "dismiss agents that died: they need you no more, and can still be resumed"},
 	{"e", "rename the agent"},
 	{"N", "start a new agent"},
 	{"q Ctrl-C", "quit; agents and daemon go on"},

@@ -149,7 +149,7 @@ func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
-	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y", "x", "m", "s", "e"}, name) {
+	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y", "x", "m", "s", "e", "D"}, name) {
 		return m.refuse("nothing is selected: " + m.goneWords())
 	}
 	switch name {

@@ -321,8 +321,8 @@ func TestWhatEndedBadlyIsShown(t *testing.T) {
 	broken.Status, broken.FinishedAt, broken.Hint = daemon.PipelineFailed, &noon, "mend the template"
 	needs := (&daemon.Overview{At: noon, Ended: []daemon.Agent{died}, Pipelines: []daemon.Pipeline{broken}}).Attention()
 	m.Update(freshMsg{at: noon, needs: needs})
-	m.choose(0)
-	if got := labels(m); got != "7 p3" || !strings.Contains(m.shows(), "2 need you") || !strings.Contains(m.shows(), "understudy agent start") {
+	m.choose(1)
+	if got := labels(m); got != "p3 7" || !strings.Contains(m.shows(), "2 need you") || !strings.Contains(m.shows(), "understudy agent start") {
 		t.Errorf("rows are %s:\n%s", got, m.shows())
 	}
 	for _, k := range []string{"a", "h", "c", "t", "y"} {
@@ -330,7 +330,7 @@ func TestWhatEndedBadlyIsShown(t *testing.T) {
 			t.Errorf("%s did something about an agent that has ended", k)
 		}
 	}
-	m.choose(1)
+	m.choose(0)
 	if cmd := pressed(m, "y"); cmd != nil || m.form != nil || !strings.Contains(m.shows(), "mend the template") {
 		t.Errorf("y did something about a pipeline that has failed, or it is not said what to do:\n%s", m.shows())
 	}

@@ -16,7 +16,7 @@ type snapshot struct {
 	at       time.Time
 	agents   []daemon.Agent     // all agents that have not ended
 	handoffs []daemon.Handoff   // the newest handoffs and all open ones, newest first
-	needs    []daemon.Attention // the longest wait first
+	needs    []daemon.Attention // the longest wait first; agents that died last
 	usage    usage
 }
 
@@ -82,7 +82,7 @@ type row struct {
 	pipeline *daemon.Pipeline  // nil unless the row is about a pipeline
 }
 
-// rowsOf makes the list. First come the rows that need a person, with the longest wait on top. The other rows follow in
+// rowsOf makes the list. First come the rows that need a person, in the daemon's order. The other rows follow in
 // the order of their ids, so that they keep their places.
 func rowsOf(s snapshot) []row {
 	var rows []row
@@ -170,17 +170,20 @@ func (r *row) failed() bool {
 	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
 }
 
-// dead returns the agents of a row that died and whose sessions may be opened again; nil: the row is about something else.
-func (r *row) dead() []int64 {
-	switch {
-	case r.kind != agentRow || r.need == nil || r.need.Kind != daemon.NeedsHeir:
-		return nil
-	case len(r.need.Together) > 0:
-		return r.need.Together
-	case r.agent == nil || r.agent.SessionID == nil || r.agent.RegisteredAt == nil:
+// died returns the agents of a row that died; nil: the row is about something else.
+func (r *row) died() []int64 {
+	if r.need == nil {
 		return nil
 	}
-	return []int64{r.id}
+	return r.need.Died()
+}
+
+// dead returns those of them whose sessions can be opened again; nil: there is none.
+func (r *row) dead() []int64 {
+	if r.died() == nil {
+		return nil
+	}
+	return r.need.Resumable
 }
 
 // flagged reports whether the row needs a person or has finished since the operator looked last.

@@ -1,0 +1,41 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestBrowserDismissesAgentsThatDied: the card of an agent that died has a button that dismisses it, and the card of those that ended
+// with their tmux server one for all of them. Then they are among those that ended.
+func TestBrowserDismissesAgentsThatDied(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.openDashboard()
+	alone, first, second := r.startAgent(""), r.startWorked(con), r.startAgent("reviewer-ada-1")
+	r.killed(alone.ID)
+	r.killTmux()
+	r.awaitTmuxEnds(first.ID, second.ID)
+	p := b.openTab("/")
+	p.awaitText(fmt.Sprintf("#agent-%d .why", first.ID), "2 agents ended with their tmux server")
+	p.awaitText("#needs .count", "2")
+	p.wantReadable("agents that died")
+	p.wantNames("agents that died")
+	p.setScreen(390, "dark")
+	p.wantFits("agents that died")
+	p.setScreen(1100, "light")
+	p.takePicture("died")
+	for _, a := range []int64{alone.ID, first.ID} {
+		p.click(fmt.Sprintf(`#agent-%d [data-call="POST /api/agents/dismiss"]`, a))
+		r.await("the end of the card", func() (bool, string) {
+			return eval[bool](p, fmt.Sprintf("!document.querySelector('#agent-%d')", a)), p.html()
+		})
+	}
+	for _, a := range []int64{alone.ID, first.ID, second.ID} {
+		p.awaitText(fmt.Sprintf("#ended-%d", a), "ago")
+		if got := r.getAgent(a); got.DismissedAt == nil {
+			t.Errorf("agent %d is not dismissed", a)
+		}
+	}
+}
