@@ -40,6 +40,9 @@ type person struct {
 	w     *world
 	name  string
 	texts int // how many texts newText has made
+
+	// tells says that the person tells a story: what they wait for must come. Other people live with what does not.
+	tells bool
 }
 
 // employ starts a person whose work must end before the run ends.
@@ -135,13 +138,16 @@ func (p *person) newText() string {
 	return fmt.Sprintf("Task %d of %s: look at the sheds", p.texts, p.name)
 }
 
-// await waits until so is true, and reports whether it was true in time.
+// await waits until so is true, and reports whether it was true in time. In a story it must be.
 func (p *person) await(what string, within time.Duration, so func() bool) bool {
 	for until := time.Now().Add(within); ; {
 		if so() {
 			return true
 		}
 		if time.Now().After(until) {
+			if p.tells {
+				p.w.fail("%s did not come within %s", what, within)
+			}
 			return false
 		}
 		p.wait("awaits "+what, 500*time.Millisecond, time.Second)

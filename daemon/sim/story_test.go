@@ -42,7 +42,10 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 		w.limits = daemon.DefaultLimits
 		w.plan.until, w.calm = w.trace.began, w.trace.began
 		w.live(func() {
-			w.employ("story", func(p *person) { tell(t, p, w.hosts[0]) })
+			w.employ("story", func(p *person) {
+				p.tells = true
+				tell(t, p, w.hosts[0])
+			})
 		})
 		for _, f := range w.failures {
 			t.Error(f)
