@@ -37,6 +37,9 @@ type event struct {
 	} `json:"properties"`
 }
 
+// firstTurn is how many messages the first turn of a session has: the prompt and the answer.
+const firstTurn = 2
+
 // follower is one Follow.
 type follower struct {
 	*server
@@ -208,8 +211,15 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 	if err := f.closed(&sight); err != nil {
 		return 0, err
 	}
+	asks := len(f.asks)
 	if err := f.report(reports); err != nil {
 		return 0, err
+	}
+	// A screen that came up slowly may have missed the session that it was to show, and a person could not see what is asked.
+	if len(f.asks) > asks && len(sight.Messages) <= firstTurn {
+		if err := f.show(ctx, f.id); err != nil {
+			return 0, err
+		}
 	}
 	f.before.Retried = sight.Status.Type == "retry" && !limited
 	if limited { // only now: an abort that nobody has reported would look like a person's

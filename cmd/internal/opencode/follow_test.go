@@ -3,6 +3,7 @@ package opencode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -318,6 +319,38 @@ func TestFollowGivesUpASilentServer(t *testing.T) {
 		err := s.server().Follow(t.Context(), s.tell)
 		if took := time.Since(began); !errors.Is(err, errNoAnswer) || took > answerLimit {
 			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+// TestFirstQuestionIsShown: a screen that came up slowly may have missed the session that it was to show. What the agent asks in its
+// first turn shows the session once more; later a person may have gone elsewhere in the pane.
+func TestFirstQuestionIsShown(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.Model = func(string) opencodetest.Turn { return opencodetest.Turn{Asks: "rm -r build", Text: "Done."} }
+		stop := s.follow()
+		rest(time.Second)
+		for turn, want := range []int{1, 0} {
+			if err := s.server().Send(t.Context(), "clean up "+fmt.Sprint(turn), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			before := len(s.Requests())
+			rest(5 * time.Second)
+			shown := 0
+			for _, request := range s.Requests()[before:] {
+				if strings.Contains(request, "/tui/select-session") {
+					shown++
+				}
+			}
+			asked := len(slices.DeleteFunc(s.told(), func(event string) bool { return event != "PermissionRequest" }))
+			if shown != want || asked != turn+1 {
+				t.Errorf("turn %d: the session was shown %d times, want %d; reports %q", turn+1, shown, want, s.told())
+			}
+			s.Reply()
+			rest(5 * time.Second)
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
 	})
 }
