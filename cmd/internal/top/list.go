@@ -332,6 +332,17 @@ func (m *model) panel() []string {
 	return append([]string{m.rule(m.listWidth())}, lines...)
 }
 
+// toDo says what the operator does next: by a key, where there is one for it.
+func (r *row) toDo() string {
+	switch p := r.asked(); {
+	case p != nil && p.Whole:
+		return "y shows all of it, and y once more allows it; n denies it"
+	case p == nil && r.kind == agentRow && r.need.Kind == daemon.NeedsAnswer && r.agent.HasPane():
+		return "x shows the dialog and its choices; a leads to the pane"
+	}
+	return r.need.Next
+}
+
 func (m *model) describe(p *paper, r *row) {
 	about := []string{named(r)}
 	if r.agent != nil {
@@ -340,7 +351,7 @@ func (m *model) describe(p *paper, r *row) {
 	p.head(strings.Join(about, " · "))
 	if r.need != nil {
 		p.field("why", r.need.Why)
-		p.field("to do", r.need.Next)
+		p.field("to do", r.toDo())
 	} else {
 		p.field("note", r.asks)
 	}

@@ -24,7 +24,7 @@ func TestKeysAnswerAPermission(t *testing.T) {
 	m := opened(t, snapshot{agents: s.agents})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.Update(freshMsg(s))
-	if got := m.shows(); !strings.Contains(escapes.ReplaceAllString(got, ""), "y allow  n deny  Y allow always") {
+	if got := escapes.ReplaceAllString(m.shows(), ""); !strings.Contains(got, "y allow  n deny  Y allow always") || !strings.Contains(got, "y shows all of it") {
 		t.Errorf("keys:\n%s", got)
 	}
 	pressed(m, "y")
