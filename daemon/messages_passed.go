@@ -13,10 +13,11 @@ import (
 // The messages that are queued for an agent are about its work. So from the record of its handoff on they wait, and the
 // transaction that completes the handoff passes them on to the successor. Until then they stand in the queue of the outgoing
 // agent, also if that has ended and the handoff failed: whichever successor is briefed in the end gets them, once and in order.
-// Commands are about the session that ends, so they are dropped.
+// So do the messages of an agent that died: whoever opens its session again gets them. Commands are about the session that ends,
+// so they are dropped.
 
-// messagesWait is how long the messages of an agent that has ended wait for somebody to retry its failed handoff. Then the
-// operator is told that nobody got them. The time during which no daemon runs counts as well: a daemon that is started each
+// messagesWait is how long the messages of an agent that has ended wait for somebody to retry its failed handoff, or to resume it.
+// Then the operator is told that nobody got them. The time during which no daemon runs counts as well: a daemon that is started each
 // morning would otherwise never tell.
 const messagesWait = 7 * 24 * time.Hour
 
@@ -120,6 +121,9 @@ func (d *Daemon) withoutWaiting(ctx context.Context, a *Agent, open []Delivery) 
 	waits := func(dl Delivery) bool { return a.passable(&dl) }
 	if !slices.ContainsFunc(open, waits) {
 		return open, nil
+	}
+	if a.leavesWork() && a.EndedAt != nil && d.now().Sub(*a.EndedAt) < messagesWait && a.HasSession() && !d.fileGone(a) {
+		return slices.DeleteFunc(open, waits), nil
 	}
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: a.ID, Limit: 500})
 	if err != nil {

@@ -231,7 +231,10 @@ func (d *Daemon) deliverNext(ctx context.Context, a *Agent) (bool, time.Duration
 		return false, 0, err
 	}
 	dl, err := d.nextDelivery(ctx, a, open)
-	if err != nil || dl == nil {
+	switch {
+	case err == nil && dl == nil && !a.Active():
+		return false, time.Minute, nil // the messages wait for whoever goes on
+	case err != nil || dl == nil:
 		return false, time.Second, err
 	}
 	if held, err := d.heldByBudget(ctx, a, dl); err != nil || held {

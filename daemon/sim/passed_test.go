@@ -12,14 +12,16 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// openDeliveries returns the open deliveries of an agent, without messages that wait for somebody to retry its failed handoff.
+// openDeliveries returns the open deliveries of an agent, without messages that wait for somebody to retry its failed handoff, or to
+// resume it because it died.
 func (w *world) openDeliveries(a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
 	_, handoffs := w.rows()
 	failed := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool {
 		return h.AgentID == a.ID && h.Phase == daemon.Failed && h.RecordedAt != nil && !h.Keep && !h.DropMessages
 	})
-	if failed && !a.Active() {
+	died := a.Died() && a.PipelineID == nil && a.DismissedAt == nil && a.HasSession()
+	if failed && !a.Active() || died {
 		open = slices.DeleteFunc(open, isMessage)
 	}
 	return open, err

@@ -184,3 +184,40 @@ func TestAgentMessages(t *testing.T) {
 		r.sit(false, "agent", "messages", agent).wantPrintedOnce("cancelled by the operator")
 	})
 }
+
+// TestMessagesOfAnAgentThatDied: what is queued for an agent that dies waits for whoever opens its session again, also over a restart
+// of the daemon. If the agent is dismissed instead, the operator is told that nobody got it.
+func TestMessagesOfAnAgentThatDied(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a, b := r.startWorked(con), r.startWorked("tester-kit-1")
+		var queued []daemon.Delivery
+		for _, g := range []daemon.Agent{a, b} {
+			r.holdTurn(g.ID, "one thing")
+			queued = append(queued, r.sendMessage(g.ID, "and another"))
+		}
+		r.killTmux()
+		for _, g := range []daemon.Agent{a, b} {
+			r.awaitState(g.ID, daemon.Ended)
+		}
+		pass(10 * time.Minute)
+		r.halt()
+		r.start()
+		pass(time.Minute)
+		next, err := r.client.ResumeAgent(t.Context(), a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.awaitVerdict(next.ID, queued[0].ID, daemon.Submitted); got.PassedFrom == nil || *got.PassedFrom != a.ID {
+			t.Errorf("the message of the agent that was resumed: %+v", got)
+		}
+		if got := r.deliveries(b.ID); got[len(got)-1].State != daemon.DeliveryQueued {
+			t.Errorf("the message of the agent that nobody has resumed: %+v", got[len(got)-1])
+		}
+		if _, err := r.client.DismissAgent(t.Context(), b.ID); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitVerdict(b.ID, queued[1].ID, daemon.NotSubmitted)
+		r.wantToldOnce(b.ID, queued[1].ID)
+	})
+}
