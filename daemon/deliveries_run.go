@@ -59,6 +59,9 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	}
 }
 
+// evidenceEnded is the evidence of a text that was not known to be taken when its agent ended.
+const evidenceEnded = "the agent ended"
+
 // closeUndeliverable sets the verdict of a delivery to an agent that has ended.
 func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
@@ -66,11 +69,11 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	case dl.Kind == KindExit:
 		dl.decide(Submitted, "the process is gone", now)
 	case dl.State == DeliveryQueued || dl.State == DeliveryTyping && dl.TypedAt == nil:
-		dl.decide(NotSubmitted, "the agent ended", now)
+		dl.decide(NotSubmitted, evidenceEnded, now)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	default:
-		dl.decide(Unconfirmed, "the agent ended", now)
+		dl.decide(Unconfirmed, evidenceEnded, now)
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }

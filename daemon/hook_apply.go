@@ -232,7 +232,10 @@ func (h *hookStep) sessionStart() {
 	}
 	first := a.RegisteredAt == nil
 	if first {
-		a.RegisteredAt, a.Note = &now, ""
+		a.RegisteredAt = &now
+		if !a.brokeOff() {
+			a.Note = ""
+		}
 		h.event(event.AgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
 	}
 	// The daemon launched the runtime with the skill in its system prompt, so that the session has it from its start.

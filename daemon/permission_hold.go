@@ -89,7 +89,9 @@ func (d *Daemon) permissionOver(ctx context.Context, p *Permission, dialog *pane
 	switch {
 	case err != nil:
 		return "", ""
-	case !a.Active(), a.State != Waiting && a.StateAt.After(p.AskedAt):
+	case !a.Active():
+		return PermissionPane, "the agent ended"
+	case a.State != Waiting && a.StateAt.After(p.AskedAt):
 		return PermissionPane, noteInPane
 	case p.HeldUntil != nil && !d.now().Before(*p.HeldUntil):
 		return PermissionUnanswered, noteTimeout

@@ -153,7 +153,16 @@ func (a *Agent) goesOnFrom(old *Agent) {
 	if old.PipelineID == nil {
 		a.Unread, a.FinishedAt = old.Unread, old.FinishedAt
 	}
+	if old.Note == noteBrokeOff {
+		a.Note = fmt.Sprintf("%s when agent %d ended: tell it to go on", noteBrokeOff, old.ID)
+	}
 }
+
+// noteBrokeOff begins the note of an agent that died in a turn, and of the one that opens its session again until its first turn.
+const noteBrokeOff = "its turn broke off"
+
+// brokeOff reports whether the agent opened a session again whose last turn broke off, and has done nothing since.
+func (a *Agent) brokeOff() bool { return a.Active() && strings.HasPrefix(a.Note, noteBrokeOff) }
 
 // resumedEvent is the event of a new agent that opens a session again.
 func (d *Daemon) resumedEvent(a *Agent) *event.Event {

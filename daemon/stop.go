@@ -286,10 +286,14 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 		c.Events = append(c.Events, over)
 	}
 	c.Events = append(c.Events, e)
+	worked := a.RegisteredAt != nil && a.LastPrompt > 0 && (a.State == Working || a.State == Waiting)
 	a.be(Ended, now)
 	a.EndedAt, a.Note = &now, ""
-	if e.Alert && d.fileGone(a) {
+	switch {
+	case e.Alert && d.fileGone(a):
 		a.Note = noteGone
+	case worked && a.Died():
+		a.Note = noteBrokeOff
 	}
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)

@@ -34,6 +34,9 @@ func (a *Agent) endUnknownTurn(promptID string, at time.Time) {
 // The operator has seen the turn before if they give the next one.
 func (a *Agent) takeWork(hook int64, at time.Time, prompt string) {
 	a.LastPrompt, a.LastPromptAt, a.HandingOver, a.Unread = hook, &at, false, false
+	if a.brokeOff() {
+		a.Note = ""
+	}
 	if asked := words.Clip(words.Line(prompt), maxAsked); asked != "" {
 		a.Asked = asked
 	}

@@ -43,7 +43,7 @@ var statusLine = [][]string{
 	{"set-option", "-g", "status-left", " #[bold]#{" + whoOption + "}#[nobold]  #{?" + toneOption + ",#[noreverse]#[#{" + toneOption + "}],} " +
 		"#{?#{e|<:#{client_width},90},#{=/22/…:" + stateOption + "},#{?#{e|<:#{client_width},130},#{=/40/…:" + stateOption + "},#{=/90/…:" + stateOption + "}}} #[default]"},
 	{"set-option", "-g", "status-right-length", "40"},
-	{"set-option", "-g", "status-right", " #{prefix} d leaves "},
+	{"set-option", "-g", "status-right", " #{prefix}#{?#{m/r:^(tmux|screen),#{client_termname}}, (#{prefix}),} d leaves "},
 	{"set-option", "-gw", "window-status-format", ""},
 	{"set-option", "-gw", "window-status-current-format", ""},
 	{"set-option", "-g", "status", "on"},

@@ -3,6 +3,7 @@ package tmux_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,12 +12,12 @@ import (
 )
 
 // shownBy attaches a client of width columns to a session, inside another tmux server, and returns what it shows.
-func shownBy(t *testing.T, socket, session string, width int) (lines func() []string) {
+func shownBy(t *testing.T, socket, session string, width int, environ ...string) (lines func() []string) {
 	t.Helper()
 	outer := tmuxtest.Server(t)
 	pane, err := outer.Spawn(t.Context(), tmux.Spec{
 		Session: "outer", Dir: "/", Width: width, Height: 12,
-		Argv: []string{"env", "-u", "TMUX", "tmux", "-u", "-N", "-S", socket, "attach-session", "-f", tmux.LookingFlags, "-t", "=" + session},
+		Argv: slices.Concat([]string{"env", "-u", "TMUX"}, environ, []string{"tmux", "-u", "-N", "-S", socket, "attach-session", "-f", tmux.LookingFlags, "-t", "=" + session}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -54,12 +55,12 @@ func TestLineOfThePaneThatSomebodyLooksAt(t *testing.T) {
 	tmuxtest.Eventually(t, "the line", func() bool {
 		lines := wide()
 		last := lines[len(lines)-1]
-		return strings.HasPrefix(last, want) && strings.HasSuffix(last, "C-b d leaves")
+		return strings.HasPrefix(last, want) && strings.HasSuffix(last, "C-b (C-b) d leaves") // it is attached in another tmux
 	})
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("a command in the name of an agent was run")
 	}
-	narrow := shownBy(t, b.Socket, "b", 60)
+	narrow := shownBy(t, b.Socket, "b", 60, "TERM=xterm-256color")
 	tmuxtest.Eventually(t, "how to leave", func() bool {
 		_, err := s.ShowLines(t.Context(), []tmux.Line{{Ref: b.Ref, Who: "8 y", State: strings.Repeat("long ", 30)}})
 		lines := narrow()

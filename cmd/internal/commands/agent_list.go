@@ -116,6 +116,9 @@ func (a *app) listAgents(ctx context.Context, l listing) error {
 func (a *app) agentLines(l listing, list []daemon.Agent, needs map[int64]daemon.Attention, used map[int64]daemon.UsageRow) []string {
 	if len(list) == 0 {
 		none := "no agents: start one with `understudy agent start PERSONA`"
+		if len(needs) > 0 {
+			none = "no agent is active. Some died, which nobody asked for: `understudy status` lists them, and `understudy agent resume --all` opens their sessions again"
+		}
 		if l.Persona != "" || l.State != "" && l.State != "active" {
 			none = "no agent is like that: `understudy agent list --all` shows those that there are"
 		}

@@ -16,7 +16,7 @@ import (
 // hints say how to mend errors of the daemon. The texts of these errors are fixed and name no fix.
 var hints = map[daemon.Code]string{
 	daemon.CodeAgentNotFound:      "`understudy agent list --all` shows those that there are",
-	daemon.CodeAgentNotActive:     "`understudy agent resume` opens its session again",
+	daemon.CodeAgentNotActive:     "`understudy agent show` says who goes on with its work, and `understudy agent resume` opens its session again if nobody does",
 	daemon.CodeAgentNoPane:        "only an agent in tmux can be typed to",
 	daemon.CodeHandoffNotFound:    "`understudy handoff list` shows those that there are",
 	daemon.CodeHandoffInProgress:  "`understudy handoff list` shows how it stands",

@@ -104,6 +104,33 @@ func TestResumeAllAfterTheTmuxServer(t *testing.T) {
 	})
 }
 
+// TestTurnThatBrokeOff: whoever opens the session of an agent again that died in a turn is told that nobody goes on with that turn,
+// until the next prompt. An agent that died at rest is just idle.
+func TestTurnThatBrokeOff(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a, b := r.startWorked(con), r.startWorked("tester-kit-1")
+		r.holdTurn(a.ID, "a long one")
+		r.killTmux()
+		for _, old := range []daemon.Agent{a, b} {
+			r.awaitState(old.ID, daemon.Ended)
+			next, err := r.client.ResumeAgent(t.Context(), old.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			note := ""
+			if old.ID == a.ID {
+				note = fmt.Sprintf("its turn broke off when agent %d ended: tell it to go on", a.ID)
+			}
+			if got := r.awaitState(next.ID, daemon.Idle); got.Note != note {
+				t.Errorf("agent %d, which goes on from %d, has the note %q, want %q", next.ID, old.ID, got.Note, note)
+			}
+			r.sendMessage(next.ID, "go on")
+			r.await("the note is gone", func() (bool, string) { g := r.getAgent(next.ID); return g.Note == "" && g.Asked == "go on", g.Note })
+		}
+	})
+}
+
 // TestSessionThatTheCLIDoesNotFind: The runtime does not find the conversation, which only the runtime can know. The operator is
 // told what to do, and nobody tries again.
 func TestSessionThatTheCLIDoesNotFind(t *testing.T) {

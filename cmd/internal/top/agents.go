@@ -32,7 +32,7 @@ func (m *model) pressAgents(r *row, name string) tea.Cmd {
 		case r.kind != agentRow:
 			return m.refuse(name + " is about an agent: select one")
 		case !r.agent.Active():
-			return m.refuse(r.String() + " has ended: r opens its session again")
+			return m.refuse(endedWords(r))
 		case name == "m" && !r.agent.HasPane() && r.agent.State != daemon.Starting:
 			return m.refuse(fmt.Sprintf("agent %d has no tmux pane to type into", r.id))
 		}

@@ -212,14 +212,20 @@ func (m *model) openDetails() tea.Cmd {
 	return tea.Batch(m.see(r), m.readDetails(true))
 }
 
-// toRead is how long a permission must have been on the screen before a key allows it. A key that is held down is repeated sooner,
-// and never allows anything.
-const toRead = 800 * time.Millisecond
+const (
+	// toRead is how long a permission must have been on the screen before a key allows it. A key that is held down is repeated
+	// sooner for the first time.
+	toRead = 800 * time.Millisecond
+	// repeats is how soon a key that is held down comes again. Such a key allows nothing.
+	repeats = 120 * time.Millisecond
+)
 
 // pressPermission answers what the row's agent asks. It allows only what the details show as a whole, and not what has come there a
 // moment ago.
 func (m *model) pressPermission(r *row, name string) tea.Cmd {
 	p := r.asked()
+	repeated := time.Since(m.pressed) < repeats
+	m.pressed = time.Now()
 	switch {
 	case name == "n":
 	case !p.Whole:
@@ -231,9 +237,12 @@ func (m *model) pressPermission(r *row, name string) tea.Cmd {
 		m.detail = detailsOf(r)
 		m.say("read what it asks, then press "+name+" again", false)
 		return m.readDetails(true)
-	case m.detail.read != p.ID || time.Since(m.detail.readAt) < toRead:
+	case m.detail.read != p.ID:
 		m.detail.read, m.detail.readAt = p.ID, time.Now()
-		m.say("read what it asks, then press "+name+" again", false)
+		m.say("it asks this now: read it, then press "+name+" again", false)
+		return nil
+	case time.Since(m.detail.readAt) < toRead || repeated:
+		m.say("a moment: read what it asks, then press "+name+" again", false)
 		return nil
 	case name == "y":
 		return m.do(action{verb: allowOnce, asked: *p}, nil)
@@ -275,5 +284,13 @@ func (m *model) goneWords() string {
 			return fmt.Sprintf("%s has ended; agent %d goes on with its work", m.gone, a.ID)
 		}
 	}
-	return fmt.Sprintf("%s has ended: r opens its session again", m.gone)
+	return fmt.Sprintf("%s has ended: r opens its session again, if it has one", m.gone)
+}
+
+// endedWords says that a row's agent has ended, and how its session is opened again if it can be.
+func endedWords(r *row) string {
+	if r.agent != nil && !r.agent.HasSession() {
+		return fmt.Sprintf("%s has ended, and has no session to open again", r)
+	}
+	return fmt.Sprintf("%s has ended: r opens its session again", r)
 }

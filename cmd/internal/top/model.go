@@ -64,6 +64,8 @@ type model struct {
 	said   string // the result of the last action
 	saidAt time.Time
 	wrong  bool // said is an error
+
+	pressed time.Time // when y, Y or n was pressed last
 }
 
 // fades is the time for which the screen shows the result of an action.

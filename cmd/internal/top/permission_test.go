@@ -32,15 +32,16 @@ func TestKeysAnswerAPermission(t *testing.T) {
 		t.Fatalf("y did not show what is asked:\n%s", m.shows())
 	}
 	t.Logf("details:\n%s", escapes.ReplaceAllString(m.shows(), ""))
-	for range 3 { // the key is held down
-		if pressed(m, "y"); m.said != "read what it asks, then press y again" {
+	for range 3 { // the key is held down, also for long
+		if pressed(m, "y"); m.said != "a moment: read what it asks, then press y again" {
 			t.Errorf("y at once: said %q", m.said)
 		}
+		m.detail.readAt = time.Now().Add(-toRead)
 	}
 	for key, want := range map[string]action{
 		"Y": {verb: allowAgent}, "n": {verb: denyCall, text: "not now"},
 	} {
-		m.detail.readAt = time.Now().Add(-toRead)
+		m.detail.readAt, m.pressed = time.Now().Add(-toRead), time.Time{}
 		pressed(m, key)
 		if key == "n" {
 			pressed(m, "not now")
@@ -56,13 +57,13 @@ func TestKeysAnswerAPermission(t *testing.T) {
 			t.Errorf("%s: said %q", key, m.said)
 		}
 	}
-	m.said, m.detail.readAt = "", time.Now().Add(-toRead)
+	m.said, m.detail.readAt, m.pressed = "", time.Now().Add(-toRead), time.Time{}
 	s.needs[0].Permissions[0].ID = 8 // another one takes its place while the operator presses
 	m.Update(freshMsg(s))
-	if pressed(m, "y"); m.said != "read what it asks, then press y again" {
+	if pressed(m, "y"); m.said != "it asks this now: read it, then press y again" {
 		t.Errorf("y for another permission than was read: said %q", m.said)
 	}
-	m.detail.readAt = time.Now().Add(-toRead)
+	m.detail.readAt, m.pressed = time.Now().Add(-toRead), time.Time{}
 	if cmd := pressed(m, "y"); cmd == nil || m.form != nil || m.said != "answering permission 8…" {
 		t.Errorf("y: said %q", m.said)
 	}
