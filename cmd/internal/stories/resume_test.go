@@ -56,8 +56,8 @@ func TestResumeAllAfterTheTmuxServer(t *testing.T) {
 		r.misbehave("think=1h")
 		h := r.awaitPhase(r.requestHandoff(out.ID), daemon.AwaitingDocument)
 		r.killTmux()
-		r.misbehave("")
 		r.awaitTmuxEnds(a.ID, b.ID, mute.ID, out.ID)
+		r.misbehave("") // not before: the agent may read it only now, and write its document in its last moment
 		r.awaitPhase(h.ID, daemon.Failed)
 		type answer struct {
 			done []daemon.Resumption
