@@ -104,7 +104,8 @@ func TestBrowserTakesKeys(t *testing.T) {
 	p.typeInto("#screen", "!")
 	p.typeInto("#screen", kb.Backspace+"?"+kb.Enter)
 	r.await("the prompt", func() (bool, string) { return r.getAgent(a.ID).Asked == "say hello; $HOME?", r.getAgent(a.ID).Asked })
-	r.awaitState(a.ID, daemon.Idle)
+	r.await("the page has shown its end", func() (bool, string) { g := r.getAgent(a.ID); return g.FinishedAt != nil && !g.Unread, "unread" })
+	p.awaitText(".facts .state", "idle") // from here on nothing moves under the finger
 
 	p.asPhone()
 	p.typeInto("#keys input[name=text]", "from the phone")
