@@ -97,7 +97,7 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	if strings.TrimSpace(seen) != shown {
 		t.Errorf("the terminal shows\n%s\nand the pane\n%s", seen, shown)
 	}
-	if !strings.HasPrefix(line, " 1 "+con) || !strings.Contains(line, "idle") || !strings.HasSuffix(line, "C-b d leaves") {
+	if !strings.HasPrefix(line, " 1 "+con) || !strings.Contains(line, "idle") || !strings.HasSuffix(line, "C-b (C-b) d leaves") {
 		t.Errorf("the line of the pane is %q", line)
 	}
 	s.press("C-u")
