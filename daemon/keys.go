@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -163,31 +162,20 @@ func (d *Daemon) EndKeys(ctx context.Context, id int64, session string, in KeysR
 	if err != nil || a.Keys == nil || a.Keys.Session != session {
 		return a, err
 	}
-	if err := d.stopKeys(ctx, id, session, "the page turned it off"); err != nil {
-		return a, err
-	}
-	return d.Agent(ctx, id)
+	return d.stopKeys(ctx, id, session, "the page turned it off")
 }
 
 // stopKeys commits the end of a session of keys. The session ends first, so that no key is typed after the event.
-func (d *Daemon) stopKeys(ctx context.Context, id int64, session, why string) error {
+func (d *Daemon) stopKeys(ctx context.Context, id int64, session, why string) (Agent, error) {
 	was := d.keys.drop(id, session)
-	for {
-		a, err := d.Store.Agent(ctx, id)
-		if err != nil || a.Keys == nil || a.Keys.Session != session {
-			return err
+	return d.changeAgent(ctx, id, func(a *Agent, c *Change) error {
+		if a.Keys == nil || a.Keys.Session != session {
+			return errUnchanged
 		}
-		e := d.keysOffEvent(&a, &was, why)
+		c.Events = []*event.Event{d.keysOffEvent(a, &was, why)}
 		a.Keys = nil
-		err = d.commit(ctx, &Change{Agents: []*Agent{&a}, Events: []*event.Event{e}})
-		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("agent %d: keys: %w", id, err)
-		}
 		return nil
-	}
+	})
 }
 
 // keysOffEvent makes the event about the end of the session that is on the agent's row. was is what the daemon remembers of it. It

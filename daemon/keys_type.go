@@ -158,7 +158,8 @@ func (d *Daemon) typeKeys(ctx context.Context, a *Agent) (bool, time.Duration, e
 		if why == "" {
 			return false, again, nil
 		}
-		return true, 0, d.stopKeys(ctx, a.ID, a.Keys.Session, why)
+		_, err := d.stopKeys(ctx, a.ID, a.Keys.Session, why)
+		return true, 0, err
 	}
 	err := d.mayTypeKeys(ctx, a, b)
 	var told *Error

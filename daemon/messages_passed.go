@@ -93,18 +93,21 @@ func (r *handoffRun) messagesTo() (int64, error) {
 	return ids[0], nil
 }
 
+// messagesOf returns the queued messages of an agent that a successor can get, the oldest first.
+func (d *Daemon) messagesOf(ctx context.Context, a *Agent) ([]Delivery, error) {
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	return slices.DeleteFunc(open, func(dl Delivery) bool { return !a.passable(&dl) }), err
+}
+
 // passMessages adds to a change that the queued messages of an agent go to another one. handoff is nil if the other one opens
 // the agent's session again.
 func (d *Daemon) passMessages(ctx context.Context, c *Change, a *Agent, to int64, handoff *int64) error {
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	queued, err := d.messagesOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: messages: %w", a.ID, err)
 	}
-	for i := range open {
-		dl := &open[i]
-		if !a.passable(dl) {
-			continue
-		}
+	for i := range queued {
+		dl := &queued[i]
 		if dl.PassedFrom == nil {
 			dl.PassedFrom = &a.ID
 		}
@@ -144,18 +147,9 @@ func (r *handoffRun) waitingMessages() string {
 	if !r.h.passes() || r.agent.Active() {
 		return ""
 	}
-	open, err := r.d.Store.OpenDeliveries(r.ctx, r.agent.ID)
-	if err != nil {
+	queued, err := r.d.messagesOf(r.ctx, r.agent)
+	if err != nil || len(queued) == 0 {
 		return ""
 	}
-	n := 0
-	for i := range open {
-		if r.agent.passable(&open[i]) {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" The successor of agent %d gets %s that it has not got: `understudy agent messages %[1]d`.", r.agent.ID, words.Count(n, "message"))
+	return fmt.Sprintf(" The successor of agent %d gets %s that it has not got: `understudy agent messages %[1]d`.", r.agent.ID, words.Count(len(queued), "message"))
 }

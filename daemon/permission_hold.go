@@ -90,7 +90,7 @@ func (d *Daemon) permissionOver(ctx context.Context, p *Permission, dialog *pane
 	case err != nil:
 		return "", ""
 	case !a.Active():
-		return PermissionPane, "the agent ended"
+		return PermissionPane, evidenceEnded
 	case a.State != Waiting && a.StateAt.After(p.AskedAt):
 		return PermissionPane, noteInPane
 	case p.HeldUntil != nil && !d.now().Before(*p.HeldUntil):

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -49,21 +48,14 @@ func (d *Daemon) notifiesFinished(a *Agent) bool {
 // SeeAgent notes that the operator has seen what an agent has finished. until is the FinishedAt that they were shown: a turn
 // that was finished later stays unread. If nothing is unread, nothing is written.
 func (d *Daemon) SeeAgent(ctx context.Context, id int64, until time.Time) (Agent, error) {
-	a, err := d.Agent(ctx, id)
-	if err != nil || !a.unreadUntil(until) {
-		return a, err
-	}
-	a, err = d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
-		if a.unreadUntil(until) {
-			a.Unread = false
-			c.Events = []*event.Event{d.event(event.AgentSeen, &a.ID, nil, nil).For(a.PipelineID, a.StepID)}
+	return d.changeAgent(ctx, id, func(a *Agent, c *Change) error {
+		if !a.unreadUntil(until) {
+			return errUnchanged
 		}
+		a.Unread = false
+		c.Events = []*event.Event{d.event(event.AgentSeen, &a.ID, nil, nil).For(a.PipelineID, a.StepID)}
 		return nil
 	})
-	if errors.Is(err, errAgentNotActive) {
-		return a, nil // it has ended since the look above, so nothing of it is unread
-	}
-	return a, err
 }
 
 // unreadUntil reports whether the agent is unread, and has finished no turn after the time until. The store keeps

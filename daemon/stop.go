@@ -224,7 +224,7 @@ func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
 }
 
 // actOnRung acts on the agent's rung, once in each daemon. The next daemon may send the same signal again, which does no
-// harm. Its error is [ErrGivenWork] if the agent's server refuses the exit, or the store's.
+// harm. The only error that it returns is [ErrGivenWork]: the agent's server refuses the exit.
 func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	done := false
 	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })

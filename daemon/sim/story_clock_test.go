@@ -202,21 +202,32 @@ func TestWorkBeforeTheDaemonBegan(t *testing.T) {
 	})
 }
 
+// failWriting has an agent think for so long about its document that its handoff fails, and interrupts it. The agent is quick from then on.
+func (p *person) failWriting(h *host, a *agent) daemon.Handoff {
+	a.mood.think = time.Hour
+	failed := p.request(h, a, daemon.Failed)
+	a.mood.think, a.mood.hands = time.Second, time.Millisecond
+	a.person("", tmux.Escape)
+	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+	return failed
+}
+
+// writeByHand writes the document of a handoff in place of its agent.
+func writeByHand(t *testing.T, h *daemon.Handoff, at time.Time) {
+	t.Helper()
+	err := os.WriteFile(h.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
+	if err = errors.Join(err, os.Chtimes(h.FilePath, at, at)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestWorkWhileARecordIsAssembled: the agent of a retried handoff takes a prompt after the daemon has read the document
 // and before it has recorded it. The daemon asks before it ends the agent.
 func TestWorkWhileARecordIsAssembled(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		a.mood.think = time.Hour
-		failed := p.request(h, a, daemon.Failed)
-		a.mood.think, a.mood.hands = time.Second, time.Millisecond
-		a.person("", tmux.Escape)
-		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-		now := h.now()
-		err := os.WriteFile(failed.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
-		if err = errors.Join(err, os.Chtimes(failed.FilePath, now, now)); err != nil {
-			t.Fatal(err)
-		}
+		failed := p.failWriting(h, a)
+		writeByHand(t, &failed, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
 		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "LineRecords") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
@@ -235,17 +246,9 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 func TestDocumentOfTheSameMoment(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		a.mood.think = time.Hour
-		failed := p.request(h, a, daemon.Failed)
-		a.mood.think, a.mood.hands = time.Second, time.Millisecond
-		a.person("", tmux.Escape)
-		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+		failed := p.failWriting(h, a)
 		p.promptOnce(a)
-		at := p.row(a).LastPromptAt.Add(time.Nanosecond) // the row has no nanoseconds
-		err := os.WriteFile(failed.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
-		if err = errors.Join(err, os.Chtimes(failed.FilePath, at, at)); err != nil {
-			t.Fatal(err)
-		}
+		writeByHand(t, &failed, p.row(a).LastPromptAt.Add(time.Nanosecond)) // the row has no nanoseconds
 		if err := p.retry(&failed); err != nil {
 			t.Fatal(err)
 		}

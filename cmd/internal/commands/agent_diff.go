@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/show"
@@ -8,8 +10,7 @@ import (
 )
 
 func (a *app) agentDiff() *cobra.Command {
-	var in daemon.DiffRequest
-	c := a.WithJSON(&cobra.Command{
+	return a.diffCommand(&cobra.Command{
 		Use:   "diff AGENT [FILE]...",
 		Short: "Show what has changed in an agent's directory since the agent began",
 		Long: `Show what has changed in an agent's directory since the agent began: commits,
@@ -21,25 +22,33 @@ included.`,
 		Example: `  understudy agent diff 7
   understudy agent diff developer-con-1 --stat
   understudy agent diff 7 cmd/main.go docs`,
-		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			in.Files = args[1:]
-			diff, err := client.Diff(c.Context(), agent.ID, in)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(diff)
-			}
-			show.Diff(a.UI(a.Stdout), &diff)
-			return nil
-		},
+	}, func(ctx context.Context, name string, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+		client, agent, err := a.findAgent(ctx, name)
+		if err != nil {
+			return daemon.AgentDiff{}, err
+		}
+		return client.Diff(ctx, agent.ID, in)
 	})
+}
+
+// diffCommand makes a command print what has changed in the directory that its first argument names, in all files or in those that
+// its other arguments name. read asks the daemon for that.
+func (a *app) diffCommand(c *cobra.Command, read func(ctx context.Context, name string, in daemon.DiffRequest) (daemon.AgentDiff, error)) *cobra.Command {
+	var in daemon.DiffRequest
+	c.Args = cobra.MinimumNArgs(1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		in.Files = args[1:]
+		diff, err := read(c.Context(), args[0], in)
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.PrintJSON(diff)
+		}
+		show.Diff(a.UI(a.Stdout), &diff)
+		return nil
+	}
 	c.Flags().BoolVar(&in.Stat, "stat", false, "list the files with their counts only")
-	return c
+	return a.WithJSON(c)
 }

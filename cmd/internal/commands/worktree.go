@@ -82,37 +82,23 @@ func (a *app) worktreeShow() *cobra.Command {
 }
 
 func (a *app) worktreeDiff() *cobra.Command {
-	var in daemon.DiffRequest
-	c := a.WithJSON(&cobra.Command{
+	return a.diffCommand(&cobra.Command{
 		Use:   "diff TREE [FILE]...",
 		Short: "Show what has changed in a work tree since its branch began",
 		Long: `Show what has changed in a work tree since its branch began, as ` + "`understudy agent diff`" + ` does for one
 agent: commits, files that are not committed, and new files that git does not ignore.`,
 		Example:           "  understudy worktree diff 3 --stat\n  understudy worktree diff fix-login cmd/main.go",
-		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeTrees,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, v, err := a.findTree(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if v.PipelineID != nil {
-				return fmt.Errorf("it is not known where the branch of pipeline %d began: see its agents with `understudy agent diff`", *v.PipelineID)
-			}
-			in.Files = args[1:]
-			diff, err := client.WorktreeDiff(c.Context(), v.ID, in)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(diff)
-			}
-			show.Diff(a.UI(a.Stdout), &diff)
-			return nil
-		},
+	}, func(ctx context.Context, name string, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+		client, v, err := a.findTree(ctx, name)
+		switch {
+		case err != nil:
+			return daemon.AgentDiff{}, err
+		case v.PipelineID != nil:
+			return daemon.AgentDiff{}, fmt.Errorf("it is not known where the branch of pipeline %d began: see its agents with `understudy agent diff`", *v.PipelineID)
+		}
+		return client.WorktreeDiff(ctx, v.ID, in)
 	})
-	c.Flags().BoolVar(&in.Stat, "stat", false, "list the files with their counts only")
-	return c
 }
 
 func (a *app) worktreeMerge() *cobra.Command {

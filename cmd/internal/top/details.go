@@ -28,7 +28,7 @@ type details struct {
 	old      bool // an event came after the details were read
 	reading  bool
 	read     int64     // the permission that the operator was shown; 0: none
-	readAt   time.Time // when the operator was shown it, or pressed a key too early
+	readAt   time.Time // since when the operator is shown it
 }
 
 // detailsOf begins to show a row.
