@@ -32,11 +32,16 @@ const (
 
 // Why a handoff or a pipeline failed, and also why a request is refused. docs/operating.md and api/openapi.yaml list them.
 const (
-	CodeContextChanged Code = "context_changed"
-	CodeNoSession      Code = "no_session"
-	CodePromptTooLong  Code = "prompt_too_long"
-	CodeStepOver       Code = "step_over"
-	CodeUnknownPersona Code = "unknown_persona"
+	CodeBadDirectory    Code = "bad_directory"
+	CodeContextChanged  Code = "context_changed"
+	CodeNoSession       Code = "no_session"
+	CodePromptTooLong   Code = "prompt_too_long"
+	CodeRuntimeMissing  Code = "runtime_missing"
+	CodeStepOver        Code = "step_over"
+	CodeUnknownPersona  Code = "unknown_persona"
+	CodeUnknownRuntime  Code = "unknown_runtime"
+	CodeWorktreeBusy    Code = "worktree_busy"
+	CodeWorktreeRemoved Code = "worktree_removed"
 )
 
 // Why a request is refused. api/openapi.yaml lists them.
@@ -81,7 +86,6 @@ const (
 	CodeBadComment            Code = "bad_comment"
 	CodeBadContext            Code = "bad_context"
 	CodeBadDecision           Code = "bad_decision"
-	CodeBadDirectory          Code = "bad_directory"
 	CodeBadFocus              Code = "bad_focus"
 	CodeBadHeirs              Code = "bad_heirs"
 	CodeBadHook               Code = "bad_hook"
@@ -143,7 +147,6 @@ const (
 	CodePipelineNotFailed     Code = "pipeline_not_failed"
 	CodePipelineNotFound      Code = "pipeline_not_found"
 	CodeRecordMissing         Code = "record_missing"
-	CodeRuntimeMissing        Code = "runtime_missing"
 	CodeSenderGone            Code = "sender_gone"
 	CodeTargetNotFound        Code = "target_not_found"
 	CodeTemplateBroken        Code = "template_broken"
@@ -152,13 +155,10 @@ const (
 	CodeTmuxUnavailable       Code = "tmux_unavailable"
 	CodeTooManyMessages       Code = "too_many_messages"
 	CodeUnknownLaunch         Code = "unknown_launch"
-	CodeUnknownRuntime        Code = "unknown_runtime"
 	CodeUnknownTemplate       Code = "unknown_template"
-	CodeWorktreeBusy          Code = "worktree_busy"
 	CodeWorktreeGone          Code = "worktree_gone"
 	CodeWorktreeNotFound      Code = "worktree_not_found"
 	CodeWorktreeRefused       Code = "worktree_refused"
-	CodeWorktreeRemoved       Code = "worktree_removed"
 	CodeWorktreeStands        Code = "worktree_stands"
 	CodeWorktreeUncommitted   Code = "worktree_uncommitted"
 	CodeWorktreeUsed          Code = "worktree_used"

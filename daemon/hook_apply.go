@@ -28,6 +28,8 @@ type hookStep struct {
 	command bool                            // the hook is a person's /handoff
 	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
 	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
+	moves   map[move]bool                   // whether the session has moved, as a look before the transaction found
+	unmoved *move                           // a move that decide asked for and that is not in moves; nil: none
 	files   map[string]bool                 // by path, whether the file had content at a look before the transaction
 	unseen  string                          // a path that decide asked for and that is not in files; "": none
 	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
@@ -37,6 +39,7 @@ type hookStep struct {
 
 	out         HookDecision
 	rejoins     bool        // the agent itself has sent the hook again
+	moved       bool        // the agent's session has moved to another directory
 	cancelled   bool        // the hook cancels the agent's open handoff
 	asked       *Permission // the permission for which the hook is to be held; nil: none
 	disbelieved string      // why the hook was not believed, for the operator; "": the hook was believed
@@ -198,6 +201,7 @@ func (h *hookStep) apply() {
 			a.EndHint = h.p.Reason
 		}
 	}
+	h.follow()
 }
 
 // sessionStart applies a SessionStart. The first SessionStart registers the agent. A later one reports another session, or
