@@ -213,7 +213,7 @@ func (d *Daemon) tryAgain(ctx context.Context, t *Worktree) bool {
 
 func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	task := *t.Task
-	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.place(), Commit: task.Commit, Into: task.Into})
+	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.place(), Dir: t.Repository, Commit: task.Commit, Into: task.Into})
 	if err != nil && d.tryAgain(ctx, t) {
 		return nil, err
 	}

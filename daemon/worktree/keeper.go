@@ -77,6 +77,7 @@ const MaxListedFiles = 20
 // Merging asks for a merge.
 type Merging struct {
 	Place
+	Dir    string // the folder of the repository from which the tree was made
 	Commit string // the commit that was the branch's when the merge was asked for; "": whatever it is
 	Into   string // a branch
 }

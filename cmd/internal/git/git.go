@@ -33,6 +33,7 @@ type git struct {
 	limit time.Duration // of one run; 0 means gitLimit
 	// through lets a command go on to its end if this process is killed.
 	through bool
+	asSet   bool // without [safely]: for commands that only read settings
 	alone   bool // keep the user's settings only as far as they are harmless, like those of the repository
 }
 
@@ -75,7 +76,11 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], limit, g.dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
-	argv := slices.Concat([]string{"git"}, safely, args)
+	options := safely
+	if g.asSet {
+		options = nil
+	}
+	argv := slices.Concat([]string{"git"}, options, args)
 	stderr, exit, err = g.runner()(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
 	if errors.Is(err, proc.ErrTooMuch) {
 		err = fmt.Errorf("git %s in %s: %w: put what is generated there into .gitignore", args[0], g.dir, err)
@@ -85,19 +90,18 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 
 // refused makes an error from what git printed on stderr.
 func (g git) refused(command, stderr string, exit int) error {
-	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	line := complaint(stderr, exit)
 	switch {
 	case strings.Contains(stderr, "not a git repository"), strings.Contains(stderr, "must be run in a work tree"),
 		strings.Contains(stderr, "cannot use bare repository"):
 		return worktree.ErrNone
 	case strings.Contains(stderr, "dubious ownership"):
 		dir := g.dir
-		if _, rest, ok := strings.Cut(line, "repository at '"); ok {
-			dir = strings.TrimSuffix(rest, "'")
+		if _, rest, ok := strings.Cut(stderr, "repository at '"); ok {
+			dir, _, _ = strings.Cut(rest, "'\n")
+			dir = strings.TrimSuffix(strings.TrimSpace(dir), "'")
 		}
 		return fmt.Errorf("git does not trust %s, which belongs to another user: run `git config --global --add safe.directory %[1]s` as the daemon's user", dir)
-	case line == "":
-		line = fmt.Sprintf("exit code %d", exit)
 	}
 	return fmt.Errorf("git %s failed in %s (%s): see what `git %[1]s` says there", command, g.dir, line)
 }

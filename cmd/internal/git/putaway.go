@@ -34,13 +34,13 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 	if err := os.RemoveAll(condemned); err != nil {
 		return out, fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
 	}
-	r, err := k.open(ctx, in.Dir)
-	none := errors.Is(err, worktree.ErrNone)
-	if (none || absent(in.Dir)) && absent(in.Path) {
+	r, err := k.openOf(ctx, in.Dir, in.Path)
+	none := errors.Is(err, worktree.ErrNone) || absent(in.Dir)
+	if err != nil && none && absent(in.Path) {
 		return out, nil // somebody has deleted both
 	}
-	if none {
-		err = k.noRepository(in.Dir, in.Path)
+	if err != nil && none {
+		err = k.movedError(in.Dir, in.Path)
 	}
 	if err != nil {
 		return out, err
@@ -86,18 +86,12 @@ func absent(path string) bool {
 
 // keep makes the reference to what the tree holds. It returns why the tree can't be removed, or "".
 func (p *putAway) keep(ctx context.Context) (why string, err error) {
-	at := p.git
-	at.dir, at.limit = p.at, checkoutLimit
-	tree, err := at.shielded(ctx)
+	tree, err := p.tree(ctx, p.at)
 	if err != nil {
 		return "", err
 	}
 	defer tree.close()
-	if tree.dir != p.at {
-		return "git takes it for " + tree.dir, nil
-	}
-	admin, _ := p.admin(p.at)
-	if why := unfinished(admin); why != "" {
+	if why := unfinished(tree.at.dir); why != "" {
 		return why, nil
 	}
 	if why, err := tree.hidden(ctx); why != "" || err != nil {
@@ -236,7 +230,7 @@ func (p *putAway) deleteBranch(ctx context.Context) error {
 	if err != nil || kept != tip {
 		return err
 	}
-	if place, err := p.checkedOut(ctx, p.in.Branch); err != nil || place != "" {
+	if held, err := p.holder(ctx, p.in.Branch); err != nil || held != nil {
 		return err
 	}
 	stderr, exit, err := p.run(ctx, io.Discard, "update-ref", "-d", name, tip)

@@ -45,15 +45,14 @@ func (t *Trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	if err := os.RemoveAll(condemned); err != nil {
 		return "", fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
 	}
-	_, gone := os.Lstat(at)
-	r, err := t.open(ctx, dir)
+	r, err := t.openOf(ctx, dir, path)
 	if err != nil {
-		if _, nowhere := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) &&
-			(errors.Is(err, worktree.ErrNone) || errors.Is(nowhere, fs.ErrNotExist)) {
+		none := errors.Is(err, worktree.ErrNone) || absent(dir)
+		if none && absent(at) {
 			return "", nil // there is nothing to remove: neither the tree nor a repository that may know about it exists
 		}
-		if errors.Is(err, worktree.ErrNone) {
-			err = t.noRepository(dir, path)
+		if none {
+			err = t.movedError(dir, path)
 		}
 		return "", err
 	}
@@ -100,26 +99,15 @@ func holdsFiles(path string) bool {
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".git" })
 }
 
-// noRepository returns the error that there is no repository to ask about a tree.
-func (t *Trees) noRepository(dir, path string) error {
-	return fmt.Errorf("%s is in no git work tree any more, so git can't say what %s holds: look into that, and delete it by hand", dir, path)
-}
-
 // holds returns what would be lost with the tree at path, or why git would refuse to remove the tree. It returns "" if
 // the tree can be deleted.
 func (r repository) holds(ctx context.Context, path string) (string, error) {
-	at := r.git
-	at.dir = path
-	tree, err := at.shielded(ctx)
+	tree, err := r.tree(ctx, path)
 	if err != nil {
 		return "", err
 	}
 	defer tree.close()
-	if tree.dir != path {
-		return "git takes it for " + tree.dir, nil
-	}
-	admin, _ := r.admin(path)
-	if why := unfinished(admin); why != "" {
+	if why := unfinished(tree.at.dir); why != "" {
 		return why, nil
 	}
 	for _, look := range []func(context.Context) (string, error){tree.hidden, tree.uncommitted, tree.unheld} {
