@@ -2,7 +2,9 @@ package git
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/words"
@@ -51,4 +53,22 @@ func hasAny(line string, beginnings []string) bool {
 		}
 	}
 	return false
+}
+
+// instead returns what a person does about a failure in a repository. If the clone is partial, objects may be missing, for git fetches none
+// here; else it returns other. The names are commits that are needed.
+func (r repository) instead(ctx context.Context, other string, names ...string) string {
+	_, exit, err := r.run(ctx, io.Discard, "config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`)
+	if err != nil || exit != 0 {
+		return other
+	}
+	fetch := ""
+	for _, name := range names {
+		commit, err := r.commitOf(ctx, name)
+		if err != nil || commit == "" {
+			return other
+		}
+		fetch = words.Join(" and ", fetch, fmt.Sprintf("`git diff --shortstat $(git hash-object -t tree /dev/null) %.12s`", commit))
+	}
+	return fmt.Sprintf("the clone is partial, and nothing is fetched here: fetch what is missing with %s in %s, and try again", fetch, r.dir)
 }

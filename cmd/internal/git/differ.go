@@ -48,7 +48,7 @@ func (d Differ) Begin(ctx context.Context, dir string, now time.Time) (worktree.
 	if base.Branch, err = g.headBranch(ctx); err != nil {
 		return base, err
 	}
-	changes, _, err := g.changes(ctx)
+	changes, _, left, err := g.countChanges(ctx)
 	if err != nil {
 		return base, err
 	}
@@ -56,7 +56,7 @@ func (d Differ) Begin(ctx context.Context, dir string, now time.Time) (worktree.
 		base.Before = append(base.Before, path)
 	}
 	slices.Sort(base.Before)
-	base.BeforeCount = len(base.Before)
+	base.BeforeCount = len(base.Before) + left
 	base.Before = base.Before[:min(len(base.Before), worktree.MaxBefore)]
 	return base, nil
 }

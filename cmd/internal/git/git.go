@@ -134,7 +134,10 @@ func (g git) commit(ctx context.Context, name string) (bool, error) {
 	return exit == 0, err
 }
 
-// each runs a command of git with -z, and calls do with each record.
+// maxRecords is how many bytes each reads at most. It keeps none of them.
+const maxRecords = 64 << 20
+
+// each runs a command of git with -z, and calls do with each record that is not empty.
 func (g git) each(ctx context.Context, do func(record string), args ...string) error {
 	stderr, exit, err := g.run(ctx, &records{do: do}, args...)
 	if err == nil && exit != 0 {
@@ -146,18 +149,24 @@ func (g git) each(ctx context.Context, do func(record string), args ...string) e
 // records takes the output of git with -z and calls do with each record.
 type records struct {
 	do   func(string)
+	read int
 	part []byte // the beginning of a record whose end is not written yet
 }
 
 func (r *records) Write(p []byte) (int, error) {
 	n := len(p)
+	if r.read += n; r.read > maxRecords {
+		return 0, proc.ErrTooMuch
+	}
 	for {
 		record, rest, whole := bytes.Cut(p, []byte{0})
 		r.part = append(r.part, record...)
 		if !whole {
 			return n, nil
 		}
-		r.do(string(r.part))
+		if len(r.part) > 0 { // git separates groups of records by an empty one
+			r.do(string(r.part))
+		}
 		r.part, p = r.part[:0], rest
 	}
 }

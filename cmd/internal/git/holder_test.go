@@ -150,3 +150,18 @@ func TestHeldByBare(t *testing.T) {
 		t.Errorf("without the row: %+v", m)
 	}
 }
+
+// feed runs a command of git that reads a file.
+func (r repo) feed(file string, args ...string) {
+	r.T.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	defer in.Close()
+	cmd := exec.CommandContext(r.T.Context(), "git", args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, cmdtest.GitTestEnv(), in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.T.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}

@@ -39,9 +39,24 @@ func (k Keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, err
 		return p, err
 	}
 	defer tree.close()
-	changes, _, err := tree.changes(ctx)
-	p.Uncommitted = len(changes)
-	return p, err
+	p.Uncommitted, p.Counting = tree.uncommittedFiles(ctx)
+	start := p.BaseCommit
+	if there {
+		start = "refs/heads/" + s.Branch
+	}
+	p.Submodules = tree.submodules(ctx, start)
+	return p, ctx.Err()
+}
+
+// uncommittedFiles counts the files that differ from the last commit or are not in it. If git can't count them within its time, problem says
+// why, and n are those that were counted.
+func (g git) uncommittedFiles(ctx context.Context) (n int, problem string) {
+	g.limit = gitLimit
+	err := g.each(ctx, func(string) { n++ }, "status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames", "--")
+	if err != nil {
+		problem = err.Error()
+	}
+	return n, problem
 }
 
 // planOld plans a tree on a branch that exists.
@@ -100,6 +115,9 @@ func (g git) commitOf(ctx context.Context, name string) (string, error) {
 // Make implements [worktree.Keeper].
 func (k Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err error) {
 	r, err := k.openFor(ctx, s.Dir, s.Branch)
+	if err != nil && s.Kept != "" && absent(s.Dir) {
+		err = k.movedError(s.Dir, s.Path)
+	}
 	if err != nil {
 		return m, err
 	}
@@ -120,6 +138,7 @@ func (k Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err
 	}
 	if err == nil {
 		m.Copied, err = r.include(ctx, s.Path, s.Kept != "")
+		m.Submodules = r.submodules(ctx, "refs/heads/"+s.Branch)
 	}
 	return m, unless(ctx, err, undo)
 }
@@ -149,7 +168,10 @@ func (r repository) restore(ctx context.Context, s worktree.Spec) error {
 		return err
 	}
 	defer g.close()
-	return g.put(ctx, s.Kept)
+	if err := g.put(ctx, s.Kept); err != nil {
+		return err
+	}
+	return r.bringBack(ctx, s.Kept, realPath(s.Path))
 }
 
 // put puts the files of a commit into the work tree, and leaves those uncommitted that HEAD does not have.

@@ -123,8 +123,10 @@ func (g *merging) unite(ctx context.Context) (refused string, err error) {
 		return g.conflict(), nil
 	case exit != 0 && strings.Contains(stderr, "unrelated histories"):
 		return fmt.Sprintf("%s and %s have no commit in common: merge them by hand", g.name(), g.m.Into), nil
-	case exit != 0 || len(records) == 0:
+	case exit == 129: // usage
 		return fmt.Sprintf("git could not merge (%s): a merge that is no fast-forward needs git 2.38 or newer", complaint(stderr, exit)), nil
+	case exit != 0 || len(records) == 0:
+		return fmt.Sprintf("git could not merge (%s): %s", complaint(stderr, exit), g.instead(ctx, "see what `git merge "+g.m.Into+"` says in "+g.dir, g.old, g.out.From)), nil
 	}
 	who, err := g.identity(ctx)
 	if err != nil {

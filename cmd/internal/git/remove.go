@@ -19,7 +19,7 @@ import (
 // Remove implements [worktree.Trees]. If it keeps the tree, kept is the end of a sentence whose subject is the tree.
 // Besides a tree with uncommitted changes, Remove keeps:
 //
-//   - a tree that holds submodules, commits that no branch or tag holds, or files that git is told not to look at;
+//   - a tree that holds commits that no branch or tag holds, files that git is told not to look at, or submodules with such work;
 //   - a tree that is locked or in the middle of a rebase, a merge or the like;
 //   - a tree whose index or registration is gone, because git cannot tell what is in it.
 //
@@ -110,12 +110,25 @@ func (r repository) holds(ctx context.Context, path string) (string, error) {
 	if why := unfinished(tree.at.dir); why != "" {
 		return why, nil
 	}
-	for _, look := range []func(context.Context) (string, error){tree.hidden, tree.uncommitted, tree.unheld} {
+	for _, look := range []func(context.Context) (string, error){tree.hidden, tree.uncommitted, tree.unheld, tree.inModules} {
 		if why, err := look(ctx); why != "" || err != nil {
 			return why, err
 		}
 	}
 	return "", nil
+}
+
+// inModules looks for what would be lost with the submodules of a tree.
+func (s shield) inModules(ctx context.Context) (string, error) {
+	m, why, err := s.modules(ctx)
+	if why != "" || err != nil {
+		return why, err
+	}
+	parts, why, err := m.lost(ctx)
+	if len(parts) > 0 {
+		why = "it holds " + strings.Join(parts, ", and ")
+	}
+	return why, err
 }
 
 // operations are the files in git's own folder for a work tree. Each shows that the tree is locked or an operation is
@@ -129,7 +142,6 @@ var operations = []struct{ file, kept string }{
 	{"REVERT_HEAD", "it is in the middle of a revert"},
 	{"sequencer", "it is in the middle of a cherry-pick or a revert"},
 	{"BISECT_LOG", "it is in the middle of a bisect"},
-	{"modules", "it holds submodules"},
 }
 
 // unfinished says which of the operations is under way in a tree. It returns "" if there is none.
@@ -142,11 +154,9 @@ func unfinished(admin string) string {
 	return ""
 }
 
-// hidden looks for submodules, and for files that git is told not to look at (assume-unchanged, skip-worktree). git
-// status would not show them.
+// hidden looks for files that git is told not to look at (assume-unchanged, skip-worktree). git status would not show them.
 func (g git) hidden(ctx context.Context) (string, error) {
 	var unseen sample
-	submodules := false
 	err := g.each(ctx, func(record string) { // tag mode object stage TAB path
 		about, path, ok := strings.Cut(record, "\t")
 		if !ok || about == "" {
@@ -154,9 +164,7 @@ func (g git) hidden(ctx context.Context) (string, error) {
 		}
 		full := filepath.Join(g.dir, path)
 		tag, mode, _ := strings.Cut(about, " ")
-		if strings.HasPrefix(mode, "160000 ") {
-			inside, err := os.ReadDir(full)
-			submodules = submodules || len(inside) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+		if strings.HasPrefix(mode, "160000 ") { // see [modules]
 			return
 		}
 		if tag == "S" || tag[0] >= 'a' {
@@ -168,8 +176,6 @@ func (g git) hidden(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case submodules:
-		return "it holds submodules", nil
 	case unseen.n > 0:
 		return "it holds " + unseen.counted("file") + " that git is told not to look at" + unseen.names(), nil
 	}
@@ -177,7 +183,7 @@ func (g git) hidden(ctx context.Context) (string, error) {
 }
 
 // uncommitted looks for files that differ from the last commit or are not in it. For a submodule it compares only the
-// commit, because hidden has already refused a tree in which a submodule has files.
+// commit; see inModules.
 func (g git) uncommitted(ctx context.Context) (string, error) {
 	var found sample
 	err := g.each(ctx, func(record string) { // XY path

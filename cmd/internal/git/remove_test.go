@@ -60,13 +60,13 @@ func TestTreesKeep(t *testing.T) {
 		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP"},
 		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP"},
 		"another folder's":  {func(r repo) { elsewhere(r) }, "it holds 1 file that is not committed (work)"},
-		"a submodule in it": {submodule, "it holds submodules"},
+		"a submodule in it": {func(r repo) { submodule(r); r.Write("module/mine", "") }, "it holds 1 file not committed in the submodule module (mine)"},
 		"a repository committed as a submodule": {func(r repo) {
 			r.at(r.Dir+"/inner").Write("x", "")
 			r.Git("init", "-q", "inner")
 			r.at(r.Dir + "/inner").Commit(time.Now())
 			r.Commit(time.Now())
-		}, "it holds submodules"},
+		}, "it holds another git repository or files in the place of a submodule (inner)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func elsewhere(r repo) {
 	r.Write("work", "")
 }
 
-// submodule commits one, whose own changes the tree's status would tell as well.
+// submodule commits one.
 func submodule(r repo) {
 	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Dir(r.says("rev-parse", "--git-common-dir")), "module")
 	r.Commit(time.Now())

@@ -299,8 +299,8 @@ func (r repository) checkout(ctx context.Context, branch, path string) error {
 	defer g.close()
 	stderr, exit, err := g.run(ctx, io.Discard, "reset", "--hard", "--quiet", "--no-recurse-submodules")
 	if err == nil && exit != 0 {
-		err = fmt.Errorf("git could not check out %s into %s (%s): see whether `git worktree add` can in %s",
-			branch, path, complaint(stderr, exit), r.dir)
+		err = fmt.Errorf("git could not check out %s into %s (%s): %s",
+			branch, path, complaint(stderr, exit), r.instead(ctx, "see whether `git worktree add` can in "+r.dir, "refs/heads/"+branch))
 	}
 	return err
 }
