@@ -82,6 +82,9 @@ func (r repository) planOld(ctx context.Context, s worktree.Spec, p *worktree.Pl
 // planNew plans a tree on a new branch.
 func (r repository) planNew(ctx context.Context, s worktree.Spec, p *worktree.Plan) (err error) {
 	p.NewBranch = true
+	if err := r.free(ctx, s.Branch); err != nil {
+		return err
+	}
 	begin, err := r.beginning(ctx, s.Branch, s.From)
 	if err != nil {
 		return err

@@ -304,3 +304,86 @@ func readDir(t *testing.T, dir string) (names []string) {
 	}
 	return names
 }
+
+// TestOddOrigins: from each of these a tree is made, merged and removed, and nothing else is written.
+func TestOddOrigins(t *testing.T) {
+	t.Parallel()
+	origin, path := newTreeRepo(t)
+	dir := realDir(t)
+	for name, prepare := range map[string]func(r repo) repo{
+		"sha256": func(r repo) repo {
+			r.Git("init", "-q", "-b", "main", "--object-format=sha256")
+			r.Write("a.go", "1\n")
+			r.Commit(time.Now())
+			return r
+		},
+		"shallow": func(r repo) repo {
+			r.Git("clone", "-q", "--depth=1", "file://"+origin.Dir, ".")
+			return r
+		},
+		"a repository in a repository": func(r repo) repo {
+			r.Git("clone", "-q", origin.Dir, ".")
+			r.Git("clone", "-q", origin.Dir, "inner")
+			return r.at(r.Dir + "/inner")
+		},
+		"a linked tree": func(r repo) repo {
+			r.Git("clone", "-q", origin.Dir, ".")
+			r.Git("switch", "-q", "--detach")
+			r.Git("worktree", "add", "-q", r.Dir+" linked\nhere", "main")
+			return r.at(r.Dir + " linked\nhere")
+		},
+		"a link for .git": func(r repo) repo {
+			r.Git("clone", "-q", origin.Dir, ".")
+			if err := errors.Join(os.Rename(r.Dir+"/.git", r.Dir+"-git"), os.Symlink(r.Dir+"-git", r.Dir+"/.git")); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		},
+		"settings in a file for each tree": func(r repo) repo {
+			r.Git("clone", "-q", origin.Dir, ".")
+			r.Git("sparse-checkout", "set", "sub")
+			return r
+		},
+	} {
+		at := filepath.Join(dir, strings.ReplaceAll(name, " ", "_"))
+		if err := os.Mkdir(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r := prepare(origin.at(at))
+		r.personal()
+		path := path + " of " + name
+		r.make(worktree.Spec{Branch: "new", Path: path})
+		tree := r.at(path)
+		tree.Write("one", "1\n")
+		tree.Git("add", "--sparse", "one")
+		tree.Git("commit", "-qm", "one")
+		r.Git("commit", "-q", "--allow-empty", "-m", "two") // so that it is no fast-forward
+		place := worktree.Place{Path: path, Base: "main"}
+		if l := newKeeper().Look(t.Context(), place); l.Problem != "" || l.Ahead != 1 || l.Behind != 1 {
+			t.Errorf("%s: look: %+v", name, l)
+		}
+		if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: place, Dir: r.Dir, Into: "main"}); err != nil || m.Refused != "" || m.Where != r.Dir {
+			t.Errorf("%s: merge: %+v, %v", name, m, err)
+		}
+		if out, err := newKeeper().Remove(t.Context(), worktree.Removal{Place: place, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/7"}); err != nil || out.Kept != "" || !out.BranchDeleted || !absent(path) {
+			t.Errorf("%s: removed: %+v, %v", name, out, err)
+		}
+		if got := r.says("status", "--porcelain", "--ignored"); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+
+	unborn := origin.at(dir + "/unborn")
+	origin.Git("init", "-q", "-b", "main", unborn.Dir)
+	unborn.Git("remote", "add", "-f", "origin", origin.Dir)
+	if _, err := unborn.plan(worktree.Spec{Branch: "new", Path: path + "-u"}); err == nil || !strings.Contains(err.Error(), "has no commit for a branch to begin at") {
+		t.Errorf("unborn: %v", err)
+	}
+	p, err := unborn.plan(worktree.Spec{Branch: "main", Path: path + "-u"})
+	if err == nil { // the person's HEAD is on main, which is not there yet
+		_, err = newKeeper().Make(t.Context(), worktree.Spec{Dir: unborn.Dir, Branch: "main", From: p.BaseCommit, Path: path + "-u"})
+	}
+	if got := unborn.says("for-each-ref", "refs/heads"); err == nil || got != "" || !absent(path+"-u") {
+		t.Errorf("a branch that HEAD waits for was made: %v, %q", err, got)
+	}
+}

@@ -70,9 +70,9 @@ func (m *modules) enter(ctx context.Context, full, path string) (odd string, err
 	if err != nil || linked != nil || real != full || !ok {
 		return "it holds another git repository or files in the place of a submodule" + names.names(), nil
 	}
-	dir = realPath(from(full, dir))
-	rel, err := filepath.Rel(realPath(m.folder), dir)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." || absent(filepath.Join(dir, "HEAD")) {
+	dir, err = filepath.EvalSymlinks(from(full, dir)) // a link would lead to another repository, in which a reference would be made
+	rel, local := filepath.Rel(realPath(m.folder), dir)
+	if err != nil || local != nil || !filepath.IsLocal(rel) || rel == "." || absent(filepath.Join(dir, "HEAD")) {
 		return "it holds another git repository in the place of a submodule" + names.names(), nil
 	}
 	one := module{place{full, dir, dir}, path}

@@ -153,17 +153,24 @@ func TestSubmodulesOfOthers(t *testing.T) {
 	r, _, path := withSubmodules(t)
 	other, _ := newTreeRepo(t)
 	removal := worktree.Removal{Place: worktree.Place{Path: path}, Dir: r.Dir, Branch: "new", Ref: "refs/understudy/removed/7", Force: true}
-	for name, c := range map[string]func(){
-		"another repository": func() { r.at(path).Write("shared/.git", "gitdir: "+other.Dir+"/.git\n") },
-		"no repository":      func() { os.Remove(path + "/shared/.git") },
-		"a link":             func() { os.RemoveAll(path + "/shared"); _ = os.Symlink(other.Dir, path+"/shared") },
+	for _, c := range []struct {
+		name string
+		do   func()
+	}{
+		{"a link to another", func() {
+			_ = os.Rename(r.Dir+"/.git/worktrees/1/modules/shared", r.Dir+"-aside")
+			_ = os.Symlink(other.Dir+"/.git", r.Dir+"/.git/worktrees/1/modules/shared")
+		}},
+		{"another repository", func() { r.at(path).Write("shared/.git", "gitdir: "+other.Dir+"/.git\n") }},
+		{"no repository", func() { _ = os.Remove(path + "/shared/.git") }},
+		{"a link", func() { _ = os.RemoveAll(path + "/shared"); _ = os.Symlink(other.Dir, path+"/shared") }},
 	} {
-		c()
+		c.do()
 		if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept == "" || absent(path) {
-			t.Errorf("%s: %+v, %v", name, out, err)
+			t.Errorf("%s: %+v, %v", c.name, out, err)
 		}
 	}
-	if got := other.says("status", "--porcelain"); got != "" {
+	if got := other.says("status", "--porcelain") + other.says("for-each-ref", "refs/understudy"); got != "" {
 		t.Errorf("the other repository: %s", got)
 	}
 }

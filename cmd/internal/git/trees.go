@@ -205,10 +205,8 @@ func (r repository) remake(ctx context.Context, found standing, s worktree.Spec,
 		return nil, err
 	}
 	b := beginning{branch: s.Branch}
-	if there == "" {
+	if err = r.free(ctx, s.Branch); err == nil && there == "" { // a HEAD may wait for a branch that is not there
 		b, err = r.beginning(ctx, s.Branch, s.From)
-	} else {
-		err = r.free(ctx, s.Branch)
 	}
 	if err != nil {
 		return nil, err
