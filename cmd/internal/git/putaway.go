@@ -144,6 +144,9 @@ func (p *putAway) keep(ctx context.Context) (why string, err error) {
 		}
 	}
 	p.out.NotKept = large
+	if err := m.repair(); err != nil {
+		return "", err
+	}
 	if err := tree.snapshot(ctx, snapshot{head: head, ref: p.in.Ref, ignored: append(small, copies...),
 		says: "The files of the work tree " + p.in.Path + " on branch " + p.in.Branch + " when it was removed"}); err != nil || len(lost) == 0 {
 		return "", err

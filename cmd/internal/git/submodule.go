@@ -22,7 +22,11 @@ import (
 type module struct {
 	place
 	path string // from the top of the outermost work tree
+	lost bool   // its .git leads to where the repository was before somebody moved it: `git worktree repair` leaves submodules alone
 }
+
+func (m module) dotGit() string  { return filepath.Join(m.top, ".git") }
+func (m module) pointer() string { return "gitdir: " + m.dir + "\n" }
 
 // modules are the submodules of a work tree, also those in submodules.
 type modules struct {
@@ -70,12 +74,17 @@ func (m *modules) enter(ctx context.Context, full, path string) (odd string, err
 	if err != nil || linked != nil || real != full || !ok {
 		return "it holds another git repository or files in the place of a submodule" + names.names(), nil
 	}
-	dir, err = filepath.EvalSymlinks(from(full, dir)) // a link would lead to another repository, in which a reference would be made
+	dir = from(full, dir)
+	moved := false
+	if _, name, ok := strings.Cut(dir, "/worktrees/"+filepath.Base(filepath.Dir(m.folder))+"/modules/"); ok && absent(dir) {
+		dir, moved = filepath.Join(m.folder, name), true
+	}
+	dir, err = filepath.EvalSymlinks(dir) // a link would lead to another repository, in which a reference would be made
 	rel, local := filepath.Rel(realPath(m.folder), dir)
 	if err != nil || local != nil || !filepath.IsLocal(rel) || rel == "." || absent(filepath.Join(dir, "HEAD")) {
 		return "it holds another git repository in the place of a submodule" + names.names(), nil
 	}
-	one := module{place{full, dir, dir}, path}
+	one := module{place{full, dir, dir}, path, moved}
 	m.out = append(m.out, one)
 	s, err := m.behind(ctx, one.place)
 	if err != nil {
@@ -167,6 +176,9 @@ func (r repository) keptModules(ref string) string {
 // moduleRef leads to the files that a submodule had when its tree was removed.
 const moduleRef = "refs/understudy/removed"
 
+// modulePath is the file in a submodule's repository that says where in the tree it was: its core.worktree is wrong where a repository was moved.
+const modulePath = "understudy-path"
+
 // keep makes a reference to the files of each submodule, and moves their repositories away from those that git deletes with the tree.
 func (m *modules) keep(ctx context.Context, to string) (large []string, err error) {
 	for _, one := range m.out {
@@ -180,6 +192,18 @@ func (m *modules) keep(ctx context.Context, to string) (large []string, err erro
 		return nil, err
 	}
 	return large, os.Rename(m.folder, to)
+}
+
+// repair makes the submodules' own .git lead to their repositories, without which git can't make a commit of the tree.
+func (m *modules) repair() error {
+	for _, one := range m.out {
+		if one.lost {
+			if err := os.WriteFile(one.dotGit(), []byte(one.pointer()), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m *modules) keepFiles(ctx context.Context, one module) (large []string, err error) {
@@ -197,6 +221,9 @@ func (m *modules) keepFiles(ctx context.Context, one module) (large []string, er
 	}
 	h, err := s.held(ctx, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(one.dir, modulePath), []byte(one.path), 0o600); err != nil {
 		return nil, err
 	}
 	small, large := sortIgnored(one.top, h.all)
@@ -225,35 +252,23 @@ func (r repository) bringBack(ctx context.Context, kept, path string) error {
 	}
 	var all []module
 	for _, dir := range dirs {
-		if top := r.topOf(ctx, dir); top != "" {
-			all = append(all, module{place: place{top, dir, dir}})
+		if at, err := small(filepath.Join(dir, modulePath)); err == nil { // else it had no files when its tree was removed
+			all = append(all, module{place{filepath.Join(path, at), dir, dir}, at, false})
 		}
 	}
 	slices.SortFunc(all, func(a, b module) int { return cmp.Compare(len(a.top), len(b.top)) }) // the outer ones first
 	for _, one := range all {
-		if err := r.bringOneBack(ctx, one.place, path); err != nil {
+		if err := r.bringOneBack(ctx, one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// topOf returns the folder of a submodule's files, as its own setting says; "": it had none when its tree was removed.
-func (r repository) topOf(ctx context.Context, dir string) string {
-	to, err := r.setting(ctx, filepath.Join(dir, "config"), "path", "core.worktree")
-	if err != nil || to == "" {
-		return ""
-	}
-	if kept, err := r.named(place{dir, dir, dir}).commitOf(ctx, moduleRef); err != nil || kept == "" {
-		return ""
-	}
-	return from(dir, to)
-}
-
 // bringOneBack writes the files of one submodule, if its place in the tree is empty.
-func (r repository) bringOneBack(ctx context.Context, p place, path string) error {
-	if rel, err := filepath.Rel(path, p.top); err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return fmt.Errorf("the submodule in %s belongs to %s, which is not in the work tree: see core.worktree in %[1]s/config", p.dir, p.top)
+func (r repository) bringOneBack(ctx context.Context, p module) error {
+	if !filepath.IsLocal(p.path) || p.path == "." {
+		return fmt.Errorf("the submodule in %s belongs to %q, which is not in the work tree: see %[1]s/%[3]s", p.dir, p.path, modulePath)
 	}
 	if err := os.MkdirAll(p.top, 0o755); err != nil {
 		return err
@@ -261,18 +276,24 @@ func (r repository) bringOneBack(ctx context.Context, p place, path string) erro
 	if real, err := filepath.EvalSymlinks(p.top); err != nil || real != p.top {
 		return fmt.Errorf("a link leads from %s to %s: put the submodule in %s there by hand", p.top, real, p.dir)
 	}
-	dotGit, line := filepath.Join(p.top, ".git"), "gitdir: "+p.dir+"\n"
 	if inside, err := os.ReadDir(p.top); err != nil {
 		return err
-	} else if text, _ := small(dotGit); len(inside) > 0 && text != line {
+	} else if text, _ := small(p.dotGit()); len(inside) > 0 && text != p.pointer() {
 		return fmt.Errorf("%s is not empty: put the submodule in %s there by hand", p.top, p.dir)
 	}
-	if err := os.WriteFile(dotGit, []byte(line), 0o644); err != nil {
+	if err := os.WriteFile(p.dotGit(), []byte(p.pointer()), 0o644); err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(p.dir, p.top)
+	if err != nil {
+		return err
+	}
+	if _, err := r.output(ctx, "config", "--file", filepath.Join(p.dir, "config"), "core.worktree", rel); err != nil {
 		return err
 	}
 	g := r.git
 	g.limit = checkoutLimit
-	s, err := g.behind(ctx, p)
+	s, err := g.behind(ctx, p.place)
 	if err != nil {
 		return err
 	}
@@ -280,8 +301,10 @@ func (r repository) bringOneBack(ctx context.Context, p place, path string) erro
 	if err := s.put(ctx, moduleRef); err != nil {
 		return err
 	}
-	_, err = s.output(ctx, "update-ref", "-d", moduleRef)
-	return err
+	if _, err := s.output(ctx, "update-ref", "-d", moduleRef); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(p.dir, modulePath))
 }
 
 // submodules names the submodules of a commit in words; "": it has none.
