@@ -26,6 +26,9 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 		switch key {
 		case "id":
 			l.message.id = s.text()
+			l.taken.Name = l.message.id
+		case "$rewindTo":
+			l.taken.From = s.text()
 		case "timestamp":
 			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if the text is not a time
 		case "type":
