@@ -172,8 +172,10 @@ func geminiTrouble(shown string) (code, text string) {
 			return geminiTroubles[body.Error.Status], text
 		}
 		return OtherTrouble, text
-	case strings.Contains(lower, "exhausted your") || strings.Contains(lower, "quota"):
+	case isUsageLimit(text):
 		return UsageLimit, text
+	case hasAny(lower, momentary):
+		return RateLimit, text
 	case strings.Contains(lower, "api key"):
 		return Unauthenticated, text
 	}
