@@ -76,7 +76,7 @@ type opencodeRules map[string]map[string]string
 // daemon sends it to the server.
 func launchOpencode(s Spec) (Launch, error) {
 	if err := checkOpencodeSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	conf := opencodeConfig{Schema: "https://opencode.ai/config.json", Model: s.Model, Share: "disabled"}
@@ -96,7 +96,7 @@ func launchOpencode(s Spec) (Launch, error) {
 	}
 	b, err := json.MarshalIndent(conf, "", "  ")
 	if err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: settings: %w", s.AgentID, err)
+		return Launch{}, s.refused(fmt.Errorf("settings: %w", err))
 	}
 	l.Argv = append(l.Argv, "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
 	if slices.Contains(opencodeAgents, s.Mode) {
