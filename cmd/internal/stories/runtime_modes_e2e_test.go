@@ -225,7 +225,9 @@ func (r *runtimeRig) tryMode(mode string) (got runtimes.Asks) {
 			pressed = time.Now()
 		}
 		now := r.getAgent(a.ID)
-		return now.State == daemon.Idle && (r.answered(task) >= 2 || len(r.tap.of(a.ID, hooks.Stop)) > 0), now.Note
+		// Claude Code ends the turn without a Stop where a dialog of its plan mode is left.
+		left := !pressed.IsZero() && time.Since(pressed) > 10*time.Second
+		return now.State == daemon.Idle && (left || r.answered(task) >= 2 || len(r.tap.of(a.ID, hooks.Stop)) > 0), now.Note
 	})
 	r.stopAgent(a.ID, true)
 	r.awaitState(a.ID, daemon.Ended)
