@@ -33,6 +33,7 @@ func canStart(ctx context.Context, d *Daemon, next *Agent) error {
 		func(next *Agent) error { return treeStays(ctx, d.Store, next) },
 		func(next *Agent) error { return enterable(next.Cwd) },
 		func(next *Agent) error { return d.checkRuntime(next.Runtime) },
+		func(next *Agent) error { return takesCommandLine(ctx, d, next) },
 	)
 }
 
