@@ -186,6 +186,8 @@ func (h *hookStep) apply() {
 			break
 		}
 		h.setState(a.interrupt(h.in.At))
+	case hooks.PromptRefused:
+		h.promptRefused()
 	case hooks.RetryStarted:
 		h.retryStarted()
 	case hooks.RetryEnded:
@@ -262,7 +264,19 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
-		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
+		if hears(h.d.runtimeOf(a), dl, queued) {
+			dl.hear(h.tx.HookID)
+			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+			if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
+				hf.hearIn(h.p.PromptID)
+				h.touchHandoff()
+			}
+			if dl.Kind == KindInstruction {
+				a.takeInstruction()
+			}
+		} else {
+			h.confirm(dl, evidenceHeard(h.tx.HookID), queued)
+		}
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
 		if dl.Kind == KindGoOn {
 			asked = "" // it goes on with what it was asked before
@@ -322,6 +336,8 @@ func (h *hookStep) stopped() {
 	}
 	for _, dl := range h.tx.Deliveries {
 		switch {
+		case dl.State == DeliveryTyped && dl.Heard != 0 && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID):
+			h.confirm(dl, evidenceHeard(dl.Heard), false)
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		case dl.State == DeliveryTyped && dl.byKeys() && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
@@ -389,14 +405,6 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 		handoff = &h.tx.Handoff.ID
 	}
 	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
-}
-
-// carries reports whether a submitted prompt is or contains the text of a delivery.
-func carries(prompt string, dl *Delivery) bool {
-	if dl.Nonce != "" {
-		return strings.Contains(prompt, dl.Nonce)
-	}
-	return runtimes.MatchesPrompt(prompt, dl.Text)
 }
 
 // turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
