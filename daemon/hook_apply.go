@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -390,15 +389,3 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	}
 	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }
-
-// carries reports whether a submitted prompt is or contains the text of a delivery.
-func carries(prompt string, dl *Delivery) bool {
-	if dl.Nonce != "" {
-		return strings.Contains(prompt, dl.Nonce)
-	}
-	return runtimes.MatchesPrompt(prompt, dl.Text)
-}
-
-// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
-// because "" stands for no turn.
-func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
