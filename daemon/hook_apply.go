@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -406,7 +405,3 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	}
 	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }
-
-// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
-// because "" stands for no turn.
-func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }

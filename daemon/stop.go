@@ -98,14 +98,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		if onRung >= exit {
 			return d.climbTo(ctx, a, StopTerm)
 		}
-		if err := d.actOnRung(ctx, a); err != nil || onRung < dialogAfter {
-			return false, min(dialogAfter, exit) - onRung, err
-		}
-		// One dialog may follow the other.
-		if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTree {
-			_ = d.answerExit(ctx, a)
-		}
-		return false, time.Second, nil
+		return answerRung(ctx, d, a, onRung, exit)
 	case StopTerm:
 		if onRung >= killAfter {
 			return d.climbTo(ctx, a, StopKill)
@@ -118,15 +111,6 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		return false, giveUpAfter - onRung, d.actOnRung(ctx, a)
 	}
 	return false, 0, nil
-}
-
-// readyWithin is how long an idle agent that is asked to exit may take until its composer is ready. A runtime that drops an Enter
-// while its screen shows a turn or a hook gets more time.
-func (d *Daemon) readyWithin(a *Agent) time.Duration {
-	if d.runtimeOf(a).Can.EnterAfter > 0 {
-		return max(readyAfter, d.Settings().Handoff.ExitTimeout/2)
-	}
-	return readyAfter
 }
 
 // stopDrops is the evidence of a queued text whose agent was asked to stop.

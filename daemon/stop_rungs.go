@@ -81,6 +81,17 @@ func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
 	return err == nil && screen.Composer && !screen.Busy
 }
 
+// answerRung answers the question of the runtime, and the one that may follow it.
+func answerRung(ctx context.Context, d *Daemon, a *Agent, onRung, exit time.Duration) (bool, time.Duration, error) {
+	if err := d.actOnRung(ctx, a); err != nil || onRung < dialogAfter {
+		return false, min(dialogAfter, exit) - onRung, err
+	}
+	if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTree {
+		_ = d.answerExit(ctx, a) // if it fails, SIGTERM follows
+	}
+	return false, time.Second, nil
+}
+
 // answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
 func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	s, err := d.readScreen(ctx, a)
@@ -135,4 +146,13 @@ func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 		err = errors.Join(err, d.signalAgent(ctx, a, syscall.SIGKILL))
 	}
 	return err
+}
+
+// readyWithin is how long an idle agent that is asked to exit may take until its composer is ready. A runtime that drops an Enter
+// while its screen shows a turn or a hook gets more time.
+func (d *Daemon) readyWithin(a *Agent) time.Duration {
+	if d.runtimeOf(a).Can.EnterAfter > 0 {
+		return max(readyAfter, d.Settings().Handoff.ExitTimeout/2)
+	}
+	return readyAfter
 }

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -91,17 +90,6 @@ func (d *Daemon) look(a *Agent) sighting {
 		m.sighting = s
 	})
 	return s
-}
-
-// readEntry reads a file of the registry. Each sweep reads one for each agent. O_NONBLOCK spares package os its attempt to
-// make the file non-blocking, which takes as many system calls as the rest.
-func readEntry(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
 }
 
 // outdate restarts the time for which an agent's registry entry must say the same. A hook calls it, because the hook's
