@@ -159,12 +159,15 @@ func (r *records) Write(p []byte) (int, error) {
 		return 0, proc.ErrTooMuch
 	}
 	for {
+		if len(r.part) == 0 { // git separates groups of records by an empty one
+			p = bytes.TrimLeft(p, "\x00")
+		}
 		record, rest, whole := bytes.Cut(p, []byte{0})
 		r.part = append(r.part, record...)
 		if !whole {
 			return n, nil
 		}
-		if len(r.part) > 0 { // git separates groups of records by an empty one
+		if len(r.part) > 0 {
 			r.do(string(r.part))
 		}
 		r.part, p = r.part[:0], rest
