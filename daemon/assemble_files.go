@@ -102,7 +102,8 @@ func earlierSessions(ctx context.Context, store Store, a *Agent) (list []earlier
 	}
 	for i := range reads {
 		path := reads[i].Path
-		if !filepath.IsAbs(path) || slices.Contains(strings.Split(path, "/"), "subagents") || filepath.Base(path) == filepath.Base(*a.TranscriptPath) {
+		ofSubagent := slices.ContainsFunc(reads, func(r UsageRead) bool { return strings.HasPrefix(path, strings.TrimSuffix(r.Path, ".jsonl")+"/") })
+		if !filepath.IsAbs(path) || ofSubagent || filepath.Base(path) == filepath.Base(*a.TranscriptPath) {
 			continue
 		}
 		fi, err := os.Stat(path)

@@ -231,7 +231,7 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 		for _, path := range paths {
 			out = append(out, UsageRead{Path: path, AgentID: 7})
 		}
-		return append(out, UsageRead{Path: costOf("s")}, UsageRead{Path: "/gone.jsonl"}, UsageRead{Path: filepath.Join(filepath.Dir(first), "subagents", "agent-1.jsonl")})
+		return append(out, UsageRead{Path: costOf("s")}, UsageRead{Path: "/gone.jsonl"}, UsageRead{Path: strings.TrimSuffix(first, ".jsonl") + "/subagents/workflows/w/agent-1.jsonl"})
 	}
 	for i, path := range []string{first, second, current} { // as they are named after their sessions
 		to := filepath.Join(filepath.Dir(path), strconv.Itoa(i)+".jsonl")

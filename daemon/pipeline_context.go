@@ -79,7 +79,8 @@ func (r *pipelineRun) newStepAssembly(s *Step, a *Agent, text string) *assembly 
 		d: r.d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: r.d.Settings().Handoff, lapBegan: time.Now(), step: s,
 		h: Handoff{AgentID: a.ID, Persona: s.who(), SourceAgent: s.AgentName},
 	}
-	if next, _ := r.p.after(s, text); next != nil {
+	rule, _ := s.decide(text) // if a person must decide, the following step is the likeliest
+	if next := r.p.after(s, edgeOf(rule)); next != nil {
 		out.h.Heirs = []HandoffHeir{{Heir: Heir{Persona: next.who()}}}
 	} else {
 		out.settings.ValidateContext = false // nobody takes over

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,14 +84,28 @@ func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
 // answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
 func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	s, err := d.readScreen(ctx, a)
-	if err != nil || s.Dialog != runtimes.DialogExitTasks || !d.inFront(a) {
+	if err != nil || !asksAtExit(s) || !d.inFront(a) {
 		return err
+	}
+	sight := s.sight()
+	if s.Dialog == runtimes.DialogExitTree {
+		dialog := d.runtimeOf(a).ReadDialog(runtimes.View{Text: s.text})
+		i := dialog.Selected()
+		if i < 0 || !strings.HasPrefix(dialog.Choices[i].Label, runtimes.KeepTree) {
+			return errors.New("the choice that keeps the work tree is not selected")
+		}
+		sight.Row = dialog.Choices[i].Row
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return err
 	}
-	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
+	return term.Press(ctx, a.Ref(), sight, tmux.Enter)
+}
+
+// asksAtExit reports whether the screen shows a dialog that the runtime opens when it is told to exit.
+func asksAtExit(s *screen) bool {
+	return s.Dialog == runtimes.DialogExitTasks || s.Dialog == runtimes.DialogExitTree
 }
 
 func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) error {

@@ -33,6 +33,7 @@ var eventWords = map[Type]string{
 	AgentRenamed:         "{agent} is called {name} from now on[, and was called {was}]",
 	AgentSeen:            "The operator has looked at what {agent} has finished",
 	AgentDismissed:       "The operator has seen that {agent} died[ ({from})]",
+	AgentMoved:           "{agent} works in {to} now",
 	AgentSessionChanged:  "{agent} goes on in session {session_id}[ ({source})]",
 	AgentStopRequested:   "{agent} was asked to stop[ by its {by}]",
 	AgentStopping:        "{agent} is being stopped[: {stage}]",
