@@ -70,6 +70,7 @@ type permission struct {
 type session struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
+	Revert   any    `json:"revert,omitempty"`
 	messages []*message
 	status   map[string]any // nil: idle
 	abort    context.CancelFunc
