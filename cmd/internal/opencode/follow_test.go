@@ -214,6 +214,9 @@ func TestMirrorLeavesOutWhatWasReverted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if n := strings.Count(string(b), `"role":"assistant"`); n != len(prompts) {
+				t.Errorf("%s: %d answers in\n%s", when, n, b)
+			}
 			for _, text := range []string{"first", "second", "third"} {
 				if strings.Contains(string(b), text) != slices.Contains(prompts, text) {
 					t.Errorf("%s: want %q in\n%s", when, prompts, b)
