@@ -132,11 +132,13 @@ type Agent struct {
 	CompactHook     int64      `json:"-"` // hook id of the compaction that was refused; 0: none
 	// WorkStop is the hook id of the newest Stop that ended a turn of the agent's own work. The turn in which the agent
 	// writes a handoff document does not count. HandingOver is set during that turn.
-	WorkStop      int64  `json:"-"`
-	HandingOver   bool   `json:"-"`
-	TurnError     string `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
-	StopInterrupt bool   `json:"-"`              // the stop ladder begins by interrupting the running turn
-	StopYields    bool   `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
+	WorkStop    int64 `json:"-"`
+	HandingOver bool  `json:"-"`
+	// StopCameAt is when the Stop of its turn came, until it is known whether the turn is over; nil: no turn has just ended.
+	StopCameAt    *time.Time `json:"-"`
+	TurnError     string     `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
+	StopInterrupt bool       `json:"-"`              // the stop ladder begins by interrupting the running turn
+	StopYields    bool       `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
 	// Effort is the thinking level with which the agent is launched, and after its handoff's record the level with which it
 	// worked last; "": not known.
 	Effort string `json:"-"`

@@ -32,6 +32,7 @@ const (
 
 // Why a handoff or a pipeline failed, and also why a request is refused. docs/operating.md and api/openapi.yaml list them.
 const (
+	CodeCannotLaunch   Code = "cannot_launch"
 	CodeContextChanged Code = "context_changed"
 	CodeNoSession      Code = "no_session"
 	CodePromptTooLong  Code = "prompt_too_long"

@@ -91,7 +91,7 @@ func (r *handoffRun) instruct() outcome {
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
 	switch {
-	case h.StopHook != 0:
+	case h.StopHook != 0 && !r.agent.endsTurn():
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
 		return r.failed(CodeRuntimeError, "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))

@@ -215,6 +215,9 @@ func (h *hookStep) sessionStart() {
 		a.Context, a.ContextStart = nil, nil // the window is new, and the last measurement is about the old one
 	}
 	if changed {
+		if a.StopCameAt != nil && !copied {
+			h.setState(a.rest()) // a person leaves a session only when its turn is over
+		}
 		if !copied {
 			a.endLimit() // the new session has no task that could go on after the limit
 		}
@@ -249,7 +252,7 @@ func (h *hookStep) sessionStart() {
 // text of a typed delivery confirms that delivery.
 func (h *hookStep) promptSubmitted() {
 	a := h.tx.Agent
-	queued := a.State == Working
+	queued := a.State == Working && (a.StopCameAt == nil || h.p.PromptID != "" && h.p.PromptID == a.TurnPromptID)
 	ours, asked := false, h.p.Prompt
 	for _, dl := range h.tx.Deliveries {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
@@ -266,14 +269,18 @@ func (h *hookStep) promptSubmitted() {
 		return
 	}
 	a.beginTurn(turnID(h.p), queued)
+	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>"):
+	case task:
 		a.endTask()
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
 	if h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt) {
 		return // the hook waited in the spool, and the end of its turn was read meanwhile
+	}
+	if a.State == Waiting && task && h.d.runtimeOf(a).Registry != nil {
+		return // it comes by itself, and the dialog of another sub-agent may stand: the registry tells
 	}
 	h.setState(Working)
 }
@@ -324,11 +331,12 @@ func (h *hookStep) stopped() {
 	}
 	own := !a.HandingOver && !h.promptUnreported()
 	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
-	h.setState(Idle)
+	a.StopCameAt = &h.in.At
+	if !mayGoOn(&h.d.runtimeOf(a).Can) {
+		h.setState(Idle)
+	}
 	hf := h.tx.Handoff
 	switch {
-	case hf == nil && own:
-		h.finished()
 	case hf == nil:
 	case h.endsInstructionTurn(hf):
 		hf.endTurn(h.tx.HookID)
@@ -359,6 +367,7 @@ func (h *hookStep) answerWithInstruction(hf *Handoff) {
 		h.event(event.DeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
 		h.tx.Agent.takeInstruction()
 		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
+		h.tx.Agent.StopCameAt = nil
 		h.setState(Working)
 		return
 	}

@@ -16,7 +16,7 @@ import (
 func (a *Agent) beginTurn(promptID string, queued bool) {
 	a.TurnError = ""
 	if !queued {
-		a.TurnPromptID = promptID
+		a.TurnPromptID, a.StopCameAt = promptID, nil
 	}
 }
 
@@ -65,8 +65,12 @@ func (a *Agent) endTurn(hook int64, backgroundTasks int, own bool) {
 }
 
 // failTurn notes that the runtime ended a turn with an error. The agent's StopFailure calls it. It clears
-// LastMessage, because the answer of an earlier turn would pass for the answer of this one.
+// LastMessage, because the answer of an earlier turn would pass for the answer of this one. If the turn had a Stop that another
+// hook has blocked, that Stop has ended no work.
 func (a *Agent) failTurn(t Trouble) {
+	if a.StopCameAt != nil {
+		a.WorkStop, a.StopCameAt = 0, nil
+	}
 	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &t, t.Words(), "", false
 }
 

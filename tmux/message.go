@@ -17,7 +17,7 @@ func (s *Server) ShowMessage(ctx context.Context, ref Ref, text string) (shown i
 		return 0, err
 	}
 	const format = "#{pid}\t#{start_time}\t#{pane_id}\t#{client_name}"
-	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{{"list-clients", "-F", format}}})
+	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, again: true, cmds: [][]string{{"list-clients", "-F", format}}})
 	if err != nil {
 		return 0, fmt.Errorf("clients at pane %s: %w", ref, err)
 	}

@@ -64,7 +64,7 @@ var (
 // the machine can see an argument list. Only the prompt is an argument, so the prompt should be short.
 func launchClaude(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command(), SessionID: s.SessionID}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
@@ -76,7 +76,7 @@ func launchClaude(s Spec) (Launch, error) {
 
 	settings, err := claudeSettings(s)
 	if err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	// Claude Code does not merge two --settings: the last one wins. So this is the only one.
 	if len(settings) > 0 {

@@ -86,6 +86,40 @@ func TestCodexLaunchModes(t *testing.T) {
 	}
 }
 
+// TestCodexAddsNoFolderWhereItMayNotWrite: the real CLI exits with "Ignoring --add-dir" beside a sandbox that is only for reading.
+func TestCodexAddsNoFolderWhereItMayNotWrite(t *testing.T) {
+	t.Parallel()
+	adds := func(s Spec) bool {
+		l, err := codex.Launch(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hasFlag(l.Argv, "--add-dir")
+	}
+	for _, mode := range append([]string{""}, codexModeNames...) {
+		s := codexSpec()
+		s.Mode = mode
+		if got, want := adds(s), !slices.Contains(codexModes[mode], "read-only"); got != want {
+			t.Errorf("mode %q: folders are added: %t", mode, got)
+		}
+	}
+	for command, want := range map[string]bool{
+		"codex -s read-only": false, "codex --sandbox=read-only": false, "codex --sandbox workspace-write -a never": true, "codex -a never": false,
+		"codex --approve-for-me": true, "codex --dangerously-bypass-approvals-and-sandbox": true, "codex -p work": true,
+	} {
+		s := codexSpec()
+		s.Command = strings.Fields(command)
+		if got := adds(s); got != want {
+			t.Errorf("%s: folders are added: %t", command, got)
+		}
+	}
+	s := codexSpec()
+	s.AgentID, s.Mode, s.Args = 0, "ask", []string{"--add-dir", "/src"}
+	if _, err := codex.Launch(s); err == nil || err.Error() != "Codex takes --add-dir only where it may write: leave it out, or choose the mode edits" {
+		t.Errorf("an operator's --add-dir in the mode ask: %v", err)
+	}
+}
+
 func TestCodexLaunchResumes(t *testing.T) {
 	t.Parallel()
 	s := codexSpec()

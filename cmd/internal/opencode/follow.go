@@ -96,6 +96,9 @@ func (s *server) Follow(ctx context.Context, tell func(runtimes.Report) error) (
 	if f.id, err = s.theSession(ctx); err != nil {
 		return err
 	}
+	if err := s.narrow(ctx, f.id); err != nil {
+		return err
+	}
 	if s.link.Session == "" {
 		if err := s.show(ctx, f.id); err != nil {
 			return err

@@ -36,6 +36,7 @@ type Turn struct {
 // Machine is a machine with OpenCode's database and the servers that run on it.
 type Machine struct {
 	Model func(text string) Turn // asked for each prompt
+	Rules []any                  // of the agent build, as OpenCode and the user's settings have them
 
 	mu       sync.Mutex
 	last     int
@@ -71,6 +72,7 @@ type session struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
 	Revert   any    `json:"revert,omitempty"`
+	Rules    []any  `json:"permission,omitempty"`
 	messages []*message
 	status   map[string]any // nil: idle
 	abort    context.CancelFunc

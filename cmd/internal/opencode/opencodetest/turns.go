@@ -26,7 +26,7 @@ func (s *Server) serve(req *http.Request, in map[string]any) *http.Response {
 		}
 		return answer(http.StatusOK, found)
 	case path == "/session":
-		one := &session{ID: s.m.next("ses"), Title: text("title")}
+		one := &session{ID: s.m.next("ses"), Title: text("title"), Rules: rulesOf(in)}
 		s.m.sessions = append(s.m.sessions, one)
 		return answer(http.StatusOK, one)
 	case path == "/session/status":
@@ -37,6 +37,10 @@ func (s *Server) serve(req *http.Request, in map[string]any) *http.Response {
 			}
 		}
 		return answer(http.StatusOK, all)
+	case path == "/config":
+		return answer(http.StatusOK, map[string]any{})
+	case path == "/agent":
+		return answer(http.StatusOK, []any{map[string]any{"name": "build", "mode": "primary", "permission": append([]any{}, s.m.Rules...)}})
 	case path == "/permission":
 		return answer(http.StatusOK, append([]permission{}, s.asked...))
 	case path == "/question":
@@ -59,14 +63,21 @@ func (s *Server) serve(req *http.Request, in map[string]any) *http.Response {
 	return answer(http.StatusNotFound, nil)
 }
 
+// rulesOf are the rules that a request gives to a session.
+func rulesOf(in map[string]any) []any { rules, _ := in["permission"].([]any); return rules }
+
 func (s *Server) serveSession(req *http.Request, one *session, what string, in map[string]any) *http.Response {
+	text := func(name string) string { v, _ := in[name].(string); return v }
 	switch what {
 	case "":
 		switch req.Method {
 		case http.MethodDelete:
 			one.deleted = true
 		case http.MethodPatch:
-			one.Title, _ = in["title"].(string)
+			if title := text("title"); title != "" {
+				one.Title = title
+			}
+			one.Rules = append(one.Rules, rulesOf(in)...)
 		}
 		return answer(http.StatusOK, one)
 	case "prompt_async":
