@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 )
@@ -25,6 +26,7 @@ type Settings struct {
 	DatabaseURL string                     `yaml:"database_url"`
 	Resume      bool                       `yaml:"resume"` // after a start, agents that died with their tmux server
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
+	Tmux        tmuxSettings               `yaml:"tmux"`
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Limits      limitSettings              `yaml:"limits"`
@@ -61,6 +63,32 @@ func (r *RuntimeSettings) generic(name string) (rt *runtimes.Runtime, key, why s
 		return nil, "runtimes." + name + ".ready", err.Error()
 	}
 	return rt, "", ""
+}
+
+// tmuxSettings are about the tmux server of the daemon.
+type tmuxSettings struct {
+	Include string `yaml:"include"` // a file of tmux commands, for the options and keys of those who attach
+}
+
+// problem says what is wrong with the settings about tmux; "": nothing. The commands of the file can run programs.
+func (s *tmuxSettings) problem() string {
+	if s.Include == "" {
+		return ""
+	}
+	if !filepath.IsAbs(s.Include) {
+		return "must be an absolute path"
+	}
+	info, err := os.Stat(s.Include)
+	switch {
+	case err != nil:
+		return "cannot be read: " + err.Error()
+	case !info.Mode().IsRegular():
+		return "must be a file"
+	}
+	if err := trust.Check(s.Include); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 type handoffSettings struct {
@@ -235,6 +263,9 @@ func setField(f reflect.Value, text string) error {
 func (s *Settings) check(path string) error {
 	bad := func(key, why string) error {
 		return fmt.Errorf("settings: %s (in %s or its UNDERSTUDY_ variable): %s", key, path, why)
+	}
+	if why := s.Tmux.problem(); why != "" {
+		return bad("tmux.include", why)
 	}
 	h := s.Handoff
 	for _, d := range []struct {
