@@ -79,6 +79,7 @@ type handoffSettings struct {
 	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
 	InPlace             bool          `yaml:"in_place"`
 	Targets             []string      `yaml:"targets"`
+	Background          string        `yaml:"background"`
 	Auto                autoSettings  `yaml:"auto"`
 }
 
@@ -134,7 +135,7 @@ func DefaultSettings() Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Auto: autoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Background: string(h.Background), Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Limits: limitSettings{
@@ -282,6 +283,9 @@ func (s *Settings) check(path string) error {
 			return bad("handoff.targets", fmt.Sprintf("%q is neither a persona such as reviewer-max-1 nor \"*\"", target))
 		}
 	}
+	if b := daemon.BackgroundPolicy(h.Background); b != daemon.BackgroundWarn && b != daemon.BackgroundWait {
+		return bad("handoff.background", "must be warn or wait")
+	}
 	if key, why := s.Notify.problem(); key != "" {
 		return bad("notify."+key, why)
 	}
@@ -314,7 +318,7 @@ func (s *Settings) domain() daemon.Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Background: daemon.BackgroundPolicy(h.Background), Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Limits: daemon.LimitSettings{
