@@ -123,6 +123,7 @@ type PipelineSettings struct {
 	StepTimeout time.Duration // a step's agent started -> end of its turn, if the template sets no time
 	MaxRunning  int           // how many pipelines may be at work on this host, and how many agents of pipelines
 	Cwd         string        // the directory of a pipeline that names none; "": each pipeline must name one
+	Resume      bool          // with Settings.Resume: pipelines that were interrupted go on by themselves after a start, each once
 }
 
 // AutoSettings are the limits by which the daemon judges the use of a context window, in percent of the window.

@@ -306,6 +306,7 @@ func (d *drawer) pipeline(p *daemon.Pipeline) *daemon.Pipeline {
 	if !p.Open() && d.mostly() {
 		p.FinishedAt = ptr(d.at())
 	}
+	p.ResumedAt = maybe(d, d.at())
 	p.Branch, p.Warnings, p.CreatedAt, p.UpdatedAt = maybe(d, d.word()), one(d, nil, []string{d.word()}), d.at(), d.at()
 	if !d.mostly() {
 		p.Status = one(d, "broken", p.Status)

@@ -94,6 +94,7 @@ type pipelineSettings struct {
 	StepTimeout time.Duration `yaml:"step_timeout"`
 	MaxRunning  int           `yaml:"max_running"`
 	Cwd         string        `yaml:"cwd"`
+	Resume      bool          `yaml:"resume"`
 }
 
 // limitSettings say what is done at a limit of usage, for agents whose persona does not say it.
