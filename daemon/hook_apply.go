@@ -108,7 +108,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
-		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
+		a.endTurn(h.tx.HookID, &h.p, true)
 	}
 }
 
@@ -268,7 +268,7 @@ func (h *hookStep) promptSubmitted() {
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:
-		a.endTask()
+		a.endTask(h.p.Prompt)
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
@@ -328,7 +328,7 @@ func (h *hookStep) stopped() {
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
+	a.endTurn(h.tx.HookID, &h.p, own)
 	a.StopCameAt = &h.in.At
 	if !mayGoOn(&h.d.runtimeOf(a).Can) {
 		h.setState(Idle)

@@ -12,7 +12,7 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
-	maybe := h.p.BackgroundTasks > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	maybe := awaitedTasks(h.tx.Agent, h.d.Settings().Handoff.Background) > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
 	if maybe && !h.hasContent(hf.FilePath) {
 		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
 	}
