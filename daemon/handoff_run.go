@@ -91,7 +91,7 @@ func (r *handoffRun) instruct() outcome {
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
 	switch {
-	case h.StopHook != 0:
+	case h.StopHook != 0 && !r.agent.endsTurn():
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
 		return r.failed(CodeRuntimeError, "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))
@@ -252,6 +252,11 @@ func (r *handoffRun) shutDown() outcome {
 		}
 		if screen != nil {
 			r.d.isReady(a.ID)
+		}
+	}
+	if !r.h.HeirsFirst() {
+		if out := r.cannotStart(canHandOver(r.ctx, r.d, a, r.h.Heirs)); out != nil {
+			return *out
 		}
 	}
 	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile

@@ -1,7 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // endsInstructionTurn reports whether this Stop ends the turn that took the handoff's instruction.
@@ -40,3 +45,15 @@ func (h *hookStep) promptUnreported() bool {
 		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
 }
+
+// carries reports whether a submitted prompt is or contains the text of a delivery.
+func carries(prompt string, dl *Delivery) bool {
+	if dl.Nonce != "" {
+		return strings.Contains(prompt, dl.Nonce)
+	}
+	return runtimes.MatchesPrompt(prompt, dl.Text)
+}
+
+// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
+// because "" stands for no turn.
+func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }

@@ -118,6 +118,7 @@ func (a *Agent) tryLimit(now time.Time) {
 // interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
 // cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
 func (a *Agent) interrupt(now time.Time) AgentState {
+	a.StopCameAt = nil
 	if a.ending() && a.Trouble != nil {
 		a.failTurn(*a.Trouble)
 	}

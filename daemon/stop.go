@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -27,7 +28,8 @@ const (
 //
 // For instance, an idle agent with exit_timeout 20 s:
 //   - 0 s, StopAsked: /exit is typed. If it still stands in the composer after 1 s, Enter is pressed again.
-//   - 2 s, StopAnswer: the runtime asks whether to end background tasks, and is answered with Enter.
+//   - 2 s, StopAnswer: the runtime asks whether to end background tasks, or whether to keep the work tree that it has made,
+//     and is answered with Enter: it ends the tasks, and keeps the tree.
 //   - 20 s on either rung, StopTerm: SIGTERM. 5 s later, StopKill: kill. 5 s later, StopFailed: the operator is told.
 //
 // A busy agent is first interrupted with Esc (StopBreak) if that was asked for. A forced stop begins at StopTerm.
@@ -47,6 +49,8 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 			return d.climbTo(ctx, a, StopTerm)
 		case a.StopInterrupt && !a.AtRest():
 			return d.climbTo(ctx, a, StopBreak)
+		case a.AtRest() && d.runtimeOf(a).RemovesTree(worktree.Lock(a.Cwd), a.PID): // a successor may be about to work in it
+			return d.climbTo(ctx, a, StopTerm)
 		case a.AtRest() && d.runtimeOf(a).Can.Exit != runtimes.ByServer && d.timeOnRung(*a.StopAskedAt) < d.readyWithin(a):
 			// Wait for the composer: the agent's Stop hook may not have returned yet, and the runtime would queue the
 			// exit command behind that hook.
@@ -82,7 +86,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		case onRung >= exit:
 			return d.climbTo(ctx, a, StopTerm)
 		case onRung >= dialogAfter:
-			if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTasks {
+			if s, err := d.readScreen(ctx, a); err == nil && asksAtExit(s) {
 				return d.climbTo(ctx, a, StopAnswer)
 			}
 		}
@@ -94,7 +98,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		if onRung >= exit {
 			return d.climbTo(ctx, a, StopTerm)
 		}
-		return false, exit - onRung, d.actOnRung(ctx, a)
+		return answerRung(ctx, d, a, onRung, exit)
 	case StopTerm:
 		if onRung >= killAfter {
 			return d.climbTo(ctx, a, StopKill)
@@ -107,15 +111,6 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		return false, giveUpAfter - onRung, d.actOnRung(ctx, a)
 	}
 	return false, 0, nil
-}
-
-// readyWithin is how long an idle agent that is asked to exit may take until its composer is ready. A runtime that drops an Enter
-// while its screen shows a turn or a hook gets more time.
-func (d *Daemon) readyWithin(a *Agent) time.Duration {
-	if d.runtimeOf(a).Can.EnterAfter > 0 {
-		return max(readyAfter, d.Settings().Handoff.ExitTimeout/2)
-	}
-	return readyAfter
 }
 
 // stopDrops is the evidence of a queued text whose agent was asked to stop.

@@ -64,14 +64,16 @@ type agent struct {
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
-	denied   bool             // a person has denied what its last dialog asked
-	hooking  int              // how many of its hooks run
-	pastedAt time.Time        // when a daemon pasted a text
-	queuedAs map[int64]string // what stood in the way when a delivery was queued
-	cut      bool             // its last turn was interrupted
-	ticks    int              // of what shows that it works
-	printed  []string         // what it has printed
-	tasks    int
+	denied   bool                           // a person has denied what its last dialog asked
+	hooking  int                            // how many of its hooks run
+	pastedAt time.Time                      // when a daemon pasted a text
+	queuedAs map[int64]string               // what stood in the way when a delivery was queued
+	cut      bool                           // its last turn was interrupted
+	ticks    int                            // of what shows that it works
+	printed  []string                       // what it has printed
+	tasks    int                            // in the background
+	subs     int                            // of them, sub-agents
+	gated    bool                           // a hook that is not ours has blocked its Stop, and it goes on
 	dialogs  int                            // how many dialogs it has opened
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
@@ -109,9 +111,11 @@ const (
 type dialog struct {
 	actor.Dialog
 	answer chan int
-	exit   bool // the question is whether to exit although tasks run
-	limit  bool // the question is whether to keep trying although a usage limit is reached
-	chosen int  // with limit: the answer that Enter would give
+	exit   bool   // the question is whether to exit although tasks run
+	limit  bool   // the question is whether to keep trying although a usage limit is reached
+	chosen int    // with limit: the answer that Enter would give
+	sub    bool   // a sub-agent's: the agent itself may end its turn and begin another one
+	before string // the status in the registry without the dialog
 }
 
 // newAgent starts an agent's process in a pane.
@@ -260,8 +264,8 @@ func nudge(c chan struct{}) {
 func (a *agent) settle() {
 	a.frame.Working = ""
 	switch {
-	case a.dialog != nil:
-	case len(a.jobs) > 0:
+	case a.dialog != nil && !a.dialog.sub:
+	case len(a.jobs) > 0, a.subs > 0:
 		a.register("busy")
 	case a.tasks > 0:
 		a.register("shell")
@@ -274,6 +278,10 @@ func (a *agent) settle() {
 // register writes the session's entry in the registry of its runtime. Neither writing nor reading an entry is a call of
 // the schedule, because the daemon reads entries more often than anything else.
 func (a *agent) register(status string) {
+	if d := a.dialog; d != nil && d.sub && status != "waiting" {
+		d.before = status
+		return
+	}
 	a.status = status
 	if a.cli.rt.Registry == nil {
 		return
@@ -335,8 +343,7 @@ func (a *agent) ask(what, status string, d dialog) int {
 
 // await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
 func (a *agent) await(what, status string, d dialog) int {
-	d.answer = make(chan int, 1)
-	before := a.status
+	d.answer, d.before = make(chan int, 1), a.status
 	a.dialog = &d
 	a.dialogs++
 	if status != "startup" {
@@ -353,7 +360,7 @@ func (a *agent) await(what, status string, d dialog) int {
 	a.do("dialog answered", 0, 5*time.Millisecond)
 	a.dialog = nil
 	if status != "startup" {
-		a.register(before)
+		a.register(d.before)
 	}
 	a.draw()
 	return choice

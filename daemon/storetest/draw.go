@@ -160,7 +160,7 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	}
 	a.Args = one(d, nil, []string{}, []string{d.word(), "--x"})
 	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
-	a.DismissedAt, a.DialogAnswer, a.Keys = maybe(d, d.at()), nil, nil
+	a.DismissedAt, a.StopCameAt, a.DialogAnswer, a.Keys = maybe(d, d.at()), maybe(d, d.at()), nil, nil
 	if d.half() {
 		a.DialogAnswer = &daemon.DialogAnswer{Dialog: d.word(), Name: d.word(), Choice: d.rand.IntN(3), Label: d.word(), From: d.word(),
 			State: one(d, daemon.DialogAsked, daemon.DialogGone), At: d.at(), EndedAt: maybe(d, d.at()), Nth: d.rand.IntN(3)}
@@ -318,6 +318,7 @@ func (d *drawer) step(s *daemon.Step) *daemon.Step {
 	}
 	if d.half() {
 		s.Next, s.MaxRounds = []personas.Rule{{When: personas.Condition{Heading: d.word(), Contains: d.word()}, Goto: 1}}, 3
+		s.Otherwise, s.Undecided = d.word(), daemon.Undecided(d.word())
 	}
 	return s
 }
