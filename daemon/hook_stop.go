@@ -3,9 +3,7 @@ package daemon
 import (
 	"cmp"
 	"slices"
-	"strings"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -44,14 +42,6 @@ func (h *hookStep) promptUnreported() bool {
 	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
 		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
-}
-
-// carries reports whether a submitted prompt is or contains the text of a delivery.
-func carries(prompt string, dl *Delivery) bool {
-	if dl.Nonce != "" {
-		return strings.Contains(prompt, dl.Nonce)
-	}
-	return runtimes.MatchesPrompt(prompt, dl.Text)
 }
 
 // turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
