@@ -145,8 +145,9 @@ const modesIntro = `
 For each mode, and for four kinds of settings of the user's own: what becomes of a command, and of a change of a file in the working
 directory. *none*: the user has no settings about it. *looser*: they let every tool run. *narrower*: they ask about commands and deny
 changes of files (Codex: its sandbox is only for reading). *patterns*: rules for single commands and files; one denies the file. Of a
-mode and the user's settings the narrower one holds; in a mode that asks nobody, what the settings deny is refused. A mode that is not
-shown is another name of one that is. The cells were recorded with the real CLIs:
+mode and the user's settings the narrower one holds; in a mode that asks nobody, what the settings deny is refused. Claude Code's and
+oh-my-pi's rules for single tools hold in each of their modes, also those that let a tool run. Codex's commands here are ones that ask to
+leave its sandbox. A mode that is not shown is another name of one that is. The cells were recorded with the real CLIs:
 
     go test -tags e2e ./cmd/internal/stories -run TestModes -modes all -timeout 0
 `
