@@ -108,28 +108,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
-		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
-	}
-}
-
-// answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
-// If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
-func (h *hookStep) answerLost() {
-	h.out.Reason = "stored already"
-	if !h.in.Replayed {
-		return
-	}
-	for _, dl := range h.tx.Deliveries {
-		if dl.State == DeliveryAnswered && dl.HookKey == h.in.Key {
-			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryQueued, "", nil, 0
-			dl.Evidence = "the answer to the stop hook did not arrive"
-			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
-				h.setState(a.rest())
-				a.loseInstruction()
-				h.out.Change.Agents = []*Agent{a}
-			}
-		}
+		a.endTurn(h.tx.HookID, &h.p, true)
 	}
 }
 
@@ -289,7 +268,7 @@ func (h *hookStep) promptSubmitted() {
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:
-		a.endTask()
+		a.endTask(h.p.Prompt)
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
@@ -349,7 +328,7 @@ func (h *hookStep) stopped() {
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
+	a.endTurn(h.tx.HookID, &h.p, own)
 	a.StopCameAt = &h.in.At
 	if !mayGoOn(&h.d.runtimeOf(a).Can) {
 		h.setState(Idle)

@@ -127,7 +127,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (r *pipelineRun) outputEvents(s *Step, out *StepHandoff, fallback string) []*event.Event {
 	who := fmt.Sprintf("Step %d (%s)", s.OrderIndex+1, s.AgentName)
 	about := func(more map[string]any) map[string]any {
-		more["step_handoff_id"] = out.ID
+		more["step_handoff_id"], more["handoff_id"] = out.ID, out.ID
 		return more
 	}
 	events := []*event.Event{r.event(event.HandoffCreated, s, about(map[string]any{

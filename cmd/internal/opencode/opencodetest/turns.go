@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -130,6 +131,12 @@ func finish(a *message, why string) {
 
 // prompt takes a prompt. In a turn it is queued; while the error of a turn is being written it is lost.
 func (s *Server) prompt(one *session, text string) {
+	if back, ok := one.Revert.(map[string]any); ok { // what was taken back goes now
+		at := slices.IndexFunc(one.messages, func(m *message) bool { return m.Info["id"] == back["messageID"] })
+		one.messages, one.Revert = one.messages[:at], nil
+		s.tell("message.removed", one.ID, nil)
+		s.tell("session.updated", one.ID, map[string]any{"info": one})
+	}
 	s.add(one, map[string]any{"role": "user"}, text)
 	if lost := s.m.lose || one.writing; one.abort == nil && !lost {
 		s.begin(one)
@@ -253,5 +260,24 @@ func (m *Machine) Leave() {
 	defer m.mu.Unlock()
 	for _, s := range m.servers {
 		s.exited.Do(func() { close(s.exit) })
+	}
+}
+
+// Revert takes a session back to before its nth prompt, from 0 on, as a person does with /undo.
+func (m *Machine) Revert(id string, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.session(id)
+	for _, msg := range one.messages {
+		if msg.Info["role"] != "user" {
+			continue
+		}
+		if n--; n < 0 {
+			one.Revert = map[string]any{"messageID": msg.Info["id"]}
+			break
+		}
+	}
+	for _, s := range m.servers {
+		s.tell("session.updated", id, map[string]any{"info": one})
 	}
 }
