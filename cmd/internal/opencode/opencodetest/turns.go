@@ -1,6 +1,7 @@
 package opencodetest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -219,7 +220,7 @@ func (s *Server) work(ctx context.Context, one *session, turn Turn) (failed map[
 		wait(p.reply)
 	}
 	if turn.Retry > 0 {
-		one.status = map[string]any{"type": "retry", "message": "too many", "next": time.Now().Add(turn.Retry).UnixMilli()}
+		one.status = map[string]any{"type": "retry", "message": cmp.Or(turn.Why, "too many"), "next": time.Now().Add(turn.Retry).UnixMilli()}
 		s.tell("session.status", one.ID, nil)
 		wait(nil)
 	}
