@@ -136,10 +136,12 @@ type Agent struct {
 	WorkStop    int64 `json:"-"`
 	HandingOver bool  `json:"-"`
 	// StopCameAt is when the Stop of its turn came, until it is known whether the turn is over; nil: no turn has just ended.
-	StopCameAt    *time.Time `json:"-"`
-	TurnError     string     `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
-	StopInterrupt bool       `json:"-"`              // the stop ladder begins by interrupting the running turn
-	StopYields    bool       `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
+	StopCameAt *time.Time `json:"-"`
+	// Background is what runs beside its turns, as its last Stop has told; nil: nothing.
+	Background    *Background `json:"-"`
+	TurnError     string      `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
+	StopInterrupt bool        `json:"-"`              // the stop ladder begins by interrupting the running turn
+	StopYields    bool        `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
 	// Effort is the thinking level with which the agent is launched, and after its handoff's record the level with which it
 	// worked last; "": not known.
 	Effort string `json:"-"`

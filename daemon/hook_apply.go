@@ -108,28 +108,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
-		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
-	}
-}
-
-// answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
-// If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
-func (h *hookStep) answerLost() {
-	h.out.Reason = "stored already"
-	if !h.in.Replayed {
-		return
-	}
-	for _, dl := range h.tx.Deliveries {
-		if dl.State == DeliveryAnswered && dl.HookKey == h.in.Key {
-			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryQueued, "", nil, 0
-			dl.Evidence = "the answer to the stop hook did not arrive"
-			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
-				h.setState(a.rest())
-				a.loseInstruction()
-				h.out.Change.Agents = []*Agent{a}
-			}
-		}
+		a.endTurn(h.tx.HookID, &h.p, true)
 	}
 }
 
@@ -185,6 +164,8 @@ func (h *hookStep) apply() {
 			break
 		}
 		h.setState(a.interrupt(h.in.At))
+	case hooks.PromptRefused:
+		h.promptRefused()
 	case hooks.RetryStarted:
 		h.retryStarted()
 	case hooks.RetryEnded:
@@ -261,7 +242,19 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
-		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
+		if hears(h.d.runtimeOf(a), dl, queued) {
+			dl.hear(h.tx.HookID)
+			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+			if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
+				hf.hearIn(h.p.PromptID)
+				h.touchHandoff()
+			}
+			if dl.Kind == KindInstruction {
+				a.takeInstruction()
+			}
+		} else {
+			h.confirm(dl, evidenceHeard(h.tx.HookID), queued)
+		}
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
 		if dl.Kind == KindGoOn {
 			asked = "" // it goes on with what it was asked before
@@ -275,7 +268,7 @@ func (h *hookStep) promptSubmitted() {
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:
-		a.endTask()
+		a.endTask(h.p.Prompt)
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
@@ -321,6 +314,8 @@ func (h *hookStep) stopped() {
 	}
 	for _, dl := range h.tx.Deliveries {
 		switch {
+		case dl.State == DeliveryTyped && dl.Heard != 0 && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID):
+			h.confirm(dl, evidenceHeard(dl.Heard), false)
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		case dl.State == DeliveryTyped && dl.byKeys() && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
@@ -333,7 +328,7 @@ func (h *hookStep) stopped() {
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
+	a.endTurn(h.tx.HookID, &h.p, own)
 	a.StopCameAt = &h.in.At
 	if !mayGoOn(&h.d.runtimeOf(a).Can) {
 		h.setState(Idle)

@@ -3,9 +3,7 @@ package daemon
 import (
 	"cmp"
 	"slices"
-	"strings"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -14,7 +12,7 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
-	maybe := h.p.BackgroundTasks > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	maybe := awaitedTasks(h.tx.Agent, h.d.Settings().Handoff.Background) > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
 	if maybe && !h.hasContent(hf.FilePath) {
 		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
 	}
@@ -46,14 +44,27 @@ func (h *hookStep) promptUnreported() bool {
 	})
 }
 
-// carries reports whether a submitted prompt is or contains the text of a delivery.
-func carries(prompt string, dl *Delivery) bool {
-	if dl.Nonce != "" {
-		return strings.Contains(prompt, dl.Nonce)
-	}
-	return runtimes.MatchesPrompt(prompt, dl.Text)
-}
-
 // turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
 // because "" stands for no turn.
 func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
+
+// answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
+// If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
+func (h *hookStep) answerLost() {
+	h.out.Reason = "stored already"
+	if !h.in.Replayed {
+		return
+	}
+	for _, dl := range h.tx.Deliveries {
+		if dl.State == DeliveryAnswered && dl.HookKey == h.in.Key {
+			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryQueued, "", nil, 0
+			dl.Evidence = "the answer to the stop hook did not arrive"
+			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
+				h.setState(a.rest())
+				a.loseInstruction()
+				h.out.Change.Agents = []*Agent{a}
+			}
+		}
+	}
+}

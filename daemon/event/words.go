@@ -253,6 +253,7 @@ func EndWords(reason string) string {
 var endWords = map[string]string{
 	"prompt_input_exit": "exited by /exit",
 	"conversation_gone": "its runtime did not find the conversation",
+	"exited":            "exited by itself",
 	"process_gone":      "its process is gone",
 	"tmux_server_gone":  "its tmux server is gone",
 	"logout":            "logged out",
