@@ -256,6 +256,9 @@ func (h *hookStep) promptSubmitted() {
 			h.confirm(dl, evidenceHeard(h.tx.HookID), queued)
 		}
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
+		if dl.Kind == KindInstruction && a.State == Idle { // behind a turn that a person has interrupted
+			a.Asked = a.passedOn()
+		}
 		if dl.Kind == KindGoOn {
 			asked = "" // it goes on with what it was asked before
 		}
