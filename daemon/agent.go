@@ -78,7 +78,8 @@ type Agent struct {
 	PaneSocket      string      `json:"tmux_socket"`         // the socket of the tmux server that holds the pane
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
-	Cwd             string      `json:"cwd"`
+	Cwd             string      `json:"cwd"`        // where its session works, as its own hooks tell
+	StartCwd        string      `json:"start_cwd"`  // where its session began, once it has moved; "": it works there still
 	Repository      string      `json:"repository"` // the name of the git repository that Cwd is in; "": none, or nobody has looked yet
 	Branch          string      `json:"branch"`     // what is checked out there: a branch, or the first digits of a commit
 	Generation      int         `json:"generation"`
@@ -159,6 +160,8 @@ type Agent struct {
 	Reading bool `json:"-"`
 	// Base is the state in which the agent found its working directory; nil: it was not looked at.
 	Base *worktree.Base `json:"-"`
+	// StartBase is Base of StartCwd, for when the session moves back.
+	StartBase *worktree.Base `json:"-"`
 }
 
 // Tier says how full an agent's context window is, by the limits in the settings handoff.auto.

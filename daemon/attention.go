@@ -370,7 +370,9 @@ func (p *Pipeline) attention(now time.Time) Attention {
 	if i := p.Front(); i < len(p.Steps) {
 		at = fmt.Sprintf("step %d of %d, %s", i+1, len(p.Steps), p.Steps[i].AgentName)
 	}
-	switch {
+	switch s := p.AwaitsWay(); {
+	case p.Status == PipelineWaiting && s != nil:
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for you to say which step comes next: ", p.UndecidedWords(s), s.writtenLine()+p.wayNext(s))
 	case p.Status == PipelineWaiting && at != "":
 		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.approvalNext())
 	case p.Status == PipelineWaiting:

@@ -58,7 +58,7 @@ type Panes interface {
 
 // Clients are the people who are attached to a tmux server.
 type Clients interface {
-	// ShowMessage shows a text to those who look at a pane, until they press a key. It types nothing. shown is how many they are.
+	// ShowMessage shows a text to those who look at a pane, for two seconds. It types nothing. shown is how many they are.
 	ShowMessage(ctx context.Context, ref tmux.Ref, text string) (shown int, err error)
 	// SwitchClients moves the people who are attached to one session (from) to another session (to).
 	SwitchClients(ctx context.Context, from, to string) error

@@ -254,6 +254,11 @@ func (r *handoffRun) shutDown() outcome {
 			r.d.isReady(a.ID)
 		}
 	}
+	if !r.h.HeirsFirst() {
+		if out := r.cannotStart(canHandOver(r.ctx, r.d, a, r.h.Heirs)); out != nil {
+			return *out
+		}
+	}
 	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }

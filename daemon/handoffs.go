@@ -110,6 +110,9 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	if err := d.checkWriter(&a, in.Mode); err != nil {
 		return nil, err
 	}
+	if err := canHandOver(ctx, d, &a, heirs); err != nil {
+		return nil, err
+	}
 	dir, err := d.dataDirOf(ctx, a.Host)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"slices"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 // endsInstructionTurn reports whether this Stop ends the turn that took the handoff's instruction.
@@ -40,3 +43,7 @@ func (h *hookStep) promptUnreported() bool {
 		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
 }
+
+// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
+// because "" stands for no turn.
+func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }

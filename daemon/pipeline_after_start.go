@@ -55,6 +55,9 @@ func resumption(r *pipelineRun, skip bool) (*Change, error) {
 	if !r.p.allows(byResume) {
 		return nil, Errorf(KindConflict, CodePipelineNotFailed, "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
 	}
+	if s := r.p.AwaitsWay(); s != nil && skip {
+		return nil, Errorf(KindConflict, CodeStepUndecided, "It is not decided which step comes after step %d (%s), so none can be skipped: `understudy pipeline resume %d` asks again", s.OrderIndex+1, s.AgentName, r.p.ID)
+	}
 	r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
 	move := &PipelineMove{}
 	var events []*event.Event

@@ -28,7 +28,7 @@ type StepRecord struct {
 	Context    string           `json:"context"`    // the content of the context file; "": an older version recorded the output
 	Messages   []data.Message   `json:"messages"`   // of the sessions of this step, the oldest first
 	Decisions  []data.Decision  `json:"decisions"`  // of this output only
-	References []data.Reference `json:"references"` // the files that the step's agent touched
+	References []data.Reference `json:"references"` // the files that the agents of this step and of those before it touched
 }
 
 // nextStep returns the step that begins after s; nil: s is the last one.
@@ -79,7 +79,8 @@ func (r *pipelineRun) newStepAssembly(s *Step, a *Agent, text string) *assembly 
 		d: r.d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: r.d.Settings().Handoff, lapBegan: time.Now(), step: s,
 		h: Handoff{AgentID: a.ID, Persona: s.who(), SourceAgent: s.AgentName},
 	}
-	if next, _ := r.p.after(s, text); next != nil {
+	rule, _ := s.decide(text) // if a person must decide, the following step is the likeliest
+	if next := r.p.after(s, edgeOf(rule)); next != nil {
 		out.h.Heirs = []HandoffHeir{{Heir: Heir{Persona: next.who()}}}
 	} else {
 		out.settings.ValidateContext = false // nobody takes over
@@ -105,7 +106,7 @@ func (r *pipelineRun) assembleOutput(s *Step, a *Agent, id int64, text string) (
 	}
 	r.now = r.d.now() // the time of the assembly counts for this step
 	rec = &StepRecord{
-		Context: string(got.context), Messages: got.record.Messages, Decisions: got.record.Decisions, References: got.record.References,
+		Context: string(got.context), Messages: got.record.Messages, Decisions: got.record.Decisions, References: got.files,
 	}
 	sum := checksum(got.context)
 	out = &StepHandoff{
@@ -198,7 +199,7 @@ func (d *Daemon) stepRecords(ctx context.Context, a *Agent, messages bool) (reco
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				return nil, fmt.Errorf("output %d: %w", left.ID, err)
 			}
-			rec.Messages = large.Messages
+			rec.Messages, rec.References = large.Messages, large.References
 		}
 		records = append(records, rec)
 	}

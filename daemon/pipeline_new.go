@@ -111,7 +111,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		s := Step{
 			PipelineID: p.ID, OrderIndex: i, AgentName: ts.Agent, Description: ts.Description, Prompt: ts.Prompt, Approval: ts.Approval,
 			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending, AgentIDs: []int64{},
-			Number: i + 1, Round: 1, Next: ts.Next, MaxRounds: ts.MaxRounds,
+			Number: i + 1, Round: 1, Next: ts.Next, Otherwise: ts.Otherwise, MaxRounds: ts.MaxRounds,
 		}
 		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
 			return nil, err
@@ -191,17 +191,6 @@ func checkText(field, s string) error {
 	}
 	if r, i := controlIn(s, "\n\t\r"); i >= 0 {
 		return Errorf(KindInvalid, badField(field), "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
-	}
-	return nil
-}
-
-// checkDirectory refuses a path unless it is absolute and leads to a directory on this machine.
-func checkDirectory(path string) error {
-	if !filepath.IsAbs(path) {
-		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
-	}
-	if fi, err := os.Stat(path); err != nil || !fi.IsDir() {
-		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd %s is not a directory on the daemon's machine", filepath.Clean(path))
 	}
 	return nil
 }

@@ -77,6 +77,9 @@ func (a *Agent) failTurn(t Trouble) {
 	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &t, t.Words(), "", false
 }
 
+// refuseTurn notes that no turn runs, because another hook has refused its prompt. why says so.
+func (a *Agent) refuseTurn(why string) { a.TurnError, a.HandingOver = why, false }
+
 // retryTurn notes that the API refuses the requests of the running turn. The agent's RetryStarted calls it.
 func (a *Agent) retryTurn(t Trouble) { a.Trouble = &t }
 
@@ -110,6 +113,9 @@ func (h *Handoff) expectInstruction(delivery int64) {
 // confirmTaken notes that the runtime has taken the instruction, so that a Stop counts from now on. A verdict without a
 // hook calls it, in the transaction of the verdict, because a Stop may come right after that transaction.
 func (h *Handoff) confirmTaken() { h.Confirmed = true }
+
+// hearIn notes the turn that takes the instruction unless another hook refuses it.
+func (h *Handoff) hearIn(promptID string) { h.PromptID, h.PromptQueue = promptID, false }
 
 // confirmTakenIn is confirmTaken for a hook that names the turn. queued says that a turn was running, and that the hook
 // names that running turn.

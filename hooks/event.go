@@ -31,8 +31,11 @@ const (
 const (
 	Interrupt    = "Interrupt"    // a person has interrupted the turn
 	DialogClosed = "DialogClosed" // the dialog that a PermissionRequest reported is gone, and the turn goes on
-	RetryStarted = "RetryStarted" // the API has refused a request of the running turn, and the runtime sends it again by itself
-	RetryEnded   = "RetryEnded"   // the API has answered such a request, and the turn goes on
+	// PromptRefused says that another hook has refused a prompt, of which UserPromptSubmit has told; Reason says why. Claude Code
+	// tells it in its transcript only.
+	PromptRefused = "PromptRefused"
+	RetryStarted  = "RetryStarted" // the API has refused a request of the running turn, and the runtime sends it again by itself
+	RetryEnded    = "RetryEnded"   // the API has answered such a request, and the turn goes on
 )
 
 // names are the 33 events of Claude Code 2.1.329.

@@ -37,6 +37,7 @@ type Server struct {
 	buffers string        // prefix of our buffer names, unique to this Server
 	pastes  atomic.Uint64
 	started atomic.Bool // Start has succeeded, so the server has our options
+	starts  batcher[struct{}, struct{}]
 	looks   batcher[Ref, View]
 	lists   batcher[struct{}, []PaneInfo]
 }
@@ -60,7 +61,7 @@ func New(cfg Config) (*Server, error) {
 		slots:   make(chan struct{}, maxExecs),
 		buffers: "understudy-" + rand.Text() + "-",
 	}
-	s.looks.answer, s.lists.answer = s.look, s.list
+	s.starts.answer, s.looks.answer, s.lists.answer = s.startOnce, s.look, s.list
 	return s, nil
 }
 
@@ -82,16 +83,29 @@ var startup = [][]string{
 }
 
 // Start starts our own server if it does not run, and sets its options. It makes the socket's folder, which only we can
-// enter. More calls do no harm. The server outlives this process. Its panes do not inherit this process's whole
+// enter. More calls do no harm: of calls at the same time one starts the server, and of processes at the same time tmux's lock
+// beside the socket lets one start it. The server outlives this process. Its panes do not inherit this process's whole
 // environment (see Spawn).
 func (s *Server) Start(ctx context.Context) error {
+	_, err := s.starts.ask(ctx, struct{}{})
+	return err
+}
+
+func (s *Server) startOnce(ctx context.Context, all []*question[struct{}, struct{}]) {
+	err := s.start(ctx)
+	for _, q := range all {
+		q.err = err
+	}
+}
+
+func (s *Server) start(ctx context.Context) error {
 	if _, err := Check(ctx, s.bin); err != nil {
 		return err
 	}
 	if err := privateDir(filepath.Dir(s.socket)); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, call{socket: s.socket, start: true, cmds: slices.Concat(startup, statusLine)})
+	_, err := s.run(ctx, call{socket: s.socket, start: true, again: true, cmds: slices.Concat(startup, statusLine)})
 	s.started.Store(err == nil)
 	return err
 }
@@ -115,7 +129,7 @@ func privateDir(dir string) error {
 // KillServer ends our own server with everything in it, and returns when the server's process has
 // ended. If there is no server, that is no error.
 func (s *Server) KillServer(ctx context.Context) error {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
 	if errors.Is(err, ErrNoServer) {
 		return nil
 	}

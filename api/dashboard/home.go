@@ -98,9 +98,12 @@ func (r *run) Step() *daemon.Step {
 	return nil
 }
 
-// Before returns the step before [run.Step], or nil if there is none. A person who approves judges the output of that
-// step.
+// Before returns the step before [run.Step], or nil if there is none. A person who approves, or chooses the way, judges the output
+// of that step.
 func (r *run) Before() *daemon.Step {
+	if s := r.AwaitsWay(); s != nil {
+		return s
+	}
 	if i := r.Front(); i > 0 && i <= len(r.Steps) {
 		return &r.Steps[i-1]
 	}
@@ -115,7 +118,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	out := &home{More: len(all.Agents) == daemon.MostAgents}
 	page := p.page("home", "Agents", "agents", "all", out)
-	if out.Used, err = p.used(ctx, daemon.UsageQuery{Since: p.Daemon.Midnight()}); err != nil {
+	if out.Used, err = p.used(ctx, daemon.UsageQuery{Since: p.Daemon.Today()}); err != nil {
 		return nil, err
 	}
 	needs := all.Attention()

@@ -101,7 +101,7 @@ var geminiWidths = map[string]Width{
 // flag. The hooks, the skill and the policy come from the settings in the launch's own home.
 func launchGemini(s Spec) (Launch, error) {
 	if err := checkGeminiSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
@@ -122,7 +122,7 @@ func launchGemini(s Spec) (Launch, error) {
 	}
 	settings, err := mergeGeminiSettings(s.User.Settings, conf)
 	if err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	home := filepath.Join(s.Dir, geminiName)
 	file(filepath.Join(geminiHome.Dir, geminiHome.Settings), settings)

@@ -60,7 +60,7 @@ func NewGeneric(name string, g Generic) (*Runtime, error) {
 	}
 	rt.Launch = func(s Spec) (Launch, error) {
 		if len(s.Command) == 0 || s.Command[0] == "" {
-			return Launch{}, fmt.Errorf("launch of agent %d: no command: set runtimes.%s.command", s.AgentID, name)
+			return Launch{}, s.refused(fmt.Errorf("no command: set runtimes.%s.command", name))
 		}
 		return Launch{Argv: slices.Concat(s.command(), s.Options)}, nil
 	}

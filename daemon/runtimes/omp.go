@@ -74,7 +74,7 @@ var ompWidths = map[string]Width{
 // it for a command.
 func launchOmp(s Spec) (Launch, error) {
 	if err := checkOmpSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }

@@ -322,6 +322,7 @@ func (d *drawer) step(s *daemon.Step) *daemon.Step {
 	}
 	if d.half() {
 		s.Next, s.MaxRounds = []personas.Rule{{When: personas.Condition{Heading: d.word(), Contains: d.word()}, Goto: 1}}, 3
+		s.Otherwise, s.Undecided = d.word(), daemon.Undecided(d.word())
 	}
 	return s
 }

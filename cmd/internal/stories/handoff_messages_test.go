@@ -155,7 +155,7 @@ func TestGeneratedDocumentThatSaysNothing(t *testing.T) {
 		stopped()
 		r.retryHandoff(id)
 		second := stopped()
-		if _, err := r.client.ForceHandoff(t.Context(), id, ""); err != nil {
+		if _, err := r.client.RetryHandoffAs(t.Context(), id, daemon.Retry{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if h := r.awaitPhase(id, daemon.Completed); !h.Forced || r.readFile(h.FilePath) != second {

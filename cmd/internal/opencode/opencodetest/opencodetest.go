@@ -36,6 +36,7 @@ type Turn struct {
 // Machine is a machine with OpenCode's database and the servers that run on it.
 type Machine struct {
 	Model func(text string) Turn // asked for each prompt
+	Rules []any                  // of the agent build, as OpenCode and the user's settings have them
 
 	mu       sync.Mutex
 	last     int
@@ -68,8 +69,11 @@ type permission struct {
 }
 
 type session struct {
-	ID       string `json:"id"`
-	Title    string `json:"title"`
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Rules    []any    `json:"permission,omitempty"`
+	Agents   []string `json:"agents,omitempty"` // which agent each prompt was for; "": the server's default
+	Revert   any      `json:"revert,omitempty"`
 	messages []*message
 	status   map[string]any // nil: idle
 	abort    context.CancelFunc
