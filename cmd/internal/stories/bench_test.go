@@ -40,7 +40,7 @@ func quantiles(b *testing.B, name string, all []time.Duration) {
 func builtBinary(b *testing.B) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "understudy")
-	cmd := exec.Command("go", "build", "-o", bin, ".")
+	cmd := exec.Command("go", "build", "-o", bin, "../../understudy")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, out)
