@@ -33,6 +33,10 @@ drift NAMES="all" STEPS="8":
 bench:
     go test -tags e2e -run '^$' -bench . ./cmd/internal/stories
 
+# measure all of docs/performance.md, on a machine that does nothing else
+performance:
+    go run ./.ci/performance/main.go >bin/performance.md && mv bin/performance.md docs/performance.md
+
 # make the README's pictures anew, among them a film of `top`
 shots:
     go test -tags e2e ./cmd/internal/stories -run '^TestShots$' -shots "$PWD/docs" -v

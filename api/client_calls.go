@@ -200,12 +200,12 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), daemon.Retry{Mode: mode})
 }
 
-// ForceHandoff retries a handoff as RetryHandoff does, and takes a generated document although it says next to nothing.
-func (c *Client) ForceHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode, Force: true})
+// RetryHandoffAs retries a handoff with further choices.
+func (c *Client) RetryHandoffAs(ctx context.Context, id int64, in daemon.Retry) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), in)
 }
 
 // Line lists the handoffs of a handoff's agent, of its predecessors and of its successors, the newest first.

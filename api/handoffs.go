@@ -64,11 +64,6 @@ type cancelRequest struct {
 	HandoffID *int64 `json:"handoff_id,omitempty"` // absent means the agent's newest handoff
 }
 
-type retryRequest struct {
-	Mode  daemon.Mode `json:"mode"`            // empty keeps the mode of the handoff
-	Force bool        `json:"force,omitempty"` // take a generated document although it says next to nothing
-}
-
 // Initiated is the answer to a request for a handoff. When the daemon sends it, the daemon has committed the handoff's
 // row, and has not begun the handoff.
 type Initiated struct {
@@ -129,12 +124,12 @@ func (s *Server) showHandoff(c echo.Context) error {
 }
 
 func (s *Server) retryHandoff(c echo.Context) error {
-	var in retryRequest
+	var in daemon.Retry
 	if err := decode(c, &in); err != nil {
 		return err
 	}
 	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Handoff, error) {
-		return s.Daemon.RetryHandoff(ctx, id, in.Mode, in.Force)
+		return s.Daemon.RetryHandoff(ctx, id, in)
 	})
 }
 

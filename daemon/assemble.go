@@ -32,9 +32,11 @@ type assembled struct {
 	fallback        string   // why this is only the basic context; "": this is the full context
 	idleGenerations int      // how many generations in a row made no progress, this one included
 	rendered        data.Rendered
-	effort          string // the thinking level of the session's newest answer; "": not known
-	model, mode     string // what a person has chosen in the session for its successors as well; "": nothing
-	parts           []any  // how long each part took, for the log
+	cleared         []data.Message   // of the agent's earlier sessions, the oldest first
+	files           []data.Reference // those that the agents of the line touched, this one's first
+	effort          string           // the thinking level of the session's newest answer; "": not known
+	model, mode     string           // what a person has chosen in the session for its successors as well; "": nothing
+	parts           []any            // how long each part took, for the log
 }
 
 // maxIdle is how many generations in a row may make no progress before the operator is told.
@@ -143,6 +145,9 @@ func (s *assembly) run(ctx context.Context) error {
 	if by := s.h.writerWarning(&s.agent, s.doc.Bytes); by != "" {
 		s.warn("%s", by)
 	}
+	if s.step == nil {
+		s.out.warnings = append(s.out.warnings, backgroundWarnings(&s.agent, s.h.Keep)...)
+	}
 	s.first = len(s.out.warnings)
 	switch {
 	case s.out.structured != nil, s.step != nil && len(s.doc.Bytes) == 0:
@@ -172,6 +177,14 @@ func (s *assembly) run(ctx context.Context) error {
 	if s.step != nil { // the next step knows only what it gets from here
 		line = slices.Concat(line, steps)
 	}
+	dirs, err := dirsOf(ctx, s.d.Store, line)
+	if err != nil {
+		return fmt.Errorf("directories of predecessors: %w", err)
+	}
+	var left int
+	if s.out.files, left = withEarlier(s.out.record.References, s.agent.Cwd, line, dirs); left > 0 {
+		s.warn("%d files were touched along the line, more than are named: those that were touched first, %d of them, are left out.", left+len(s.out.files), left)
+	}
 	s.render(line)
 	s.noteLap("render_ms")
 	return context.Cause(ctx)
@@ -180,7 +193,7 @@ func (s *assembly) run(ctx context.Context) error {
 // lineQuery asks for the records of the line, with as many messages as MaxMessages allows beside this agent's own messages.
 func (s *assembly) lineQuery() LineQuery {
 	q := LineQuery{AgentID: s.agent.ID, Limit: maxGenerations, MessageBytes: s.settings.MaxContextBytes}
-	q.Messages = max(0, s.settings.MaxMessages-len(s.out.record.Messages))
+	q.Messages = max(0, s.settings.MaxMessages-len(s.out.record.Messages)-len(s.out.cleared))
 	if s.settings.IncludeAllMessages {
 		q.Messages = math.MaxInt32
 	}
@@ -205,20 +218,55 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		s.warn("No transcript of agent %d is known: no messages are passed on.", s.agent.ID)
 		return nil
 	}
-	got, err := transcript.Read(ctx, s.d.runtimeOf(&s.agent), *s.agent.TranscriptPath, transcript.Want{
+	want := transcript.Want{
 		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Todos: true, Choices: true, Until: s.h.Ref,
-	})
+	}
+	got, err := transcript.Read(ctx, s.d.runtimeOf(&s.agent), *s.agent.TranscriptPath, want)
 	if err != nil && ctx.Err() == nil {
 		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, words.TrimDot(err.Error()))
-		return nil
+		return s.readEarlier(ctx, want)
 	}
 	s.out.warnings = append(s.out.warnings, got.Warnings...)
-	for i := range got.Messages {
-		got.Messages[i].Agent = s.agent.Name
-	}
-	s.out.record.Messages, s.out.record.Todos, s.out.effort = got.Messages, got.Todos, got.Effort
+	s.out.record.Messages, s.out.record.Todos, s.out.effort = s.said(got.Messages), got.Todos, got.Effort
 	s.readChoices(got.Choices)
-	return got.Edited
+	want.Messages -= len(got.Messages)
+	return slices.Concat(got.Edited, s.readEarlier(ctx, want))
+}
+
+// said names the agent in its messages.
+func (s *assembly) said(messages []data.Message) []data.Message {
+	for i := range messages {
+		messages[i].Agent = s.agent.Name
+	}
+	return messages
+}
+
+// readEarlier reads the messages of the sessions that the agent had before, as many as want says, and warns of them. It returns
+// the files that were edited in these sessions. The newest maxEarlier sessions are read.
+func (s *assembly) readEarlier(ctx context.Context, want transcript.Want) (edited []string) {
+	const maxEarlier = 20
+	want.Todos, want.Choices, want.Until = false, false, ""
+	earlier, err := earlierSessions(ctx, s.d.Store, &s.agent)
+	if err != nil && ctx.Err() == nil {
+		s.warn("Whether agent %d had earlier sessions could not be read: %s.", s.agent.ID, words.TrimDot(err.Error()))
+	}
+	for _, e := range earlier[:min(len(earlier), maxEarlier)] {
+		got, err := transcript.Read(ctx, s.d.runtimeOf(&s.agent), e.path, want)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.warn("An earlier session of agent %d could not be read: %s.", s.agent.ID, words.TrimDot(err.Error()))
+		case got.Count > 0:
+			s.warn("Agent %d began a new session: an earlier one ended at %s, and the context has %d of its messages under “%s”. All of it is in %s.",
+				s.agent.ID, e.ended.UTC().Format("Jan 2 15:04 UTC"), len(got.Messages), data.EarlierSessions, e.path)
+		}
+		edited = append(edited, got.Edited...)
+		s.out.cleared = slices.Concat(s.said(got.Messages), s.out.cleared)
+		want.Messages -= len(got.Messages)
+	}
+	if n := len(earlier) - maxEarlier; n > 0 {
+		s.warn("Agent %d had %d more earlier sessions, which were not read.", s.agent.ID, n)
+	}
+	return edited
 }
 
 // readWorktree finds the files that the agent touched, and compares the document's claims about files with the real files.
@@ -278,7 +326,7 @@ func (s *assembly) render(line []Record) {
 	}
 	c := data.Context{
 		Source: s.h.SourceAgent, Structured: s.out.structured, Document: s.doc.Bytes, Warnings: s.out.warnings,
-		Decisions: decisions, Todos: s.out.record.Todos, References: s.out.record.References, Messages: s.conversation(line), MaxBytes: s.settings.MaxContextBytes,
+		Decisions: decisions, Todos: s.out.record.Todos, References: s.out.files, Messages: s.conversation(line), Earlier: s.out.cleared, MaxBytes: s.settings.MaxContextBytes,
 	}
 	s.out.rendered = c.Render()
 	s.out.context = s.out.rendered.Bytes
@@ -305,9 +353,9 @@ func lineDecisions(own []data.Decision, line []Record) []data.Decision {
 // conversation returns the newest messages of the line, the oldest first.
 func (s *assembly) conversation(line []Record) []data.Message {
 	parts := [][]data.Message{s.out.record.Messages}
-	n := len(s.out.record.Messages)
+	n, most := len(s.out.record.Messages), max(0, s.settings.MaxMessages-len(s.out.cleared))
 	for _, rec := range line {
-		if n >= s.settings.MaxMessages && !s.settings.IncludeAllMessages {
+		if n >= most && !s.settings.IncludeAllMessages {
 			break
 		}
 		parts = append(parts, rec.Messages)
@@ -316,7 +364,7 @@ func (s *assembly) conversation(line []Record) []data.Message {
 	slices.Reverse(parts)
 	all := slices.Concat(parts...)
 	if !s.settings.IncludeAllMessages {
-		all = all[max(0, len(all)-s.settings.MaxMessages):]
+		all = all[max(0, len(all)-most):]
 	}
 	return all
 }

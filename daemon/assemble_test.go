@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +23,13 @@ type lineStore struct {
 	Store
 	line []Record
 	err  error
+	read []UsageRead
+	dirs []Agent
+}
+
+func (s lineStore) AgentsByID(context.Context, []int64) ([]Agent, error) { return s.dirs, nil }
+func (s lineStore) UsageReads(context.Context, string, int64, []string) ([]UsageRead, error) {
+	return s.read, nil
 }
 
 func (s lineStore) LineRecords(context.Context, LineQuery) ([]Record, error)   { return s.line, s.err }
@@ -156,5 +166,103 @@ func TestRepeatedDecisionIsPassedOnOnce(t *testing.T) {
 	got := lineDecisions([]data.Decision{one}, []Record{{Decisions: []data.Decision{again, other}}, {Decisions: []data.Decision{other}}})
 	if len(got) != 2 || got[0].Agent != "b" || got[1].Rationale != "a house rule" {
 		t.Errorf("decisions %+v", got)
+	}
+}
+
+// TestFilesOfLine: the context names the files of all generations, this agent's first and then the newest, each once; the record
+// has this agent's alone.
+func TestFilesOfLine(t *testing.T) {
+	t.Parallel()
+	refs := func(list ...string) (out []data.Reference) {
+		for i := 0; i < len(list); i += 2 {
+			out = append(out, data.Reference{Path: list[i], Note: list[i+1]})
+		}
+		return out
+	}
+	line := []Record{
+		{AgentID: 6, Agent: "second", References: refs("b.go", "edited", "gone.go", "deleted", "/etc/hosts", "edited", "a.go", "edited")},
+		{AgentID: 5, Agent: "first", References: refs("b.go", "committed", "sub/c.go", "modified, +1 -0", "/w/tree/d.go", "edited", "given.go", "before, by zeroth")},
+	}
+	for _, tt := range []struct {
+		cwd  string
+		dirs map[int64]string
+		want []data.Reference
+	}{
+		{"/w", nil, refs("a.go", "committed", "b.go", "before, by second", "gone.go", "deleted before, by second", "/etc/hosts", "before, by second",
+			"sub/c.go", "before, by first", "/w/tree/d.go", "before, by first", "given.go", "before, by zeroth")},
+		{"/w/tree", map[int64]string{6: "/w/tree", 5: "/w"}, refs("a.go", "committed", "b.go", "before, by second", "gone.go", "deleted before, by second",
+			"/etc/hosts", "before, by second", "/w/b.go", "before, by first", "/w/sub/c.go", "before, by first", "d.go", "before, by first", "/w/given.go", "before, by zeroth")},
+	} {
+		if got, left := withEarlier(refs("a.go", "committed"), tt.cwd, line, tt.dirs); left != 0 || !slices.Equal(got, tt.want) {
+			t.Errorf("in %s: %+v, %d left out\nwant %+v", tt.cwd, got, left, tt.want)
+		}
+	}
+	var many []data.Reference
+	for i := range maxFiles {
+		many = append(many, data.Reference{Path: strconv.Itoa(i)})
+	}
+	if got, left := withEarlier(refs("a.go", "edited"), "/w", []Record{{References: many}}, nil); len(got) != maxFiles || left != 1 || got[0].Path != "a.go" {
+		t.Errorf("%d files, %d left out", len(got), left)
+	}
+	store := lineStore{line: line, dirs: []Agent{{ID: 6}, {ID: 5}}}
+	r := assembler(t, store, transcripttest.File(t, transcripttest.Write("t1", "own.go", "x")))
+	got, err := r.assemble(goodDocument)
+	if text := string(got.context); err != nil || !strings.Contains(text, "`own.go`") || !strings.Contains(text, "`sub/c.go`: before, by first") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if len(got.record.References) != 1 {
+		t.Errorf("the record has the files %+v, want this agent's alone", got.record.References)
+	}
+}
+
+// TestEarlierSessionsArePassedOn: what was said before /clear is passed on under a heading of its own, within the bound of all
+// messages, and a warning says where all of it is.
+func TestEarlierSessionsArePassedOn(t *testing.T) {
+	t.Parallel()
+	first := transcripttest.File(t, transcripttest.User("the oldest")+transcripttest.Text("m1", "an old answer")+transcripttest.Write("t1", "old.go", "x"))
+	second := transcripttest.File(t, transcripttest.User("and another")+transcripttest.Text("m2", "a later answer"))
+	current := transcripttest.File(t, transcripttest.User("after it"))
+	for name, at := range map[string]time.Time{first: time.Unix(1000, 0), second: time.Unix(2000, 0)} {
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := func(paths ...string) (out []UsageRead) {
+		for _, path := range paths {
+			out = append(out, UsageRead{Path: path, AgentID: 7})
+		}
+		return append(out, UsageRead{Path: costOf("s")}, UsageRead{Path: "/gone.jsonl"}, UsageRead{Path: strings.TrimSuffix(first, ".jsonl") + "/subagents/workflows/w/agent-1.jsonl"})
+	}
+	for i, path := range []string{first, second, current} { // as they are named after their sessions
+		to := filepath.Join(filepath.Dir(path), strconv.Itoa(i)+".jsonl")
+		if err := os.Rename(path, to); err != nil {
+			t.Fatal(err)
+		}
+		*[]*string{&first, &second, &current}[i] = to
+	}
+	r := assembler(t, lineStore{read: reads(current, first, second), line: []Record{{Agent: "con", Messages: []data.Message{{Role: "user", Text: "of the predecessor"}}}}}, current)
+	r.settings.MaxMessages = 4
+	got, err := r.assemble(goodDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got.context)
+	at := -1
+	for _, part := range []string{"`old.go`", "## " + data.EarlierSessions, "> an old answer", "> and another", "> a later answer", "## Conversation before", "> after it"} {
+		i := strings.Index(text, part)
+		if i <= at {
+			t.Errorf("%q is missing or out of order in\n%s", part, text)
+		}
+		at = i
+	}
+	if strings.Contains(text, "> the oldest") || strings.Contains(text, "of the predecessor") || got.rendered.Messages != 4 || len(got.record.Messages) != 1 {
+		t.Errorf("%d messages passed on, %d recorded:\n%s", got.rendered.Messages, len(got.record.Messages), text)
+	}
+	if all := strings.Join(got.warnings, "\n"); !strings.Contains(all, first) || !strings.Contains(all, second) || !strings.Contains(all, "2 of its messages") {
+		t.Errorf("warnings %s", all)
+	}
+	plain, err := assembler(t, lineStore{read: reads(current)}, current).assemble(goodDocument)
+	if err != nil || strings.Contains(string(plain.context), data.EarlierSessions) || len(plain.warnings) > 0 {
+		t.Errorf("without an earlier session: %v, %q\n%s", err, plain.warnings, plain.context)
 	}
 }

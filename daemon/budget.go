@@ -96,13 +96,13 @@ func (d *Daemon) Budget(ctx context.Context, slug string) (*BudgetState, error) 
 		return nil, nil // a persona that cannot be read has no budget that is known
 	}
 	now := d.now()
-	today := Midnight(now)
+	today := DayBegins(now, 0)
 	report, err := d.Usage(ctx, UsageByPersona, UsageQuery{Persona: slug, Host: d.Host, Since: today})
 	if err != nil {
 		return nil, err
 	}
 	used := report.Total
-	s := &BudgetState{Persona: slug, UsedUSD: used.CostUSD, UsedTokens: used.Total, NotReported: used.Unreported, ResetsAt: Midnight(today.AddDate(0, 0, 1)).UTC()}
+	s := &BudgetState{Persona: slug, UsedUSD: used.CostUSD, UsedTokens: used.Total, NotReported: used.Unreported, ResetsAt: DayBegins(today, 1).UTC()}
 	if b := p.Budget.DailyMicros; b > 0 {
 		usd := float64(b) / 1e6
 		s.DailyUSD = &usd
@@ -214,7 +214,7 @@ func (d *Daemon) tellBudget(ctx context.Context, a *Agent, s *BudgetState) error
 		what = fmt.Sprintf("The budget of persona %[1]s is used up (%[2]s of %[3]s): its agents get no prompts until midnight, and what is sent to them stays queued; "+
 			"raise the budget in its skill.md, or let them go on for today with `understudy persona go-on %[1]s`.", s.Persona, s.UsedWords(), budgetWords(p.Budget))
 	}
-	day := Midnight(d.now()).Format(time.DateOnly)
+	day := DayBegins(d.now(), 0).Format(time.DateOnly)
 	key := [2]string{s.Persona, day + string(mark) + budgetWords(p.Budget)}
 	d.mu.Lock()
 	told := d.budgetTold[key]
@@ -277,7 +277,7 @@ func (d *Daemon) GoOn(ctx context.Context, slug string) (BudgetState, error) {
 	case !s.Held:
 		return BudgetState{}, Errorf(KindConflict, CodeBudgetNotReached, "The budget is not used up: %.0f %% of it are used", s.Percent)
 	}
-	day := Midnight(d.now()).Format(time.DateOnly)
+	day := DayBegins(d.now(), 0).Format(time.DateOnly)
 	e := d.event(event.BudgetWaived, nil, nil, map[string]any{"persona": slug, "message": fmt.Sprintf(
 		"The agents of persona %s go on until midnight although its budget is used up (%s).", slug, s.UsedWords())})
 	err = d.commit(ctx, &Change{BudgetMarks: []*BudgetMark{{Host: d.Host, Persona: slug, Day: day, Mark: BudgetWaived}}, Events: []*event.Event{e}})
@@ -303,7 +303,7 @@ func (d *Daemon) wakePersona(ctx context.Context, slug string) error {
 // resetBudgets says once, on the day after a budget was used up, that its agents go on. The sweep calls it; it looks at the rows
 // once a day and after a start.
 func (d *Daemon) resetBudgets(ctx context.Context) error {
-	today := Midnight(d.now())
+	today := DayBegins(d.now(), 0)
 	day := today.Format(time.DateOnly)
 	d.mu.Lock()
 	done := d.budgetDay == day
@@ -311,7 +311,7 @@ func (d *Daemon) resetBudgets(ctx context.Context) error {
 	if done {
 		return nil
 	}
-	marks, err := d.Store.BudgetMarks(ctx, d.Host, today.AddDate(0, 0, -7).Format(time.DateOnly))
+	marks, err := d.Store.BudgetMarks(ctx, d.Host, DayBegins(today, -7).Format(time.DateOnly))
 	if err != nil {
 		return fmt.Errorf("budgets: %w", err)
 	}
@@ -346,7 +346,7 @@ func (d *Daemon) resetBudgets(ctx context.Context) error {
 
 // UsageToday returns what the personas of this host have used since midnight, and the budgets of all personas that have one.
 func (d *Daemon) UsageToday(ctx context.Context) ([]UsageRow, []BudgetState, error) {
-	today, err := d.Usage(ctx, UsageByPersona, UsageQuery{Host: d.Host, Since: Midnight(d.now())})
+	today, err := d.Usage(ctx, UsageByPersona, UsageQuery{Host: d.Host, Since: DayBegins(d.now(), 0)})
 	if err != nil {
 		return nil, nil, err
 	}

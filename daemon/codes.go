@@ -32,11 +32,17 @@ const (
 
 // Why a handoff or a pipeline failed, and also why a request is refused. docs/operating.md and api/openapi.yaml list them.
 const (
-	CodeContextChanged Code = "context_changed"
-	CodeNoSession      Code = "no_session"
-	CodePromptTooLong  Code = "prompt_too_long"
-	CodeStepOver       Code = "step_over"
-	CodeUnknownPersona Code = "unknown_persona"
+	CodeBadDirectory    Code = "bad_directory"
+	CodeCannotLaunch    Code = "cannot_launch"
+	CodeContextChanged  Code = "context_changed"
+	CodeNoSession       Code = "no_session"
+	CodePromptTooLong   Code = "prompt_too_long"
+	CodeRuntimeMissing  Code = "runtime_missing"
+	CodeStepOver        Code = "step_over"
+	CodeUnknownPersona  Code = "unknown_persona"
+	CodeUnknownRuntime  Code = "unknown_runtime"
+	CodeWorktreeBusy    Code = "worktree_busy"
+	CodeWorktreeRemoved Code = "worktree_removed"
 )
 
 // Why a request is refused. api/openapi.yaml lists them.
@@ -81,7 +87,6 @@ const (
 	CodeBadComment            Code = "bad_comment"
 	CodeBadContext            Code = "bad_context"
 	CodeBadDecision           Code = "bad_decision"
-	CodeBadDirectory          Code = "bad_directory"
 	CodeBadFocus              Code = "bad_focus"
 	CodeBadGoto               Code = "bad_goto"
 	CodeBadHeirs              Code = "bad_heirs"
@@ -144,7 +149,6 @@ const (
 	CodePipelineNotFailed     Code = "pipeline_not_failed"
 	CodePipelineNotFound      Code = "pipeline_not_found"
 	CodeRecordMissing         Code = "record_missing"
-	CodeRuntimeMissing        Code = "runtime_missing"
 	CodeSenderGone            Code = "sender_gone"
 	CodeStepUndecided         Code = "step_undecided"
 	CodeTargetNotFound        Code = "target_not_found"
@@ -154,13 +158,10 @@ const (
 	CodeTmuxUnavailable       Code = "tmux_unavailable"
 	CodeTooManyMessages       Code = "too_many_messages"
 	CodeUnknownLaunch         Code = "unknown_launch"
-	CodeUnknownRuntime        Code = "unknown_runtime"
 	CodeUnknownTemplate       Code = "unknown_template"
-	CodeWorktreeBusy          Code = "worktree_busy"
 	CodeWorktreeGone          Code = "worktree_gone"
 	CodeWorktreeNotFound      Code = "worktree_not_found"
 	CodeWorktreeRefused       Code = "worktree_refused"
-	CodeWorktreeRemoved       Code = "worktree_removed"
 	CodeWorktreeStands        Code = "worktree_stands"
 	CodeWorktreeUncommitted   Code = "worktree_uncommitted"
 	CodeWorktreeUsed          Code = "worktree_used"

@@ -41,6 +41,7 @@ type Link struct {
 	Began      time.Time // when the agent's row was made: what the session holds from before is not the agent's
 	Session    string    // the session's id; "": it is not made yet, or nobody knows its id yet
 	Cwd        string
+	Mode       string // the permission mode of the launch
 	Retrying   bool   // the newest report of a retry that was taken said that it has begun: see [Trouble]
 	Transcript string // path of the file in which Follow keeps the conversation, one entry per line
 }
@@ -67,7 +68,8 @@ func (d *Daemon) control(a *Agent) (Control, error) {
 		return nil, err
 	}
 	link := Link{
-		Runtime: a.Runtime, AgentID: a.ID, Name: a.Name, Began: a.CreatedAt, Cwd: a.Cwd, Transcript: runtimes.Mirror(d.Data.Launch(a.ID)),
+		Runtime: a.Runtime, AgentID: a.ID, Name: a.Name, Began: a.CreatedAt, Cwd: a.Cwd, Mode: a.PermissionMode,
+		Transcript: runtimes.Mirror(d.Data.Launch(a.ID)),
 	}
 	if err := json.Unmarshal(b, &link.Server); err != nil {
 		return nil, err

@@ -217,12 +217,12 @@ func (d *Daemon) mayAnswerDialog(ctx context.Context, a *Agent) error {
 	if a.StopAskedAt != nil && a.StopStage != StopFailed {
 		return Errorf(KindConflict, CodeAgentStopping, "Agent %d was asked to stop, and the daemon itself answers its dialogs", a.ID)
 	}
-	asked, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true, Limit: 1})
+	asked, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true})
 	if err != nil {
 		return err
 	}
-	if len(asked) > 0 {
-		return Errorf(KindConflict, CodeDialogIsPermission, "The dialog asks for permission %d: answer that, `understudy permission show %[1]d`", asked[0].ID)
+	if len(asked) > 0 { // the oldest is the last
+		return Errorf(KindConflict, CodeDialogIsPermission, "The dialog asks for permission %d: answer that, `understudy permission show %[1]d`", asked[len(asked)-1].ID)
 	}
 	return nil
 }

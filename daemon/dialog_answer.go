@@ -262,6 +262,7 @@ func (d *Daemon) afterChoice(ctx context.Context, a *Agent) (DialogState, string
 		case errors.As(err, &told):
 			return DialogGone, "the dialog is gone"
 		case err == nil && s.ID != a.DialogAnswer.Dialog:
+			a.WaitsFor = words.Clip(words.Line(s.Name), maxWaitsFor)
 			return DialogOther, "another dialog is open now, " + words.Quote(s.Name)
 		case time.Now().After(until) && err != nil:
 			return DialogUnknown, "it was taken, and then the pane could not be read"
@@ -307,7 +308,12 @@ func (d *Daemon) endAnswer(ctx context.Context, a *Agent, state DialogState, not
 		if alert {
 			message = fmt.Sprintf("Agent %d (%s), dialog %s: %s. See `understudy agent dialog %[1]d`.", a.ID, a.Name, words.Quote(next.Name), next.Words())
 		}
-		err = d.commit(ctx, &Change{Agents: []*Agent{&fresh}, Events: []*event.Event{d.dialogEvent(event.AgentDialogEnded, &fresh, message)}})
+		events := []*event.Event{d.dialogEvent(event.AgentDialogEnded, &fresh, message)}
+		if state == DialogOther && fresh.State == Waiting && fresh.LastHook == a.LastHook { // else its own hook has named it
+			fresh.WaitsFor = a.WaitsFor
+			events = append(events, d.stateEvent(&fresh, map[string]any{"dialog": DialogOther}))
+		}
+		err = d.commit(ctx, &Change{Agents: []*Agent{&fresh}, Events: events})
 		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
 			continue
 		}

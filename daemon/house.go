@@ -67,17 +67,17 @@ func HouseStates() []AgentState { return []AgentState{Working, Waiting, Limited,
 // House returns how many agents were at work on a day, given as YYYY-MM-DD; "": today.
 func (d *Daemon) House(ctx context.Context, day string) (*House, error) {
 	now := d.now()
-	from := Midnight(now)
+	from := DayBegins(now, 0)
 	if day != "" {
 		var err error
-		if from, err = time.ParseInLocation(time.DateOnly, day, time.Local); err != nil {
+		if from, err = DayNamed(day, time.Local); err != nil {
 			return nil, Errorf(KindInvalid, CodeInvalidParameter, "day must be a day such as 2006-01-02")
 		}
 	}
 	if from.After(now) || now.Sub(from) > oldestDay {
 		return nil, Errorf(KindInvalid, CodeInvalidParameter, "day must be within the last year")
 	}
-	until := Midnight(from.AddDate(0, 0, 1))
+	until := DayBegins(from, 1)
 	if now.Before(until) {
 		until = now
 	}

@@ -82,8 +82,10 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	switch {
 	case errors.Is(err, tmux.ErrExists):
 		return true, 0, nil // a tmux command of an earlier daemon made the pane; the next look finds it by its mark
-	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)):
-		return false, 0, err // tmux may still make the pane; the next look finds it by its mark
+	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, tmux.ErrLost)):
+		// tmux may still make the pane; the next look finds it by its mark. If its server ended, the next look makes the pane
+		// anew, unless the agent was heard of.
+		return false, 0, err
 	case err != nil:
 		// Look for the pane: tmux may have made it in spite of the error. If the agent were ended here, nobody would
 		// supervise it.

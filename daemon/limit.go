@@ -118,6 +118,7 @@ func (a *Agent) tryLimit(now time.Time) {
 // interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
 // cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
 func (a *Agent) interrupt(now time.Time) AgentState {
+	a.StopCameAt = nil
 	if a.ending() && a.Trouble != nil {
 		a.failTurn(*a.Trouble)
 	}
@@ -223,6 +224,8 @@ func (a *Agent) LimitWords() string {
 	switch {
 	case l.Do == LimitWait && l.Kind == LimitAPI:
 		return "it tries again by itself"
+	case l.Do == LimitWait && l.Until == nil && l.ResumingAt == nil && !l.Since.IsZero():
+		return "its runtime does not say when the limit ends, so it tries again by itself at " + l.Since.Add(unknownReset).UTC().Format("Jan 2 15:04 UTC")
 	case l.Do == LimitWait:
 		return "it goes on by itself after the reset"
 	case l.Do == LimitHandOver && l.HandoffID != nil:

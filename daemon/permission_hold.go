@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 const (
@@ -65,11 +64,13 @@ func (d *Daemon) holdPermission(ctx context.Context, cmd *command, stored json.R
 		default:
 			return nil, nil
 		}
-		if state, note := d.permissionOver(ctx, &p, &dialog); state != "" {
-			if err := d.endPermission(ctx, p.ID, state, note); err != nil {
-				return nil, err
+		if signs, ok := dialogSignsOf(d, ctx, &p, &dialog); ok {
+			if state, note := signs.over(); state != "" {
+				if err := d.endPermission(ctx, p.ID, state, note); err != nil {
+					return nil, err
+				}
+				continue
 			}
-			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -78,41 +79,6 @@ func (d *Daemon) holdPermission(ctx context.Context, cmd *command, stored json.R
 		case <-tick.C:
 		}
 	}
-}
-
-// paneDialog is what the registry has said of the dialog of one permission.
-type paneDialog struct{ shown bool }
-
-// permissionOver says how an open permission has ended although nobody has answered it; state is "" if it has not.
-func (d *Daemon) permissionOver(ctx context.Context, p *Permission, dialog *paneDialog) (state PermissionState, note string) {
-	a, err := d.Store.Agent(ctx, p.AgentID)
-	switch {
-	case err != nil:
-		return "", ""
-	case !a.Active():
-		return PermissionPane, evidenceEnded
-	case a.State != Waiting && a.StateAt.After(p.AskedAt):
-		return PermissionPane, noteInPane
-	case p.HeldUntil != nil && !d.now().Before(*p.HeldUntil):
-		return PermissionUnanswered, noteTimeout
-	}
-	dir, rt := d.configDir(&a), d.runtimeOf(&a)
-	if dir == "" || a.PID == 0 || rt.Registry == nil {
-		return "", ""
-	}
-	b, err := d.Registry(rt.Registry(dir, a.PID))
-	if err != nil {
-		return "", ""
-	}
-	reg, err := runtimes.ParseRegistry(b)
-	switch {
-	case err != nil:
-	case reg.Status == runtimes.StatusWaiting:
-		dialog.shown = true
-	case dialog.shown:
-		return PermissionPane, noteInPane
-	}
-	return "", ""
 }
 
 // givePermission commits that the hook gets the answer. It is called before the hook gets it: a hook that loses the answer
@@ -167,12 +133,10 @@ func (d *Daemon) workAfter(ctx context.Context, p *Permission, a *Agent, c *Chan
 	if err != nil {
 		return // the registry will tell
 	}
-	for i := range open {
-		if other := &open[i]; other.ID != p.ID && other.State == PermissionOpen {
-			a.WaitsFor = askedFor(other)
-			c.Agents = []*Agent{a}
-			return
-		}
+	if next := firstAsked(open, p.ID); next != nil {
+		a.WaitsFor = askedFor(next)
+		c.Agents = []*Agent{a}
+		return
 	}
 	d.noteAnswer(a.ID, now)
 	a.be(Working, now)
@@ -273,7 +237,8 @@ func (d *Daemon) seeToLeft(ctx context.Context, id int64, since time.Time) {
 	case err != nil:
 		return // it is looked at again in a second
 	}
-	state, note := d.permissionOver(ctx, &p, &paneDialog{})
+	signs, _ := dialogSignsOf(d, ctx, &p, &paneDialog{})
+	state, note := signs.over()
 	if state == "" && d.timeSpent(since) >= rejoinPermission {
 		state, note = PermissionUnanswered, noteHookGone
 	}

@@ -73,8 +73,10 @@ type Pipeline struct {
 	FinishedAt     *time.Time     `json:"finished_at"`
 	Steps          []Step         `json:"steps"` // by OrderIndex
 
-	Seq     int64  `json:"-"` // advances with each write, and guards it
-	WorkDir string `json:"-"` // where its agents are started; with a branch: inside the work tree, and "" until the work tree is made
+	Seq int64 `json:"-"` // advances with each write, and guards it
+	// ResumedAt is when the daemon resumed it by itself, because its agent had died before a start of the daemon; nil: it did not.
+	ResumedAt *time.Time `json:"-"`
+	WorkDir   string     `json:"-"` // where its agents are started; with a branch: inside the work tree, and "" until the work tree is made
 }
 
 // Step is one step of a pipeline, in one round. It holds copies from the template and the persona, so later edits of either do not

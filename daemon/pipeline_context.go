@@ -28,7 +28,7 @@ type StepRecord struct {
 	Context    string           `json:"context"`    // the content of the context file; "": an older version recorded the output
 	Messages   []data.Message   `json:"messages"`   // of the sessions of this step, the oldest first
 	Decisions  []data.Decision  `json:"decisions"`  // of this output only
-	References []data.Reference `json:"references"` // the files that the step's agent touched
+	References []data.Reference `json:"references"` // the files that the agents of this step and of those before it touched
 }
 
 // nextStep returns the step that begins after s; nil: s is the last one.
@@ -106,7 +106,7 @@ func (r *pipelineRun) assembleOutput(s *Step, a *Agent, id int64, text string) (
 	}
 	r.now = r.d.now() // the time of the assembly counts for this step
 	rec = &StepRecord{
-		Context: string(got.context), Messages: got.record.Messages, Decisions: got.record.Decisions, References: got.record.References,
+		Context: string(got.context), Messages: got.record.Messages, Decisions: got.record.Decisions, References: got.files,
 	}
 	sum := checksum(got.context)
 	out = &StepHandoff{
@@ -127,7 +127,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (r *pipelineRun) outputEvents(s *Step, out *StepHandoff, fallback string) []*event.Event {
 	who := fmt.Sprintf("Step %d (%s)", s.OrderIndex+1, s.AgentName)
 	about := func(more map[string]any) map[string]any {
-		more["step_handoff_id"] = out.ID
+		more["step_handoff_id"], more["handoff_id"] = out.ID, out.ID
 		return more
 	}
 	events := []*event.Event{r.event(event.HandoffCreated, s, about(map[string]any{
@@ -199,7 +199,7 @@ func (d *Daemon) stepRecords(ctx context.Context, a *Agent, messages bool) (reco
 			if err != nil && !errors.Is(err, ErrNotFound) {
 				return nil, fmt.Errorf("output %d: %w", left.ID, err)
 			}
-			rec.Messages = large.Messages
+			rec.Messages, rec.References = large.Messages, large.References
 		}
 		records = append(records, rec)
 	}

@@ -195,17 +195,6 @@ func checkText(field, s string) error {
 	return nil
 }
 
-// checkDirectory refuses a path unless it is absolute and leads to a directory on this machine.
-func checkDirectory(path string) error {
-	if !filepath.IsAbs(path) {
-		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
-	}
-	if fi, err := os.Stat(path); err != nil || !fi.IsDir() {
-		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd %s is not a directory on the daemon's machine", filepath.Clean(path))
-	}
-	return nil
-}
-
 // sharedWarning returns the warning that other pipelines work in the directory of a pipeline; "": no other pipeline does.
 func (d *Daemon) sharedWarning(ctx context.Context, p *Pipeline) (string, error) {
 	places, err := d.Store.PipelinePlaces(ctx, p.Host)

@@ -264,6 +264,15 @@ func (r *pipelineRun) removeTree(path string) (kept string, err error) {
 			}
 		}
 	}
+	others, err := r.d.roster.agents(r.ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range others {
+		if within(others[i].Cwd, path) {
+			return fmt.Sprintf("agent %d works in it", others[i].ID), nil
+		}
+	}
 	kept, err = r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
 	if err != nil && r.ctx.Err() == nil {
 		return words.TrimDot(err.Error()), nil

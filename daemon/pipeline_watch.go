@@ -77,14 +77,6 @@ func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
 	return r.d.timeLeft(*s.StartedAt, s.timeout(r.set))
 }
 
-// turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no background task.
-func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }
-
-// workDone is turnOver for an agent that may have background tasks.
-func (a *Agent) workDone() bool {
-	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle || !a.Active())
-}
-
 // goesOn reports whether an agent whose turn is over may go on, because a message for it is queued, or a person has
 // queued a prompt in its pane. If so, it returns after how long to look again; otherwise 0.
 func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {

@@ -167,42 +167,7 @@ func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 // ResumePipeline lets a failed pipeline go on from its first step that is neither done nor skipped. With skip, it skips
 // that step and goes on from the next one.
 func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
-	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		if !r.p.allows(byResume) {
-			return nil, Errorf(KindConflict, CodePipelineNotFailed, "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
-		}
-		if s := r.p.AwaitsWay(); s != nil && skip {
-			return nil, Errorf(KindConflict, CodeStepUndecided, "It is not decided which step comes after step %d (%s), so none can be skipped: `understudy pipeline resume %d` asks again", s.OrderIndex+1, s.AgentName, id)
-		}
-		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
-		move := &PipelineMove{}
-		var events []*event.Event
-		s := r.p.front()
-		switch {
-		case s != nil && skip:
-			left := &Change{PipelineMove: move}
-			for _, each := range r.p.skipped(s) {
-				r.skip(each, left)
-			}
-			events = append(events, left.Events...)
-			if next := r.p.front(); next != nil {
-				next.CameFrom = &s.ID
-				move.Steps = append(move.Steps, next)
-			}
-		case s != nil && target(waysFrom(stepStages, s.Status), byResume) != "":
-			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
-			move.Steps = []*Step{s}
-		}
-		c := r.goAhead()
-		c.PipelineMove = move
-		if s != nil && skip {
-			if err := r.sendAway(s, c); err != nil {
-				return nil, err
-			}
-		}
-		c.Events = append(append([]*event.Event{r.event(event.PipelineResumed, r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
-		return c, nil
-	})
+	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) { return resumption(r, skip) })
 }
 
 // sendAway has the agent of a skipped step shut down, if the agent is active. It may be active because a retry of a

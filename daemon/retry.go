@@ -14,12 +14,20 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
+// Retry holds the choices of somebody who retries a handoff. What is empty stays as it was.
+type Retry struct {
+	Mode           Mode   `json:"mode,omitempty"`            // who writes the document
+	Force          bool   `json:"force,omitempty"`           // take a generated document although it says next to nothing
+	Runtime        string `json:"runtime,omitempty"`         // of the successor
+	PermissionMode string `json:"permission_mode,omitempty"` // of the successor, in its runtime's own words
+}
+
 // RetryHandoff continues a failed handoff at the phase that failed. If the handoff has no record, its document is
-// verified again. If the document is still not acceptable, the handoff asks for another one. mode, if not "", becomes the
-// mode of the handoff. With force, a generated document is taken although it says next to nothing.
+// verified again. If the document is still not acceptable, the handoff asks for another one.
 //
 // A handoff that awaits a person's decision goes back to verifying and asks for another document.
-func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode, force bool) (Handoff, error) {
+func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (Handoff, error) {
+	mode := in.Mode
 	if mode != "" {
 		if err := checkMode(mode); err != nil {
 			return Handoff{}, err
@@ -48,7 +56,10 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode, force bo
 			}
 			h.Mode = mode
 		}
-		h.Forced = h.Forced || force
+		h.Forced = h.Forced || in.Force
+		if err := chooseAnew(ctx, d, &h, in); err != nil {
+			return h, err
+		}
 		err = d.retry(ctx, &h)
 		switch {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
@@ -60,6 +71,50 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode, force bo
 		}
 		return d.Handoff(ctx, id)
 	}
+}
+
+// chooseAnew notes on the handoff another runtime or permission mode of its successor, if the retry names one. It refuses them once a
+// successor works, and for several heirs, of which some may work.
+func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, in Retry) error {
+	if in.Runtime == "" && in.PermissionMode == "" {
+		return nil
+	}
+	if len(h.Heirs) > 1 {
+		return Errorf(KindConflict, CodeBadHeirs, "The handoff has %d heirs, and a retry starts those again that failed as they are: leave out runtime and permission_mode", len(h.Heirs))
+	}
+	for _, id := range h.SuccessorIDs() {
+		next, err := d.Store.Agent(ctx, id)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err == nil && next.Active() {
+			return Errorf(KindConflict, CodeAgentActive, "Agent %d, the successor, lives, and keeps its runtime and mode: end it with `understudy agent stop --force %[1]d`, then retry", id)
+		}
+	}
+	heir := Heir{}
+	if len(h.Heirs) == 1 {
+		heir = h.Heirs[0].Heir
+	}
+	if in.Runtime != "" && in.Runtime != heir.Runtime { // these are words of the other runtime
+		heir.Runtime, heir.Model, heir.PermissionMode = in.Runtime, "", ""
+	}
+	heir.PermissionMode = cmp.Or(in.PermissionMode, heir.PermissionMode)
+	asked := HandoffRequest{Heirs: []Heir{heir}}
+	if err := asked.checkHeirs(); err != nil {
+		return err
+	}
+	a, err := d.Store.Agent(ctx, h.AgentID)
+	if err != nil {
+		return err
+	}
+	if heir, err = d.resolveHeir(&a, heir); err != nil {
+		return err
+	}
+	if len(h.Heirs) == 0 {
+		h.Heirs = []HandoffHeir{{}}
+	}
+	h.Heirs[0].Heir = heir
+	return nil
 }
 
 // checkRetryWriter refuses a retry in mode generate as [Daemon.checkWriter] refuses the request of a handoff.
@@ -114,6 +169,11 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 		return r.takeRecordBack()
 	}
 	failed := h.Error.Phase
+	if next, _ := r.successor(); !h.HeirsFirst() && (next == nil || !next.Active()) {
+		if err := canHandOver(ctx, d, &a, h.Heirs); err != nil {
+			return nil, err
+		}
+	}
 	if !a.Active() {
 		if err := d.refuseHandedOver(ctx, h); err != nil {
 			return nil, err

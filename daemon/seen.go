@@ -2,36 +2,11 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
-
-// finished notes that an agent has finished a turn of its own work and is at rest. The agent's Stop calls it. A turn is not
-// finished for the operator while background tasks run, because the runtime goes on by itself when they end. The agents of a
-// pipeline are left out: the pipeline goes on with what they said.
-func (h *hookStep) finished() {
-	a := h.tx.Agent
-	if a.State != Idle || a.BackgroundTasks > 0 || a.PipelineID != nil {
-		return
-	}
-	at := h.in.At
-	a.Unread, a.FinishedAt = true, &at
-	if !h.d.notifiesFinished(a) {
-		return
-	}
-	said := ""
-	if a.LastMessage != "" {
-		said = " " + words.Quote(a.LastMessage)
-	}
-	h.event(event.AgentFinished, map[string]any{
-		"agent_name": a.Name, "message": fmt.Sprintf("Agent %d (%s) has finished its turn%s: `understudy agent show %[1]d`.", a.ID, a.Name, said),
-	}, a)
-	h.out.Change.Events[len(h.out.Change.Events)-1].Notice = event.NoticeFinished
-}
 
 // notifiesFinished reports whether the operator is notified when the agent has finished a turn: as the agent says, else as its
 // persona says.

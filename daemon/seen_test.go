@@ -17,7 +17,11 @@ func (h *hooked) finishes(asked, said string, tasks int) (notices []*event.Event
 		h.t.Error("the agent is unread although it has just been asked for something")
 	}
 	running := make([]map[string]any, tasks)
-	for _, e := range h.takes("Stop", map[string]any{"last_assistant_message": said, "background_tasks": running}) {
+	h.takes("Stop", map[string]any{"last_assistant_message": said, "background_tasks": running})
+	if h.agent.Unread && h.agent.FinishedAt.Equal(h.at) {
+		h.t.Error("the agent has finished at its Stop, which another hook may have blocked")
+	}
+	for _, e := range goToRest(h.daemon(), h.agent, false) {
 		if e.Notice != event.NoticeNone {
 			notices = append(notices, e)
 		}

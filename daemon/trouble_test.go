@@ -49,13 +49,17 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	d := New(Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	step := hookStep{d: d, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff}}
+	step := hookStep{d: h.daemon(), p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff}}
 	out := step.decide()
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", name, out.Reason)
 	}
 	return out.Change.Events
+}
+
+// daemon returns a daemon that knows nothing of the agent.
+func (h *hooked) daemon() *Daemon {
+	return New(Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 }
 
 // says fails the test unless the events have the types in want. A "!" follows the type of an event that is a notice.

@@ -112,13 +112,11 @@ func (d *Daemon) Usage(ctx context.Context, by UsageBy, q UsageQuery) (UsageRepo
 		return UsageReport{}, Errorf(KindInvalid, CodeInvalidParameter, "by must be one of persona, agent, line, run, day")
 	}
 	if by == UsageByDay {
-		today := Midnight(d.now())
+		now := d.now().In(time.Local)
 		if q.Since.IsZero() {
-			q.Since = today.AddDate(0, 0, -29)
+			q.Since = dayBegins(now, -29)
 		}
-		for day := Midnight(q.Since); !day.After(today) && len(q.Days) <= maxUsageDays; day = Midnight(day.AddDate(0, 0, 1)) {
-			q.Days = append(q.Days, day)
-		}
+		q.Days = daysUntil(q.Since.In(time.Local), now, maxUsageDays+1)
 		if len(q.Days) > maxUsageDays {
 			return UsageReport{}, Errorf(KindInvalid, CodeInvalidParameter, "since must be within the last %d days", maxUsageDays)
 		}
@@ -145,14 +143,8 @@ func (d *Daemon) Usage(ctx context.Context, by UsageBy, q UsageQuery) (UsageRepo
 	return out, nil
 }
 
-// Midnight returns the beginning of today on this machine's clock.
-func (d *Daemon) Midnight() time.Time { return Midnight(d.now()) }
-
-// Midnight returns the beginning of the day of t on this machine's clock.
-func Midnight(t time.Time) time.Time {
-	y, m, day := t.Local().Date()
-	return time.Date(y, m, day, 0, 0, 0, 0, time.Local)
-}
+// Today returns the beginning of today on this machine's clock.
+func (d *Daemon) Today() time.Time { return DayBegins(d.now(), 0) }
 
 // usageKeys returns what says to which row a sum belongs.
 func (d *Daemon) usageKeys(ctx context.Context, by UsageBy, q UsageQuery, sums []UsageSum) (func(*UsageSum) string, error) {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -48,14 +50,35 @@ func (d *Daemon) usageFiles(a *Agent, known map[string]usageReading) []string {
 		paths[path] = true
 	}
 	for path := range maps.Clone(paths) {
-		if pattern := rt.UsageFiles(path); pattern != "" {
-			more, _ := filepath.Glob(pattern) // the pattern is ours
-			for _, file := range more {
+		if dir := rt.UsageDir(path); dir != "" {
+			for _, file := range filesOfSubagents(dir) {
 				paths[file] = true
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(paths))
+}
+
+// maxSubagentFiles is how many files and folders are looked at for the sub-agents of a session.
+const maxSubagentFiles = 20_000
+
+// filesOfSubagents returns the transcripts below a session's folder. It follows no link.
+func filesOfSubagents(dir string) (files []string) {
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error { // what cannot be read has nothing to count
+		if seen++; seen > maxSubagentFiles {
+			return filepath.SkipAll
+		}
+		switch {
+		case err != nil:
+		case e.IsDir() && e.Name() == runtimes.NotUsage:
+			return filepath.SkipDir
+		case e.Type().IsRegular() && strings.HasSuffix(path, ".jsonl"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
 }
 
 // countedOf returns how far the transcripts of an agent were read, as far as this daemon knows.

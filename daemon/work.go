@@ -158,6 +158,7 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).followSession},
 	{(*Agent).started, (*Daemon).reapGone},
 	{(*Agent).started, (*Daemon).readTail},
+	{endsTurn, endTurnAtRest},
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).started, (*Daemon).noteHead},
 	{(*Agent).answersDialog, (*Daemon).pressChoice},
@@ -201,6 +202,7 @@ func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duratio
 			return false, 0, nil
 		}
 	}
+	nameDialog(d, ctx, a)
 	e := d.stateEvent(a, map[string]any{by: a.State})
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }

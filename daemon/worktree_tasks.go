@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func (d *Daemon) usersOf(ctx context.Context, t *Worktree) (users []Agent, err e
 		if err != nil {
 			return nil, err
 		}
-		if !a.Active() && a.WorktreeID != nil && *a.WorktreeID == t.ID {
+		if !a.Active() && (a.WorktreeID != nil && *a.WorktreeID == t.ID || within(a.Cwd, t.Path)) {
 			users = append(users, a)
 		}
 	}
@@ -213,7 +214,7 @@ func (d *Daemon) tryAgain(ctx context.Context, t *Worktree) bool {
 
 func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	task := *t.Task
-	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.place(), Commit: task.Commit, Into: task.Into})
+	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.place(), Dir: t.Repository, Commit: task.Commit, Into: task.Into})
 	if err != nil && d.tryAgain(ctx, t) {
 		return nil, err
 	}
@@ -254,7 +255,7 @@ func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, err
 		out, err = d.Keeper.Remove(ctx, worktree.Removal{
 			Place: t.place(), Dir: t.Repository, Branch: t.Branch, DeleteBranch: t.NewBranch && !task.KeepBranch, Force: task.Force, Ref: ref,
 		})
-		why = out.Kept
+		why, t.Repository = out.Kept, cmp.Or(out.Repository, t.Repository) // a person has moved the repository
 	}
 	if err != nil {
 		if d.tryAgain(ctx, t) || d.Keeper.Look(ctx, t.place()).Gone { // gone: the removal was begun, and must be ended

@@ -149,11 +149,28 @@ func (d *Daemon) planTree(ctx context.Context, a *Agent, in NewWorktree) (*Workt
 		ID: id, Host: d.Host, Repository: plan.Repository, Path: path, Workdir: plan.Workdir, Branch: in.Branch, NewBranch: plan.NewBranch,
 		Base: plan.Base, BaseCommit: plan.BaseCommit, State: TreePlanned, Copied: []worktree.Copied{}, CreatedAt: a.CreatedAt,
 	}
-	if n := plan.Uncommitted; n > 0 {
-		t.end(TreeMake, false, fmt.Sprintf("%s in %s %s not committed, and so not in the work tree.", words.Count(n, "file"), plan.Repository, plural(n, "is", "are")), a.CreatedAt)
+	if notes := planNotes(&plan, path); notes != "" {
+		t.end(TreeMake, false, notes, a.CreatedAt)
 	}
 	a.WorktreeID, a.Cwd = &t.ID, t.Workdir
 	return t, nil
+}
+
+// planNotes says what will not be in a work tree.
+func planNotes(p *worktree.Plan, path string) string {
+	notes := ""
+	switch n := p.Uncommitted; {
+	case p.Counting != "" && n > 0:
+		notes = fmt.Sprintf("At least %s in %s are not committed, and so not in the work tree (they were not all counted: %s).", words.Count(n, "file"), p.Repository, p.Counting)
+	case p.Counting != "":
+		notes = fmt.Sprintf("What is not committed in %s is not in the work tree (it was not counted: %s).", p.Repository, p.Counting)
+	case n > 0:
+		notes = fmt.Sprintf("%s in %s %s not committed, and so not in the work tree.", words.Count(n, "file"), p.Repository, plural(n, "is", "are"))
+	}
+	if p.Submodules != "" {
+		notes = words.Join(" ", notes, fmt.Sprintf("Submodules are empty in the work tree (%s): `git -C %s submodule update --init --recursive` fills them.", p.Submodules, path))
+	}
+	return notes
 }
 
 func plural(n int, one, many string) string {
@@ -183,8 +200,9 @@ func (d *Daemon) treeReady(ctx context.Context, a *Agent) (moved bool, again tim
 	case d.Keeper == nil:
 		cause = errors.New("this daemon makes no work trees")
 	default:
-		if cause = d.makeTree(ctx, &t); cause == nil {
-			return true, 0, d.treeMade(ctx, a, &t)
+		var made worktree.Made
+		if made, cause = d.makeTree(ctx, &t); cause == nil {
+			return true, 0, d.treeMade(ctx, a, &t, made.Submodules)
 		}
 		if ctx.Err() != nil {
 			return false, 0, cause
@@ -202,22 +220,22 @@ func treeGone(t *Worktree) *Error {
 }
 
 // makeTree makes a work tree, or takes what an earlier daemon has made of it. The caller commits the row.
-func (d *Daemon) makeTree(ctx context.Context, t *Worktree) error {
+func (d *Daemon) makeTree(ctx context.Context, t *Worktree) (made worktree.Made, err error) {
 	from := ""
 	if t.NewBranch {
 		from = t.BaseCommit
 	}
-	made, err := d.Keeper.Make(ctx, worktree.Spec{Dir: d.sourceOf(t), Branch: t.Branch, From: from, Path: t.Path})
+	made, err = d.Keeper.Make(ctx, worktree.Spec{Dir: d.sourceOf(t), Branch: t.Branch, From: from, Path: t.Path})
 	if err != nil {
-		return fmt.Errorf("the work tree of branch %s could not be made: %w", t.Branch, err)
+		return made, fmt.Errorf("the work tree of branch %s could not be made: %w", t.Branch, err)
 	}
 	now := d.now()
 	t.State, t.MadeAt, t.Copied, t.Workdir = TreeStanding, &now, made.Copied, made.Workdir
-	return nil
+	return made, nil
 }
 
-func (d *Daemon) treeMade(ctx context.Context, a *Agent, t *Worktree) error {
-	e := d.treeEvent(event.WorktreeCreated, t, &a.ID, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied)})
+func (d *Daemon) treeMade(ctx context.Context, a *Agent, t *Worktree, submodules string) error {
+	e := d.treeEvent(event.WorktreeCreated, t, &a.ID, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": submodules})
 	if err := d.commit(ctx, &Change{Worktrees: []*Worktree{t}, Events: []*event.Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: worktree %d: %w", a.ID, t.ID, err)
 	}

@@ -37,8 +37,12 @@ type Context struct {
 	Todos      []Todo
 	References []Reference
 	Messages   []Message // oldest first
+	Earlier    []Message // of the sessions that the outgoing agent had before, oldest first
 	MaxBytes   int64     // limit of everything except the document and its wrapper; 0 for no limit
 }
+
+// EarlierSessions is the heading of the messages of [Context.Earlier].
+const EarlierSessions = "Earlier sessions of the agent"
 
 // Message is one message of a conversation that the context file passes on.
 type Message struct {
@@ -77,21 +81,21 @@ type Rendered struct {
 }
 
 // Render makes the context file: the structured header, the document in its wrapper, then the warnings, decisions,
-// open todos, references and messages. If MaxBytes has no room for everything, Render takes the warnings first, then the header,
-// the decisions, the todos and the references, each from its first item. It takes the messages last, from the newest one. The
-// same Context always gives the same bytes.
+// open todos, references, messages of earlier sessions and messages. If MaxBytes has no room for everything, Render takes the warnings first, then the header,
+// the decisions, the todos and the references, each from its first item. It takes the messages last, from the newest one, and
+// those of earlier sessions after the others, although they stand before them. The same Context always gives the same bytes.
 func (c Context) Render() Rendered {
-	sections := []section{c.warnings(), c.header(), c.decisions(), c.todos(), c.references(), c.messages()}
+	sections := []section{c.warnings(), c.header(), c.decisions(), c.todos(), c.references(), conversation("Conversation before", c.Messages), conversation(EarlierSessions, c.Earlier)}
 	fit(sections, c.MaxBytes)
 
-	out := Rendered{Decisions: sections[2].kept, References: sections[4].kept, Messages: sections[5].kept}
+	out := Rendered{Decisions: sections[2].kept, References: sections[4].kept, Messages: sections[5].kept + sections[6].kept}
 	var b bytes.Buffer
 	b.WriteString(sections[1].text())
 	b.Write(RenderContext(c.Document))
-	for i, s := range sections {
-		if i != 1 {
-			b.WriteString(s.text())
-		}
+	for _, i := range []int{0, 2, 3, 4, 6, 5} {
+		b.WriteString(sections[i].text())
+	}
+	for _, s := range sections {
 		out.Cut = append(out.Cut, s.said()...)
 	}
 	out.Bytes = b.Bytes()

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -228,11 +229,10 @@ func (c Context) references() section {
 	return s
 }
 
-func (c Context) messages() section {
-	s := section{title: "Conversation before", last: true}
+func conversation(title string, messages []Message) section {
+	s := section{title: title, last: true}
 	var shortened []int // shortened[i]: how many of the items 0 to i are shortened
-	for i := len(c.Messages) - 1; i >= 0; i-- {
-		m := c.Messages[i]
+	for _, m := range slices.Backward(messages) {
 		text, cut := head(strings.TrimSpace(m.Text), maxMessage)
 		if text = strings.TrimSpace(words.Text(text)); text == "" {
 			continue

@@ -13,11 +13,11 @@ import (
 
 // pipelineColumns lists the columns that are written, in the order of [pipelineValues].
 const pipelineColumns = `id, title, template, prompt, branch, cwd, worktree, work_dir, host, status,
-	error, error_code, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq`
+	error, error_code, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq, resumed_at`
 
 func pipelineValues(p *daemon.Pipeline) []any {
 	return storable(p.ID, p.Title, p.Template, p.Prompt, p.Branch, p.Cwd, p.Worktree, p.WorkDir, p.Host, p.Status,
-		p.Error, string(p.ErrorCode), p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
+		p.Error, string(p.ErrorCode), p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq, p.ResumedAt)
 }
 
 // stepColumns lists the columns that are written, in the order of [stepValues].

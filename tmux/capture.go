@@ -93,7 +93,7 @@ type capture struct {
 // maxArgs allows. If guarded is false, the call fails if one of the panes is gone.
 func captureCall(of serverID, show string, refs []Ref, guarded bool) (capture, int) {
 	fence := rand.Text()
-	c := capture{call{socket: of.socket, server: of.pid, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
+	c := capture{call{socket: of.socket, server: of.pid, again: true, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
 	total := size(c.args(c.socket))
 	for i, ref := range refs {
 		head := []string{"display-message", "-p", "-t", ref.Pane, fence + " #{pane_id} " + printable("pane_current_command") + "\t" + printable("pane_title")}

@@ -16,7 +16,7 @@ func (s *Server) SwitchClients(ctx context.Context, from, to string) error {
 			return fmt.Errorf("session name %q is not valid", name)
 		}
 	}
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{
 		{"has-session", "-t", "=" + to},
 		{"list-clients", "-t", "=" + from, "-F", "#{client_flags} #{client_name}"},
 	}})

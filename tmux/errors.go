@@ -9,6 +9,8 @@ var (
 	ErrTooOld = errors.New("tmux 3.2 or newer is needed; `understudy doctor --fix` installs it")
 	// ErrNoServer means that no tmux server answers on the socket.
 	ErrNoServer = errors.New("no tmux server is running there")
+	// ErrLost means that the server ended before it answered, so it is not known whether it ran the commands.
+	ErrLost = errors.New("the tmux server ended before it answered")
 	// ErrExists means that a session of that name exists already. An interrupted Spawn may have left it: List
 	// shows the pane's mark.
 	ErrExists = errors.New("the session exists already")

@@ -18,7 +18,7 @@ type Binding struct{ Key, Command string }
 // Version returns the version of the server, such as "3.3a". The error is ErrTooOld if the server is older than this package
 // supports: it may run since before the command was upgraded.
 func (s *Server) Version(ctx context.Context) (string, error) {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"display-message", "-p", "#{version}"}}})
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"display-message", "-p", "#{version}"}}})
 	version := strings.TrimSpace(out)
 	if err == nil && tooOld(version) {
 		err = fmt.Errorf("the tmux server is version %s: %w", version, ErrTooOld)
@@ -28,7 +28,7 @@ func (s *Server) Version(ctx context.Context) (string, error) {
 
 // Bound returns what a key does after the prefix key; "": nothing.
 func (s *Server) Bound(ctx context.Context, key string) (command string, err error) {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"list-keys", "-T", "prefix", "--", key}}})
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"list-keys", "-T", "prefix", "--", key}}})
 	switch {
 	case err == nil:
 	case strings.Contains(err.Error(), "unknown key"):
@@ -46,7 +46,7 @@ func (s *Server) Bound(ctx context.Context, key string) (command string, err err
 
 // Bindings returns what keys do after the prefix key.
 func (s *Server) Bindings(ctx context.Context) ([]Binding, error) {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"list-keys", "-T", "prefix"}}})
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"list-keys", "-T", "prefix"}}})
 	return bindings(out), err
 }
 

@@ -88,7 +88,7 @@ func (s *Server) ShowLines(ctx context.Context, lines []Line, always ...Ref) (sh
 
 // watched returns the panes of our own server that a client looks at.
 func (s *Server) watched(ctx context.Context) (map[Ref]bool, error) {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"list-clients", "-F", "#{pid}\t#{start_time}\t#{pane_id}"}}})
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"list-clients", "-F", "#{pid}\t#{start_time}\t#{pane_id}"}}})
 	if err != nil {
 		return nil, err
 	}

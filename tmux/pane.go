@@ -53,7 +53,7 @@ func (s *Server) list(ctx context.Context, all []*question[struct{}, []PaneInfo]
 
 func (s *Server) panes(ctx context.Context) ([]PaneInfo, error) {
 	// Without any session, list-panes would fail with "no current target".
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{
 		{"if-shell", "-F", "#{S:1}", "list-panes -a -F '" + paneFormat + "'"},
 	}})
 	if errors.Is(err, ErrNoServer) {
@@ -88,7 +88,7 @@ func (s *Server) Inspect(ctx context.Context, ref Ref) (PaneInfo, error) {
 }
 
 func (s *Server) inspect(ctx context.Context, ref Ref, cmds ...[]string) (PaneInfo, error) {
-	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: cmds})
+	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, again: true, cmds: cmds})
 	if errors.Is(err, ErrNoServer) {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, err)
 	}

@@ -38,7 +38,7 @@ func (s *Server) Respawn(ctx context.Context, at Place, spec Spec) (PaneInfo, er
 	if at.Ref.Socket != s.socket {
 		return PaneInfo{}, fmt.Errorf("pane %s: it is not of our own server: %w", at.Ref, ErrGone)
 	}
-	clients, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"list-clients", "-F", "#{client_control_mode}"}}})
+	clients, err := s.run(ctx, call{socket: s.socket, server: at.Ref.ServerPID, again: true, cmds: [][]string{{"list-clients", "-F", "#{client_control_mode}"}}})
 	if errors.Is(err, ErrNoServer) {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w", at.Ref, ErrGone)
 	}
@@ -48,7 +48,7 @@ func (s *Server) Respawn(ctx context.Context, at Place, spec Spec) (PaneInfo, er
 	if strings.Contains(clients, "1") {
 		spec.Argv = nil
 	}
-	out, err := s.run(ctx, call{socket: s.socket, cmds: at.commands(spec)})
+	out, err := s.run(ctx, call{socket: s.socket, server: at.Ref.ServerPID, cmds: at.commands(spec)})
 	if errors.Is(err, ErrNoServer) {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w", at.Ref, ErrGone)
 	}

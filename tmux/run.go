@@ -16,6 +16,9 @@ import (
 
 const (
 	defaultTimeout = 5 * time.Second
+	// firstWait is how long run waits before it runs tmux again, while a server comes. It doubles the time up to longestWait.
+	firstWait   = 10 * time.Millisecond
+	longestWait = 200 * time.Millisecond
 	// killDelay is how long we wait for our pipes to close after we have killed a tmux command.
 	killDelay = time.Second
 	// maxArgs is how many bytes of arguments one run may have. tmux sends all arguments in one message, which may have
@@ -31,6 +34,7 @@ type call struct {
 	socket string
 	server int    // process id of the expected server; 0: any
 	start  bool   // whether tmux may start a server if none runs
+	again  bool   // whether running it twice does no more than running it once
 	dir    string // the client's working directory, in which new-session starts its program
 	stdin  string
 	cmds   [][]string
@@ -59,15 +63,47 @@ func (c call) args(socket string) []string {
 	return args
 }
 
-// run runs tmux and returns its output. The error is ErrMissing, ErrNoServer, the cause of the
-// context's end, or the error message of tmux.
+// run runs tmux and returns its output. The error is ErrMissing, ErrNoServer, ErrLost, the cause of the context's end, or the
+// error message of tmux.
+//
+// While one server ends and another starts, a client may find no listener although a server listens a moment later. That client
+// gave its commands to nobody, so run runs tmux again, until the timeout. If the server ended before it answered, nobody knows
+// whether it ran the commands: then run runs only those again that do no harm twice.
 func (s *Server) run(ctx context.Context, c call) (string, error) {
-	args := c.args(c.socket)
-	if n := size(args); n > maxArgs {
+	if n := size(c.args(c.socket)); n > maxArgs {
 		return "", fmt.Errorf("tmux %s: %d bytes of arguments are more than the %d that tmux accepts", c.cmds[0][0], n, maxArgs)
 	}
 	ctx, cancel := withDeadline(ctx, s.timeout)
 	defer cancel()
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		out, err := s.once(ctx, c)
+		said, refused := errors.AsType[complaint](err)
+		if !refused {
+			return out, err
+		}
+		away := said.unheard() || said.lost()
+		switch {
+		case away && c.server != 0 && processGone(c.server), !c.start && !listening(c.socket):
+			err = fmt.Errorf("tmux %s on %s: %w", c.cmds[0][0], c.socket, ErrNoServer)
+			if !said.unheard() {
+				err = fmt.Errorf("%w: %w", err, ErrLost)
+			}
+			return "", err
+		case !away:
+			return "", err
+		case said.lost() && !c.again:
+			return "", fmt.Errorf("%w: %w", err, ErrLost)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return "", err
+		}
+	}
+}
+
+// once runs tmux one time.
+func (s *Server) once(ctx context.Context, c call) (string, error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -75,6 +111,7 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 		return "", fmt.Errorf("tmux %s: %w", c.cmds[0][0], context.Cause(ctx))
 	}
 
+	args := c.args(c.socket)
 	var at address // zero for our own server, whose listener needs no check: its socket is in a folder of ours
 	if s.foreign || c.socket != s.socket {
 		var err error
@@ -100,9 +137,6 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		if ctx.Err() == nil && isExit(err) && !listening(c.socket) {
-			return "", fmt.Errorf("tmux %s on %s: %w", c.cmds[0][0], c.socket, ErrNoServer)
-		}
 		return "", fmt.Errorf("tmux %s: %w", c.cmds[0][0], runError(ctx, err, stderr.String()))
 	}
 	return stdout.String(), nil
@@ -131,13 +165,28 @@ type complaint string
 
 func (c complaint) Error() string { return string(c) }
 
-func isExit(err error) bool {
-	_, ok := errors.AsType[*exec.ExitError](err)
-	return ok
+// unheard reports whether tmux says that its client found no listener, so that no server has got the commands.
+func (c complaint) unheard() bool {
+	return strings.HasPrefix(string(c), "no server running on ") ||
+		strings.HasPrefix(string(c), "error connecting to ") &&
+			(strings.HasSuffix(string(c), "(No such file or directory)") || strings.HasSuffix(string(c), "(Connection refused)") || strings.HasSuffix(string(c), "(Not a directory)"))
 }
 
-// listening says whether a server accepts connections on the socket. It connects to find out, because the message that
-// tmux prints differs between versions.
+// lost reports whether tmux says that its server went away before it answered.
+func (c complaint) lost() bool {
+	switch c {
+	case "server exited unexpectedly", "lost server", "server exited":
+		return true
+	}
+	return false
+}
+
+func processGone(pid int) bool {
+	_, err := FindProcess(pid)
+	return errors.Is(err, ErrNoProcess)
+}
+
+// listening says whether a server accepts connections on the socket.
 func listening(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err == nil {

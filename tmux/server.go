@@ -24,6 +24,10 @@ type Config struct {
 	// Foreign says that Socket belongs to a server that a person started. Before each command the Server then checks
 	// which process listens there, as it does for a Ref with another socket.
 	Foreign bool
+	// Include names a file of tmux commands that Start reads into our own server; "" or nil: none. What Start itself needs is set
+	// after it. Warn is told what is wrong with the file; the server runs without what it says. nil: nobody is told.
+	Include func() string
+	Warn    func(error)
 }
 
 // Server gives access to our own tmux server, and to the panes of any other server. A method that takes a Ref acts on
@@ -33,10 +37,12 @@ type Server struct {
 	socket  string
 	foreign bool
 	timeout time.Duration
+	cfg     Config
 	slots   chan struct{} // one token per running tmux command
 	buffers string        // prefix of our buffer names, unique to this Server
 	pastes  atomic.Uint64
 	started atomic.Bool // Start has succeeded, so the server has our options
+	starts  batcher[struct{}, struct{}]
 	looks   batcher[Ref, View]
 	lists   batcher[struct{}, []PaneInfo]
 }
@@ -52,7 +58,14 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = defaultTimeout
 	}
+	if cfg.Include == nil {
+		cfg.Include = func() string { return "" }
+	}
+	if cfg.Warn == nil {
+		cfg.Warn = func(error) {}
+	}
 	s := &Server{
+		cfg:     cfg,
 		bin:     cfg.Bin,
 		socket:  cfg.Socket,
 		foreign: cfg.Foreign,
@@ -60,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 		slots:   make(chan struct{}, maxExecs),
 		buffers: "understudy-" + rand.Text() + "-",
 	}
-	s.looks.answer, s.lists.answer = s.look, s.list
+	s.starts.answer, s.looks.answer, s.lists.answer = s.startOnce, s.look, s.list
 	return s, nil
 }
 
@@ -74,7 +87,6 @@ var startup = [][]string{
 	{"set-option", "-g", "destroy-unattached", "off"},
 	{"set-option", "-g", "detach-on-destroy", "on"},
 	{"set-option", "-g", "update-environment", ""}, // no variable of an attached client gets into new panes
-	{"set-option", "-g", "history-limit", "2000"},  // about 1 kB per line and pane
 	{"set-option", "-g", "default-size", fmt.Sprintf("%dx%d", defaultWidth, defaultHeight)},
 	{"set-option", "-gw", "automatic-rename", "off"}, // costs a third of the server's time at 200 panes
 	{"set-option", "-gw", "allow-rename", "off"},
@@ -82,16 +94,37 @@ var startup = [][]string{
 }
 
 // Start starts our own server if it does not run, and sets its options. It makes the socket's folder, which only we can
-// enter. More calls do no harm. The server outlives this process. Its panes do not inherit this process's whole
+// enter. More calls do no harm: of calls at the same time one starts the server, and of processes at the same time tmux's lock
+// beside the socket lets one start it. The server outlives this process. Its panes do not inherit this process's whole
 // environment (see Spawn).
 func (s *Server) Start(ctx context.Context) error {
+	_, err := s.starts.ask(ctx, struct{}{})
+	return err
+}
+
+func (s *Server) startOnce(ctx context.Context, all []*question[struct{}, struct{}]) {
+	err := s.start(ctx)
+	for _, q := range all {
+		q.err = err
+	}
+}
+
+func (s *Server) start(ctx context.Context) error {
 	if _, err := Check(ctx, s.bin); err != nil {
 		return err
 	}
 	if err := privateDir(filepath.Dir(s.socket)); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, call{socket: s.socket, start: true, cmds: slices.Concat(startup, statusLine)})
+	begin := call{socket: s.socket, start: true, again: true, cmds: slices.Concat(startup, statusLine, comforts)}
+	_, err := s.run(ctx, begin)
+	if err == nil && s.cfg.Include() != "" {
+		if wrong := s.include(ctx); wrong != nil {
+			s.cfg.Warn(wrong)
+		}
+		begin.cmds = startup
+		_, err = s.run(ctx, begin)
+	}
 	s.started.Store(err == nil)
 	return err
 }
@@ -115,7 +148,7 @@ func privateDir(dir string) error {
 // KillServer ends our own server with everything in it, and returns when the server's process has
 // ended. If there is no server, that is no error.
 func (s *Server) KillServer(ctx context.Context) error {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
 	if errors.Is(err, ErrNoServer) {
 		return nil
 	}

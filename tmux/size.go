@@ -102,7 +102,7 @@ func (w *sized) back(inherited string) string {
 
 // sizedWindows lists the windows that have the option, with their clients, and returns the global window-size.
 func (s *Server) sizedWindows(ctx context.Context) (map[string]*sized, string, error) {
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
+	out, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{
 		{"show-options", "-gwv", "window-size"},
 		{"if-shell", "-F", "#{S:1}", "list-windows -a -F '#{window_id} #{" + sizeOption + "}' ; list-clients -F 'client #{window_id} #{client_flags}'"},
 	}})

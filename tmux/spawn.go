@@ -18,6 +18,7 @@ const (
 	defaultHeight = 50
 	maxSide       = 10000 // tmux's own limit
 	maxMark       = 256
+	maxSpawns     = 3     // how often Spawn tries again because the server is gone
 	maxArgv       = 13000 // leaves room for the rest of Spawn's command list in maxArgs
 )
 
@@ -39,7 +40,8 @@ type Spec struct {
 // program gets the tmux server's environment, which is minimal and has no secrets. If the program needs other
 // variables, a wrapper must set them. Arguments are visible in ps and limited to 13 kB in total.
 //
-// ErrExists means that another session has the name, perhaps after an interrupted Spawn. Every pane of Spawn has its
+// While a server ends and another starts, Spawn tries again. ErrLost means that the server ended before it answered: the
+// program may have run in it, and has ended with it. ErrExists means that another session has the name, perhaps after an interrupted Spawn. Every pane of Spawn has its
 // mark, so List shows who started it. If the program exits at once, Spawn returns no error: the pane is dead and has
 // the program's last screen.
 func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
@@ -47,18 +49,15 @@ func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 	if err != nil {
 		return PaneInfo{}, err
 	}
-	if !s.started.Load() {
-		if err := s.Start(ctx); err != nil {
+	var out string
+	for tries := 0; ; tries++ {
+		if err := s.awake(ctx); err != nil {
 			return PaneInfo{}, err
 		}
-	}
-	c := spec.call(s.socket)
-	out, err := s.run(ctx, c)
-	if errors.Is(err, ErrNoServer) {
-		if err := s.Start(ctx); err != nil {
-			return PaneInfo{}, err
+		out, err = s.run(ctx, spec.call(s.socket))
+		if !errors.Is(err, ErrNoServer) || errors.Is(err, ErrLost) || tries == maxSpawns {
+			break
 		}
-		out, err = s.run(ctx, c)
 	}
 	if err != nil {
 		has := call{socket: s.socket, cmds: [][]string{{"has-session", "-t", "=" + spec.Session}}}
@@ -72,6 +71,18 @@ func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 		return PaneInfo{}, fmt.Errorf("session %s: tmux described its pane as %q", spec.Session, out)
 	}
 	return panes[0], nil
+}
+
+// awake starts our own server unless it answers. A server that is about to end may still take a client, and then nobody knows
+// what it did; so Spawn asks it for something harmless first.
+func (s *Server) awake(ctx context.Context) error {
+	if s.started.Load() {
+		_, err := s.run(ctx, call{socket: s.socket, again: true, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
+		if !errors.Is(err, ErrNoServer) {
+			return err
+		}
+	}
+	return s.Start(ctx)
 }
 
 // call creates the session and marks its pane in one list, so that no pane ever lacks its mark. It sets the directory

@@ -37,8 +37,8 @@ func (p *Pages) House(ctx context.Context, day string) (*Page, error) {
 		return nil, err
 	}
 	begins := in.From.Local()
-	ends := begins.AddDate(0, 0, 1)
-	out := &houseDay{House: in, Before: begins.AddDate(0, 0, -1).Format(time.DateOnly), Ticks: axis{begins, ends}.ticks()}
+	ends := daemon.DayBegins(begins, 1)
+	out := &houseDay{House: in, Before: daemon.DayBegins(begins, -1).Format(time.DateOnly), Ticks: axis{begins, ends}.ticks()}
 	if ends.Before(time.Now()) {
 		out.After = ends.Format(time.DateOnly)
 	}

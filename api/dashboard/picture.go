@@ -69,7 +69,7 @@ func (a axis) ticks() (out []tick) {
 	for i := 0; ; i++ {
 		var at time.Time
 		if days := int(step / (24 * time.Hour)); days > 0 {
-			at = time.Date(y, m, d+i*days, 0, 0, 0, 0, time.Local) // a day may have 23 or 25 hours
+			at = daemon.DayBegins(begins, i*days)
 		} else {
 			at = time.Date(y, m, d, hour, 0, i*int(step/time.Second), 0, time.Local)
 		}

@@ -30,6 +30,11 @@ func ShellTask(id, description, command string) Task {
 	return Task{ID: id, Type: "shell", Status: "running", Description: description, Command: command}
 }
 
+// AgentTask returns the Task of a sub-agent that is running.
+func AgentTask(id, description string) Task {
+	return Task{ID: id, Type: "subagent", Status: "running", Description: description}
+}
+
 // Payload returns the payload of a hook: the fields that all payloads have, and those in more. promptID is "" before the
 // first prompt of a session.
 func Payload(event, session, transcript, cwd, promptID string, more Fields) Fields {

@@ -33,6 +33,7 @@ var eventWords = map[Type]string{
 	AgentRenamed:         "{agent} is called {name} from now on[, and was called {was}]",
 	AgentSeen:            "The operator has looked at what {agent} has finished",
 	AgentDismissed:       "The operator has seen that {agent} died[ ({from})]",
+	AgentMoved:           "{agent} works in {to} now",
 	AgentSessionChanged:  "{agent} goes on in session {session_id}[ ({source})]",
 	AgentStopRequested:   "{agent} was asked to stop[ by its {by}]",
 	AgentStopping:        "{agent} is being stopped[: {stage}]",
@@ -86,7 +87,7 @@ var eventWords = map[Type]string{
 	StepRejected:            "{step} of {pipeline} was rejected[: {comment}]",
 
 	WorktreeAsked:         "The operator asked to {do} work tree {worktree_id}, branch {branch}[, into {into}]",
-	WorktreeCreated:       "Work tree {worktree_id} was made for {agent} in {path}, on branch {branch}[ from {base}][, with a copy of {copied}]",
+	WorktreeCreated:       "Work tree {worktree_id} was made for {agent} in {path}, on branch {branch}[ from {base}][, with a copy of {copied}][; its submodules are empty: {submodules}]",
 	WorktreeFailed:        "Work tree {worktree_id} on branch {branch} was not made for {agent}[: {error}]",
 	WorktreeKept:          "Work tree {worktree_id} on branch {branch} was not removed[: {why}]",
 	WorktreeMerged:        "Work tree {worktree_id}, branch {branch}, was merged into {into}[, which is at {commit}]",
@@ -252,6 +253,7 @@ func EndWords(reason string) string {
 var endWords = map[string]string{
 	"prompt_input_exit": "exited by /exit",
 	"conversation_gone": "its runtime did not find the conversation",
+	"exited":            "exited by itself",
 	"process_gone":      "its process is gone",
 	"tmux_server_gone":  "its tmux server is gone",
 	"logout":            "logged out",

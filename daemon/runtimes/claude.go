@@ -27,13 +27,13 @@ var claude = &Runtime{
 		Tested: "2.1.330",
 		Skill:  SkillInSystem, Registers: RegistersByHook, Ways: []Way{ByTyping}, Exit: ByTyping, ExitText: ExitText,
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true,
-		EarlySession: true, HoldsTurn: true, AnswersPermission: true, HoldsPermission: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
+		EarlySession: true, HoldsTurn: true, TellsRefusals: true, AnswersPermission: true, HoldsPermission: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts, Model: "`/model`, and the answers after it", Mode: "each prompt",
 		Turns: "hooks, and its registry of sessions", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
 	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen, dialogs: claudeDialogLook,
-	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath,
+	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath, Tail: claudeTail,
 	args: claudeArgs,
 	line: readLine, clean: withoutMarks, switched: claudeSwitched,
 }
@@ -64,7 +64,7 @@ var (
 // the machine can see an argument list. Only the prompt is an argument, so the prompt should be short.
 func launchClaude(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command(), SessionID: s.SessionID}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
@@ -76,7 +76,7 @@ func launchClaude(s Spec) (Launch, error) {
 
 	settings, err := claudeSettings(s)
 	if err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	// Claude Code does not merge two --settings: the last one wins. So this is the only one.
 	if len(settings) > 0 {

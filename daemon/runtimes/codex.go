@@ -67,7 +67,7 @@ var codexEvents = []string{
 // Whether the folder is trusted, the person is asked, as with every CLI.
 func launchCodex(s Spec) (Launch, error) {
 	if err := checkCodexSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command()}
 	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
@@ -95,12 +95,12 @@ func launchCodex(s Spec) (Launch, error) {
 	if s.Model != "" {
 		add("-m", s.Model)
 	}
-	if !hasFlag(s.Command, "-s", "--sandbox", "-a", "--ask-for-approval", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox") {
+	if !hasFlag(s.Command, codexModeFlags...) {
 		add(codexModes[s.Mode]...)
 	}
 	for _, path := range s.MayEdit {
 		// The sandbox takes folders only. A patch of another file asks for permission, and the daemon answers.
-		if dir, ok := strings.CutSuffix(path, "/"); ok {
+		if dir, ok := strings.CutSuffix(path, "/"); ok && codexMayWrite(s) {
 			add("--add-dir", dir)
 		}
 	}
@@ -137,6 +137,31 @@ var codexModes = map[string][]string{
 	"never":              {"-s", "workspace-write", "-a", "never"},
 }
 
+// codexModeFlags are the flags by which the configured command itself may choose a mode.
+var codexModeFlags = []string{"-s", "--sandbox", "-a", "--ask-for-approval", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox"}
+
+// codexMayWrite reports whether the sandbox of a launch has folders that may be written to. In one that is only for reading, Codex
+// exits because of --add-dir. There each patch asks for permission, and the daemon allows those of the agent's own document.
+func codexMayWrite(s Spec) bool {
+	flags := codexModes[s.Mode]
+	if hasFlag(s.Command, codexModeFlags...) {
+		flags = s.Command
+	}
+	sandbox := ""
+	for i, a := range flags {
+		name, value, joined := strings.Cut(a, "=")
+		switch {
+		case name != "-s" && name != "--sandbox":
+		case joined:
+			sandbox = value
+		case i+1 < len(flags):
+			sandbox = flags[i+1]
+		}
+	}
+	// Without a sandbox of the command's own, the user's settings decide, and they may say read-only.
+	return sandbox == "workspace-write" || sandbox == "danger-full-access" || hasFlag(flags, "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox")
+}
+
 // codexModeNames are the modes in the order in which people see them.
 var codexModeNames = []string{"ask", "edits", "auto", "read-only", "workspace-write", "danger-full-access", "on-request", "never"}
 
@@ -160,6 +185,9 @@ func checkCodexSpec(s Spec) error {
 	case len(tomlText(s.SkillText)) > codexMaxSkill:
 		return fmt.Errorf("the skill has %d bytes, and Codex takes at most %d on its command line: shorten the persona's skill.md and experience.md",
 			len(tomlText(s.SkillText)), codexMaxSkill)
+	}
+	if hasFlag(s.Args, "--add-dir") && !codexMayWrite(s) {
+		return errors.New("Codex takes --add-dir only where it may write: leave it out, or choose the mode edits")
 	}
 	for _, path := range s.MayEdit {
 		if !filepath.IsAbs(path) {

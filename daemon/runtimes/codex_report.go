@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/hooks"
@@ -84,7 +82,7 @@ func codexTail(session string, line []byte) (Report, bool) {
 		r.Event = hooks.StopFailure
 		text := l.Payload.Error.Message
 		body["error"], body["last_assistant_message"] = codexTrouble(l.Payload.Error.Info, text), text
-		if at := codexReset(text, l.Timestamp, time.Local); body["error"] == UsageLimit && !at.IsZero() {
+		if at, ok := ReadReset(text, l.Timestamp, time.Local, time.LoadLocation); body["error"] == UsageLimit && ok {
 			body["resets_at"] = at.Unix()
 		}
 	default:
@@ -145,32 +143,4 @@ func codexTrouble(info json.RawMessage, text string) string {
 		}
 	}
 	return "unknown"
-}
-
-// codexAgain matches the end of a usage limit: "try again at 6:40 AM." on the same day, else "at Nov 24th, 2026 6:40 AM.".
-var codexAgain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`try again at (?:([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) )?(\d{1,2}:\d\d [AP]M)`)
-})
-
-// codexReset returns when a usage limit ends; the zero time: the text does not say. The text has no time zone: it is that
-// of the CLI, which is the daemon's. said is when the CLI wrote it. A time of day is the next one after said.
-func codexReset(text string, said time.Time, zone *time.Location) time.Time {
-	m := codexAgain().FindStringSubmatch(text)
-	if m == nil {
-		return time.Time{}
-	}
-	said = said.In(zone)
-	if m[1] != "" {
-		at, _ := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+m[3]+" "+m[4], zone)
-		return at
-	}
-	clock, err := time.Parse("3:04 PM", m[4])
-	if err != nil {
-		return time.Time{}
-	}
-	at := time.Date(said.Year(), said.Month(), said.Day(), clock.Hour(), clock.Minute(), 0, 0, zone)
-	if !at.After(said.Add(-time.Minute)) { // the text has no seconds
-		at = time.Date(said.Year(), said.Month(), said.Day()+1, clock.Hour(), clock.Minute(), 0, 0, zone)
-	}
-	return at
 }

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ func readCodexLine(line []byte) (transcriptLine, error) {
 		l.kind, l.chosen, l.mode = "system", p.model, codexMode(p.approval, p.reviewer, p.sandbox)
 	case kind == "compacted":
 		l.kind, l.subtype = "system", "compact_boundary"
+	case kind == "event_msg" && p.kind == "thread_rolled_back":
+		l.kind, l.taken.Turns = "system", int(min(p.turns, math.MaxInt32))
 	case kind == "event_msg" && p.kind == "token_count":
 		l.kind, l.message = "assistant", message{role: "assistant", used: p.used, window: p.window, spent: p.spent}
 	case kind == "response_item" && p.kind == "message":
@@ -68,6 +71,7 @@ type codexPayload struct {
 	texts                      [][]byte
 	used, window               int64
 	spent                      Usage
+	turns                      int64 // how many turns are taken back
 }
 
 func readCodexPayload(s *skim) (p codexPayload) {
@@ -96,6 +100,8 @@ func readCodexPayload(s *skim) (p codexPayload) {
 					p.sandbox = s.text()
 				}
 			})
+		case "num_turns":
+			p.turns = s.number()
 		case "input":
 			p.input = s.text()
 		case "arguments":

@@ -26,6 +26,9 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 		switch key {
 		case "id":
 			l.message.id = s.text()
+			l.taken.Name = l.message.id
+		case "$rewindTo":
+			l.taken.From = s.text()
 		case "timestamp":
 			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if the text is not a time
 		case "type":
@@ -50,6 +53,9 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 	case "user":
 		l.message.role = "user"
 		l.meta = len(l.message.texts) > 0 && isGeminiHarness(unquote(l.message.texts[0]))
+		if !l.meta { // behind a prompt stands what a hook has added to it
+			l.message.texts = slices.DeleteFunc(l.message.texts, func(text []byte) bool { return isGeminiHarness(unquote(text)) })
+		}
 	}
 	return l, s.err
 }
@@ -169,8 +175,10 @@ func geminiTrouble(shown string) (code, text string) {
 			return geminiTroubles[body.Error.Status], text
 		}
 		return OtherTrouble, text
-	case strings.Contains(lower, "exhausted your") || strings.Contains(lower, "quota"):
+	case isUsageLimit(text):
 		return UsageLimit, text
+	case hasAny(lower, momentary):
+		return RateLimit, text
 	case strings.Contains(lower, "api key"):
 		return Unauthenticated, text
 	}

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,125 +30,101 @@ func ResetAt(unix int64, at time.Time) (time.Time, bool) {
 
 // ReadReset reads from the text about a limit when the limit ends. at is when the runtime showed the text. local is the
 // zone of a time without a zone, and zone finds the zone of a name in the text, as [time.LoadLocation] does. ReadReset
-// returns false if the text names no time that it understands.
-//
-// It reads texts such as "resets 7:08am (UTC)", "resets Nov 27, 5pm (Europe/Berlin)", "try again at 6:40 AM.", "try again
-// in 3 hours 5 minutes" and "retry-after-ms=7200000".
+// returns false if the text names no time that it understands. It is the only place that reads such a time from a text;
+// testdata/limits.tsv has texts and what is read from them.
 func ReadReset(text string, at time.Time, local *time.Location, zone func(name string) (*time.Location, error)) (time.Time, bool) {
-	t, ok := readReset(strings.ToLower(strings.Join(strings.Fields(text), " ")), text, at, local, zone)
-	return t.UTC(), ok && believable(t, at)
+	text = strings.Join(strings.Fields(text), " ")
+	lower := lowerASCII(text)
+	if m := afterMilliseconds().FindStringSubmatch(lower); m != nil {
+		t := at.Add(time.Duration(number(m[1])) * time.Millisecond)
+		return t.UTC(), believable(t, at)
+	}
+	if m := unixReset().FindStringSubmatch(lower); m != nil {
+		n, _ := strconv.ParseInt(m[1], 10, 64)
+		return ResetAt(n, at)
+	}
+	for _, m := range announced().FindAllStringIndex(lower, -1) {
+		p := resetText{text: text[m[1]:], lower: lower[m[1]:], at: at, local: local, zone: zone, window: windowOf(lower)}
+		if t, found, ok := p.read(); found {
+			return t.UTC(), ok && believable(t, at)
+		}
+	}
+	return time.Time{}, false
 }
 
 func believable(t, at time.Time) bool {
 	return !t.Before(at.Add(-resetSlack)) && !t.After(at.Add(maxReset))
 }
 
+// lowerASCII puts the letters A to Z in lower case, and so keeps the place of each byte.
+func lowerASCII(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
 var (
 	afterMilliseconds = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`retry-after-ms=(\d{1,12})`) })
-	afterSpan         = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:again|resets?|retry|retrying|available) in ((?:(?:and )?\d{1,6} ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b,? ?)+)`)
+	// unixReset matches seconds or milliseconds since 1970, behind a word about a reset or behind the bar of an older Claude Code.
+	unixReset = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:reset[a-z_-]*["'\\]*[ :=]+["'\\]*|reached\|)(\d{10}|\d{13})\b`)
 	})
-	spanPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ?([dhms])`) })
-	// resetTime matches a time after the word that announces it: an optional date, then a time of day, then an optional
-	// zone. Without a time of day there must be a date.
-	resetTime = sync.OnceValue(func() *regexp.Regexp {
-		const date = `(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?)`
-		const clock = `(?:(\d{1,2})(?::(\d{2})(?::\d{2})?)? ?(am|pm)?)`
-		return regexp.MustCompile(`\b(?:resets?|again)(?: at| on)? (?:` + date + `(?:,? at|,)? ?)?` + clock + `?(?: ?\(([a-z0-9_+/-]+)\))?`)
+	// announced matches the words that announce when a limit ends.
+	announced = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:reset(?:s|ting)?(?:[_ ]?(?:at|time))?["'\\]*|again|retry|retrying|available|access|until|(?:renew|refresh)(?:s|es|ed)?|resumes?|restored)\b["'\\]*`)
 	})
+	// window matches how long the limit lasts at most.
+	window = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,2})[ -]?(?:hours?|h)\b`) })
 )
 
-// readReset is ReadReset for a text in lower case, with the original text for the names of zones.
-func readReset(lower, text string, at time.Time, local *time.Location, zone func(string) (*time.Location, error)) (time.Time, bool) {
-	if m := afterMilliseconds().FindStringSubmatch(lower); m != nil {
-		return at.Add(time.Duration(number(m[1])) * time.Millisecond), true
+// windowOf returns how long the limit of a text lasts at most; 0: it does not say.
+func windowOf(lower string) time.Duration {
+	if m := window().FindStringSubmatch(lower); m != nil && strings.Contains(lower, "limit") {
+		return time.Duration(number(m[1])) * time.Hour
 	}
-	if m := afterSpan().FindStringSubmatch(lower); m != nil {
-		return at.Add(span(m[1])), true
-	}
-	for _, m := range resetTime().FindAllStringSubmatch(lower, -1) {
-		r := reset{month: m[1], day: number(m[2]), year: number(m[3]), clock: m[4], minute: number(m[5]), half: m[6]}
-		if r.month == "" && r.half == "" && m[5] == "" {
-			continue // a bare number is no time
-		}
-		where := local
-		if m[7] != "" {
-			var err error
-			if where, err = zone(original(text, m[7])); err != nil {
-				return time.Time{}, false
-			}
-		}
-		return r.in(where, at)
-	}
-	return time.Time{}, false
+	return 0
 }
 
-// reset is a time as a text names it.
-type reset struct {
-	month     string // "": no date
-	day, year int    // year 0: the text names none
-	clock     string // the hour; "": no time of day
-	minute    int
-	half      string // am or pm; "": of 24 hours
-}
-
-var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
-
-// in returns the time in a zone: the first one that is not before at, apart from the slack.
-func (r reset) in(where *time.Location, at time.Time) (time.Time, bool) {
-	hour := number(r.clock)
+// isUsageLimit reports whether the text of an error is about a limit of an account or of a model, which ends at some time or
+// when somebody pays: "You've hit your 5-hour limit · resets 7:08am (UTC)". If it is not, the API only refuses requests for
+// the moment: "API Error: Request rejected (429)". The CLIs have the same word, rate_limit, for both.
+func isUsageLimit(text string) bool {
+	lower := strings.ToLower(strings.ReplaceAll(text, "’", "'"))
 	switch {
-	case r.half != "" && (hour < 1 || hour > 12), hour > 23, r.minute > 59:
-		return time.Time{}, false
-	case r.half != "":
-		hour %= 12
-		if r.half == "pm" {
-			hour += 12
-		}
+	case hasAny(lower, momentary):
+		return false
+	case hasAny(lower, usageLimits):
+		return true
 	}
-	now, earliest := at.In(where), at.Add(-resetSlack)
-	if r.month == "" {
-		t := time.Date(now.Year(), now.Month(), now.Day(), hour, r.minute, 0, 0, where)
-		if t.Before(earliest) {
-			t = time.Date(now.Year(), now.Month(), now.Day()+1, hour, r.minute, 0, 0, where)
-		}
-		return t, true
-	}
-	month, year := time.January, r.year
-	for i, name := range months {
-		if name == r.month {
-			month = time.Month(i + 1)
-		}
-	}
-	if year == 0 {
-		year = now.Year()
-	}
-	t := time.Date(year, month, r.day, hour, r.minute, 0, 0, where)
-	if r.year == 0 && t.Before(earliest) {
-		t = time.Date(year+1, month, r.day, hour, r.minute, 0, 0, where)
-	}
-	return t, t.Day() == r.day // a day that the month does not have becomes another one
+	return !strings.HasPrefix(lower, "api error") && !strings.Contains(lower, "rate limit") &&
+		strings.Contains(lower, "limit") && strings.Contains(lower, "reset")
 }
 
-// span adds up the parts of a length of time such as "3 hours 5 minutes".
-func span(text string) (all time.Duration) {
-	units := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}
-	for _, m := range spanPart().FindAllStringSubmatch(text, -1) {
-		all += time.Duration(number(m[1])) * units[m[2]]
-	}
-	return all
+// endsByItself reports whether a text about a limit says that it ends without anybody's doing.
+func endsByItself(text string) bool {
+	return isUsageLimit(text) && strings.Contains(strings.ToLower(text), "reset")
 }
 
-// original returns a part of a text as it was before the text was put into lower case.
-func original(text, lower string) string {
-	if i := strings.Index(strings.ToLower(text), lower); i >= 0 && i+len(lower) <= len(text) {
-		return text[i : i+len(lower)]
-	}
-	return lower
+// isSpendingLimit reports whether a request was refused because of the limit that an organization has set itself at Anthropic.
+func isSpendingLimit(text string) bool {
+	return strings.Contains(strings.ToLower(text), "you will regain access on")
 }
 
-// number returns the value of digits; 0 for "".
-func number(digits string) int {
-	n, _ := strconv.Atoi(digits)
-	return n
+func hasAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
+
+var (
+	// usageLimits are parts of texts about a limit of an account or of a model.
+	usageLimits = []string{
+		"usage limit", "usage_limit", "usage exceeded", "hit your", "reached your", "out of usage", "out of credits", "out of extra usage",
+		"session limit", "5-hour limit", "daily limit", "weekly limit", "monthly limit", "weekly/monthly limit", "limit exhausted", "limit will reset",
+		"exhausted your", "quota", "per-day", "per day", "perday", "billing cycle", "token limit reached", "model limit reached",
+	}
+	// momentary are parts of texts about a limit that is over in a minute, whatever else they say.
+	momentary = []string{"per minute", "per-minute", "perminute", "per_minute", "per-min", "per min", "per second", "per-second", "persecond", "(tpm)", "(rpm)", "concurren", "not your usage limit", "temporarily"}
+)

@@ -1,61 +1,144 @@
 package runtimes
 
 import (
-	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
 
-// zones has the zones of the tests, so that these do not need the machine's database of zones.
-func zones(name string) (*time.Location, error) {
-	switch name {
-	case "UTC":
-		return time.UTC, nil
-	case "Europe/Berlin":
-		return time.FixedZone(name, 3600), nil
-	case "America/New_York":
-		return time.FixedZone(name, -5*3600), nil
+// hosts are the zones of machines on which the texts are read. In some of them the clock is ahead of UTC or behind it by half a
+// day, or by no whole hour.
+var hosts = []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "Asia/Kolkata", "Asia/Shanghai", "Pacific/Auckland", "Pacific/Marquesas"}
+
+func place(t testing.TB, name string) *time.Location {
+	t.Helper()
+	where, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return nil, fmt.Errorf("unknown zone %q", name)
+	return where
 }
 
-func TestReadReset(t *testing.T) {
+// TestLimitTexts: testdata/limits.tsv says of each text whether it is a limit and when that ends. Where the text names a zone or a
+// length of time, that is so on every machine.
+func TestLimitTexts(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 11, 23, 5, 30, 20, 0, time.UTC)
-	local := time.FixedZone("here", 2*3600)
-	for text, want := range map[string]string{
-		"You've hit your 5-hour limit · resets 7:08am (UTC)":                                 "2026-11-23T07:08:00Z",
-		"You've hit your 5-hour limit · resets 7:08am":                                       "2026-11-24T05:08:00Z", // 7:08 here is 5:08 UTC, which is over
-		"You've hit your limit · resets 5:30am (UTC)":                                        "2026-11-23T05:30:00Z", // this very minute
-		"You've hit your limit · resets 3am (UTC)":                                           "2026-11-24T03:00:00Z",
-		"You've hit your limit · resets 12am (UTC)":                                          "2026-11-24T00:00:00Z",
-		"You've hit your limit · resets 12:15pm (UTC)":                                       "2026-11-23T12:15:00Z",
-		"You've hit your limit · resets 11pm (America/New_York)":                             "2026-11-24T04:00:00Z",
-		"You've hit your weekly limit · resets Nov 27, 5pm (Europe/Berlin)":                  "2026-11-27T16:00:00Z",
-		"You've hit your weekly limit · resets Nov 27 at 5:05pm (Europe/Berlin)":             "2026-11-27T16:05:00Z",
-		"You've hit your weekly limit · resets Jan 2, 5pm (UTC)":                             "2027-01-02T17:00:00Z",
-		"You've hit your weekly limit · resets Nov 30":                                       "2026-11-29T22:00:00Z",
-		"You’ve hit your usage limit. Visit https://x.test to buy, or try again at 6:40 AM.": "2026-11-24T04:40:00Z",
-		"You’ve hit your usage limit. Try again at Nov 25th, 2026 6:40 AM.":                  "2026-11-25T04:40:00Z",
-		"You've hit your usage limit. Try again in 3 days 4 hours 5 minutes.":                "2026-11-26T09:35:20Z",
-		"Please try again in 59m 1s":                                                         "2026-11-23T06:29:21Z",
-		"quota will reset, retrying in 1h 59m attempt #1":                                    "2026-11-23T07:29:20Z",
-		"429 too many requests retry-after-ms=7200000":                                       "2026-11-23T07:30:20Z",
-		"⚠ 5h limit: only <1% left · resets at 06:40":                                        "2026-11-24T04:40:00Z",
+	file, err := os.ReadFile("testdata/limits.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(file)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 4)
+		if len(f) != 4 {
+			t.Fatalf("%q has no four fields", line)
+		}
+		if code, _ := ReadTrouble(f[0], f[3], ""); code != f[1] {
+			t.Errorf("%s: %q is %s, want %s", f[0], f[3], code, f[1])
+		}
+		for _, host := range hosts {
+			local := place(t, host)
+			got, ok := ReadReset(f[3], at, local, time.LoadLocation)
+			want := wantReset(t, f[2], at, local)
+			if f[2] != "any" && (ok == want.IsZero() || ok && !got.Equal(want)) {
+				t.Errorf("in %s: %q:\n got %s, %t\nwant %s", host, f[3], got, ok, want)
+			}
+		}
+	}
+}
 
-		"You've hit your limit":                                  "",
-		"You've hit your limit · resets soon":                    "",
-		"You've hit your limit · resets 7:08am (Mars/Olympus)":   "", // a zone that nobody knows: a guess would be hours wrong
-		"You've hit your limit · resets 13:08am (UTC)":           "",
-		"You've hit your limit · resets 25:08 (UTC)":             "",
-		"You've hit your limit · resets Feb 30, 5pm (UTC)":       "",
-		"You've hit your limit · resets Nov 3, 5pm (UTC)":        "", // last year's or next year's: too far to be believed
-		"You have hit your limit 3 times again 4":                "",
-		"You've hit your limit · resets Nov 25th, 2031 6:40 AM.": "",
-		"": "",
+// wantReset returns the time that a line of the table names; zero: none.
+func wantReset(t *testing.T, text string, at time.Time, local *time.Location) time.Time {
+	t.Helper()
+	clock, ofHost := strings.CutPrefix(text, "local ")
+	switch {
+	case text == "-", text == "any":
+		return time.Time{}
+	case !ofHost:
+		want, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return want
+	case strings.Contains(clock, "T"):
+		want, err := time.ParseInLocation("2006-01-02T15:04:05", clock, local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return want
+	}
+	next := at.Add(-resetSlack).Truncate(time.Minute).Add(time.Minute)
+	for next.In(local).Format("15:04") != clock {
+		next = next.Add(time.Minute)
+	}
+	return next
+}
+
+// TestResetOnAnotherClock: a gateway writes the time of its own clock. The length of the limit shows that it cannot be this
+// machine's.
+func TestResetOnAnotherClock(t *testing.T) {
+	t.Parallel()
+	const text = "[1308][Usage limit reached for 5 hour. Your limit will reset at 2026-11-26 11:30:09]"
+	for _, tt := range []struct{ host, at, want string }{
+		{"UTC", "2026-11-26T10:16:00Z", "2026-11-26T11:30:09Z"},
+		{"Europe/Berlin", "2026-11-26T08:00:00Z", "2026-11-26T10:30:09Z"},
+		{"Asia/Shanghai", "2026-11-26T02:00:00Z", "2026-11-26T03:30:09Z"},
+		{"UTC", "2026-11-26T02:00:00Z", "2026-11-26T03:30:09Z"},
+		{"America/New_York", "2026-11-26T02:00:00Z", "2026-11-26T03:30:09Z"},
+		{"America/New_York", "2026-11-26T08:00:00Z", "2026-11-26T11:30:09Z"},
+		{"UTC", "2026-11-27T10:16:00Z", ""},
 	} {
-		got, ok := ReadReset(text, at, local, zones)
-		if read := got.Format(time.RFC3339); ok != (want != "") || ok && read != want {
-			t.Errorf("%q:\n got %s, %t\nwant %q", text, read, ok, want)
+		at, err := time.Parse(time.RFC3339, tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := ReadReset(text, at, place(t, tt.host), time.LoadLocation)
+		if read := got.Format(time.RFC3339); ok != (tt.want != "") || ok && read != tt.want {
+			t.Errorf("in %s at %s: %s, %t, want %s", tt.host, tt.at, read, ok, tt.want)
+		}
+		if code, _ := ReadTrouble(RateLimit, "API Error: Request rejected (429) · "+text, ""); code != UsageLimit {
+			t.Errorf("it is %s", code)
+		}
+	}
+}
+
+// TestReadResetAtTheEdges: nights in which the clock is set, midnight and the turn of the year.
+func TestReadResetAtTheEdges(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ host, at, text, want string }{
+		{"America/New_York", "2026-03-08T05:00:00Z", "resets 2:30am", "2026-03-08T07:00:00Z"},        // the clock skips it: when it is set
+		{"America/New_York", "2026-11-01T05:00:00Z", "resets 1:30am", "2026-11-01T05:30:00Z"},        // it comes twice
+		{"America/New_York", "2026-11-01T05:45:00Z", "resets 1:30am", "2026-11-01T06:30:00Z"},        // the second one
+		{"America/New_York", "2026-11-01T07:00:00Z", "resets 1:30am", "2026-11-02T06:30:00Z"},        // the next day's
+		{"America/Santiago", "2026-09-05T20:00:00Z", "resets 12am", "2026-09-06T04:00:00Z"},          // midnight is skipped
+		{"America/Santiago", "2026-09-03T20:00:00Z", "resets Sep 6", "2026-09-06T04:00:00Z"},         // and the day begins at 1:00
+		{"America/Santiago", "2026-09-03T20:00:00Z", "resets Sunday", "2026-09-06T04:00:00Z"},        //
+		{"UTC", "2026-11-23T23:58:00Z", "resets 12:03am", "2026-11-24T00:03:00Z"},                    //
+		{"UTC", "2026-11-23T23:58:00Z", "resets midnight", "2026-11-24T00:00:00Z"},                   //
+		{"UTC", "2026-11-23T00:05:00Z", "resets midnight", "2026-11-23T00:00:00Z"},                   // just now
+		{"UTC", "2026-11-23T23:58:00Z", "resets tomorrow at 9am", "2026-11-24T09:00:00Z"},            //
+		{"Pacific/Auckland", "2026-11-23T12:00:00Z", "resets tomorrow, 9am", "2026-11-24T20:00:00Z"}, // there it is the 24th
+		{"UTC", "2026-12-31T23:00:00Z", "resets Jan 1, 2am", "2027-01-01T02:00:00Z"},                 //
+		{"UTC", "2027-01-01T00:05:00Z", "resets Dec 31, 11:58pm", "2026-12-31T23:58:00Z"},            // last year's, just now
+		{"UTC", "2026-11-23T12:00:00Z", "resets noon", "2026-11-23T12:00:00Z"},                       //
+		{"UTC", "2026-11-23T12:00:00Z", "resets Monday", "2026-11-30T00:00:00Z"},                     // today's is over
+		{"UTC", "2026-11-23T12:00:00Z", "resets 5 p.m.", "2026-11-23T17:00:00Z"},                     //
+		{"UTC", "2026-11-23T12:00:00Z", "resets 17:00 CET", "2026-11-23T16:00:00Z"},                  //
+		{"UTC", "2026-11-23T12:00:00Z", "resets at 17:00 for you", "2026-11-23T17:00:00Z"},           //
+		{"UTC", "2026-11-23T12:00:00Z", "resets at 17:00 UTC+05:30.", "2026-11-24T11:30:00Z"},        //
+		{"UTC", "2026-11-23T12:00:00Z", "resets 2026-11-23T17:00:00.123-05:00", "2026-11-23T22:00:00Z"},
+	} {
+		at, err := time.Parse(time.RFC3339, tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := ReadReset("You've hit your limit · "+tt.text, at, place(t, tt.host), time.LoadLocation)
+		if read := got.Format(time.RFC3339); !ok || read != tt.want {
+			t.Errorf("in %s at %s: %q: %s, %t, want %s", tt.host, tt.at, tt.text, read, ok, tt.want)
 		}
 	}
 }
@@ -91,7 +174,7 @@ func FuzzReadReset(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, ok := ReadReset(text, at, time.UTC, zones)
+		got, ok := ReadReset(text, at, time.UTC, time.LoadLocation)
 		if ok && (got.Before(at.Add(-resetSlack)) || got.After(at.Add(maxReset))) {
 			t.Errorf("%q: %s", text, got)
 		}

@@ -111,12 +111,14 @@ var retryAfter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // ompTroubles are texts in errors of providers, by the code of the trouble. The first match wins.
 var ompTroubles = []struct{ text, code string }{
-	{"insufficient_quota", Billing}, {"billing", Billing}, {"credit balance", Billing},
-	{"usage limit", UsageLimit}, {"usage_limit", UsageLimit}, {"quota", UsageLimit}, {"hit your limit", UsageLimit},
+	{"insufficient_quota", Billing}, {"billing", Billing}, {"credit balance", Billing}, {"insufficient balance", Billing},
 	{"rate limit", RateLimit}, {"rate_limit", RateLimit}, {"overloaded", "overloaded"},
 	{"no api key", Unauthenticated}, {"invalid api key", Unauthenticated}, {"unauthorized", Unauthenticated},
 	{"model not found", UnknownModel}, {"model_not_found", UnknownModel},
 }
+
+// billed are parts of texts about a limit that ends only when somebody pays.
+var billed = []string{"insufficient_quota", "billing details", "credit balance", "insufficient balance"}
 
 // longWait is how long a provider asks to wait at least if it is a usage limit that it reports. oh-my-pi itself waits for
 // what is shorter than five minutes.
@@ -134,6 +136,9 @@ func (e *ompEvent) trouble() (code string, resets time.Time) {
 		if wait := time.Duration(ms) * time.Millisecond; wait >= longWait && e.At > 0 {
 			return UsageLimit, time.UnixMilli(e.At).Add(wait)
 		}
+	}
+	if isUsageLimit(text) && !hasAny(text, billed) {
+		return UsageLimit, time.Time{}
 	}
 	for _, t := range ompTroubles {
 		if strings.Contains(text, t.text) {

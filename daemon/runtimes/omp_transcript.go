@@ -7,16 +7,16 @@ import (
 
 // readOmpLine reads one entry of a session file. The kinds of entries that matter: "message", with a message of the user, of
 // the model ("assistant") or of a tool ("toolResult"); "custom_message", a text that the CLI or an extension gives the
-// model, such as our answer to the end of a turn; "model_change", the choice of a model; and "compaction", the summary in place of what
-// came before.
+// model, such as our answer to the end of a turn; "model_change", the choice of a model; "compaction", the summary in place of what
+// came before; and "branch_summary", the summary of what a person has taken back.
 func readOmpLine(line []byte) (transcriptLine, error) {
 	var l transcriptLine
 	s := newSkim(line)
 	if s.d.PeekKind() != '{' {
 		s.err = errNotJSON
 	}
-	var id, model, role string
-	var fallback bool
+	var id, parent, model, role string
+	var fallback, named bool
 	var content, summary [][]byte
 	s.object(func(key string) {
 		switch key {
@@ -24,6 +24,8 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 			l.kind = s.text()
 		case "id":
 			id = s.text()
+		case "parentId":
+			parent, named = s.text(), true
 		case "timestamp":
 			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if the text is not a time
 		case "message":
@@ -43,6 +45,9 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 		}
 	})
 	s.end()
+	if named {
+		l.taken = Place{ID: id, Parent: parent}
+	}
 	switch l.kind {
 	case "message":
 		l.kind = l.message.role
@@ -59,6 +64,8 @@ func readOmpLine(line []byte) (transcriptLine, error) {
 		// The CLI adds such texts by itself, too. Only ours, which name themselves, count as somebody's.
 		l.kind, l.message.role, l.message.texts = "user", "user", content
 		l.meta = len(content) == 0 || !ours().MatchString(unquote(content[0]))
+	case "branch_summary": // what the CLI tells the model of a branch that a person has left
+		l.kind, l.message.role, l.message.texts, l.summary = "user", "user", summary, true
 	case "compaction":
 		l.kind, l.message.role, l.message.texts, l.summary, l.compacted = "user", "user", summary, true, true
 	}

@@ -33,7 +33,9 @@ var opencode = &Runtime{
 			"The end of a turn cannot be answered: a text for a busy agent, such as the instruction of a handoff, waits until it is idle.",
 			"A session that a person opens in the pane beside the agent's own is not followed.",
 			"Its compaction cannot be refused.",
-			"The user's variable OPENCODE_CONFIG does not hold for launched agents; their other files of settings do.",
+			"The user's variable OPENCODE_CONFIG_CONTENT does not hold for launched agents; their files of settings do.",
+			"In the modes ask and edits it also asks before it hands a part of the work to an agent that the user has made.",
+			"In the mode auto nobody is asked, also where the user's own settings say so; what they deny is refused.",
 		},
 	},
 	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen, dialogs: opencodeDialogLook,
@@ -45,14 +47,14 @@ var opencode = &Runtime{
 // opencodeReads are OpenCode's tools that show that a file was read.
 var opencodeReads = Reads{Tools: []string{"read"}, Shells: []string{"bash"}}
 
-// opencodeConfig is the file of settings of one launch. OpenCode lays it over the user's own files, key by key.
+// opencodeConfig are the settings of one launch, which are in its environment. OpenCode lays them over all files of the user's and of
+// the project, key by key: a key that both have keeps its place among the user's.
 type opencodeConfig struct {
 	Schema       string                   `json:"$schema"`
 	Model        string                   `json:"model,omitempty"`
 	AutoUpdate   bool                     `json:"autoupdate"`
 	Share        string                   `json:"share"`
 	Instructions []string                 `json:"instructions,omitempty"`
-	Permission   map[string]string        `json:"permission,omitempty"`
 	Agent        map[string]opencodeAgent `json:"agent,omitempty"`
 }
 
@@ -70,13 +72,13 @@ type opencodeRules map[string]map[string]string
 //
 //	COMMAND --hostname 127.0.0.1 --port PORT --agent AGENT -s SESSION
 //
-// and leaves out each flag whose field in the spec is empty. The settings and the skill are in files of Dir, and the password
-// of the server is in the environment, because every user of the machine can see an argument list. The first prompt is not
+// and leaves out each flag whose field in the spec is empty. The skill is in a file of Dir, and the settings and the password
+// of the server are in the environment, because every user of the machine can see an argument list. The first prompt is not
 // given here: OpenCode would put it into a session of its own, and drops it without a word where it opens a session again. The
 // daemon sends it to the server.
 func launchOpencode(s Spec) (Launch, error) {
 	if err := checkOpencodeSpec(s); err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+		return Launch{}, s.refused(err)
 	}
 	l := Launch{Argv: s.command(), SessionID: s.Resume}
 	conf := opencodeConfig{Schema: "https://opencode.ai/config.json", Model: s.Model, Share: "disabled"}
@@ -87,26 +89,27 @@ func launchOpencode(s Spec) (Launch, error) {
 	if strings.TrimSpace(s.SkillText) != "" {
 		conf.Instructions = []string{file(SkillFile(s.Dir), []byte(s.SkillText))}
 	}
-	conf.Permission = opencodeModes[s.Mode]
-	if rules := opencodePaths(s); len(rules) > 0 {
-		conf.Agent = map[string]opencodeAgent{}
-		for _, agent := range opencodeAgents {
+	for _, agent := range opencodeNamed {
+		if rules := opencodeAgentRules(s, agent); len(rules) > 0 {
+			if conf.Agent == nil {
+				conf.Agent = map[string]opencodeAgent{}
+			}
 			conf.Agent[agent] = opencodeAgent{rules}
 		}
 	}
-	b, err := json.MarshalIndent(conf, "", "  ")
+	b, err := json.Marshal(conf)
 	if err != nil {
-		return Launch{}, fmt.Errorf("launch of agent %d: settings: %w", s.AgentID, err)
+		return Launch{}, s.refused(fmt.Errorf("settings: %w", err))
 	}
 	l.Argv = append(l.Argv, "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
-	if slices.Contains(opencodeAgents, s.Mode) {
-		l.Argv = append(l.Argv, "--agent", s.Mode)
+	if agent := OpencodeAgentOf(s.Mode); agent != "" {
+		l.Argv = append(l.Argv, "--agent", agent)
 	}
 	if s.Resume != "" {
 		l.Argv = append(l.Argv, "-s", s.Resume)
 	}
 	l.Env = []string{
-		"OPENCODE_CONFIG=" + file(filepath.Join(s.Dir, "opencode.json"), b),
+		"OPENCODE_CONFIG_CONTENT=" + string(b),
 		"OPENCODE_SERVER_PASSWORD=" + s.Server.Password,
 		"OPENCODE_DISABLE_AUTOUPDATE=1",
 	}
@@ -116,17 +119,12 @@ func launchOpencode(s Spec) (Launch, error) {
 // opencodeAgents are the agents of OpenCode itself, which --agent names.
 var opencodeAgents = []string{"build", "plan"}
 
-// opencodeModes are the permissions by the mode of a launch. Without a mode the user's own settings hold; OpenCode's are
-// those of auto, which asks for nothing that stays inside the working directory. OpenCode knows the paths in a shell
-// command only as far as it can read the command.
-var opencodeModes = map[string]map[string]string{
-	"":      nil,
-	"build": nil,
-	"plan":  nil,
-	"auto":  {"*": "allow", "doom_loop": "ask", "external_directory": "ask"},
-	"edits": {"*": "allow", "doom_loop": "ask", "external_directory": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask"},
-	"ask": {"*": "allow", "doom_loop": "ask", "external_directory": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask",
-		"edit": "ask"},
+// OpencodeAgentOf returns the agent of OpenCode's that a mode names; "": the mode names none.
+func OpencodeAgentOf(mode string) string {
+	if slices.Contains(opencodeAgents, mode) {
+		return mode
+	}
+	return ""
 }
 
 // opencodeModeNames are the modes in the order in which people see them.
@@ -134,38 +132,6 @@ var opencodeModeNames = slices.Concat([]string{"ask", "edits", "auto"}, opencode
 
 // opencodeWidths compares the modes. The two agents are left out: what they may do follows from the user's own settings.
 var opencodeWidths = map[string]Width{"": WidthAsk, "ask": WidthAsk, "edits": WidthEdits, "auto": WidthAuto}
-
-// opencodePaths returns the rules that allow what an agent may do outside its working directory. OpenCode asks about another
-// folder as a whole, and in addition about each change of a file. So the other files of a folder, of which only one may be
-// changed, get a rule to ask.
-func opencodePaths(s Spec) opencodeRules {
-	rules := opencodeRules{}
-	set := func(tool, pattern, action string) {
-		if rules[tool] == nil {
-			rules[tool] = map[string]string{}
-		}
-		rules[tool][pattern] = action
-	}
-	for _, path := range slices.Concat(s.MayEdit, s.MayRead) {
-		set("external_directory", filepath.Dir(path)+"/*", "allow") // a folder ends with a slash, and Dir removes only that
-		for _, name := range opencodePatterns(s.Cwd, path) {
-			set("read", name, "allow")
-		}
-	}
-	for _, path := range s.MayEdit {
-		if !strings.HasSuffix(path, "/") {
-			for _, name := range opencodePatterns(s.Cwd, filepath.Dir(path)+"/") {
-				set("edit", name, "ask")
-			}
-		}
-	}
-	for _, path := range s.MayEdit {
-		for _, name := range opencodePatterns(s.Cwd, path) {
-			set("edit", name, "allow")
-		}
-	}
-	return rules
-}
 
 // opencodePatterns returns the names by which OpenCode may know a path: from the root of the repository, which is the working
 // directory or a folder above it. Outside a repository the root is "/".

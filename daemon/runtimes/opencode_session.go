@@ -3,11 +3,9 @@ package runtimes
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/hooks"
@@ -111,6 +109,7 @@ type OpencodeSight struct {
 	Retried    bool           // the newest report of a retry said that it has begun
 	Failed     *OpencodeError // the newest error that the server has reported of the session; nil: none
 	FailedAt   time.Time      // when it was reported
+	Reverted   string         // the message from which on a person has taken the conversation back; "": none
 	IdleSince  time.Time      // since when the session has been idle, without a gap
 	Window     int64          // size of the context window of the newest answer's model, in tokens; 0: not known
 }
@@ -293,7 +292,7 @@ func (r *opencodeReporter) failed(t *opencodeTurn, why *OpencodeError) {
 func (r *opencodeReporter) retrying(t *opencodeTurn, last *OpencodeMessage) {
 	next := time.UnixMilli(r.Status.Next)
 	far := next.Sub(r.now) > opencodeFar
-	if !far && !opencodeQuota().MatchString(r.Status.Message) && !strings.Contains(r.Status.Action.Reason, "limit") {
+	if !far && !opencodeLimited(r.Status.Message) && !strings.Contains(r.Status.Action.Reason, "limit") {
 		if !r.Retried {
 			r.add(hooks.RetryStarted, "retry "+last.Info.ID+" "+strconv.FormatInt(r.Status.Next, 10), map[string]any{
 				"prompt_id": t.prompt.Info.ID, "error": opencodeRefusal(r.Status.Message), "last_assistant_message": r.Status.Message,
@@ -309,9 +308,12 @@ func (r *opencodeReporter) retrying(t *opencodeTurn, last *OpencodeMessage) {
 	r.add(hooks.StopFailure, "limit "+last.Info.ID, body)
 }
 
-var opencodeQuota = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)quota|usage limit|usage exceeded|limit reached|hit your|billing|credit balance`)
-})
+// opencodeLimited reports whether the text of an error is about a limit that does not end by trying again soon.
+func opencodeLimited(text string) bool {
+	lower := strings.ToLower(text)
+	return isUsageLimit(text) || !hasAny(lower, momentary) && hasAny(lower, []string{"billing", "credit balance", "insufficient balance"}) ||
+		strings.Contains(lower, "limit reached") && !hasAny(lower, momentary) && !strings.Contains(lower, "rate limit")
+}
 
 // asked reports what OpenCode waits for. A request that is left over from an aborted turn stays in the server's list, so only
 // those of a busy session count.

@@ -2,7 +2,7 @@ package runtimes
 
 import (
 	"encoding/json"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -38,12 +38,11 @@ func TestOpencodeLaunch(t *testing.T) {
 		Autoupdate   bool
 		Share        string
 	}
+	if err := json.Unmarshal([]byte(settingsOf(l)), &conf); err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range l.Files {
-		if filepath.Base(f.Path) == "opencode.json" {
-			if err := json.Unmarshal(f.Content, &conf); err != nil {
-				t.Fatal(err)
-			}
-		} else if f.Path != SkillFile(s.Dir) || string(f.Content) != s.SkillText {
+		if f.Path != SkillFile(s.Dir) || string(f.Content) != s.SkillText {
 			t.Errorf("file %s: %q", f.Path, f.Content)
 		}
 	}
@@ -52,39 +51,114 @@ func TestOpencodeLaunch(t *testing.T) {
 	}
 }
 
-// TestOpencodePermissions: the paths of the persona are allowed after the user's own rules, and a mode replaces those.
+// settingsOf returns the settings in the environment of a launch.
+func settingsOf(l Launch) string {
+	for _, kv := range l.Env {
+		if settings, ok := strings.CutPrefix(kv, "OPENCODE_CONFIG_CONTENT="); ok {
+			return settings
+		}
+	}
+	return ""
+}
+
+// opencodeWith returns OpenCode's agents as the server tells them of a launch in a mode, with the user's rules: OpenCode's own, then
+// the user's, then those of the launch.
+func opencodeWith(t *testing.T, mode string, user ...OpencodeRule) []OpencodeAgent {
+	t.Helper()
+	s := opencodeSpec()
+	s.Mode = mode
+	l, err := launchOpencode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conf opencodeConfig
+	if err := json.Unmarshal([]byte(settingsOf(l)), &conf); err != nil {
+		t.Fatal(err)
+	}
+	defaults := []OpencodeRule{{"*", "*", "allow"}, {"doom_loop", "*", "ask"}, {"external_directory", "*", "ask"}, {"external_directory", "/tmp/oc/*", "allow"}}
+	agents := []OpencodeAgent{
+		{"build", "primary", nil}, {"plan", "primary", []OpencodeRule{{"edit", "*", "deny"}}}, {"general", "subagent", nil},
+		{"explore", "subagent", []OpencodeRule{{"*", "*", "deny"}, {"bash", "*", "allow"}}}, {"mason", "subagent", nil},
+	}
+	for i := range agents {
+		rules := slices.Concat(defaults, agents[i].Rules, user)
+		ours := conf.Agent[agents[i].Name].Permission
+		for _, tool := range slices.Sorted(maps.Keys(ours)) {
+			for _, pattern := range slices.Sorted(maps.Keys(ours[tool])) {
+				rules = append(rules, OpencodeRule{tool, pattern, ours[tool][pattern]})
+			}
+		}
+		agents[i].Rules = rules
+	}
+	return agents
+}
+
+// TestOpencodePermissions: the narrower of the mode and the user's own settings holds, what the user denies is denied, and the paths of
+// the persona are allowed.
 func TestOpencodePermissions(t *testing.T) {
 	t.Parallel()
-	for mode, bash := range map[string]string{"": "", "plan": "", "auto": "", "edits": "ask", "ask": "ask"} {
-		s := opencodeSpec()
-		s.Mode = mode
-		l, err := launchOpencode(s)
-		if err != nil {
-			t.Fatal(err)
+	loose := []OpencodeRule{{"*", "*", "allow"}, {"bash", "*", "allow"}, {"edit", "*", "allow"}, {"external_directory", "*", "allow"}, {"external_directory", "/src/*", "allow"}}
+	denies := []OpencodeRule{{"bash", "*", "ask"}, {"bash", "rm *", "deny"}, {"edit", "*", "deny"}, {"task", "mason", "deny"}}
+	mixed := []OpencodeRule{{"bash", "*", "deny"}, {"bash", "echo *", "allow"}, {"edit", "*.md", "deny"}, {"edit", "a.md", "allow"}}
+	for _, c := range []struct {
+		name, mode, agent string
+		user              []OpencodeRule
+		want              string // of: bash "echo 1", bash "rm x", edit "a.md", edit "b.go", other folders, /tmp/oc/x, the task mason
+	}{
+		{"nothing", "ask", "build", nil, "ask ask ask ask ask allow ask"},
+		{"nothing", "edits", "build", nil, "ask ask allow allow ask allow ask"},
+		{"nothing", "auto", "build", nil, "allow allow allow allow ask allow allow"},
+		{"nothing", "", "build", nil, "allow allow allow allow ask allow allow"},
+		{"loose", "ask", "build", loose, "ask ask ask ask ask allow ask"},
+		{"loose", "edits", "build", loose, "ask ask allow allow ask allow ask"},
+		{"denies", "ask", "build", denies, "ask deny deny deny ask allow deny"},
+		{"denies", "edits", "build", denies, "ask deny deny deny ask allow deny"},
+		{"denies", "auto", "build", denies, "allow deny deny deny ask allow deny"},
+		{"mixed", "ask", "build", mixed, "ask deny ask ask ask allow ask"},
+		{"mixed", "auto", "build", mixed, "allow deny allow allow ask allow allow"},
+		{"loose", "plan", "plan", loose, "allow allow deny deny allow allow allow"},
+		{"loose", "ask", "general", loose, "ask ask ask ask ask allow ask"},
+		{"loose", "ask", "mason", loose, "ask ask ask ask ask allow ask"}, // the user's default agent
+	} {
+		agents := opencodeWith(t, c.mode, c.user...)
+		rules := OpencodeSession(c.mode, c.agent, agents)
+		rules = slices.Concat(agents[slices.IndexFunc(agents, func(a OpencodeAgent) bool { return a.Name == c.agent })].Rules, rules)
+		var got []string
+		for _, q := range [][2]string{
+			{"bash", "echo 1"}, {"bash", "rm x"}, {"edit", "a.md"}, {"edit", "b.go"}, {"external_directory", "/elsewhere/*"},
+			{"external_directory", "/tmp/oc/x"}, {"task", "mason"},
+		} {
+			got = append(got, opencodeSays(rules, q[0], q[1]))
 		}
-		var conf opencodeConfig
-		if err := json.Unmarshal(l.Files[len(l.Files)-1].Content, &conf); err != nil {
-			t.Fatal(err)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s, mode %q of %s: %s, want %s", c.name, c.mode, c.agent, strings.Join(got, " "), c.want)
 		}
-		if conf.Permission["bash"] != bash || (mode == "" || mode == "plan") != (conf.Permission == nil) {
-			t.Errorf("%q: permissions %v", mode, conf.Permission)
+		if !slices.Contains(opencodeAgents, c.agent) {
+			continue
 		}
-		for _, agent := range opencodeAgents {
-			p := conf.Agent[agent].Permission
-			for pattern, want := range map[string]string{
-				"../../../data/personas/ada/handoffs/*": "allow", "data/personas/ada/experience.md": "allow", "data/personas/ada/*": "ask",
-				"/data/personas/ada/handoffs/*": "allow",
-			} {
-				if p["edit"][pattern] != want {
-					t.Errorf("%q: edit %s: %q, want %q", mode, pattern, p["edit"][pattern], want)
-				}
+		for _, path := range []string{"../../../data/personas/ada/handoffs/x.md", "data/personas/ada/experience.md", "/data/personas/ada/handoffs/x.md"} {
+			if got := opencodeSays(rules, "edit", path); got != "allow" {
+				t.Errorf("%s, mode %q: edit %s: %q", c.name, c.mode, path, got)
 			}
-			if p["external_directory"]["/data/personas/ada/handoffs/*"] != "allow" || p["external_directory"]["*"] != "" {
-				t.Errorf("%q: folders %v", mode, p["external_directory"])
-			}
-			if _, ok := p["edit"]["/data/run/launch/7/task.md"]; ok {
-				t.Errorf("%q: what may be read may be changed", mode)
-			}
+		}
+		if got := opencodeSays(rules, "edit", "data/personas/ada/skill.md"); got == "allow" {
+			t.Errorf("%s, mode %q: a file beside is allowed", c.name, c.mode)
+		}
+		if got := opencodeSays(rules, "external_directory", "/data/personas/ada/handoffs/*"); got != "allow" {
+			t.Errorf("%s, mode %q: the folder: %s", c.name, c.mode, got)
+		}
+	}
+}
+
+// TestOpencodeSubagents: a sub-agent gets of its parent session what that denies, and works by the rules of the launch for the rest.
+func TestOpencodeSubagents(t *testing.T) {
+	t.Parallel()
+	agents := opencodeWith(t, "ask", OpencodeRule{"bash", "*", "allow"}, OpencodeRule{"edit", "*", "deny"})
+	inherited := slices.DeleteFunc(OpencodeSession("ask", "build", agents), func(r OpencodeRule) bool { return r.Action != "deny" })
+	for name, want := range map[string]string{"general": "ask deny", "explore": "ask deny"} {
+		rules := slices.Concat(agents[slices.IndexFunc(agents, func(a OpencodeAgent) bool { return a.Name == name })].Rules, inherited)
+		if got := opencodeSays(rules, "bash", "ls") + " " + opencodeSays(rules, "edit", "a.go"); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func (e *OpencodeError) code() string {
 		return OutputLimit
 	case e.Name == "ContextOverflowError":
 		return ContextFull
-	case opencodeQuota().MatchString(e.Data.Message):
+	case opencodeLimited(e.Data.Message):
 		return UsageLimit
 	case status == 402:
 		return Billing

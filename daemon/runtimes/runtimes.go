@@ -41,6 +41,14 @@ type Spec struct {
 	User         UserHome // for a runtime with [OwnHome]: the user's own home
 }
 
+// refused says of which launch the error is; without an agent it is about one that is only thought of.
+func (s *Spec) refused(err error) error {
+	if s.AgentID == 0 {
+		return err
+	}
+	return fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+}
+
 // Server is the HTTP server that a runtime runs for its agent. It listens on loopback.
 type Server struct {
 	Port     int    `json:"port"`

@@ -118,3 +118,10 @@ func answeredInWords(can *Can) string {
 	}
 	return "in its pane"
 }
+
+// Asks is what an agent needs for two things in its working directory: running a command, and writing a file. Each is "runs",
+// "asks" or "refused".
+type Asks struct {
+	Command string `json:"command"`
+	Write   string `json:"write"`
+}

@@ -28,6 +28,8 @@ type transcriptLine struct {
 	request    string       // the API's id of the request of an answer; "": the line does not tell
 	operation  string       // what was done to the queue of prompts
 	content    []byte       // the prompt that was queued or taken out, as JSON
+	tree       placeFields
+	taken      Place // of a runtime that keeps no tree, and of oh-my-pi
 }
 
 // message is the message of a line. An answer of the model takes one line for each of its blocks; all of
@@ -127,11 +129,25 @@ func readLine(line []byte) (transcriptLine, error) {
 			l.content = s.raw()
 		case "subtype":
 			l.subtype = s.text()
+		case "uuid":
+			l.tree.id = s.text()
+		case "parentUuid":
+			l.tree.parent, l.tree.named = s.text(), true
+		case "logicalParentUuid":
+			l.tree.logical = s.text()
+		case "leafUuid":
+			tip := s.text()
+			l.tree.tip = &tip
+		case "rewound":
+			l.tree.rewound = s.isTrue()
+		case "explicit":
+			l.tree.explicit = s.isTrue()
 		case "compactMetadata":
 			s.object(func(key string) {
 				if key == "postTokens" {
 					l.postTokens = s.number()
 				}
+				l.tree.readKept(s, key)
 			})
 		case "message":
 			l.message = readMessage(s)

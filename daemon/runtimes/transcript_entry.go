@@ -32,6 +32,7 @@ type Entry struct {
 	Switched bool
 	Suffix   string // with Switched: what belongs behind the model's name
 	Answered string // the model that answered, in such a runtime; "": the line does not tell
+	Place    Place
 }
 
 // Edit is one call of a tool that changes a file.
@@ -55,7 +56,7 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("line of a transcript: %w", err)
 	}
-	e := Entry{At: l.at, Sidechain: l.sidechain}
+	e := Entry{At: l.at, Sidechain: l.sidechain, Place: l.place()}
 	if !l.sidechain { // a sub-agent has a list, a level and a model of its own
 		e.Todos, e.Effort, e.Model = slices.Concat(l.message.todos, l.todos), l.effort, l.chosen
 		if l.kind != "permission-mode" { // Claude Code repeats such a line without a change

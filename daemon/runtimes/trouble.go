@@ -38,7 +38,7 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 	}
 	text = withoutBody(text)
 	switch {
-	case kind == RateLimit && isUsageLimit(text):
+	case kind == RateLimit && isUsageLimit(text), kind == Billing && endsByItself(text), kind == InvalidRequest && isSpendingLimit(text):
 		return UsageLimit, text
 	case kind == InvalidRequest && isFullWindow(text):
 		return ContextFull, text
@@ -48,15 +48,6 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 		text = kind
 	}
 	return OtherTrouble, text
-}
-
-// isUsageLimit reports whether the text of a rate_limit is about the limit of a subscription, such as "You've
-// hit your 5-hour limit · resets 7:08am (UTC)". If it is not, the API only refuses requests for the moment,
-// such as "API Error: Request rejected (429)". The hook has the same word, rate_limit, for both.
-func isUsageLimit(text string) bool {
-	text = strings.ToLower(text)
-	return !strings.HasPrefix(text, "api error") && strings.Contains(text, "limit") &&
-		(strings.Contains(text, "usage limit") || strings.Contains(text, "hit your") || strings.Contains(text, "reset"))
 }
 
 // isFullWindow reports whether the text of an invalid_request says that the conversation does not fit into the context

@@ -66,8 +66,9 @@ func (rt *Runtime) Usage(path string, line []byte) (u Usage, ok bool) {
 	return u, ok
 }
 
-// usageKey returns the key of an answer. A request of the API has an id of its own in all copies of a session; without one,
-// the name of the session's file goes before the answer's id.
+// usageKey returns the key of an answer. Anthropic's API gives each answer an id of its own, which is the same in all copies of
+// a session and in the transcripts of its sub-agents, whatever request a line names. Another id counts with its request; without
+// one, the name of the session's file goes before it.
 func (l *transcriptLine) usageKey(path string) (key string, ok bool) {
 	m := &l.message
 	switch {
@@ -75,23 +76,26 @@ func (l *transcriptLine) usageKey(path string) (key string, ok bool) {
 		return filepath.Base(path) + "/" + m.spent.Key, true
 	case m.id == "":
 		return "", false
+	case l.request != "" && strings.HasPrefix(m.id, "msg_"):
+		return m.id, true
 	case l.request != "":
 		return m.id + "/" + l.request, true
 	}
 	return filepath.Base(path) + "/" + m.id, true
 }
 
-// UsageFiles returns the pattern, for [filepath.Glob], of the files of a session's sub-agents; "": there are none, or they are not known.
-func (rt *Runtime) UsageFiles(transcript string) string {
-	if !rt.Can.SubagentFiles {
-		return ""
-	}
+// UsageDir returns the folder below which the transcripts of a session's sub-agents are, in folders of any depth; "": there is
+// none, or it is not known.
+func (rt *Runtime) UsageDir(transcript string) string {
 	dir := strings.TrimSuffix(transcript, ".jsonl")
-	if dir == transcript || strings.ContainsAny(dir, `*?[\`) {
+	if !rt.Can.SubagentFiles || dir == transcript {
 		return ""
 	}
-	return filepath.Join(dir, "subagents", "*.jsonl")
+	return dir
 }
+
+// NotUsage is the name of a folder below [Runtime.UsageDir] with the output of tools, which may be a copy of any file.
+const NotUsage = "tool-results"
 
 // Micros returns dollars as millionths of a dollar; ok is false if that is not a cost.
 func Micros(dollars float64) (micros int64, ok bool) {

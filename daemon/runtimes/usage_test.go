@@ -20,12 +20,16 @@ func TestUsageOfEachRuntime(t *testing.T) {
 		micros              *int64
 	}{
 		{"claude", "claude", `{"type":"assistant","requestId":"req_1","message":{"role":"assistant","id":"msg_1","model":"m","usage":{"input_tokens":4,"cache_creation_input_tokens":10,"cache_read_input_tokens":14000,"output_tokens":20}}}`,
-			"msg_1/req_1", Tokens{Input: 4, Output: 20, CacheRead: 14000, CacheWrite: 10}, nil},
+			"msg_1", Tokens{Input: 4, Output: 20, CacheRead: 14000, CacheWrite: 10}, nil},
 		{"claude, without the id of a request", "claude", `{"type":"assistant","message":{"role":"assistant","id":"msg_1","model":"m","usage":{"input_tokens":4,"output_tokens":2}}}`,
 			"f.jsonl/msg_1", Tokens{Input: 4, Output: 2}, nil},
 		{"claude, a sub-agent", "claude", `{"type":"assistant","isSidechain":true,"requestId":"r","message":{"role":"assistant","id":"msg_2","model":"m","usage":{"output_tokens":2}}}`,
-			"msg_2/r", Tokens{Output: 2}, nil},
+			"msg_2", Tokens{Output: 2}, nil},
 		{"claude, written by the CLI", "claude", `{"type":"assistant","message":{"role":"assistant","id":"x","model":"<synthetic>","usage":{"output_tokens":2}}}`, "", Tokens{}, nil},
+		{"claude, the same answer under another request", "claude", `{"type":"assistant","isSidechain":true,"requestId":"r2","message":{"role":"assistant","id":"msg_2","model":"m","usage":{"output_tokens":2}}}`,
+			"msg_2", Tokens{Output: 2}, nil},
+		{"claude, an id of a gateway's", "claude", `{"type":"assistant","requestId":"r","message":{"role":"assistant","id":"1","model":"m","usage":{"output_tokens":2}}}`,
+			"1/r", Tokens{Output: 2}, nil},
 		{"codex", "codex", `{"timestamp":"2026-11-22T04:57:45.164Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":2400,"total_tokens":2440},"last_token_usage":{"input_tokens":1200,"cached_input_tokens":600,"cache_write_input_tokens":100,"output_tokens":20,"reasoning_output_tokens":5,"total_tokens":1220}}}}`,
 			"f.jsonl/total 2440", Tokens{Input: 500, Output: 20, CacheRead: 600, CacheWrite: 100, Reasoning: 5}, nil},
 		{"codex, limits only", "codex", `{"type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{}}}`, "", Tokens{}, nil},
@@ -74,13 +78,13 @@ func TestUsageOfARecordedTranscript(t *testing.T) {
 }
 
 func TestFilesOfSubagents(t *testing.T) {
-	if got, want := claude.UsageFiles("/p/abc.jsonl"), "/p/abc/subagents/*.jsonl"; got != want {
+	if got, want := claude.UsageDir("/p[/abc.jsonl"), "/p[/abc"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := claude.UsageFiles("/p[/abc.jsonl"); got != "" {
-		t.Errorf("a path that is a pattern: %q", got)
+	if got := claude.UsageDir("/p/abc"); got != "" {
+		t.Errorf("a path that is no transcript's: %q", got)
 	}
-	if got := codex.UsageFiles("/p/abc.jsonl"); got != "" {
+	if got := codex.UsageDir("/p/abc.jsonl"); got != "" {
 		t.Errorf("codex: %q", got)
 	}
 }

@@ -25,14 +25,17 @@ import (
 // schedule has let go touches its fields.
 type agent struct {
 	owner
-	w    *world
-	h    *host
-	rng  *rand.Rand
-	mood mood
-	cli  *cli
-	proc tmux.Process
-	ref  tmux.Ref
-	file string // its launch file
+	w      *world
+	h      *host
+	rng    *rand.Rand
+	mood   mood
+	cli    *cli
+	proc   tmux.Process
+	ref    tmux.Ref
+	file   string // its launch file
+	dir    string // where its session works; it was launched in begun
+	begun  string
+	worked string // where it works, or has worked before its end
 
 	id         int64 // id of its row; 0 until it is known
 	env        map[string]string
@@ -64,14 +67,16 @@ type agent struct {
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
-	denied   bool             // a person has denied what its last dialog asked
-	hooking  int              // how many of its hooks run
-	pastedAt time.Time        // when a daemon pasted a text
-	queuedAs map[int64]string // what stood in the way when a delivery was queued
-	cut      bool             // its last turn was interrupted
-	ticks    int              // of what shows that it works
-	printed  []string         // what it has printed
-	tasks    int
+	denied   bool                           // a person has denied what its last dialog asked
+	hooking  int                            // how many of its hooks run
+	pastedAt time.Time                      // when a daemon pasted a text
+	queuedAs map[int64]string               // what stood in the way when a delivery was queued
+	cut      bool                           // its last turn was interrupted
+	ticks    int                            // of what shows that it works
+	printed  []string                       // what it has printed
+	tasks    int                            // in the background
+	subs     int                            // of them, sub-agents
+	gated    bool                           // a hook that is not ours has blocked its Stop, and it goes on
 	dialogs  int                            // how many dialogs it has opened
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
@@ -109,16 +114,18 @@ const (
 type dialog struct {
 	actor.Dialog
 	answer chan int
-	exit   bool // the question is whether to exit although tasks run
-	limit  bool // the question is whether to keep trying although a usage limit is reached
-	chosen int  // with limit: the answer that Enter would give
+	exit   bool   // the question is whether to exit although tasks run
+	limit  bool   // the question is whether to keep trying although a usage limit is reached
+	chosen int    // with limit: the answer that Enter would give
+	sub    bool   // a sub-agent's: the agent itself may end its turn and begin another one
+	before string // the status in the registry without the dialog
 }
 
 // newAgent starts an agent's process in a pane.
-func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
+func newAgent(h *host, ref tmux.Ref, server int, launch, dir string) (a *agent) {
 	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
 	a = &agent{
-		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch,
+		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch, dir: dir, begun: dir, worked: dir,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
 		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, queuedAs: map[int64]string{},
@@ -260,8 +267,8 @@ func nudge(c chan struct{}) {
 func (a *agent) settle() {
 	a.frame.Working = ""
 	switch {
-	case a.dialog != nil:
-	case len(a.jobs) > 0:
+	case a.dialog != nil && !a.dialog.sub:
+	case len(a.jobs) > 0, a.subs > 0:
 		a.register("busy")
 	case a.tasks > 0:
 		a.register("shell")
@@ -274,11 +281,15 @@ func (a *agent) settle() {
 // register writes the session's entry in the registry of its runtime. Neither writing nor reading an entry is a call of
 // the schedule, because the daemon reads entries more often than anything else.
 func (a *agent) register(status string) {
+	if d := a.dialog; d != nil && d.sub && status != "waiting" {
+		d.before = status
+		return
+	}
 	a.status = status
 	if a.cli.rt.Registry == nil {
 		return
 	}
-	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name})
+	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.dir, "status": status, "name": a.name})
 	if err != nil {
 		panic(err) // cannot happen: the values are plain
 	}
@@ -335,8 +346,7 @@ func (a *agent) ask(what, status string, d dialog) int {
 
 // await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
 func (a *agent) await(what, status string, d dialog) int {
-	d.answer = make(chan int, 1)
-	before := a.status
+	d.answer, d.before = make(chan int, 1), a.status
 	a.dialog = &d
 	a.dialogs++
 	if status != "startup" {
@@ -353,7 +363,7 @@ func (a *agent) await(what, status string, d dialog) int {
 	a.do("dialog answered", 0, 5*time.Millisecond)
 	a.dialog = nil
 	if status != "startup" {
-		a.register(before)
+		a.register(d.before)
 	}
 	a.draw()
 	return choice
@@ -382,6 +392,9 @@ func (a *agent) leave(reason string, code int) {
 	if a.ready {
 		if reason == "prompt_input_exit" {
 			a.promptID = uuid(a.rng) // Claude Code gives each command a prompt id
+		}
+		if reason == "prompt_input_exit" {
+			a.moveTo(a.begun)
 		}
 		for range max(a.cli.ends, 1) {
 			a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))

@@ -29,6 +29,7 @@ type mood struct {
 	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
 	compacts, limits, unread         float64
+	gates, delegates, moves          float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -64,6 +65,15 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	}
 	if p.has("dialogs over texts") {
 		m.surprises = odds(0.5)
+	}
+	if p.has("stops blocked") {
+		m.gates = odds(0.6)
+	}
+	if p.has("sub-agents ask") {
+		m.delegates = odds(0.5)
+	}
+	if p.has("sessions move") {
+		m.moves = odds(0.4)
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -248,6 +258,9 @@ func (a *agent) exit() {
 	if a.leaving || a.mood.deaf || a.odd("exit ignored", b2f(a.mood.ignoreExit)) {
 		return
 	}
+	for a.dialog != nil && !a.leaving {
+		a.do("waits for the dialog of another", time.Second, time.Second)
+	}
 	if a.tasks > 0 {
 		choice := a.ask("exit", "waiting", dialog{exit: true, Dialog: actor.Dialog{
 			Title: "Background work is running", Question: "Exit anyway?", Choices: []string{"Exit and stop tasks", "Stay"}}})
@@ -298,6 +311,7 @@ func (a *agent) turn(j job) {
 	}
 	prompt, active := j.prompt, false
 	a.take(prompt, j.from)
+	a.moves()
 	for blocks := 0; blocks < 9; blocks++ {
 		answer, done := a.act(ctx, prompt)
 		if !done {
@@ -331,7 +345,7 @@ func (a *agent) turn(j job) {
 		a.record("assistant", answer)
 		a.answers = append(a.answers, answer)
 		got := a.hook(hooks.Stop, a.hooks().Stop(active, answer, a.running()))
-		if !got.block {
+		if blocked := a.gate(); !got.block && !blocked {
 			a.over(turnDone, "")
 			return
 		}
@@ -377,6 +391,9 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	if a.odd("background task", a.mood.background) {
 		a.background()
 	}
+	if a.odd("sub-agent", a.mood.delegates) {
+		a.delegate()
+	}
 	if extra := a.extra; extra != nil {
 		if a.extra = nil; !extra(ctx) {
 			return "", false
@@ -402,7 +419,7 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 	if a.odd("crash while the document is written", a.mood.crashes) {
 		a.die("crashed", 1)
 	}
-	text := actor.Session{Name: a.name, ID: a.session, Cwd: a.h.cwd, Memory: a.memory}.Document(task.Headings)
+	text := actor.Session{Name: a.name, ID: a.session, Cwd: a.dir, Memory: a.memory}.Document(task.Headings)
 	write := func() {
 		_ = os.MkdirAll(filepath.Dir(task.Document), 0o700) // if it fails, writing the file fails too
 		if err := os.WriteFile(task.Document, []byte(text), 0o600); err != nil {
@@ -436,8 +453,14 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 // permission asks for permission to run a command. It returns false if the turn ended, by Escape or by a No.
 func (a *agent) permission(ctx context.Context) bool {
 	const command = "rm -r build"
+	for a.dialog != nil {
+		a.do("waits for the dialog of another", time.Second, time.Second)
+	}
+	if ctx.Err() != nil {
+		return false
+	}
 	if a.cli.rt.Can.HoldsPermission {
-		choice := a.askHeld(command)
+		choice := a.askHeld(command, false)
 		a.hook(hooks.DialogClosed, nil)
 		return choice != 1 && choice >= 0 && ctx.Err() == nil
 	}
@@ -463,7 +486,10 @@ func (a *agent) remind(opened int) {
 
 // running returns the tasks in the background, as the payload of Stop lists them.
 func (a *agent) running() (tasks []actor.Task) {
-	for n := range a.tasks {
+	for n := range a.subs {
+		tasks = append(tasks, actor.AgentTask(fmt.Sprintf("a%08d", n), "test"))
+	}
+	for n := range a.tasks - a.subs {
 		tasks = append(tasks, actor.ShellTask(fmt.Sprintf("b%08d", n), "test", "make test"))
 	}
 	return tasks
@@ -472,6 +498,9 @@ func (a *agent) running() (tasks []actor.Task) {
 // background starts a task that goes on after the turn.
 func (a *agent) background() {
 	a.tasks++
+	if a.odd("server in the background", 0.3) {
+		return // it never ends
+	}
 	go func() {
 		a.do("background task ends", time.Second, 30*time.Second)
 		a.tasks--

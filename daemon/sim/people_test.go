@@ -353,7 +353,7 @@ func (p *person) caretake() {
 
 func (p *person) retry(h *daemon.Handoff) error {
 	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RetryHandoff(ctx, h.ID, "", p.w.rng.IntN(2) == 0)
+		_, err := d.RetryHandoff(ctx, h.ID, daemon.Retry{Force: p.w.rng.IntN(2) == 0})
 		return err
 	})
 }

@@ -23,7 +23,7 @@ const deniedByHook = 2
 const heldFor = time.Hour
 
 // askHeld asks for permission as a CLI does that shows its dialog beside the hook. It returns what was chosen.
-func (a *agent) askHeld(command string) int {
+func (a *agent) askHeld(command string, sub bool) int {
 	opened := a.dialogs + 1
 	go a.remind(opened)
 	go func() {
@@ -34,7 +34,7 @@ func (a *agent) askHeld(command string) int {
 		a.w.plan.count("permission from the seat")
 		a.reply(map[string]int{"allow": 0, "deny": deniedByHook}[answer.permits])
 	}()
-	return a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
+	return a.ask("permission", "waiting", dialog{sub: sub, Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
 		Choices: []string{"Yes", "No"}}})
 }
 

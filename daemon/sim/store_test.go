@@ -66,6 +66,8 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 		err := s.inner.Commit(context.WithoutCancel(ctx), c)
 		if err == nil {
 			s.g.w.checkVerdicts(c)
+			s.g.w.checkGated(c)
+			s.g.w.checkDialogs(c)
 			s.g.w.noteQueued(c)
 			s.g.seen.noteCommit(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
@@ -106,6 +108,8 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 				s.g.w.noteTyped(d)
 			}
 			s.g.w.checkVerdicts(&out.Change)
+			s.g.w.checkGated(&out.Change)
+			s.g.w.checkDialogs(&out.Change)
 			s.g.w.noteQueued(&out.Change)
 			s.g.w.checkHook(in, tx, was, &out)
 			why := ""

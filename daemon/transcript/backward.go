@@ -55,6 +55,12 @@ func (b *backward) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// mark returns the place before the line that next returned last, for back.
+func (b *backward) mark() int64 { return b.off + int64(b.head) }
+
+// back has next return the lines before a mark again.
+func (b *backward) back(mark int64) { b.off, b.rest, b.head = mark, b.rest[:0], 0 }
+
 // fill reads the chunk before rest.
 func (b *backward) fill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

@@ -22,6 +22,8 @@ type Plan struct {
 	Base        string // the branch from which the branch begins, and into which it can be merged; "": not known
 	BaseCommit  string // the commit at which the branch begins, or at which it left HEAD
 	Uncommitted int    // files of Repository that are not committed, and so will not be in the tree
+	Submodules  string // which will be empty in the tree, in words; "": none
+	Counting    string // why these were not all counted; "": they were
 }
 
 // IncludeFile is the file at the top of a work tree that names, in the form of .gitignore, untracked files that Make copies.
@@ -37,8 +39,9 @@ type Copied struct {
 
 // Made is what Make has made.
 type Made struct {
-	Workdir string
-	Copied  []Copied
+	Workdir    string
+	Copied     []Copied
+	Submodules string // which are empty in a new tree, in words; "": none
 }
 
 // Place is a work tree.
@@ -77,6 +80,7 @@ const MaxListedFiles = 20
 // Merging asks for a merge.
 type Merging struct {
 	Place
+	Dir    string // the folder of the repository from which the tree was made
 	Commit string // the commit that was the branch's when the merge was asked for; "": whatever it is
 	Into   string // a branch
 }
@@ -108,6 +112,7 @@ type Removed struct {
 	Holds         bool     // Kept names work that is nowhere else; with Force the tree is removed all the same
 	Ref           bool     // Removal.Ref leads to what the tree held
 	BranchDeleted bool     // the branch is gone, too
+	Repository    string   // where the repository is now, if it is not in Removal.Dir any more; ""
 	NotKept       []string // ignored files and folders that were too large to be kept
 }
 

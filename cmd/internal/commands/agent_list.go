@@ -138,7 +138,7 @@ func (l listing) used(ctx context.Context, c *api.Client) map[int64]daemon.Usage
 	if !l.wide {
 		return nil
 	}
-	report, err := c.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.Midnight(time.Now())})
+	report, err := c.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.DayBegins(time.Now(), 0)})
 	if err != nil {
 		return nil
 	}

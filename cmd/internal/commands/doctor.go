@@ -146,6 +146,8 @@ func (a *app) printFindings(found []doctor.Finding) {
 	for _, f := range found {
 		mark := u.Green("✓")
 		switch f.State {
+		case doctor.FindingUntried:
+			mark = u.Yellow("?")
 		case doctor.FindingWarning:
 			mark = u.Yellow("!")
 		case doctor.FindingMissing:

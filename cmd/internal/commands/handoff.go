@@ -218,12 +218,12 @@ func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) er
 }
 
 func (a *app) handoffRetry() *cobra.Command {
-	var mode daemon.Mode
-	var wait, force bool
+	var in daemon.Retry
+	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "retry ID",
 		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
-		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force",
+		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force\n  understudy handoff retry 12 --runtime codex --permission-mode edits",
 		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Retryable),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -231,22 +231,25 @@ func (a *app) handoffRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if mode != "" {
-				if err := checkMode(mode); err != nil {
+			if in.Mode != "" {
+				if err := checkMode(in.Mode); err != nil {
 					return err
 				}
 			}
-			return a.retryHandoff(c.Context(), id, mode, force, wait)
+			return a.retryHandoff(c.Context(), id, in, wait)
 		},
 	})
-	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
+	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
-	c.Flags().BoolVar(&force, "force", false, "take a generated document as it is, although it says next to nothing")
+	c.Flags().BoolVar(&in.Force, "force", false, "take a generated document as it is, although it says next to nothing")
+	c.Flags().StringVar(&in.Runtime, "runtime", "", "the `CLI` of the successor, if none works yet (default as before)")
+	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	c.Flags().StringVar(&in.PermissionMode, "permission-mode", "", "the permission `mode` of the successor, in the words of its CLI, if none works yet (default as before)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	return c
 }
 
-func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, force, wait bool) error {
+func (a *app) retryHandoff(ctx context.Context, id int64, in daemon.Retry, wait bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -255,11 +258,7 @@ func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, forc
 	if err != nil {
 		return err
 	}
-	retry := c.RetryHandoff
-	if force {
-		retry = c.ForceHandoff
-	}
-	h, err := retry(ctx, id, mode)
+	h, err := c.RetryHandoffAs(ctx, id, in)
 	if err != nil {
 		return err
 	}

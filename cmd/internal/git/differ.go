@@ -48,7 +48,7 @@ func (d Differ) Begin(ctx context.Context, dir string, now time.Time) (worktree.
 	if base.Branch, err = g.headBranch(ctx); err != nil {
 		return base, err
 	}
-	changes, _, err := g.changes(ctx)
+	changes, _, left, err := g.countChanges(ctx)
 	if err != nil {
 		return base, err
 	}
@@ -56,7 +56,7 @@ func (d Differ) Begin(ctx context.Context, dir string, now time.Time) (worktree.
 		base.Before = append(base.Before, path)
 	}
 	slices.Sort(base.Before)
-	base.BeforeCount = len(base.Before)
+	base.BeforeCount = len(base.Before) + left
 	base.Before = base.Before[:min(len(base.Before), worktree.MaxBefore)]
 	return base, nil
 }
@@ -73,37 +73,13 @@ func (d Differ) in(ctx context.Context, dir string) (s shield, err error) {
 		return s, worktree.ErrNone
 	}
 	g := git{env: d.env, dir: dir, limit: worktree.DiffTime, alone: true}
-	at, err := g.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
-	if err != nil {
+	if s, err = g.shielded(ctx); err != nil {
 		return s, err
 	}
-	if !owns(at[0], at[1], dir) {
-		return s, fmt.Errorf("the repository of %s says that its work tree is %s: see core.worktree in its configuration", dir, at[0])
-	}
-	s, err = g.behind(ctx, at[0], at[1], at[2])
 	s.env = append(s.env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1",
 		"GIT_LITERAL_PATHSPECS=1", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.quotePath", "GIT_CONFIG_VALUE_0=true",
 		"GIT_CONFIG_KEY_1=core.bigFileThreshold", "GIT_CONFIG_VALUE_1="+strconv.Itoa(worktree.MaxFileSize))
 	return s, err
-}
-
-// owns reports whether a work tree holds a folder, and points to the .git that git found. Otherwise the setting
-// core.worktree makes git look at files elsewhere, which the agent's directory does not hold.
-func owns(top, gitDir, dir string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return false
-	}
-	if rel, err := filepath.Rel(top, dir); err != nil || !filepath.IsLocal(rel) {
-		return false
-	}
-	dotGit := filepath.Join(top, ".git")
-	if to, ok := pointer(dotGit, "gitdir: "); ok {
-		dotGit = from(top, to)
-	}
-	a, errA := os.Stat(dotGit)
-	b, errB := os.Stat(gitDir)
-	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
 // head returns the commit of HEAD, or "" before the first commit.

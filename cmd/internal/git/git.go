@@ -33,6 +33,7 @@ type git struct {
 	limit time.Duration // of one run; 0 means gitLimit
 	// through lets a command go on to its end if this process is killed.
 	through bool
+	asSet   bool // without [safely]: for commands that only read settings
 	alone   bool // keep the user's settings only as far as they are harmless, like those of the repository
 }
 
@@ -75,7 +76,11 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], limit, g.dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
-	argv := slices.Concat([]string{"git"}, safely, args)
+	options := safely
+	if g.asSet {
+		options = nil
+	}
+	argv := slices.Concat([]string{"git"}, options, args)
 	stderr, exit, err = g.runner()(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
 	if errors.Is(err, proc.ErrTooMuch) {
 		err = fmt.Errorf("git %s in %s: %w: put what is generated there into .gitignore", args[0], g.dir, err)
@@ -85,19 +90,18 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 
 // refused makes an error from what git printed on stderr.
 func (g git) refused(command, stderr string, exit int) error {
-	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	line := complaint(stderr, exit)
 	switch {
 	case strings.Contains(stderr, "not a git repository"), strings.Contains(stderr, "must be run in a work tree"),
 		strings.Contains(stderr, "cannot use bare repository"):
 		return worktree.ErrNone
 	case strings.Contains(stderr, "dubious ownership"):
 		dir := g.dir
-		if _, rest, ok := strings.Cut(line, "repository at '"); ok {
-			dir = strings.TrimSuffix(rest, "'")
+		if _, rest, ok := strings.Cut(stderr, "repository at '"); ok {
+			dir, _, _ = strings.Cut(rest, "'\n")
+			dir = strings.TrimSuffix(strings.TrimSpace(dir), "'")
 		}
 		return fmt.Errorf("git does not trust %s, which belongs to another user: run `git config --global --add safe.directory %[1]s` as the daemon's user", dir)
-	case line == "":
-		line = fmt.Sprintf("exit code %d", exit)
 	}
 	return fmt.Errorf("git %s failed in %s (%s): see what `git %[1]s` says there", command, g.dir, line)
 }
@@ -130,7 +134,13 @@ func (g git) commit(ctx context.Context, name string) (bool, error) {
 	return exit == 0, err
 }
 
-// each runs a command of git with -z, and calls do with each record.
+// The limits of what each reads, in bytes: in all, and of one record. It keeps one record at a time.
+const (
+	maxRecords = 32 << 20
+	maxRecord  = 1 << 20
+)
+
+// each runs a command of git with -z, and calls do with each record that is not empty.
 func (g git) each(ctx context.Context, do func(record string), args ...string) error {
 	stderr, exit, err := g.run(ctx, &records{do: do}, args...)
 	if err == nil && exit != 0 {
@@ -142,18 +152,27 @@ func (g git) each(ctx context.Context, do func(record string), args ...string) e
 // records takes the output of git with -z and calls do with each record.
 type records struct {
 	do   func(string)
+	read int
 	part []byte // the beginning of a record whose end is not written yet
 }
 
 func (r *records) Write(p []byte) (int, error) {
 	n := len(p)
+	if r.read += n; r.read > maxRecords || len(r.part) > maxRecord {
+		return 0, proc.ErrTooMuch
+	}
 	for {
+		if len(r.part) == 0 { // git separates groups of records by an empty one
+			p = bytes.TrimLeft(p, "\x00")
+		}
 		record, rest, whole := bytes.Cut(p, []byte{0})
 		r.part = append(r.part, record...)
 		if !whole {
 			return n, nil
 		}
-		r.do(string(r.part))
+		if len(r.part) > 0 {
+			r.do(string(r.part))
+		}
 		r.part, p = r.part[:0], rest
 	}
 }

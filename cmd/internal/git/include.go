@@ -81,7 +81,7 @@ func (r repository) include(ctx context.Context, at string, missing bool) (copie
 
 // included returns the untracked files and folders that an include file names.
 func (r repository) included(ctx context.Context, file string) (names []string, err error) {
-	g, err := r.behind(ctx, r.dir, r.gitDir, r.common)
+	g, err := r.behind(ctx, r.at())
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,9 @@ func (r repository) included(ctx context.Context, file string) (names []string, 
 
 // tracked reports whether the tree at a path has a tracked file of that name, or in the folder of that name.
 func (r repository) tracked(ctx context.Context, at, name string) (bool, error) {
-	g := r.git
-	g.dir, g.env = at, append(g.env[:len(g.env):len(g.env)], "GIT_LITERAL_PATHSPECS=1")
+	admin, _ := r.admin(at)
+	g := r.named(place{at, admin, r.common})
+	g.env = append(g.env, "GIT_LITERAL_PATHSPECS=1")
 	found := false
 	err := g.each(ctx, func(string) { found = true }, "ls-files", "-z", "--", strings.TrimSuffix(name, "/"))
 	return found, err

@@ -34,14 +34,29 @@ func (k Keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, err
 	if err != nil {
 		return p, err
 	}
-	tree, err := r.behind(ctx, r.dir, r.gitDir, r.common)
+	tree, err := r.behind(ctx, r.at())
 	if err != nil {
 		return p, err
 	}
 	defer tree.close()
-	changes, _, err := tree.changes(ctx)
-	p.Uncommitted = len(changes)
-	return p, err
+	p.Uncommitted, p.Counting = tree.uncommittedFiles(ctx)
+	start := p.BaseCommit
+	if there {
+		start = "refs/heads/" + s.Branch
+	}
+	p.Submodules = tree.submodules(ctx, start)
+	return p, ctx.Err()
+}
+
+// uncommittedFiles counts the files that differ from the last commit or are not in it. If git can't count them within its time, problem says
+// why, and n are those that were counted.
+func (g git) uncommittedFiles(ctx context.Context) (n int, problem string) {
+	g.limit = gitLimit
+	err := g.each(ctx, func(string) { n++ }, "status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames", "--")
+	if err != nil {
+		problem = err.Error()
+	}
+	return n, problem
 }
 
 // planOld plans a tree on a branch that exists.
@@ -49,12 +64,9 @@ func (r repository) planOld(ctx context.Context, s worktree.Spec, p *worktree.Pl
 	if s.From != "" {
 		return fmt.Errorf("the branch %s exists already, so it can't begin at %.80s: leave that out, or name another branch", s.Branch, s.From)
 	}
-	place, err := r.checkedOut(ctx, s.Branch)
+	err := r.free(ctx, s.Branch)
 	if err != nil {
 		return err
-	}
-	if place != "" {
-		return r.elsewhere(s.Branch, place)
 	}
 	if p.Base, err = r.headBranch(ctx); err != nil {
 		return err
@@ -70,29 +82,14 @@ func (r repository) planOld(ctx context.Context, s worktree.Spec, p *worktree.Pl
 // planNew plans a tree on a new branch.
 func (r repository) planNew(ctx context.Context, s worktree.Spec, p *worktree.Plan) (err error) {
 	p.NewBranch = true
-	from := s.From
-	if strings.HasPrefix(from, "-") || strings.ContainsFunc(from, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-		return r.noCommit(from)
-	}
-	if from == "" {
-		from = "HEAD"
-		if p.Base, err = r.headBranch(ctx); err != nil {
-			return err
-		}
-	}
-	if p.BaseCommit, err = r.commitOf(ctx, from); err != nil {
+	if err := r.free(ctx, s.Branch); err != nil {
 		return err
 	}
-	if p.BaseCommit == "" {
-		return r.noCommit(s.From)
+	begin, err := r.beginning(ctx, s.Branch, s.From)
+	if err != nil {
+		return err
 	}
-	if s.From != "" {
-		if is, err := r.commit(ctx, "refs/heads/"+s.From); err != nil {
-			return err
-		} else if is {
-			p.Base = s.From
-		}
-	}
+	p.Base, p.BaseCommit = begin.base, begin.commit
 	for above := filepath.Dir(s.Branch); above != "."; above = filepath.Dir(above) {
 		if is, err := r.commit(ctx, "refs/heads/"+above); err != nil || is {
 			return errors.Join(err, nested(s.Branch))
@@ -118,23 +115,12 @@ func (g git) commitOf(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out.Bytes())), nil
 }
 
-// checkedOut returns the work tree in which a branch is checked out; "": none.
-func (r repository) checkedOut(ctx context.Context, branch string) (place string, err error) {
-	at := ""
-	err = r.each(ctx, func(record string) {
-		if path, ok := strings.CutPrefix(record, "worktree "); ok {
-			at = path
-		}
-		if record == "branch refs/heads/"+branch {
-			place = at
-		}
-	}, "worktree", "list", "--porcelain", "-z")
-	return place, err
-}
-
 // Make implements [worktree.Keeper].
 func (k Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err error) {
 	r, err := k.openFor(ctx, s.Dir, s.Branch)
+	if err != nil && s.Kept != "" && absent(s.Dir) {
+		err = k.movedError(s.Dir, s.Path)
+	}
 	if err != nil {
 		return m, err
 	}
@@ -148,16 +134,16 @@ func (k Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err
 			return m, err
 		}
 	}
-	if m.Workdir, err = r.add(ctx, s); err != nil {
-		return m, err
+	workdir, undo, err := r.add(ctx, s)
+	m.Workdir = workdir
+	if err == nil && s.Kept != "" {
+		err = r.restore(ctx, s)
 	}
-	if s.Kept != "" {
-		if err := r.restore(ctx, s); err != nil {
-			return m, err
-		}
+	if err == nil {
+		m.Copied, err = r.include(ctx, s.Path, s.Kept != "")
+		m.Submodules = r.submodules(ctx, "refs/heads/"+s.Branch)
 	}
-	m.Copied, err = r.include(ctx, s.Path, s.Kept != "")
-	return m, err
+	return m, unless(ctx, err, undo)
 }
 
 // restorable refuses a branch that has moved since the tree was removed. It sets where the branch begins if it is gone.
@@ -180,17 +166,23 @@ func (r repository) restorable(ctx context.Context, s *worktree.Spec) error {
 // restore puts the files that were kept of a removed tree into the tree that was made again. They are as they were: those that were not
 // committed are not committed.
 func (r repository) restore(ctx context.Context, s worktree.Spec) error {
-	at := r.git
-	at.dir, at.limit = realPath(s.Path), checkoutLimit
-	g, err := at.shielded(ctx)
+	g, err := r.tree(ctx, realPath(s.Path))
 	if err != nil {
 		return err
 	}
 	defer g.close()
-	for _, args := range [][]string{{"reset", "--hard", "--quiet", "--no-recurse-submodules"}, {"read-tree", "--reset", "-u", s.Kept}, {"reset", "--mixed", "--quiet", "HEAD"}} {
+	if err := g.put(ctx, s.Kept); err != nil {
+		return err
+	}
+	return r.bringBack(ctx, s.Kept, realPath(s.Path))
+}
+
+// put puts the files of a commit into the work tree, and leaves those uncommitted that HEAD does not have.
+func (g git) put(ctx context.Context, kept string) error {
+	for _, args := range [][]string{{"reset", "--hard", "--quiet", "--no-recurse-submodules"}, {"read-tree", "--reset", "-u", kept}, {"reset", "--mixed", "--quiet", "HEAD"}} {
 		stderr, exit, err := g.run(ctx, io.Discard, args...)
 		if err == nil && exit != 0 {
-			err = fmt.Errorf("git could not put the files of %s into %s (%s)", s.Kept, s.Path, complaint(stderr, exit))
+			err = fmt.Errorf("git could not put the files of %s into %s (%s)", kept, g.dir, complaint(stderr, exit))
 		}
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -79,13 +80,19 @@ func registered(admin, path string) bool {
 	return ok && realPath(from(admin, dotGit)) == filepath.Join(path, ".git")
 }
 
+// registers reports whether git keeps a folder for the work tree at path.
+func (r repository) registers(path string) bool {
+	known, _ := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	return slices.ContainsFunc(known, func(e fs.DirEntry) bool { return registered(filepath.Join(r.common, "worktrees", e.Name()), path) })
+}
+
 // pointer reads the path in a file of one line, with which git points to another file.
 func pointer(file, prefix string) (string, bool) {
-	b, err := os.ReadFile(file)
+	text, err := small(file)
 	if err != nil {
 		return "", false
 	}
-	to, ok := strings.CutPrefix(strings.TrimRight(string(b), "\r\n"), prefix)
+	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), prefix)
 	return to, ok && to != ""
 }
 
@@ -122,6 +129,9 @@ func (r repository) clear(ctx context.Context, found standing, path string) erro
 // half-made tree.
 func discard(path string) error {
 	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -144,7 +154,7 @@ func (r repository) unregister(ctx context.Context, path string) error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(known) == 0 {
 		return nil
 	}
-	g, err := r.behind(ctx, r.dir, r.gitDir, r.common)
+	g, err := r.behind(ctx, r.at())
 	if err != nil {
 		return err
 	}

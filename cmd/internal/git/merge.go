@@ -17,10 +17,11 @@ import (
 // was. Then the branch moves, by a fast-forward: in the work tree in which it is checked out, or, if there is none, as a reference that
 // still leads to the commit from which the merge was made.
 func (k Keeper) Merge(ctx context.Context, m worktree.Merging) (out worktree.Merged, err error) {
-	r, err := k.open(ctx, m.Path)
+	r, err := k.openTree(ctx, m.Path)
 	if err != nil {
 		return out, err
 	}
+	r.hint = m.Dir
 	if err := r.nameable(ctx, m.Into); err != nil {
 		return out, err
 	}
@@ -29,7 +30,7 @@ func (k Keeper) Merge(ctx context.Context, m worktree.Merging) (out worktree.Mer
 		return out, err
 	}
 	defer release()
-	tree, err := r.behind(ctx, r.dir, r.gitDir, r.common)
+	tree, err := r.behind(ctx, r.at())
 	if err != nil {
 		return out, err
 	}
@@ -122,8 +123,10 @@ func (g *merging) unite(ctx context.Context) (refused string, err error) {
 		return g.conflict(), nil
 	case exit != 0 && strings.Contains(stderr, "unrelated histories"):
 		return fmt.Sprintf("%s and %s have no commit in common: merge them by hand", g.name(), g.m.Into), nil
-	case exit != 0 || len(records) == 0:
+	case exit == 129: // usage
 		return fmt.Sprintf("git could not merge (%s): a merge that is no fast-forward needs git 2.38 or newer", complaint(stderr, exit)), nil
+	case exit != 0 || len(records) == 0:
+		return fmt.Sprintf("git could not merge (%s): %s", complaint(stderr, exit), g.instead(ctx, "see what `git merge "+g.m.Into+"` says in "+g.dir, g.old, g.out.From)), nil
 	}
 	who, err := g.identity(ctx)
 	if err != nil {
@@ -167,29 +170,37 @@ func (g *merging) identity(ctx context.Context) (env []string, err error) {
 
 // move moves the branch to out.Commit. It returns why it did not, or "".
 func (g *merging) move(ctx context.Context) (refused string, err error) {
-	where, err := g.checkedOut(ctx, g.m.Into)
+	held, err := g.holder(ctx, g.m.Into)
 	if err != nil {
 		return "", err
 	}
-	if where == "" {
+	if held == nil {
 		stderr, exit, err := g.git.run(ctx, io.Discard, "update-ref", "-m", "merge "+g.name(), "refs/heads/"+g.m.Into, g.out.Commit, g.old)
 		if err == nil && exit != 0 {
 			refused = fmt.Sprintf("the branch %s has moved meanwhile (%s): merge again", g.m.Into, complaint(stderr, exit))
 		}
 		return refused, err
 	}
-	at := g.repository.git
-	at.dir, at.limit = where, checkoutLimit
-	there, err := at.shielded(ctx)
+	where := held.place
+	if held.with != "" {
+		return fmt.Sprintf("%s, so git moves it when that ends: finish that there, and merge again", held.says(g.m.Into)), nil
+	}
+	at := git{env: g.plain, dir: where, limit: checkoutLimit}
+	p, _, err := at.find(ctx)
+	if err == nil && !sameFolder(p.dir, held.admin) {
+		err = fmt.Errorf("git takes it for %s", p.top)
+	}
 	if err != nil {
-		return fmt.Sprintf("the branch %s is checked out in %s, and git can't work there (%v): see to that, and merge again", g.m.Into, where, err), nil
+		return fmt.Sprintf("%s, and git can't work there (%v): see to that, and merge again", held.says(g.m.Into), err), nil
+	}
+	if why := unfinished(p.dir); why != "" {
+		return fmt.Sprintf("%s, and %s: finish that, and merge again", held.says(g.m.Into), why), nil
+	}
+	there, err := at.behind(ctx, p)
+	if err != nil {
+		return "", err
 	}
 	defer there.close()
-	if admin, err := there.paths(ctx, "--git-dir"); err != nil {
-		return "", err
-	} else if why := unfinished(admin[0]); why != "" {
-		return fmt.Sprintf("the branch %s is checked out in %s, and %s: finish that, and merge again", g.m.Into, where, why), nil
-	}
 	there.through = true
 	stderr, exit, err := there.run(context.WithoutCancel(ctx), io.Discard, "-c", "gc.auto=0", "-c", "maintenance.auto=false", "merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-autostash", g.out.Commit)
 	switch {

@@ -39,32 +39,40 @@ type Pushed struct {
 // person's rights. before is told the address before git is started.
 func Push(ctx context.Context, p Pushing, before func(Pushed)) (out Pushed, err error) {
 	find := git{env: gitEnv(p.Environ), dir: p.Path, limit: treeLimit}
-	at, err := find.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
+	at, _, err := find.find(ctx)
 	if errors.Is(err, worktree.ErrNone) {
 		err = fmt.Errorf("%s is no git work tree", p.Path)
 	}
 	if err != nil {
 		return out, err
 	}
+	find = find.named(at)
 	if out.Branch, err = find.headBranch(ctx); err != nil {
 		return out, err
 	}
 	if out.Branch == "" {
 		return out, fmt.Errorf("no branch is checked out in %s: run `git switch -c NAME` there", p.Path)
 	}
-	if err := find.remote(ctx, p.Remote, at[2], &out); err != nil {
+	if err := find.remote(ctx, p.Remote, at.common, &out); err != nil {
 		return out, err
 	}
-	s, err := find.behind(ctx, at[0], at[1], at[2])
+	s, err := find.behind(ctx, at)
 	if err != nil {
 		return out, err
 	}
 	defer s.close()
-	if _, err := os.Lstat(filepath.Join(at[2], "hooks", "pre-push")); err == nil {
+	if _, err := os.Lstat(filepath.Join(at.common, "hooks", "pre-push")); err == nil {
 		out.Note = "the repository's hook pre-push was not run"
 	}
-	args := []string{"-c", "core.fsmonitor=false", "-c", "remote.understudy.url=" + out.Address,
-		"-c", "remote.understudy.fetch=+refs/heads/*:refs/remotes/" + out.Remote + "/*", "push", "--recurse-submodules=no"}
+	args := []string{"-c", "core.fsmonitor=false"}
+	if hooks, err := s.hooksOfRepository(ctx, p.Environ); err != nil {
+		return out, err
+	} else if hooks != "" {
+		args = append(args, "-c", "core.hooksPath=/dev/null")
+		out.Note = strings.TrimPrefix(out.Note+"; the hooks in "+hooks+", to which your core.hooksPath leads, were not run", "; ")
+	}
+	args = append(args, "-c", "remote.understudy.url="+out.Address,
+		"-c", "remote.understudy.fetch=+refs/heads/*:refs/remotes/"+out.Remote+"/*", "push", "--recurse-submodules=no")
 	if filepath.IsAbs(out.Address) || strings.HasPrefix(out.Address, "file://") {
 		// Its settings and hooks are another repository's, to which an agent may have made the address lead.
 		args = append(args, "--receive-pack=git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false -c receive.denyCurrentBranch=refuse receive-pack")
@@ -72,8 +80,8 @@ func Push(ctx context.Context, p Pushing, before func(Pushed)) (out Pushed, err 
 	}
 	before(out)
 	cmd := exec.CommandContext(ctx, "git", append(args, "understudy", "refs/heads/"+out.Branch+":refs/heads/"+out.Branch)...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = at[0], p.Stdin, p.Stdout, p.Stderr
-	cmd.Env = append(personsEnv(p.Environ), s.env[len(s.env)-3:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = at.top, p.Stdin, p.Stdout, p.Stderr
+	cmd.Env = append(personsEnv(p.Environ), place{at.top, at.dir, s.folder}.env()...)
 	cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL=http:https:ssh:file")
 	if err := cmd.Run(); err != nil {
 		return out, fmt.Errorf("git could not push %s to %s (%w): see what it says above", out.Branch, out.Address, err)
@@ -81,12 +89,35 @@ func Push(ctx context.Context, p Pushing, before func(Pushed)) (out Pushed, err 
 	return out, nil
 }
 
+// hooksOfRepository returns the folder of hooks to which the person's own setting core.hooksPath leads, if it is in the work tree or in the
+// repository: a relative path is. Agents write what is there.
+func (s shield) hooksOfRepository(ctx context.Context, environ []string) (string, error) {
+	g := git{env: append(personsEnv(environ), place{s.at.top, s.at.dir, s.folder}.env()...), dir: s.dir, limit: treeLimit, asSet: true}
+	var out oneLine
+	stderr, exit, err := g.run(ctx, &out, "config", "--type=path", "--get", "core.hooksPath")
+	if err == nil && exit > 1 {
+		err = g.refused("config", stderr, exit)
+	}
+	path := strings.TrimSuffix(out.text, "\n")
+	if err != nil || path == "" {
+		return "", err
+	}
+	path = realPath(from(s.dir, path))
+	for _, ours := range []string{s.at.top, s.at.common, strings.TrimSuffix(s.at.common, "/.git")} {
+		if rel, err := filepath.Rel(realPath(ours), path); err == nil && filepath.IsLocal(rel) {
+			return path, nil
+		}
+	}
+	return "", nil
+}
+
 // personsEnv is an environment without the variables that point git to another repository or give it settings.
 func personsEnv(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		keeps := name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM" || name == "GIT_CONFIG_NOSYSTEM"
-		points := []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_ALLOW_PROTOCOL"}
+		points := []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_ALLOW_PROTOCOL",
+			"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_ATTR_SOURCE", "GIT_INTERNAL_SUPER_PREFIX"}
 		return strings.HasPrefix(name, "GIT_CONFIG") && !keeps || slices.Contains(points, name)
 	})
 }

@@ -34,16 +34,19 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 	if err := os.RemoveAll(condemned); err != nil {
 		return out, fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
 	}
-	r, err := k.open(ctx, in.Dir)
-	none := errors.Is(err, worktree.ErrNone)
-	if (none || absent(in.Dir)) && absent(in.Path) {
+	r, err := k.openOf(ctx, in.Dir, in.Path)
+	none := errors.Is(err, worktree.ErrNone) || absent(in.Dir)
+	if err != nil && none && absent(in.Path) {
 		return out, nil // somebody has deleted both
 	}
-	if none {
-		err = k.noRepository(in.Dir, in.Path)
+	if err != nil && none {
+		err = k.movedError(in.Dir, in.Path)
 	}
 	if err != nil {
 		return out, err
+	}
+	if absent(in.Dir) {
+		out.Repository = r.dir
 	}
 	release, err := k.acquire(ctx, r.common)
 	if err != nil {
@@ -86,18 +89,12 @@ func absent(path string) bool {
 
 // keep makes the reference to what the tree holds. It returns why the tree can't be removed, or "".
 func (p *putAway) keep(ctx context.Context) (why string, err error) {
-	at := p.git
-	at.dir, at.limit = p.at, checkoutLimit
-	tree, err := at.shielded(ctx)
+	tree, err := p.tree(ctx, p.at)
 	if err != nil {
 		return "", err
 	}
 	defer tree.close()
-	if tree.dir != p.at {
-		return "git takes it for " + tree.dir, nil
-	}
-	admin, _ := p.admin(p.at)
-	if why := unfinished(admin); why != "" {
+	if why := unfinished(tree.at.dir); why != "" {
 		return why, nil
 	}
 	if why, err := tree.hidden(ctx); why != "" || err != nil {
@@ -129,19 +126,38 @@ func (p *putAway) keep(ctx context.Context) (why string, err error) {
 	}
 	small, large := sortIgnored(p.at, h.all)
 	copies, _ := sortIgnored(p.at, h.copies) // what is too large is copied again
+	kept := p.keptModules(p.in.Ref)
+	var m modules
+	var lost []string
+	if absent(kept) { // else an earlier call has kept them
+		if m, why, err = tree.modules(ctx); err == nil && why == "" {
+			lost, why, err = m.lost(ctx)
+		}
+		if why != "" || err != nil {
+			return why, err
+		}
+	}
 	if !p.in.Force {
-		if why := wouldLose(&h, lone, large); why != "" {
+		if why := wouldLose(&h, lone, large, lost); why != "" {
 			p.out.Holds = true
 			return why, nil
 		}
 	}
 	p.out.NotKept = large
-	return "", p.snapshot(ctx, tree.git, head, append(small, copies...))
+	if err := m.repair(); err != nil {
+		return "", err
+	}
+	if err := tree.snapshot(ctx, snapshot{head: head, ref: p.in.Ref, ignored: append(small, copies...),
+		says: "The files of the work tree " + p.in.Path + " on branch " + p.in.Branch + " when it was removed"}); err != nil || len(lost) == 0 {
+		return "", err
+	}
+	large, err = m.keep(ctx, kept)
+	p.out.NotKept = append(p.out.NotKept, large...)
+	return "", err
 }
 
-// wouldLose says what would be lost with the tree; "": nothing.
-func wouldLose(h *holding, commits int, large []string) string {
-	var parts []string
+// wouldLose says what would be lost with the tree, beside parts; "": nothing.
+func wouldLose(h *holding, commits int, large, parts []string) string {
 	if h.uncommitted.n > 0 {
 		parts = append(parts, h.uncommitted.counted("file")+" not committed"+h.uncommitted.names())
 	}
@@ -184,15 +200,20 @@ func sortIgnored(at string, names []string) (small, large []string) {
 	return small, large
 }
 
+// snapshot is a commit of all files of a tree.
+type snapshot struct {
+	head, ref, says string
+	ignored         []string // ignored files that it has, too
+}
+
 // snapshot makes a commit of all files of a tree, and the reference to it. It works in an index of its own, so the tree stays as it is.
-func (p *putAway) snapshot(ctx context.Context, tree git, head string, ignored []string) error {
+func (s shield) snapshot(ctx context.Context, in snapshot) error {
 	index, err := os.CreateTemp("", "understudy-index-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(index.Name()) }()
-	admin, _ := p.admin(p.at)
-	from, err := os.Open(filepath.Join(admin, "index"))
+	from, err := os.Open(filepath.Join(s.at.dir, "index"))
 	if err == nil {
 		_, err = io.Copy(index, from)
 		err = errors.Join(err, from.Close())
@@ -200,6 +221,7 @@ func (p *putAway) snapshot(ctx context.Context, tree git, head string, ignored [
 	if err = errors.Join(err, index.Close()); err != nil {
 		return err
 	}
+	tree, ignored := s.git, in.ignored
 	tree.env = append(tree.env[:len(tree.env):len(tree.env)], "GIT_INDEX_FILE="+index.Name(), "GIT_LITERAL_PATHSPECS=1",
 		"GIT_AUTHOR_NAME=understudy", "GIT_AUTHOR_EMAIL=understudy@localhost", "GIT_COMMITTER_NAME=understudy", "GIT_COMMITTER_EMAIL=understudy@localhost")
 	if _, err := tree.output(ctx, "add", "--all", "--", "."); err != nil {
@@ -216,11 +238,11 @@ func (p *putAway) snapshot(ctx context.Context, tree git, head string, ignored [
 	if err != nil {
 		return err
 	}
-	commit, err := tree.line(ctx, "commit-tree", files, "-p", head, "-m", "The files of the work tree "+p.in.Path+" on branch "+p.in.Branch+" when it was removed")
+	commit, err := tree.line(ctx, "commit-tree", files, "-p", in.head, "-m", in.says)
 	if err != nil {
 		return err
 	}
-	_, err = tree.output(ctx, "update-ref", p.in.Ref, commit)
+	_, err = tree.output(ctx, "update-ref", in.ref, commit)
 	return err
 }
 
@@ -236,7 +258,7 @@ func (p *putAway) deleteBranch(ctx context.Context) error {
 	if err != nil || kept != tip {
 		return err
 	}
-	if place, err := p.checkedOut(ctx, p.in.Branch); err != nil || place != "" {
+	if held, err := p.holder(ctx, p.in.Branch); err != nil || held != nil {
 		return err
 	}
 	stderr, exit, err := p.run(ctx, io.Discard, "update-ref", "-d", name, tip)

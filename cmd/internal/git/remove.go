@@ -19,7 +19,7 @@ import (
 // Remove implements [worktree.Trees]. If it keeps the tree, kept is the end of a sentence whose subject is the tree.
 // Besides a tree with uncommitted changes, Remove keeps:
 //
-//   - a tree that holds submodules, commits that no branch or tag holds, or files that git is told not to look at;
+//   - a tree that holds commits that no branch or tag holds, files that git is told not to look at, or submodules with such work;
 //   - a tree that is locked or in the middle of a rebase, a merge or the like;
 //   - a tree whose index or registration is gone, because git cannot tell what is in it.
 //
@@ -45,15 +45,14 @@ func (t *Trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	if err := os.RemoveAll(condemned); err != nil {
 		return "", fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
 	}
-	_, gone := os.Lstat(at)
-	r, err := t.open(ctx, dir)
+	r, err := t.openOf(ctx, dir, path)
 	if err != nil {
-		if _, nowhere := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) &&
-			(errors.Is(err, worktree.ErrNone) || errors.Is(nowhere, fs.ErrNotExist)) {
+		none := errors.Is(err, worktree.ErrNone) || absent(dir)
+		if none && absent(at) {
 			return "", nil // there is nothing to remove: neither the tree nor a repository that may know about it exists
 		}
-		if errors.Is(err, worktree.ErrNone) {
-			err = t.noRepository(dir, path)
+		if none {
+			err = t.movedError(dir, path)
 		}
 		return "", err
 	}
@@ -100,34 +99,36 @@ func holdsFiles(path string) bool {
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".git" })
 }
 
-// noRepository returns the error that there is no repository to ask about a tree.
-func (t *Trees) noRepository(dir, path string) error {
-	return fmt.Errorf("%s is in no git work tree any more, so git can't say what %s holds: look into that, and delete it by hand", dir, path)
-}
-
 // holds returns what would be lost with the tree at path, or why git would refuse to remove the tree. It returns "" if
 // the tree can be deleted.
 func (r repository) holds(ctx context.Context, path string) (string, error) {
-	at := r.git
-	at.dir = path
-	tree, err := at.shielded(ctx)
+	tree, err := r.tree(ctx, path)
 	if err != nil {
 		return "", err
 	}
 	defer tree.close()
-	if tree.dir != path {
-		return "git takes it for " + tree.dir, nil
-	}
-	admin, _ := r.admin(path)
-	if why := unfinished(admin); why != "" {
+	if why := unfinished(tree.at.dir); why != "" {
 		return why, nil
 	}
-	for _, look := range []func(context.Context) (string, error){tree.hidden, tree.uncommitted, tree.unheld} {
+	for _, look := range []func(context.Context) (string, error){tree.hidden, tree.uncommitted, tree.unheld, tree.inModules} {
 		if why, err := look(ctx); why != "" || err != nil {
 			return why, err
 		}
 	}
 	return "", nil
+}
+
+// inModules looks for what would be lost with the submodules of a tree.
+func (s shield) inModules(ctx context.Context) (string, error) {
+	m, why, err := s.modules(ctx)
+	if why != "" || err != nil {
+		return why, err
+	}
+	parts, why, err := m.lost(ctx)
+	if len(parts) > 0 {
+		why = "it holds " + strings.Join(parts, ", and ")
+	}
+	return why, err
 }
 
 // operations are the files in git's own folder for a work tree. Each shows that the tree is locked or an operation is
@@ -141,7 +142,6 @@ var operations = []struct{ file, kept string }{
 	{"REVERT_HEAD", "it is in the middle of a revert"},
 	{"sequencer", "it is in the middle of a cherry-pick or a revert"},
 	{"BISECT_LOG", "it is in the middle of a bisect"},
-	{"modules", "it holds submodules"},
 }
 
 // unfinished says which of the operations is under way in a tree. It returns "" if there is none.
@@ -154,11 +154,9 @@ func unfinished(admin string) string {
 	return ""
 }
 
-// hidden looks for submodules, and for files that git is told not to look at (assume-unchanged, skip-worktree). git
-// status would not show them.
+// hidden looks for files that git is told not to look at (assume-unchanged, skip-worktree). git status would not show them.
 func (g git) hidden(ctx context.Context) (string, error) {
 	var unseen sample
-	submodules := false
 	err := g.each(ctx, func(record string) { // tag mode object stage TAB path
 		about, path, ok := strings.Cut(record, "\t")
 		if !ok || about == "" {
@@ -166,9 +164,7 @@ func (g git) hidden(ctx context.Context) (string, error) {
 		}
 		full := filepath.Join(g.dir, path)
 		tag, mode, _ := strings.Cut(about, " ")
-		if strings.HasPrefix(mode, "160000 ") {
-			inside, err := os.ReadDir(full)
-			submodules = submodules || len(inside) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+		if strings.HasPrefix(mode, "160000 ") { // see [modules]
 			return
 		}
 		if tag == "S" || tag[0] >= 'a' {
@@ -180,8 +176,6 @@ func (g git) hidden(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case submodules:
-		return "it holds submodules", nil
 	case unseen.n > 0:
 		return "it holds " + unseen.counted("file") + " that git is told not to look at" + unseen.names(), nil
 	}
@@ -189,7 +183,7 @@ func (g git) hidden(ctx context.Context) (string, error) {
 }
 
 // uncommitted looks for files that differ from the last commit or are not in it. For a submodule it compares only the
-// commit, because hidden has already refused a tree in which a submodule has files.
+// commit; see inModules.
 func (g git) uncommitted(ctx context.Context) (string, error) {
 	var found sample
 	err := g.each(ctx, func(record string) { // XY path

@@ -59,14 +59,14 @@ func TestTreesKeep(t *testing.T) {
 		"without its index, of files that were committed": {loseIndex, lostTrack},
 		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP"},
 		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP"},
-		"another folder's":  {func(r repo) { elsewhere(r) }, "git takes it for TOP"},
-		"a submodule in it": {submodule, "it holds submodules"},
+		"another folder's":  {func(r repo) { elsewhere(r) }, "it holds 1 file that is not committed (work)"},
+		"a submodule in it": {func(r repo) { submodule(r); r.Write("module/mine", "") }, "it holds 1 file not committed in the submodule module (mine)"},
 		"a repository committed as a submodule": {func(r repo) {
 			r.at(r.Dir+"/inner").Write("x", "")
 			r.Git("init", "-q", "inner")
 			r.at(r.Dir + "/inner").Commit(time.Now())
 			r.Commit(time.Now())
-		}, "it holds submodules"},
+		}, "it holds another git repository or files in the place of a submodule (inner)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func elsewhere(r repo) {
 	r.Write("work", "")
 }
 
-// submodule commits one, whose own changes the tree's status would tell as well.
+// submodule commits one.
 func submodule(r repo) {
 	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Dir(r.says("rev-parse", "--git-common-dir")), "module")
 	r.Commit(time.Now())
@@ -226,7 +226,7 @@ func TestTreesRemoveWithoutRepository(t *testing.T) {
 	if err := os.RemoveAll(r.Dir + "/.git"); err != nil {
 		t.Fatal(err)
 	}
-	want := r.Dir + " is in no git work tree any more, so git can't say what " + path + " holds: look into that, and delete it by hand"
+	want := r.Dir + " is in no git work tree any more, so git can't say what " + path + " holds: if the repository was moved, run `git worktree repair " + path + "` in its new place, and try again; else look into that, and delete it by hand"
 	if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err == nil || err.Error() != want {
 		t.Errorf("kept %q, %v\nwant %s", kept, err, want)
 	}

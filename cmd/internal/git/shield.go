@@ -17,6 +17,7 @@ import (
 // else each time.
 type shield struct {
 	git           // at the top of the work tree
+	at     place  // as it is without the shield
 	folder string // of the shield
 }
 
@@ -35,33 +36,31 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 		`remote\.[\w.-]+\.url\nhttps?://[^\n]*)$`)
 })
 
-// shielded returns git for the work tree that holds g's folder, behind a shield that the caller must close. git itself
-// finds the work tree first, so the errors are those of [git.output]. For example, git may not trust the folder's owner.
+// shielded returns git for the work tree that holds g's folder, behind a shield that the caller must close.
 func (g git) shielded(ctx context.Context) (s shield, err error) {
-	at, err := g.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
+	p, _, err := g.find(ctx)
 	if err != nil {
 		return s, err
 	}
-	return g.behind(ctx, at[0], at[1], at[2])
+	return g.behind(ctx, p)
 }
 
-// behind does what shielded does, for a known work tree. top is its folder, dir its .git, common the .git that all work
-// trees share.
-func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err error) {
-	s.git = g
-	s.dir = top
-	config, err := g.harmlessSettings(ctx)
+// behind does what shielded does, for a known work tree.
+func (g git) behind(ctx context.Context, p place) (s shield, err error) {
+	s.git, s.at = g.named(p), p
+	config, err := s.harmlessSettings(ctx)
 	if err != nil {
 		return s, err
 	}
 	if s.folder, err = os.MkdirTemp("", "understudy-git-"); err != nil {
 		return s, err
 	}
-	if err = s.fill(common, config); err != nil {
+	if err = s.fill(p.common, config); err != nil {
 		s.close()
 		return s, err
 	}
-	s.env = append(s.env[:len(s.env):len(s.env)], "GIT_WORK_TREE="+top, "GIT_DIR="+dir, "GIT_COMMON_DIR="+s.folder)
+	p.common = s.folder
+	s.git = g.named(p)
 	return s, nil
 }
 

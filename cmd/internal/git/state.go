@@ -30,10 +30,7 @@ func (k Keeper) Look(ctx context.Context, p worktree.Place) (l worktree.Look) {
 		l.Gone = true
 		return l
 	}
-	r, err := k.open(ctx, p.Path)
-	if err == nil && r.dir != realPath(p.Path) {
-		err = fmt.Errorf("git takes %s for %s: see what is there", p.Path, r.dir)
-	}
+	r, err := k.openTree(ctx, p.Path)
 	if err == nil {
 		err = r.state(ctx, p, &l)
 	}
@@ -50,7 +47,7 @@ func (r repository) state(ctx context.Context, p worktree.Place, l *worktree.Loo
 		return err
 	}
 	l.Busy = unfinished(r.gitDir)
-	tree, err := r.behind(ctx, r.dir, r.gitDir, r.common)
+	tree, err := r.behind(ctx, r.at())
 	if err != nil {
 		return err
 	}

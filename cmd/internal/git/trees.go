@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +56,8 @@ func (t *Trees) Add(ctx context.Context, dir, branch, path string) (workdir stri
 		return "", err
 	}
 	defer release()
-	return r.add(ctx, worktree.Spec{Branch: branch, Path: path})
+	workdir, undo, err := r.add(ctx, worktree.Spec{Branch: branch, Path: path})
+	return workdir, unless(ctx, err, undo)
 }
 
 // openFor finds the repository that holds a folder, and checks the name of a branch.
@@ -72,50 +72,68 @@ func (t *Trees) openFor(ctx context.Context, dir, branch string) (repository, er
 	if err != nil {
 		return r, err
 	}
-	return r, r.nameable(ctx, branch)
+	if err := r.nameable(ctx, branch); err != nil {
+		return r, err
+	}
+	return r, r.suited(ctx)
 }
 
-// add makes the tree of s, or takes the one that is there.
-func (r repository) add(ctx context.Context, s worktree.Spec) (workdir string, err error) {
+// add makes the tree of s, or takes the one that is there. undo unmakes what add has made; nil: the tree was there.
+func (r repository) add(ctx context.Context, s worktree.Spec) (workdir string, undo func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
-		return "", fmt.Errorf("the folder of work trees can't be made: %w", err)
+		return "", nil, fmt.Errorf("the folder of work trees can't be made: %w", err)
 	}
 	at := realPath(s.Path)
 	found, err := r.look(at)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if found == wholeTree {
 		err = r.onBranch(ctx, s.Branch, at)
 	} else {
-		err = r.remake(ctx, found, s, at)
+		undo, err = r.remake(ctx, found, s, at)
 	}
-	if err != nil {
-		return "", err
+	if err == nil {
+		workdir, err = inTree(s.Path, r.prefix)
 	}
-	return inTree(s.Path, r.prefix)
+	return workdir, undo, err
+}
+
+// unless calls undo if there was an error. If ctx has ended, it leaves that to the next attempt.
+func unless(ctx context.Context, err error, undo func() error) error {
+	if err == nil || undo == nil || ctx.Err() != nil {
+		return err
+	}
+	if left := undo(); left != nil {
+		err = fmt.Errorf("%w; %w", err, left)
+	}
+	return err
 }
 
 // repository is a repository that has work trees. open finds it by a folder in one of its work trees. repository.git
 // runs at the top of that work tree.
 type repository struct {
-	git
-	gitDir string // the .git of that work tree
-	common string // the .git that all its work trees share, with links resolved
-	prefix string // the path from the top of that work tree to the folder given to open
+	git             // it names that work tree
+	hint   string   // the top of its first work tree, perhaps; "": not known
+	plain  []string // the environment of a git that names no work tree
+	gitDir string   // the .git of that work tree
+	common string   // the .git that all its work trees share, with links resolved
+	prefix string   // the path from the top of that work tree to the folder given to open
 }
 
 // open finds the repository that holds a folder. If there is none, it returns [worktree.ErrNone].
 func (t *Trees) open(ctx context.Context, dir string) (r repository, err error) {
-	r.git = git{env: t.env, dir: dir, limit: treeLimit}
-	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-dir", "--git-common-dir")
+	g := git{env: t.env, dir: dir, limit: treeLimit}
+	p, prefix, err := g.find(ctx)
 	if err != nil {
 		return r, err
 	}
-	r.dir, r.prefix, r.gitDir = at[0], at[1], at[2]
-	r.common, err = filepath.EvalSymlinks(at[3])
-	return r, err
+	p.common, err = filepath.EvalSymlinks(p.common)
+	return repository{git: g.named(p), plain: t.env, gitDir: p.dir, common: p.common, prefix: prefix}, err
 }
+
+// at names the work tree by which the repository was opened.
+func (r repository) at() place { return place{r.dir, r.gitDir, r.common} }
 
 // noWorktree returns an error that says what is wrong with a folder that is in no work tree.
 func (t *Trees) noWorktree(ctx context.Context, dir string) error {
@@ -164,8 +182,11 @@ func (r repository) nameable(ctx context.Context, branch string) error {
 
 // onBranch refuses a tree in which another branch is checked out.
 func (r repository) onBranch(ctx context.Context, branch, path string) error {
-	g := r.git
-	g.dir = path
+	g, err := r.tree(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer g.close()
 	on, err := g.headBranch(ctx)
 	if err == nil && on != branch {
 		err = fmt.Errorf("the work tree %s is not on the branch %s: run `git switch %[2]s` there, or remove it with `git worktree remove`", path, branch)
@@ -173,50 +194,74 @@ func (r repository) onBranch(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// remake makes a tree at a path that is empty or holds a half-made tree. If git fails, remake deletes what git made, so
-// that the branch is free again. If ctx ends, the next attempt deletes it.
-func (r repository) remake(ctx context.Context, found standing, s worktree.Spec, path string) error {
+// remake makes a tree at a path that is empty or holds a half-made tree. undo unmakes the tree, and the branch if remake has made it. If
+// ctx ends, the next attempt deletes the tree.
+func (r repository) remake(ctx context.Context, found standing, s worktree.Spec, path string) (undo func() error, err error) {
 	if err := r.clear(ctx, found, path); err != nil {
+		return nil, err
+	}
+	there, err := r.commitOf(ctx, "refs/heads/"+s.Branch)
+	if err != nil {
+		return nil, err
+	}
+	b := beginning{branch: s.Branch}
+	if err = r.free(ctx, s.Branch); err == nil && there == "" { // a HEAD may wait for a branch that is not there
+		b, err = r.beginning(ctx, s.Branch, s.From)
+	}
+	if err != nil {
+		return nil, err
+	}
+	undo = func() error {
+		err := r.clear(ctx, halfTree, path)
+		if err == nil && there == "" {
+			err = r.unmake(ctx, b)
+		}
 		return err
 	}
-	if err := r.register(ctx, s, path); err != nil {
-		return err
+	if err := r.register(ctx, b, there != "", path); err != nil {
+		return undo, err
 	}
-	err := r.checkout(ctx, s.Branch, path)
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err := r.asSeen(ctx, path); err != nil {
+		return undo, err
 	}
-	if left := r.clear(ctx, halfTree, path); left != nil {
-		err = fmt.Errorf("%w; %w", err, left)
+	return undo, r.checkout(ctx, s.Branch, path)
+}
+
+// register makes git register a tree without checking out its files.
+func (r repository) register(ctx context.Context, b beginning, there bool, path string) error {
+	args := []string{"worktree", "add", "--quiet", "--no-checkout"}
+	switch {
+	case there:
+		args = append(args, "--", path, b.branch)
+	case b.upstream != "":
+		args = append(args, "--track", "-b", b.branch, "--", path, b.upstream)
+	default:
+		args = append(args, "--no-track", "-b", b.branch, "--", path, b.commit)
+	}
+	stderr, exit, err := r.run(ctx, io.Discard, args...)
+	if err == nil && exit != 0 {
+		err = r.notRegistered(ctx, b.branch, stderr, exit)
 	}
 	return err
 }
 
-// register makes git register a tree without checking out its files.
-func (r repository) register(ctx context.Context, s worktree.Spec, path string) error {
-	branch, from := s.Branch, cmp.Or(s.From, "HEAD")
-	args := []string{"worktree", "add", "--quiet", "--no-checkout"}
-	there, err := r.commit(ctx, "refs/heads/"+branch)
-	if err != nil {
+// unmake deletes a branch that was made for a tree, unless somebody has moved it or holds it.
+func (r repository) unmake(ctx context.Context, b beginning) error {
+	if held, err := r.holder(ctx, b.branch); held != nil || err != nil {
 		return err
 	}
-	if there {
-		args = append(args, "--", path, branch)
-	} else {
-		born, err := r.commit(ctx, from)
-		if err != nil {
-			return err
-		}
-		if !born {
-			return r.noCommit(s.From)
-		}
-		args = append(args, "--no-track", "-b", branch, "--", path, from)
+	name := "refs/heads/" + b.branch
+	if tip, err := r.commitOf(ctx, name); tip != b.commit || err != nil {
+		return err
 	}
-	stderr, exit, err := r.run(ctx, io.Discard, args...)
-	if err == nil && exit != 0 {
-		err = r.notRegistered(branch, stderr, exit)
+	if _, err := r.output(ctx, "update-ref", "-d", name, b.commit); err != nil {
+		return err
 	}
-	return err
+	if b.upstream != "" {
+		_, _, err := r.run(ctx, io.Discard, "config", "--local", "--remove-section", "branch."+b.branch) // there is none if git was cut off
+		return err
+	}
+	return nil
 }
 
 // nested returns the error that a branch with a longer or a shorter name stands in the way.
@@ -233,11 +278,9 @@ func (r repository) noCommit(from string) error {
 }
 
 // notRegistered makes an error from what git printed about a new tree.
-func (r repository) notRegistered(branch, stderr string, exit int) error {
-	for _, words := range []string{"is already checked out at '", "is already used by worktree at '"} {
-		if _, place, ok := strings.Cut(strings.TrimSpace(stderr), words); ok {
-			return r.elsewhere(branch, strings.TrimSuffix(place, "'"))
-		}
+func (r repository) notRegistered(ctx context.Context, branch, stderr string, exit int) error {
+	if err := r.free(ctx, branch); err != nil {
+		return err
 	}
 	if strings.Contains(stderr, "cannot lock ref") && strings.Contains(stderr, "exists; cannot create") {
 		return nested(branch)
@@ -245,40 +288,19 @@ func (r repository) notRegistered(branch, stderr string, exit int) error {
 	return r.refused("worktree", stderr, exit)
 }
 
-// elsewhere returns the error that a branch is checked out at a place.
-func (r repository) elsewhere(branch, place string) error {
-	if _, err := os.Stat(place); err != nil {
-		return fmt.Errorf("the branch %s is checked out in %s, which is gone: run `git worktree prune` in %s", branch, place, r.dir)
-	}
-	return fmt.Errorf("the branch %s is checked out in %s: switch that to another branch, or name another one", branch, place)
-}
-
 // checkout puts the files of a branch into a new tree.
 func (r repository) checkout(ctx context.Context, branch, path string) error {
-	at := r.git
-	at.dir, at.limit = path, checkoutLimit
-	g, err := at.shielded(ctx)
+	g, err := r.tree(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer g.close()
 	stderr, exit, err := g.run(ctx, io.Discard, "reset", "--hard", "--quiet", "--no-recurse-submodules")
 	if err == nil && exit != 0 {
-		err = fmt.Errorf("git could not check out %s into %s (%s): see whether `git worktree add` can in %s",
-			branch, path, complaint(stderr, exit), r.dir)
+		err = fmt.Errorf("git could not check out %s into %s (%s): %s",
+			branch, path, complaint(stderr, exit), r.instead(ctx, "see whether `git worktree add` can in "+r.dir, "refs/heads/"+branch))
 	}
 	return err
-}
-
-// complaint returns the last line that git printed or, if git printed none, its exit code.
-func complaint(stderr string, exit int) string {
-	last := fmt.Sprintf("exit code %d", exit)
-	for line := range strings.Lines(stderr) {
-		if line = strings.TrimSpace(line); line != "" {
-			last = line
-		}
-	}
-	return last
 }
 
 // inTree returns the path of the folder prefix in the tree at path, and makes that folder if it is missing. It refuses a

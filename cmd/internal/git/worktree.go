@@ -84,42 +84,74 @@ func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, e
 	return w, err
 }
 
-// changes returns the files that differ from the last commit, by path from the top. A folder without tracked files is
+// maxChanges is how many changes are kept of a work tree in which very many files differ. Those that are left out are still counted.
+const maxChanges = 50_000
+
+// changes returns the files that differ from the last commit, by path from the top; of very many files some. A folder without tracked files is
 // one entry whose path ends in a slash. born reports whether there is a commit.
 func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, born bool, err error) {
-	out, err := g.output(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
+	found, born, _, err = g.countChanges(ctx)
+	return found, born, err
+}
+
+// countChanges does what changes does, and counts those that it left out.
+func (g git) countChanges(ctx context.Context) (found map[string]*worktree.Change, born bool, left int, err error) {
+	l := listing{found: map[string]*worktree.Change{}, born: true}
+	err = g.each(ctx, l.take, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
 		"--ignore-submodules=all", "--find-renames", "--no-ahead-behind", "--")
 	if err != nil {
-		return nil, false, err
+		return nil, false, 0, err
 	}
-	found = map[string]*worktree.Change{}
-	born = true
-	for records := split(out); len(records) > 0; records = records[1:] {
-		kind, rest, _ := strings.Cut(records[0], " ")
-		switch kind {
-		case "#":
-			if rest == "branch.oid (initial)" {
-				born = false
-			}
-		case "?":
-			note(found, rest, "untracked")
-		case "1": // XY sub mH mI mW hH hI path
-			if f := strings.SplitN(rest, " ", 8); len(f) == 8 {
-				note(found, f[7], ordinary(f[0]))
-			}
-		case "2": // XY sub mH mI mW hH hI score path, and the old path as a record of its own
-			if f := strings.SplitN(rest, " ", 9); len(f) == 9 && len(records) > 1 {
-				records = records[1:]
-				path, status := renamed(f[0], f[8], records[0])
-				note(found, path, status)
-			}
-		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
-			if f := strings.SplitN(rest, " ", 10); len(f) == 10 {
-				note(found, f[9], "modified") // an unresolved conflict
-			}
+	return l.found, l.born, l.left, nil
+}
+
+// listing reads the records of git status.
+type listing struct {
+	found   map[string]*worktree.Change
+	born    bool
+	left    int      // changes that were not kept
+	renamed []string // the fields of an entry whose old path follows; nil: none
+}
+
+func (l *listing) take(record string) {
+	if f := l.renamed; f != nil {
+		l.renamed = nil
+		l.note(renamed(f[0], f[8], record))
+		return
+	}
+	kind, rest, _ := strings.Cut(record, " ")
+	switch kind {
+	case "#":
+		if rest == "branch.oid (initial)" {
+			l.born = false
+		}
+	case "?":
+		l.note(rest, "untracked")
+	case "1": // XY sub mH mI mW hH hI path
+		if f := strings.SplitN(rest, " ", 8); len(f) == 8 {
+			l.note(f[7], ordinary(f[0]))
+		}
+	case "2": // XY sub mH mI mW hH hI score path, and the old path as a record of its own
+		if f := strings.SplitN(rest, " ", 9); len(f) == 9 {
+			l.renamed = f
+		}
+	case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
+		if f := strings.SplitN(rest, " ", 10); len(f) == 10 {
+			l.note(f[9], "modified") // an unresolved conflict
 		}
 	}
-	return found, born, nil
+}
+
+// note enters a change. If a file was taken out of the index but not deleted, git reports it twice: as deleted, then as
+// untracked. The second report counts.
+func (l *listing) note(path, status string) {
+	switch {
+	case status == "":
+	case len(l.found) >= maxChanges && l.found[path] == nil:
+		l.left++
+	default:
+		l.found[path] = &worktree.Change{Path: path, Status: status}
+	}
 }
 
 // ordinary returns the status of a file, compared with the last commit. xy is git's letter for the index and git's
@@ -149,39 +181,36 @@ func renamed(xy, path, old string) (string, string) {
 	return path, "renamed"
 }
 
-// note enters a change. If a file was taken out of the index but not deleted, git reports it twice: as deleted, then as
-// untracked. The second report counts.
-func note(found map[string]*worktree.Change, path, status string) {
-	if status != "" {
-		found[path] = &worktree.Change{Path: path, Status: status}
-	}
-}
-
 // countLines enters the number of lines of each file that changed since the last commit.
 func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	out, err := g.output(ctx, "diff", "--numstat", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
-		"--ignore-submodules=all", "--no-relative", "HEAD", "--")
-	if err != nil {
-		return err
-	}
-	for records := split(out); len(records) > 0; records = records[1:] {
-		f := strings.SplitN(records[0], "\t", 3)
-		if len(f) < 3 {
-			continue
-		}
-		path := f[2]
-		if path == "" && len(records) > 2 { // a rename: the old and the new path follow
-			path, records = records[2], records[2:]
-		}
+	var paths int        // of a renamed file that still follow
+	var counts [2]string // of that file
+	enter := func(path string, counts [2]string) {
 		if c := changes[path]; c != nil && c.Status != "untracked" {
-			c.Added, _ = strconv.Atoi(f[0]) // "-" for a binary file
-			c.Deleted, _ = strconv.Atoi(f[1])
+			c.Added, _ = strconv.Atoi(counts[0]) // "-" for a binary file
+			c.Deleted, _ = strconv.Atoi(counts[1])
 		}
 	}
-	return nil
+	return g.each(ctx, func(record string) {
+		if paths > 0 { // the old path, then the new one
+			if paths--; paths == 0 {
+				enter(record, counts)
+			}
+			return
+		}
+		f := strings.SplitN(record, "\t", 3)
+		switch {
+		case len(f) < 3:
+		case f[2] == "":
+			paths, counts = 2, [2]string{f[0], f[1]}
+		default:
+			enter(f[2], [2]string{f[0], f[1]})
+		}
+	}, "diff", "--numstat", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+		"--ignore-submodules=all", "--no-relative", "HEAD", "--")
 }
 
 // maxCommits is how many commits committed looks at.
@@ -193,15 +222,15 @@ func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 	if since.IsZero() {
 		return nil, nil
 	}
-	out, err := g.output(ctx, "log", fmt.Sprintf("--since=@%d", since.Unix()), fmt.Sprintf("--max-count=%d", maxCommits),
+	seen := map[string]bool{}
+	err := g.each(ctx, func(path string) {
+		if path != "" && len(seen) < maxChanges {
+			seen[path] = true
+		}
+	}, "log", fmt.Sprintf("--since=@%d", since.Unix()), fmt.Sprintf("--max-count=%d", maxCommits),
 		"--name-only", "-z", "--pretty=", "--no-show-signature", "--no-ext-diff", "--no-textconv", "--no-color",
 		"--ignore-submodules=all", "--no-relative", "HEAD", "--")
-	if err != nil {
-		return nil, err
-	}
-	paths := slices.DeleteFunc(split(out), func(path string) bool { return path == "" })
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	return slices.Sorted(maps.Keys(seen)), err
 }
 
 // inOrder returns the changes in order, with absolute paths.

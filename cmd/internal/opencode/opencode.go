@@ -157,9 +157,10 @@ func inSession(id, what string) string { return "/session/" + url.PathEscape(id)
 
 // session is what we need of a session.
 type session struct {
-	ID       string `json:"id"`
-	Title    string `json:"title"`
-	ParentID string `json:"parentID"`
+	ID       string                  `json:"id,omitempty"`
+	Title    string                  `json:"title,omitempty"`
+	ParentID string                  `json:"parentID,omitempty"`
+	Rules    []runtimes.OpencodeRule `json:"permission,omitempty"`
 }
 
 // title is the title of the agent's session. The hash of the password distinguishes it from those of other launches.
@@ -184,8 +185,12 @@ func (s *server) theSession(ctx context.Context) (string, error) {
 	if len(list) > 0 {
 		return list[0].ID, nil
 	}
+	rules, err := s.rules(ctx)
+	if err != nil {
+		return "", err
+	}
 	var made session
-	if err := s.call(ctx, http.MethodPost, "/session", map[string]string{"title": s.title()}, &made); err != nil {
+	if err := s.call(ctx, http.MethodPost, "/session", session{Title: s.title(), Rules: rules}, &made); err != nil {
 		return "", err
 	}
 	if made.ID == "" {
@@ -232,7 +237,11 @@ func (s *server) Send(ctx context.Context, text string, since time.Time) error {
 			return err
 		}
 	}
-	return s.call(ctx, http.MethodPost, inSession(id, "/prompt_async"), prompt(text), nil)
+	in := prompt(text)
+	if agent := runtimes.OpencodeAgentOf(s.link.Mode); agent != "" { // otherwise the server takes the user's default agent, whatever the screen shows
+		in["agent"] = agent
+	}
+	return s.call(ctx, http.MethodPost, inSession(id, "/prompt_async"), in, nil)
 }
 
 func prompt(text string) map[string]any {

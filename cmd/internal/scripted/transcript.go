@@ -25,7 +25,7 @@ type transcript struct {
 }
 
 func (a *Agent) transcriptPath(sessionID string) string {
-	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.Dir, "/", "-"), sessionID+".jsonl")
+	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.dir(), "/", "-"), sessionID+".jsonl")
 }
 
 // record appends one entry. The first entry creates the file.
@@ -34,9 +34,13 @@ func (a *Agent) record(kind string, more fields) {
 	t := &a.transcript
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	path := a.transcriptPath(id)
+	if t.parent == "" {
+		t.parent = lastEntry(path) // a session that is opened again goes on behind its last entry
+	}
 	entry := fields{
 		"type": kind, "uuid": uuid.NewString(), "parentUuid": nil, "isSidechain": false, "userType": "external",
-		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), "sessionId": id, "cwd": a.Dir, "version": Version,
+		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), "sessionId": id, "cwd": a.dir(), "version": Version,
 	}
 	if t.parent != "" {
 		entry["parentUuid"] = t.parent
@@ -46,7 +50,6 @@ func (a *Agent) record(kind string, more fields) {
 	}
 	maps.Copy(entry, more)
 	text, err := json.Marshal(entry)
-	path := a.transcriptPath(id)
 	if err != nil || a.alive.Err() != nil || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
@@ -59,6 +62,18 @@ func (a *Agent) record(kind string, more fields) {
 		t.parent, _ = entry["uuid"].(string)
 		a.wrote(path)
 	}
+}
+
+// lastEntry returns the uuid of the last entry of a transcript; "": there is none.
+func lastEntry(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	var last struct{ UUID string }
+	_ = json.Unmarshal([]byte(lines[len(lines)-1]), &last)
+	return last.UUID
 }
 
 // recordSystemPrompt writes the text of --append-system-prompt-file once into each session.

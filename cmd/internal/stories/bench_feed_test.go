@@ -20,7 +20,7 @@ import (
 // BenchmarkFeed has a thousand readers over TCP while a hundred events a second are logged, each in its own
 // transaction. It measures from just before the commit until a reader has the line. Each round is a second.
 func BenchmarkFeed(b *testing.B) {
-	const readers, perSecond = 1000, 100
+	readers, perSecond := loaded(1000), loaded(100)
 	r := benchRig(b)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +52,7 @@ func BenchmarkFeed(b *testing.B) {
 
 	sent := 0
 	var commits []time.Duration
-	tick := time.NewTicker(time.Second / perSecond)
+	tick := time.NewTicker(time.Second / time.Duration(perSecond))
 	defer tick.Stop()
 	began, ticks := time.Now(), cpuTicks(b, process.Process.Pid)
 	for b.Loop() {
@@ -76,7 +76,7 @@ func BenchmarkFeed(b *testing.B) {
 	}
 	used := rssMB(b, process.Process.Pid)
 	b.ReportMetric(float64(cpuTicks(b, process.Process.Pid)-ticks)/took.Seconds(), "daemon-cpu-%")
-	b.ReportMetric((used-alone)*1024/readers, "rss-kB/reader")
+	b.ReportMetric((used-alone)*1024/float64(readers), "rss-kB/reader")
 	var times []time.Duration
 	for i := range all {
 		all[i].conn.Close()

@@ -51,7 +51,7 @@ func agentWorkTime(r *rig, agentID int64) time.Duration {
 // BenchmarkPipelines creates 20 pipelines of five steps at once. Four may be at work at a time. All must finish, and
 // each step must run once.
 func BenchmarkPipelines(b *testing.B) {
-	const runs = 20
+	runs := loaded(20)
 	r := benchRig(b)
 	r.cfg.Settings.Pipeline.MaxRunning = 4
 	fiveSteps(r)

@@ -14,11 +14,15 @@ import (
 )
 
 // BenchmarkRuntime compares a successor's start, from its row to the moment when it has taken its prompt, with the start of
-// the same CLI alone, from its pane to the moment when its screen takes a prompt. Both are measured in turn. Run it with
+// the same CLI alone, from its pane to the moment when its screen takes a prompt. Both are measured in turn. With -short,
+// only Claude Code is measured. Run it with
 //
 //	go test -tags e2e -run '^$' -bench BenchmarkRuntime -benchtime 5x ./cmd/internal/stories
 func BenchmarkRuntime(b *testing.B) {
 	for _, c := range runtimeCases {
+		if testing.Short() && c.name != "claude" {
+			continue // the starts of the others are most of the time
+		}
 		b.Run(c.name, func(b *testing.B) {
 			r := newRuntimeRig(b, c, false)
 			server := tmuxtest.Server(b)

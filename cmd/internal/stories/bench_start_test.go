@@ -85,14 +85,20 @@ func bothPrograms(b *testing.B, run func(*testing.B, *rig)) {
 	})
 }
 
-// fleet is the number of agents in BenchmarkFleet; handedOver is how many of them are handed over at once.
-const fleet, handedOver = 200, 50
+// loaded returns n, or a tenth of it with -short.
+func loaded(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
 
-// BenchmarkFleet hands over many agents at once, among more. Meanwhile it requests handoffs of one other agent and
+// BenchmarkFleet hands over 50 agents at once, among 200. Meanwhile it requests handoffs of one other agent and
 // cancels each. Run it with -benchtime 1x.
 func BenchmarkFleet(b *testing.B) { bothPrograms(b, benchmarkFleet) }
 
 func benchmarkFleet(b *testing.B, r *rig) {
+	fleet, handedOver := loaded(200), loaded(50)
 	r.start()
 	b.Cleanup(func() { // tmux takes long to end so many agents.
 		r.halt()

@@ -22,9 +22,11 @@ import (
 
 // These benchmarks measure the figures that the project promises. Run them with
 //
-//	go test -run '^$' -bench . ./cmd/internal/stories ./tmux ./db
+//	go test -tags e2e -run '^$' -bench . ./cmd/internal/stories
 //
-// They depend on what else the machine does: compare only figures of one run.
+// They depend on what else the machine does: compare only figures of one run. With -short, those that load the daemon
+// load it a tenth as much: that shows that they work and says nothing of its speed. The command that makes
+// docs/performance.md is `just performance`.
 
 // quantiles reports the median and the 99th percentile of the measured times.
 func quantiles(b *testing.B, name string, all []time.Duration) {
@@ -36,23 +38,11 @@ func quantiles(b *testing.B, name string, all []time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// builtBinary builds the real binary, without the parts that a test binary adds.
-func builtBinary(b *testing.B) string {
-	b.Helper()
-	bin := filepath.Join(b.TempDir(), "understudy")
-	cmd := exec.Command("go", "build", "-o", bin, "../../understudy")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
-	return bin
-}
-
 // benchRig is a rig that runs the real binary.
 func benchRig(b *testing.B) *rig {
 	b.Helper()
 	r := newRig(b)
-	r.cfg.Binary = builtBinary(b)
+	r.cfg.Binary = cmdtest.MainProgram(b)
 	r.misbehave("think=0")
 	return r
 }

@@ -118,6 +118,9 @@ func TestBrowserTakesKeys(t *testing.T) {
 	p.click("#keys [data-key=Down]")
 	p.click("#keys [data-key=Enter]")
 	r.awaitState(a.ID, daemon.Idle)
+	r.await("the permission has left the page", func() (bool, string) { // until then the keys move under the finger
+		return eval[bool](p, "!document.querySelector('.permission')"), p.html()
+	})
 	p.refused = true
 	p.typeInto("#keys input[name=text]", "not sent")
 	p.click("#keys [data-key='Ctrl-C']")

@@ -257,6 +257,7 @@ func TestGenerateForksAgainAfterNewWork(t *testing.T) {
 func TestGenerateWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.recordForks()
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		release := r.holdTurn(a.ID, "@background")
@@ -291,8 +292,8 @@ func TestGenerateWaitsForQueuedPrompts(t *testing.T) {
 		r.personTypes(a.ID, "and measure it @hold "+file, tmux.Enter)
 		r.awaitShown(a.ID, "Queued: and measure it")
 		release()
-		r.awaitState(a.ID, daemon.Idle) // No hook reports the second turn.
-		r.awaitState(a.ID, daemon.Working)
+		// No hook reports the second turn, so the agent is at work until it rests.
+		r.awaitRow(a.ID, "the end of the first turn", func(a daemon.Agent) bool { return a.StopCameAt != nil })
 		if h := r.getHandoff(id); h.Phase != daemon.Generating || len(f.prompts()) != 0 {
 			t.Errorf("%s, %d forks while the second turn runs", h.Phase, len(f.prompts()))
 		}

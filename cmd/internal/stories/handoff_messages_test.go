@@ -21,6 +21,7 @@ const briefed = "you take over from agent"
 // an alert, and refused after the record.
 func TestMessagesGoToTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		release := r.holdTurn(a.ID, "@background")
@@ -154,7 +155,7 @@ func TestGeneratedDocumentThatSaysNothing(t *testing.T) {
 		stopped()
 		r.retryHandoff(id)
 		second := stopped()
-		if _, err := r.client.ForceHandoff(t.Context(), id, ""); err != nil {
+		if _, err := r.client.RetryHandoffAs(t.Context(), id, daemon.Retry{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if h := r.awaitPhase(id, daemon.Completed); !h.Forced || r.readFile(h.FilePath) != second {

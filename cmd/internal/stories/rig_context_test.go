@@ -83,7 +83,7 @@ func parseContext(t testing.TB, text string) contextFile {
 	}
 	for part := range strings.SplitSeq(rest, "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
-		list, conversation := lists[title], title == "Conversation before"
+		list, conversation := lists[title], title == "Conversation before" || title == data.EarlierSessions
 		if title != "" && list == nil && !conversation {
 			t.Fatalf("context file with a section %q:\n%s", title, text)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -293,6 +294,46 @@ func TestPipelineTreeIsAdopted(t *testing.T) {
 		}
 		if list, err := r.client.Worktrees(t.Context(), false); err != nil || len(list) != 0 {
 			t.Errorf("the list is %+v, %v", list, err)
+		}
+	})
+}
+
+// TestTreeOfAMovedRepository: the start says which submodules are empty. A tree whose repository somebody has moved is removed and comes back
+// once git knows the new place; until then, the way is named.
+func TestTreeOfAMovedRepository(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g, shared := mainRepo(t), mainRepo(t)
+		g.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", shared.Dir, "shared")
+		g.Commit(time.Now())
+		r.start()
+		a, v := r.startInTree(g.Dir, "new")
+		if v.Last == nil || !strings.Contains(v.Last.Says, "Submodules are empty in the work tree (shared): `git -C "+v.Path+" submodule update") {
+			t.Errorf("the start says %+v", v.Last)
+		}
+		if made := r.eventsWhere(func(e event.Event) bool { return e.Type == event.WorktreeCreated }); len(made) != 1 || !strings.Contains(string(made[0].Payload), `"submodules": "shared"`) {
+			t.Errorf("events: %+v", made)
+		}
+		cmdtest.RepoAt(t, v.Path).Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+		cmdtest.RepoAt(t, v.Path).Write("shared/mine", "1\n")
+		r.stopAndAwait(a.ID)
+		if err := os.Rename(g.Dir, g.Dir+"-moved"); err != nil {
+			t.Fatal(err)
+		}
+		if out := r.removeTree(v.ID, daemon.TreeRemoval{Force: true}); out.Done || !strings.Contains(out.Says, "git worktree repair "+v.Path) {
+			t.Errorf("not repaired: %+v", out)
+		}
+		cmdtest.RepoAt(t, g.Dir+"-moved").Git("worktree", "repair")
+		if out := r.removeTree(v.ID, daemon.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed in the submodule shared (mine)") {
+			t.Errorf("with work in the submodule: %+v", out)
+		}
+		if out := r.removeTree(v.ID, daemon.TreeRemoval{Force: true}); !out.Done {
+			t.Errorf("removed: %+v", out)
+		}
+		if now := r.tree(v.ID); now.Repository != g.Dir+"-moved" || now.State != daemon.TreeRemoved {
+			t.Errorf("the row: %+v", now.Worktree)
+		}
+		if out := r.treeDone(r.client.RestoreWorktree(t.Context(), v.ID)); !out.Done || r.readFile(v.Path+"/shared/mine") != "1\n" {
+			t.Errorf("brought back: %+v", out)
 		}
 	})
 }

@@ -216,7 +216,7 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 // tells of a daemon that is away.
 func (s *source) readUsage(ctx context.Context) {
 	s.counted = time.Now()
-	report, err := s.client.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.Midnight(s.counted)})
+	report, err := s.client.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.DayBegins(s.counted, 0)})
 	if err == nil {
 		s.usage = usage{report.ByAgent(), report.Total}
 	}

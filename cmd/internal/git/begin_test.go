@@ -1,0 +1,181 @@
+package git
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// TestBranchOfRemote: a branch that exactly one remote has begins there and follows it, so that a push is no rewrite.
+func TestBranchOfRemote(t *testing.T) {
+	t.Parallel()
+	origin, path := newTreeRepo(t)
+	first := origin.says("rev-parse", "HEAD")
+	for _, branch := range []string{"feature", "deep/one", "later"} {
+		origin.Git("switch", "-q", "-c", branch)
+		origin.Write("b.go", branch)
+		origin.Commit(time.Now())
+	}
+	origin.Git("switch", "-q", "main")
+	r := origin.at(realDir(t) + "/a clone")
+	origin.Git("clone", "-q", origin.Dir, r.Dir)
+	feature := r.says("rev-parse", "origin/feature")
+
+	p, err := r.plan(worktree.Spec{Branch: "feature", Path: path})
+	if err != nil || !p.NewBranch || p.Base != "main" || p.BaseCommit != feature {
+		t.Errorf("plan: %+v, %v", p, err)
+	}
+	r.make(worktree.Spec{Branch: "feature", From: p.BaseCommit, Path: path}) // as the daemon does
+	tree := r.at(path)
+	tree.wantTreeAt("feature", feature)
+	if got := tree.says("rev-parse", "--abbrev-ref", "feature@{upstream}"); got != "origin/feature" {
+		t.Errorf("it follows %s", got)
+	}
+	tree.Write("c.go", "1\n")
+	tree.Commit(time.Now())
+	if _, err := Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}); err != nil {
+		t.Error(err)
+	}
+	r.add("deep/one", path+"-add").wantTreeAt("deep/one", r.says("rev-parse", "origin/deep/one")) // a pipeline's
+
+	p, err = r.plan(worktree.Spec{Branch: "later", From: "main", Path: path + "-base"})
+	if err != nil || p.BaseCommit != first {
+		t.Errorf("the person has said where it begins: %+v, %v", p, err)
+	}
+	r.make(worktree.Spec{Branch: "later", From: p.BaseCommit, Path: path + "-base"})
+	if got := r.says("for-each-ref", "--format=%(upstream)", "refs/heads/later"); got != "" {
+		t.Errorf("it follows %s", got)
+	}
+
+	r.Git("remote", "add", "-f", "fork", origin.Dir)
+	r.Git("branch", "-D", "-r", "origin/feature")
+	r.Git("update-ref", "refs/remotes/origin/both", first)
+	r.Git("update-ref", "refs/remotes/fork/both", feature)
+	_, err = r.plan(worktree.Spec{Branch: "both", Path: path + "-both"})
+	if err == nil || !strings.Contains(err.Error(), "--base fork/both") || !strings.Contains(err.Error(), "origin/both") {
+		t.Errorf("two remotes: %v", err)
+	}
+	if _, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "both", path+"-both"); err == nil || !absent(path+"-both") || r.says("branch", "--list", "both") != "" {
+		t.Errorf("two remotes: %v", err)
+	}
+	p, err = r.plan(worktree.Spec{Branch: "both", From: "fork/both", Path: path + "-both"})
+	if err != nil || p.BaseCommit != feature || p.Base != "main" {
+		t.Errorf("named: %+v, %v", p, err)
+	}
+	r.Git("config", "checkout.defaultRemote", "fork")
+	if p, err = r.plan(worktree.Spec{Branch: "both", Path: path + "-both"}); err != nil || p.BaseCommit != feature {
+		t.Errorf("the default: %+v, %v", p, err)
+	}
+	r.make(worktree.Spec{Branch: "both", From: p.BaseCommit, Path: path + "-both"})
+	if got := r.says("rev-parse", "--abbrev-ref", "both@{upstream}"); got != "fork/both" {
+		t.Errorf("it follows %s", got)
+	}
+}
+
+// wantTreeAt compares the branch and the commit of a tree.
+func (r repo) wantTreeAt(branch, commit string) {
+	r.T.Helper()
+	if on, at := r.says("branch", "--show-current"), r.says("rev-parse", "HEAD"); on != branch || at != commit {
+		r.T.Errorf("the tree is on %s at %s, want %s at %s", on, at, branch, commit)
+	}
+}
+
+// TestUndoneBranchOfRemote: the branch and what it follows are unmade as well.
+func TestUndoneBranchOfRemote(t *testing.T) {
+	t.Parallel()
+	origin, path := newTreeRepo(t)
+	origin.Git("branch", "feature")
+	r := origin.at(realDir(t) + "/clone")
+	origin.Git("clone", "-q", origin.Dir, r.Dir)
+	before := filesBelow(t, r.Dir)
+	script := `case " $* " in *" reset "*) echo "fatal: no room" >&2; exit 1;; esac; exec "$git" "$@"`
+	if _, err := NewTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "feature", path); err == nil {
+		t.Error("it was made")
+	}
+	wantSame(t, "undone", r.Dir, before)
+}
+
+func TestMapped(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{
+		{"+refs/heads/*:refs/remotes/origin/*", "refs/heads/a/b", "refs/remotes/origin/a/b"},
+		{"refs/heads/main:refs/remotes/up/trunk", "refs/heads/main", "refs/remotes/up/trunk"},
+		{"refs/heads/main:refs/remotes/up/trunk", "refs/heads/mainx", ""},
+		{"+refs/heads/team/*-x:refs/remotes/a/b/*", "refs/heads/team/1-x", "refs/remotes/a/b/1"},
+		{"+refs/heads/team/*:refs/remotes/a/*", "refs/heads/other", ""},
+		{"^refs/heads/*", "refs/heads/main", ""},
+		{"refs/heads/main", "refs/heads/main", ""},
+	} {
+		if got := mapped(c[0], c[1]); got != c[2] {
+			t.Errorf("%s of %s is %q, want %q", c[1], c[0], got, c[2])
+		}
+	}
+}
+
+// TestRepositoryMoved: after `git worktree repair` a tree is looked at, merged, removed and brought back as before. Before that, the way is
+// named, and nothing is lost.
+func TestRepositoryMoved(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.make(worktree.Spec{Branch: "new", Path: path})
+	r.at(path).Write("one", "1\n")
+	r.at(path).Commit(time.Now())
+	r.at(path).Write("late", "1\n")
+	old, moved := r.Dir, r.Dir+"-moved here"
+	if err := os.Rename(old, moved); err != nil {
+		t.Fatal(err)
+	}
+	removal := worktree.Removal{Place: worktree.Place{Path: path, Base: "main"}, Dir: old, Branch: "new", Ref: "refs/understudy/removed/7", Force: true}
+	if out, err := newKeeper().Remove(t.Context(), removal); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
+		t.Errorf("not repaired: %+v, %v", out, err)
+	}
+	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err == nil || !strings.Contains(err.Error(), "worktree repair") {
+		t.Errorf("not repaired: %q, %v", kept, err)
+	}
+	r = r.at(moved)
+	r.Git("worktree", "repair")
+	if l := newKeeper().Look(t.Context(), removal.Place); l.Problem != "" || l.Ahead != 1 {
+		t.Errorf("look: %+v", l)
+	}
+	r.at(path).Remove("late")
+	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}); err != nil || m.Where != moved {
+		t.Errorf("merge: %+v, %v", m, err)
+	}
+	r.at(path).Write("late", "2\n")
+	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err != nil || !strings.Contains(kept, "(late)") {
+		t.Errorf("a pipeline's: %q, %v", kept, err)
+	}
+	if err := os.Mkdir(old, 0o755); err != nil { // another repository stands there now
+		t.Fatal(err)
+	}
+	r.at(old).Git("init", "-q")
+	out, err := newKeeper().Remove(t.Context(), removal)
+	if err != nil || out.Kept != "" || !out.Ref || !absent(path) || r.says("for-each-ref", "refs/understudy") == "" {
+		t.Errorf("removed: %+v, %v", out, err)
+	}
+	if err := os.RemoveAll(old); err != nil {
+		t.Fatal(err)
+	}
+	back := worktree.Spec{Dir: old, Branch: "new", Path: path, Kept: removal.Ref}
+	if _, err := newKeeper().Make(t.Context(), back); err == nil || !strings.Contains(err.Error(), "ln -s NEW "+old) {
+		t.Errorf("brought back: %v", err)
+	}
+	if err := os.Symlink(moved, old); err != nil { // as the sentence says
+		t.Fatal(err)
+	}
+	if _, err := newKeeper().Make(t.Context(), back); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(path + "/late"); string(b) != "2\n" {
+		t.Errorf("late: %q, %v", b, err)
+	}
+	os.Remove(old)
+	r.at(path).Remove("late")
+	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept != "" || out.Repository != moved {
+		t.Errorf("removed again: %+v, %v", out, err)
+	}
+}

@@ -1,0 +1,167 @@
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// tries runs a command of git that may fail, as those do that stop at a conflict.
+func (r repo) tries(args ...string) {
+	cmd := exec.CommandContext(r.T.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e@localhost"}, args...)...)
+	cmd.Dir, cmd.Env = r.Dir, append(cmdtest.GitTestEnv(), "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=sed -i 1s/pick/edit/")
+	_ = cmd.Run()
+}
+
+// TestHeldBranch: a branch that something stopped moves when it goes on is not moved, not deleted and not checked out a second time, in
+// whatever work tree that has stopped. What a person began can be finished afterwards.
+func TestHeldBranch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stop    func(r repo)
+		finish  []string
+		says    string // about main
+		inTrees string // the same, of a branch that is merged into
+	}{
+		"rebase -i":         {func(r repo) { r.tries("rebase", "-i", "HEAD~2") }, []string{"rebase", "--continue"}, "is being rebased in PLACE", ""},
+		"rebase, conflict":  {func(r repo) { r.tries("rebase", "side") }, []string{"rebase", "--abort"}, "is being rebased in PLACE", ""},
+		"rebase --apply":    {func(r repo) { r.tries("rebase", "--apply", "side") }, []string{"rebase", "--abort"}, "is being rebased in PLACE", ""},
+		"rebase of others":  {func(r repo) { r.tries("switch", "-q", "-c", "top"); r.tries("rebase", "--update-refs", "-i", "HEAD~2") }, []string{"rebase", "--continue"}, "is being rebased in PLACE", ""},
+		"bisect":            {func(r repo) { r.tries("bisect", "start", "HEAD", "HEAD~2") }, []string{"bisect", "reset"}, "is being bisected in PLACE", ""},
+		"merge":             {func(r repo) { r.tries("merge", "side") }, []string{"merge", "--abort"}, "is checked out in PLACE", "in the middle of a merge"},
+		"cherry-pick":       {func(r repo) { r.tries("cherry-pick", "side") }, []string{"cherry-pick", "--abort"}, "is checked out in PLACE", "in the middle of a cherry-pick"},
+		"cherry-pick, many": {func(r repo) { r.tries("cherry-pick", "side~1", "side"); r.tries("reset", "-q", "--hard") }, []string{"cherry-pick", "--quit"}, "is checked out in PLACE", "in the middle of a cherry-pick"},
+		"revert":            {func(r repo) { r.tries("revert", "HEAD~1") }, []string{"revert", "--abort"}, "is checked out in PLACE", "in the middle of a revert"},
+		"am": {func(r repo) {
+			r.tries("format-patch", "-q", "-1", "side", "-o", r.Dir+"-patches")
+			patches, _ := filepath.Glob(r.Dir + "-patches/*")
+			r.tries(append([]string{"am"}, patches...)...)
+		}, []string{"am", "--abort"}, "is checked out in PLACE", "`git am`"},
+	} {
+		for _, linked := range []bool{false, true} {
+			if linked != (name == "bisect" || name == "merge" || name == "rebase of others") && name != "rebase -i" {
+				continue // one of the two for each
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r, path := newTreeRepo(t)
+				r.personal()
+				r.Git("switch", "-q", "-c", "side")
+				for _, text := range []string{"side 1\n", "side 2\n"} {
+					r.Write("a.go", text)
+					r.Commit(time.Now())
+				}
+				r.Git("switch", "-q", "main")
+				for _, text := range []string{"1\n", "2\n"} {
+					r.Write("a.go", text)
+					r.Commit(time.Now())
+				}
+				at := r
+				if linked { // main is checked out in a tree of the person's
+					r.Git("switch", "-q", "--detach")
+					at = r.at(filepath.Dir(path) + "-own tree\nof mine")
+					r.Git("worktree", "add", "-q", at.Dir, "main")
+				}
+				r.make(worktree.Spec{Branch: "new", Path: path, From: "main"})
+				tree := r.at(path)
+				tree.Write("new", "1\n")
+				tree.Commit(time.Now())
+				main := r.says("rev-parse", "main")
+				c.stop(at)
+				before := filesBelow(t, at.Dir)
+
+				want := "the branch main " + strings.ReplaceAll(c.says, "PLACE", at.Dir)
+				m := r.merge(path, "main")
+				if !strings.Contains(m.Refused, want) || !strings.Contains(m.Refused, c.inTrees) || r.says("rev-parse", "main") != main {
+					t.Errorf("merge: %+v\nwant %s … %s", m, want, c.inTrees)
+				}
+				wantSame(t, "merge", at.Dir, before)
+				if _, err := r.plan(worktree.Spec{Branch: "main", Path: path + "-2"}); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("plan: %v", err)
+				}
+				if _, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "main", path+"-2"); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("add: %v", err)
+				}
+				at.Git(append([]string{"-c", "core.editor=true"}, c.finish...)...)
+				at.Git("reset", "-q", "--hard")
+				if m := r.merge(path, "main"); m.Refused != "" {
+					t.Errorf("afterwards: %+v", m)
+				}
+			})
+		}
+	}
+}
+
+// TestHeldBranchStays: a tree goes, but not its branch, which somebody rebases elsewhere.
+func TestHeldBranchStays(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.make(worktree.Spec{Branch: "new", Path: path})
+	r.at(path).Write("one", "1\n")
+	r.at(path).Commit(time.Now())
+	r.at(path).Git("switch", "-q", "--detach")
+	r.Git("switch", "-q", "new")
+	r.tries("rebase", "-i", "HEAD~1")
+	removal := worktree.Removal{Place: worktree.Place{Path: path}, Dir: r.Dir, Branch: "new", DeleteBranch: true, Ref: "refs/understudy/removed/1"}
+	out, err := newKeeper().Remove(t.Context(), removal)
+	if err != nil || out.Kept != "" || out.BranchDeleted || r.says("branch", "--list", "new") == "" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	r.Git("-c", "core.editor=true", "rebase", "--continue")
+}
+
+// TestHeldByBare: the HEAD of a bare repository holds no branch.
+func TestHeldByBare(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	bare := r.at(realDir(t) + "/x.git")
+	r.Git("clone", "-q", "--bare", r.Dir, bare.Dir)
+	bare.Git("worktree", "add", "-q", bare.Dir+"-side", "-b", "side")
+	side := r.at(bare.Dir + "-side")
+	side.make(worktree.Spec{Branch: "new", Path: path})
+	side.at(path).Write("one", "1\n")
+	side.at(path).Commit(time.Now())
+	for _, into := range []string{"main", "side"} {
+		if m := side.merge(path, into); m.Refused != "" || side.says("rev-parse", into) != side.says("rev-parse", "new") {
+			t.Errorf("%s: %+v", into, m)
+		}
+	}
+	if _, err := os.Stat(side.Dir + "/one"); err != nil {
+		t.Error(err)
+	}
+
+	// A repository whose .git is elsewhere says nowhere where its files are; the row of the tree does.
+	apart := r.at(realDir(t) + "/files")
+	r.Git("clone", "-q", "--separate-git-dir", apart.Dir+".git", r.Dir, apart.Dir)
+	apart.make(worktree.Spec{Branch: "new", Path: path + "-2"})
+	r.at(path+"-2").Write("one", "1\n")
+	r.at(path + "-2").Commit(time.Now())
+	m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: worktree.Place{Path: path + "-2"}, Dir: apart.Dir, Into: "main"})
+	if _, there := os.Stat(apart.Dir + "/one"); err != nil || m.Refused != "" || m.Where != apart.Dir || there != nil {
+		t.Errorf("%+v, %v, %v", m, err, there)
+	}
+	if m := r.merge(path+"-2", "main"); !m.Already {
+		t.Errorf("without the row: %+v", m)
+	}
+}
+
+// feed runs a command of git that reads a file.
+func (r repo) feed(file string, args ...string) {
+	r.T.Helper()
+	in, err := os.Open(file)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	defer in.Close()
+	cmd := exec.CommandContext(r.T.Context(), "git", args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, cmdtest.GitTestEnv(), in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.T.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}

@@ -1,0 +1,135 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// dialogShows is how long after the hook of a permission the registry says at the latest that a dialog is open: 0.4 s were measured
+// with Claude Code 2.1.330 on a quiet machine.
+const dialogShows = 3 * time.Second
+
+// paneDialog is what the registry has said of the dialog of one permission.
+type paneDialog struct{ shown bool }
+
+// dialogSigns is what is known of the dialog of an open permission.
+type dialogSigns struct {
+	ended  bool            // its agent has ended
+	late   bool            // nobody has answered it in time
+	asked  time.Duration   // since when
+	moved  bool            // a hook or the registry has moved the agent on since
+	known  bool            // the registry has an entry
+	status runtimes.Status // that the entry has
+	shown  bool            // the registry has said before that a dialog is open
+	other  bool            // the pane shows the dialog of another permission instead
+}
+
+// over says how an open permission has ended although nobody has answered it here; state is "" if it has not. What hooks tell of
+// the agent says nothing of a dialog, if there is a registry: a dialog may be a sub-agent's, and the agent itself ends its turn
+// and begins another one below it.
+func (s dialogSigns) over() (state PermissionState, note string) {
+	switch {
+	case s.ended:
+		return PermissionPane, evidenceEnded
+	case s.late:
+		return PermissionUnanswered, noteTimeout
+	case s.known && s.status == runtimes.StatusWaiting:
+		if s.other {
+			return PermissionPane, noteInPane
+		}
+	case s.known && (s.shown || s.moved && s.asked >= dialogShows), !s.known && s.moved:
+		return PermissionPane, noteInPane
+	}
+	return "", ""
+}
+
+// dialogSignsOf looks at the dialog of an open permission. ok is false if that is not possible now.
+func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDialog) (s dialogSigns, ok bool) {
+	a, err := d.Store.Agent(ctx, p.AgentID)
+	if err != nil {
+		return s, false
+	}
+	s = dialogSigns{
+		ended: !a.Active(), late: p.HeldUntil != nil && !d.now().Before(*p.HeldUntil), asked: d.timeSpent(p.AskedAt),
+		moved: a.State != Waiting && a.StateAt.After(p.AskedAt),
+	}
+	dir, rt := d.configDir(&a), d.runtimeOf(&a)
+	if dir == "" || a.PID == 0 || rt.Registry == nil {
+		return s, true
+	}
+	b, err := d.Registry(rt.Registry(dir, a.PID))
+	if err != nil {
+		return s, true
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	if err != nil || reg.Status == runtimes.StatusUnknown {
+		return s, true
+	}
+	s.known, s.status, s.shown = true, reg.Status, dialog.shown
+	if s.status == runtimes.StatusWaiting {
+		dialog.shown = true
+		s.other = showsOther(d, ctx, p, &a)
+	}
+	return s, true
+}
+
+// showsOther reports whether the pane shows the dialog of another permission of the agent, and not that of p. Dialogs wait for each
+// other, and the registry says the same of all.
+func showsOther(d *Daemon, ctx context.Context, p *Permission, a *Agent) bool {
+	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: p.AgentID, Open: true})
+	if err != nil || len(open) < 2 || !a.HasPane() {
+		return false
+	}
+	s, err := d.readDialog(ctx, a)
+	if err != nil || asks(s.Text, p) {
+		return false
+	}
+	for i := range open {
+		if other := &open[i]; other.ID != p.ID && asks(s.Text, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// askedStart is how much of what a permission asks is looked for in a dialog, in runes: a pane breaks long lines and cuts them.
+const askedStart = 40
+
+// asks reports whether the text of a dialog has what a permission asks.
+func asks(dialog string, p *Permission) bool {
+	subject := []rune(p.Subject)
+	subject = subject[:min(len(subject), askedStart)]
+	return len(subject) > 0 && strings.Contains(squeezed(dialog), squeezed(string(subject)))
+}
+
+// squeezed returns a text without white space.
+func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
+
+// firstAsked returns the open permission of an agent that was asked first, but for the one with the id except: its dialog is the
+// one that stands in the pane. nil: there is none.
+func firstAsked(open []Permission, except int64) (first *Permission) {
+	for i := range open {
+		if p := &open[i]; p.ID != except && p.State == PermissionOpen && (first == nil || p.ID < first.ID) {
+			first = p
+		}
+	}
+	return first
+}
+
+// nameDialog names what a waiting agent asks for, if its registry entry alone has told that it waits.
+func nameDialog(d *Daemon, ctx context.Context, a *Agent) {
+	if a.State != Waiting || a.WaitsFor != "" {
+		return
+	}
+	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true})
+	if err != nil {
+		return // it waits for something that has no name
+	}
+	if p := firstAsked(open, 0); p != nil {
+		a.WaitsFor = words.Clip(askedFor(p), maxWaitsFor)
+	}
+}

@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// startCheck looks for one thing that would leave a new agent unable to work. next is the row that the agent would have; the
+// check changes nothing. The error is an [Error] whose code names the thing and whose sentence names the fix.
+type startCheck func(next *Agent) error
+
+// preflight reports whether an agent could be started, by the first check that says no. Whoever is about to end an agent so
+// that another one goes on with its work asks this first: afterwards nobody would be left who could work.
+func preflight(next *Agent, checks ...startCheck) error {
+	for _, check := range checks {
+		if err := check(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// canStart is [preflight] with all checks. An agent of another host is not checked: the daemon there does it.
+func canStart(ctx context.Context, d *Daemon, next *Agent) error {
+	if next.Host != d.Host {
+		return nil
+	}
+	return preflight(next,
+		func(next *Agent) error { return treeStays(ctx, d.Store, next) },
+		func(next *Agent) error { return enterable(next.Cwd) },
+		func(next *Agent) error { return d.checkRuntime(next.Runtime) },
+		func(next *Agent) error { return takesCommandLine(ctx, d, next) },
+	)
+}
+
+// canHandOver is [canStart] for all successors that a handoff of an agent would have.
+func canHandOver(ctx context.Context, d *Daemon, a *Agent, heirs []HandoffHeir) error {
+	if a.Host != d.Host {
+		return nil
+	}
+	if len(heirs) == 0 {
+		return canStart(ctx, d, successorOf(d, a, 0, d.now()))
+	}
+	for _, heir := range heirs { // a copy: nothing is decided yet
+		next := successorOf(d, a, 0, d.now())
+		if err := becomeHeir(d, a, next, &heir); err != nil {
+			return err
+		}
+		if err := canStart(ctx, d, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enterable refuses a directory in which no program can be started.
+func enterable(dir string) error {
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Errorf(KindUnprocessable, CodeBadDirectory, "No agent can be started in %s, because that directory is gone: put it back, then try again", dir)
+	case err != nil:
+		return Errorf(KindUnprocessable, CodeBadDirectory, "No agent can be started in %s, because the daemon cannot look at it (%s): put that right, then try again", dir, errors.Unwrap(err))
+	case !fi.IsDir():
+		return Errorf(KindUnprocessable, CodeBadDirectory, "No agent can be started in %s, because that is no directory: put the directory back, then try again", dir)
+	}
+	const execute = 1
+	if err := syscall.Access(dir, execute); err != nil {
+		return Errorf(KindUnprocessable, CodeBadDirectory, "No agent can be started in %s, because the daemon may not enter it (%s): allow that (chmod u+x), then try again", dir, err)
+	}
+	return nil
+}
+
+// treeStays refuses a work tree that is not there, or that is being removed. It asks about the tree of the agent's line, and
+// about the tree of another line in which the agent would work because its session has moved there.
+func treeStays(ctx context.Context, trees WorktreeReader, next *Agent) error {
+	if next.WorktreeID != nil {
+		t, err := trees.Worktree(ctx, *next.WorktreeID)
+		if err != nil {
+			return err
+		}
+		if err := t.stays(); err != nil && within(next.Cwd, t.Path) {
+			return err
+		}
+	}
+	list, err := trees.Worktrees(ctx, WorktreeFilter{Host: next.Host, There: true, Limit: MostAgents})
+	for i := range list {
+		if within(next.Cwd, list[i].Path) {
+			return list[i].stays()
+		}
+	}
+	return err
+}
+
+// stays refuses a tree that is not there for an agent to work in, or that is about to go.
+func (t *Worktree) stays() error {
+	switch {
+	case t.Task != nil && t.Task.Do == TreeRemove:
+		return Errorf(KindConflict, CodeWorktreeBusy, "The work tree %s is being removed: wait until that is over, then bring it back with `understudy worktree restore %d`", t.Path, t.ID)
+	case t.State == TreeRemoved, t.State == TreeFailed:
+		return treeGone(t)
+	}
+	return nil
+}
+
+// checkDirectory refuses a path unless it is absolute and leads to a directory on this machine that a program can be started in.
+func checkDirectory(path string) error {
+	if !filepath.IsAbs(path) {
+		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
+	}
+	return enterable(filepath.Clean(path))
+}

@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// A Stop does not say that the turn is over. Runtimes call all hooks of a Stop at once, and one of somebody else's may block it:
+// the runtime then goes on in the same turn, and sends another Stop. So may a prompt that was queued. The turn is over when the
+// runtime rests. Until then the agent keeps the state that it had before the Stop, and the row has StopCameAt. Whoever asks
+// whether a turn is over asks the row: handoffs, steps, the notification that an agent has finished, and the pages.
+
+// restLook is how long the lane waits between two looks at whether a runtime rests after its Stop.
+const restLook = 50 * time.Millisecond
+
+// unreadable is how long a screen that cannot be read is taken for one that shows a turn.
+const unreadable = 10 * time.Second
+
+// mayGoOn reports whether a runtime may go on after its Stop without a prompt. The reports of a server say that its session is at
+// rest, and a runtime that tells nothing was found at rest by its screen.
+func mayGoOn(can *runtimes.Can) bool {
+	return can.Registers != runtimes.RegistersByServer && can.QuietAfter == 0
+}
+
+// restSigns is what a runtime shows after its Stop.
+type restSigns struct {
+	known  bool            // it has an entry in its registry
+	status runtimes.Status // that the entry has
+	moved  bool            // the session has moved to another process, so that the entry does not tell of it
+	busy   bool            // if it has no entry: its screen shows a turn
+}
+
+// rests reports whether a runtime whose Stop has come rests, so that the turn is over. A dialog that is open then is that of a
+// sub-agent, which goes on when it is answered.
+func (s restSigns) rests() bool {
+	if s.known && !s.moved {
+		return s.status != runtimes.StatusBusy && s.status != runtimes.StatusWaiting
+	}
+	return !s.busy
+}
+
+// restSignsOf looks at an agent whose Stop has come.
+func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
+	rt := d.runtimeOf(a)
+	if !mayGoOn(&rt.Can) {
+		return restSigns{}
+	}
+	entry := d.look(a)
+	s := restSigns{known: entry.known, status: entry.status, moved: entry.parked != "" || entry.copied}
+	if !s.known && rt.Registry == nil && a.HasPane() {
+		shown, err := d.readScreen(ctx, a)
+		s.busy = shown.Busy || err != nil && d.timeSpent(*a.StopCameAt) < unreadable
+	}
+	return s
+}
+
+// endsTurn reports whether the agent's Stop has come, and it is not known yet whether its turn is over.
+func endsTurn(a *Agent) bool { return a.started() && a.StopCameAt != nil }
+
+// turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no task of its own left
+// that makes it go on.
+func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }
+
+// workDone is turnOver for an agent that may have background tasks.
+func (a *Agent) workDone() bool {
+	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle && a.StopCameAt == nil || !a.Active())
+}
+
+// endTurnAtRest ends the turn of an agent whose Stop has come once its runtime rests.
+func endTurnAtRest(d *Daemon, ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
+	if !restSignsOf(d, ctx, a).rests() {
+		return false, restLook, nil
+	}
+	_, handing, err := d.openHandoff(ctx, a.ID)
+	if err != nil {
+		return false, 0, err
+	}
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: goToRest(d, a, handing)})
+}
+
+// goToRest ends the turn of an agent whose Stop has come and whose runtime rests, and returns the events. The agent has finished,
+// unless it is being handed over, and the operator who wants to know that is told.
+func goToRest(d *Daemon, a *Agent, handing bool) (events []*event.Event) {
+	stop := *a.StopCameAt
+	a.StopCameAt = nil
+	if a.be(a.rest(), d.now()) {
+		events = append(events, d.stateEvent(a, map[string]any{"hook": "Stop"}))
+	}
+	if finishes(a) && !handing {
+		a.Unread, a.FinishedAt = true, &stop
+		if d.notifiesFinished(a) {
+			events = append(events, finishedEvent(d, a))
+		}
+	}
+	return events
+}
+
+// finishes reports whether the turn that has ended was one that the operator waits for. It is not while sub-agents work,
+// because the runtime goes on by itself when they end. The agents of a pipeline are left out: the pipeline goes on with what they
+// said.
+func finishes(a *Agent) bool {
+	return a.State == Idle && awaitedTasks(a, BackgroundWarn) == 0 && a.PipelineID == nil && a.WorkStop > 0 && a.WorkStop == a.LastStop
+}
+
+// finishedEvent says that an agent has finished its turn.
+func finishedEvent(d *Daemon, a *Agent) *event.Event {
+	said := ""
+	if a.LastMessage != "" {
+		said = " " + words.Quote(a.LastMessage)
+	}
+	e := d.event(event.AgentFinished, &a.ID, nil, map[string]any{
+		"agent_name": a.Name, "message": fmt.Sprintf("Agent %d (%s) has finished its turn%s: `understudy agent show %[1]d`.", a.ID, a.Name, said),
+	}).For(a.PipelineID, a.StepID)
+	e.Notice = event.NoticeFinished
+	return e
+}

@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// TestTurnIsOverWhenTheRuntimeRests: a Stop that another hook has blocked, or behind which a prompt is queued, ends no turn: the
+// runtime says that it is busy. A dialog after a Stop is a sub-agent's.
+func TestTurnIsOverWhenTheRuntimeRests(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		signs restSigns
+		rests bool
+	}{
+		"the registry says idle":         {restSigns{known: true, status: runtimes.StatusIdle}, true},
+		"another hook runs or has acted": {restSigns{known: true, status: runtimes.StatusBusy}, false},
+		"a sub-agent's dialog is open":   {restSigns{known: true, status: runtimes.StatusWaiting}, false},
+		"the registry says a new word":   {restSigns{known: true}, true},
+		"the session has moved":          {restSigns{known: true, status: runtimes.StatusBusy, moved: true}, true},
+		"no registry, its screen works":  {restSigns{busy: true}, false},
+		"no registry, nothing works":     {restSigns{}, true},
+	} {
+		if got := tt.signs.rests(); got != tt.rests {
+			t.Errorf("%s: rests %t", name, got)
+		}
+	}
+}
+
+// TestBlockedStopEndsNothing: several hooks block the Stops of one turn. Until the runtime rests, no work is done, nothing is unread
+// and the agent is shown at work; the last Stop is the one whose message counts.
+func TestBlockedStopEndsNothing(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
+	for i, said := range []string{"It is fixed.", "The tests pass.", "The linter is quiet."} {
+		h.takes("Stop", map[string]any{"prompt_id": "p", "last_assistant_message": said, "stop_hook_active": i > 0})
+		if a := h.agent; a.State != Working || a.workDone() || a.turnOver() || a.Unread || a.StopCameAt == nil {
+			t.Errorf("after Stop %d: %s, work done %t, unread %t", i+1, a.State, a.workDone(), a.Unread)
+		}
+	}
+	goToRest(h.daemon(), h.agent, false)
+	if a := h.agent; a.State != Idle || !a.turnOver() || !a.Unread || a.WorkStop != h.id || a.LastMessage != "The linter is quiet." || a.StopCameAt != nil {
+		t.Errorf("at rest: %s, over %t, unread %t, Stop %d of %d, said %q", a.State, a.turnOver(), a.Unread, a.WorkStop, h.id, a.LastMessage)
+	}
+}
+
+// TestPromptAfterAStopBeginsATurn: a prompt that comes before the runtime was seen at rest is not taken for one that was queued in
+// the turn that has ended, unless it says that it was.
+func TestPromptAfterAStopBeginsATurn(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{"q": true, "p": false} {
+		h := hookedAgent(t)
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
+		h.takes("Stop", map[string]any{"prompt_id": "p"})
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
+		if a := h.agent; (a.StopCameAt == nil) != want || a.TurnPromptID != id || a.workDone() {
+			t.Errorf("prompt %s: turn %q, ends since %v, work done %t", id, a.TurnPromptID, a.StopCameAt, a.workDone())
+		}
+	}
+}
+
+// TestFailureAfterABlockedStopUndoesIt: the turn that a hook made go on has failed, so the Stop before has ended no work.
+func TestFailureAfterABlockedStopUndoesIt(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
+	h.takes("Stop", map[string]any{"prompt_id": "p", "last_assistant_message": "It is fixed."})
+	h.takes("StopFailure", map[string]any{"error": "server_error"})
+	if a := h.agent; a.workDone() || a.StopCameAt != nil || a.TurnError == "" {
+		t.Errorf("work done %t, ends since %v, error %q", a.workDone(), a.StopCameAt, a.TurnError)
+	}
+}
+
+// TestPermissionIsOpenWhileItsDialogStands: what hooks tell of the agent says nothing of a sub-agent's dialog. Where there is a
+// registry, it decides.
+func TestPermissionIsOpenWhileItsDialogStands(t *testing.T) {
+	t.Parallel()
+	waiting, busy := runtimes.StatusWaiting, runtimes.StatusBusy
+	for name, tt := range map[string]struct {
+		signs dialogSigns
+		state PermissionState
+	}{
+		"the agent's own turn has ended":       {dialogSigns{known: true, status: waiting, shown: true, moved: true, asked: time.Hour}, ""},
+		"the same, before the registry says":   {dialogSigns{known: true, status: busy, moved: true, asked: time.Second}, ""},
+		"the dialog was there and is gone":     {dialogSigns{known: true, status: busy, shown: true, asked: time.Second}, PermissionPane},
+		"it was answered between two looks":    {dialogSigns{known: true, status: busy, moved: true, asked: dialogShows}, PermissionPane},
+		"the registry is slow":                 {dialogSigns{known: true, status: busy, asked: time.Hour}, ""},
+		"the dialog of another stands instead": {dialogSigns{known: true, status: waiting, shown: true, other: true}, PermissionPane},
+		"no registry, the agent went on":       {dialogSigns{moved: true}, PermissionPane},
+		"no registry":                          {dialogSigns{asked: time.Hour}, ""},
+		"the agent has ended":                  {dialogSigns{ended: true, known: true, status: waiting}, PermissionPane},
+		"nobody has answered":                  {dialogSigns{late: true, known: true, status: waiting}, PermissionUnanswered},
+	} {
+		if state, note := tt.signs.over(); state != tt.state || (state != "") != (note != "") {
+			t.Errorf("%s: %q %q", name, state, note)
+		}
+	}
+}
+
+// TestDialogTellsWhichPermissionStands: of several permissions that are open, the pane shows one, broken to its width.
+func TestDialogTellsWhichPermissionStands(t *testing.T) {
+	t.Parallel()
+	shown := "Bash command · from the general-purpose agent\n  go test ./... -run\n  TestAll -count 1\nDo you want to proceed?"
+	for subject, want := range map[string]bool{"go test ./... -run TestAll -count 1": true, "go test ./... -run TestOther": false, "": false} {
+		if got := asks(shown, &Permission{Subject: subject}); got != want {
+			t.Errorf("%q: %t", subject, got)
+		}
+	}
+	open := []Permission{{ID: 9, State: PermissionOpen}, {ID: 7, State: PermissionOpen}, {ID: 5, State: PermissionAnswered}}
+	if p := firstAsked(open, 0); p == nil || p.ID != 7 {
+		t.Errorf("the first of three: %+v", p)
+	}
+	if p := firstAsked(open, 7); p == nil || p.ID != 9 {
+		t.Errorf("the one after it: %+v", p)
+	}
+}
+
+// TestTaskNotificationLeavesADialogOpen: the prompt with which one sub-agent ends comes by itself, while the dialog of another one
+// stands.
+func TestTaskNotificationLeavesADialogOpen(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.agent.Runtime = "claude"
+	h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}, "agent_id": "b"})
+	h.takes("Stop", map[string]any{"prompt_id": "p"})
+	h.takes("UserPromptSubmit", map[string]any{"prompt": "<task-notification>", "prompt_id": "q"})
+	if a := h.agent; a.State != Waiting || a.WaitsFor == "" {
+		t.Errorf("while the dialog stands the agent is %s for %q", a.State, a.WaitsFor)
+	}
+}

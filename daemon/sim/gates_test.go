@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// What goes on after a Stop: the turn, if a hook that is not ours has blocked the Stop, and sub-agents, which ask for permission
+// while the agent itself rests or goes on.
+
+// gate runs the Stop hook that a person has installed beside ours. It reports whether that hook has blocked the Stop. The hook
+// may take a minute. The turn goes on meanwhile, as its registry entry and its screen say.
+func (a *agent) gate() (blocked bool) {
+	if a.cli != claudeCLI && a.cli != codexCLI {
+		return false
+	}
+	a.gated = a.odd("Stop blocked", a.mood.gates)
+	if a.gated {
+		a.do("runs a gate", 0, time.Minute)
+	}
+	return a.gated
+}
+
+// checkGated: a turn whose Stop was blocked is not over for anybody.
+func (w *world) checkGated(c *daemon.Change) {
+	for _, a := range w.agents {
+		if !a.gated || a.dead || a.stop == nil {
+			continue
+		}
+		for _, e := range c.Events {
+			if e.AgentID != nil && *e.AgentID == a.id && e.Type == "agent_finished" {
+				w.fail("agent %d is said to have finished, but its Stop was blocked, and it goes on", a.id)
+			}
+		}
+		for _, row := range c.Agents {
+			if row.ID == a.id && row.Unread && row.StopCameAt == nil && row.State == daemon.Idle {
+				w.fail("agent %d has finished, as its row says, but its Stop was blocked, and it goes on", a.id)
+			}
+		}
+		if out := c.NewOutput; out != nil && out.AgentID == a.id {
+			w.fail("step %d has ended, but the Stop of its agent %d was blocked, and it goes on", out.StepID, a.id)
+		}
+		if c.NewRecord != nil && c.Move != nil && c.Move.Handoff.AgentID == a.id && c.Move.Handoff.Mode == daemon.ModeAgent && !c.Move.Handoff.Retrying {
+			w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", c.Move.Handoff.ID, a.id)
+		}
+	}
+}
+
+// checkDialogs: a permission is not answered in the pane while its dialog stands there. Only the dialogs of sub-agents ask for
+// something of their own.
+func (w *world) checkDialogs(c *daemon.Change) {
+	for _, p := range c.Permissions {
+		for _, a := range w.agents {
+			if a.id == p.AgentID && p.State == daemon.PermissionPane && !a.dead && a.dialog != nil && a.dialog.sub && a.dialog.Detail == p.Subject {
+				w.fail("permission %d has ended (%s), but its dialog stands in the pane of agent %d", p.ID, p.Note, a.id)
+			}
+		}
+	}
+}
+
+// delegate starts a sub-agent, which goes on in the background and asks for permission once.
+func (a *agent) delegate() {
+	if a.cli != claudeCLI {
+		return
+	}
+	a.tasks++
+	a.subs++
+	go func() {
+		a.do("sub-agent works", 0, 10*time.Second)
+		for a.dialog != nil || !a.ready {
+			a.do("sub-agent waits for the dialog of another", time.Second, time.Second)
+		}
+		if !a.leaving {
+			a.askHeld(fmt.Sprintf("touch %s", uuid(a.rng)), true)
+		}
+		a.tasks--
+		a.subs--
+		a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
+	}()
+}
