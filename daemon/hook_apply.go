@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -28,6 +27,8 @@ type hookStep struct {
 	command bool                            // the hook is a person's /handoff
 	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
 	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
+	moves   map[move]bool                   // whether the session has moved, as a look before the transaction found
+	unmoved *move                           // a move that decide asked for and that is not in moves; nil: none
 	files   map[string]bool                 // by path, whether the file had content at a look before the transaction
 	unseen  string                          // a path that decide asked for and that is not in files; "": none
 	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
@@ -37,6 +38,7 @@ type hookStep struct {
 
 	out         HookDecision
 	rejoins     bool        // the agent itself has sent the hook again
+	moved       bool        // the agent's session has moved to another directory
 	cancelled   bool        // the hook cancels the agent's open handoff
 	asked       *Permission // the permission for which the hook is to be held; nil: none
 	disbelieved string      // why the hook was not believed, for the operator; "": the hook was believed
@@ -106,7 +108,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
-		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
+		a.endTurn(h.tx.HookID, &h.p, true)
 	}
 }
 
@@ -179,6 +181,7 @@ func (h *hookStep) apply() {
 			a.EndHint = h.p.Reason
 		}
 	}
+	h.follow()
 }
 
 // sessionStart applies a SessionStart. The first SessionStart registers the agent. A later one reports another session, or
@@ -253,6 +256,9 @@ func (h *hookStep) promptSubmitted() {
 			h.confirm(dl, evidenceHeard(h.tx.HookID), queued)
 		}
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
+		if dl.Kind == KindInstruction && a.State == Idle { // behind a turn that a person has interrupted
+			a.Asked = a.passedOn()
+		}
 		if dl.Kind == KindGoOn {
 			asked = "" // it goes on with what it was asked before
 		}
@@ -265,7 +271,7 @@ func (h *hookStep) promptSubmitted() {
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:
-		a.endTask()
+		a.endTask(h.p.Prompt)
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
@@ -325,7 +331,7 @@ func (h *hookStep) stopped() {
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
+	a.endTurn(h.tx.HookID, &h.p, own)
 	a.StopCameAt = &h.in.At
 	if !mayGoOn(&h.d.runtimeOf(a).Can) {
 		h.setState(Idle)
@@ -338,33 +344,6 @@ func (h *hookStep) stopped() {
 		h.touchHandoff()
 	default:
 		h.answerWithInstruction(hf)
-	}
-}
-
-// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for this Stop. The daemon does not
-// type the instruction at a busy agent: the runtime would queue the text behind the running turn, and the daemon would take
-// the Stop of that turn for the end of the instruction's turn.
-func (h *hookStep) answerWithInstruction(hf *Handoff) {
-	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
-		return
-	}
-	if h.own || !h.d.runtimeOf(h.tx.Agent).Can.HoldsTurn {
-		return // nobody reads the answer: the agent's lane gives it the instruction now that it is idle
-	}
-	for _, dl := range h.tx.Deliveries {
-		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
-			continue
-		}
-		now := h.d.now()
-		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
-		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
-		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-		h.event(event.DeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
-		h.tx.Agent.takeInstruction()
-		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
-		h.tx.Agent.StopCameAt = nil
-		h.setState(Working)
-		return
 	}
 }
 
@@ -381,7 +360,3 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	}
 	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }
-
-// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
-// because "" stands for no turn.
-func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }

@@ -1,7 +1,12 @@
 package daemon
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // endsInstructionTurn reports whether this Stop ends the turn that took the handoff's instruction.
@@ -9,7 +14,7 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
-	maybe := h.p.BackgroundTasks > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	maybe := awaitedTasks(h.tx.Agent, h.d.Settings().Handoff.Background) > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
 	if maybe && !h.hasContent(hf.FilePath) {
 		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
 	}
@@ -41,6 +46,10 @@ func (h *hookStep) promptUnreported() bool {
 	})
 }
 
+// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
+// because "" stands for no turn.
+func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
+
 // answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
 // If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
 func (h *hookStep) answerLost() {
@@ -59,5 +68,32 @@ func (h *hookStep) answerLost() {
 				h.out.Change.Agents = []*Agent{a}
 			}
 		}
+	}
+}
+
+// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for this Stop. The daemon does not
+// type the instruction at a busy agent: the runtime would queue the text behind the running turn, and the daemon would take
+// the Stop of that turn for the end of the instruction's turn.
+func (h *hookStep) answerWithInstruction(hf *Handoff) {
+	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
+		return
+	}
+	if h.own || !h.d.runtimeOf(h.tx.Agent).Can.HoldsTurn {
+		return // nobody reads the answer: the agent's lane gives it the instruction now that it is idle
+	}
+	for _, dl := range h.tx.Deliveries {
+		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
+			continue
+		}
+		now := h.d.now()
+		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
+		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
+		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+		h.event(event.DeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
+		h.tx.Agent.takeInstruction()
+		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
+		h.tx.Agent.StopCameAt = nil
+		h.setState(Working)
+		return
 	}
 }

@@ -361,7 +361,7 @@ func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec,
 // skillText is the text that a persona's agent starts with.
 func skillText(p personas.Persona, last []string) string {
 	text := "# You play the persona " + p.Slug + "\n\n" + strings.TrimSpace(p.Skill) + "\n"
-	if exp := strings.TrimSpace(p.Experience); exp != "" {
+	if exp := data.WithoutComments(p.Experience); exp != "" { // a new file has a comment for people
 		text += "\n# What those before you want you to know\n\n" + exp + "\n"
 	}
 	if len(last) > 0 {

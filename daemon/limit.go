@@ -224,6 +224,8 @@ func (a *Agent) LimitWords() string {
 	switch {
 	case l.Do == LimitWait && l.Kind == LimitAPI:
 		return "it tries again by itself"
+	case l.Do == LimitWait && l.Until == nil && l.ResumingAt == nil && !l.Since.IsZero():
+		return "its runtime does not say when the limit ends, so it tries again by itself at " + l.Since.Add(unknownReset).UTC().Format("Jan 2 15:04 UTC")
 	case l.Do == LimitWait:
 		return "it goes on by itself after the reset"
 	case l.Do == LimitHandOver && l.HandoffID != nil:

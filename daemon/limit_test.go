@@ -128,6 +128,7 @@ func TestResetOf(t *testing.T) {
 // TestLimitWords: whoever is asked is told by which commands they answer; a full window cannot be waited for.
 func TestLimitWords(t *testing.T) {
 	t.Parallel()
+	ends := time.Date(2026, 11, 26, 10, 30, 0, 0, time.UTC)
 	h := limited(t)
 	for _, c := range []struct {
 		limit Limit
@@ -138,7 +139,8 @@ func TestLimitWords(t *testing.T) {
 		{Limit{Kind: LimitUsage, Do: LimitAsk, Why: "no fallback"}, []string{"no fallback; `understudy agent limit 3 --wait`"}, "none"},
 		{Limit{Kind: LimitContext, Do: LimitAsk}, []string{"`understudy agent limit 3 --hand-over`"}, "--wait"},
 		{Limit{Kind: LimitAPI, Do: LimitAsk}, []string{"has it try again", "--hand-over"}, "reset"},
-		{Limit{Kind: LimitUsage, Do: LimitWait}, []string{"goes on by itself after the reset"}, "understudy"},
+		{Limit{Kind: LimitUsage, Do: LimitWait, Until: &ends}, []string{"goes on by itself after the reset"}, "understudy"},
+		{Limit{Kind: LimitUsage, Do: LimitWait, Since: ends}, []string{"does not say when the limit ends, so it tries again by itself at Nov 26 11:30 UTC"}, "after the reset"},
 	} {
 		h.agent.Limit = &c.limit
 		words := h.agent.LimitWords()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -41,13 +42,26 @@ func (d *Daemon) noticeQuiet(ctx context.Context, a *Agent) (moved bool, again t
 		}
 		m.quiet = now
 	})
-	if time.Since(now.since) < after || !s.Composer {
+	still := time.Since(now.since)
+	if still < after || !s.Composer && still < unreadyAfter(after) {
 		return false, lookForQuiet, nil
 	}
 	d.memories.change(a.ID, func(m *agentMemory) { m.quiet = quiet{} })
 	r := runtimes.Report{Event: hooks.Stop, Body: []byte("{}"), Key: fmt.Sprintf("quiet after hook %d", a.LastHook)}
+	if !s.Composer {
+		r.Event = hooks.StopFailure
+		r.Body, err = json.Marshal(map[string]string{"error": runtimes.OtherTrouble, "last_assistant_message": fmt.Sprintf(
+			"its screen has shown nothing new for %s, and no row that runtimes.%s.ready in config.yaml names: look at its pane", words.Age(still), a.Runtime)})
+		if err != nil {
+			return false, 0, err
+		}
+	}
 	return true, 0, d.report(ctx, a, r)
 }
+
+// unreadyAfter is how long the screen of a turn may stay the same without a row that takes a prompt. A program asks something then, or
+// has ended its turn in another way than config.yaml says, and nobody else would ever notice.
+func unreadyAfter(quietAfter time.Duration) time.Duration { return max(20*quietAfter, 5*time.Minute) }
 
 // reportTaken reports a text that was submitted to a runtime that tells nothing.
 func (d *Daemon) reportTaken(ctx context.Context, a *Agent, dl *Delivery) error {

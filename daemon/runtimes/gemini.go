@@ -113,14 +113,14 @@ func launchGemini(s Spec) (Launch, error) {
 	skill := ""
 	if text := strings.TrimSpace(s.SkillText); text != "" {
 		skill = file("skill.json", marshal(map[string]any{
-			"hookSpecificOutput": map[string]string{"hookEventName": hooks.SessionStart, "additionalContext": text},
+			"hookSpecificOutput": map[string]string{"hookEventName": geminiSkillEvent(s), "additionalContext": text},
 		}))
 	}
 	conf := geminiSettings(s, skill)
 	if rules := geminiPolicy(s); rules != "" {
 		conf["adminPolicyPaths"] = []any{file("policy.toml", []byte(rules))} // unlike policyPaths it leaves the user's own policies
 	}
-	settings, err := mergeGeminiSettings(s.User.Settings, conf)
+	settings, err := mergeGeminiSettings(s.User.Settings, conf, geminiModeAsks(s.Mode))
 	if err != nil {
 		return Launch{}, s.refused(err)
 	}
@@ -146,6 +146,10 @@ func launchGemini(s Spec) (Launch, error) {
 	}
 	return l, nil
 }
+
+// geminiModeAsks reports whether somebody has chosen a mode in which the CLI asks about commands. The list tools.allowed of the user's
+// settings would run them unasked in every mode; what the settings exclude stays excluded.
+func geminiModeAsks(mode string) bool { return mode != "" && geminiWidths[mode] < WidthAuto }
 
 func checkGeminiSpec(s Spec) error {
 	switch {
@@ -187,8 +191,8 @@ func geminiSettings(s Spec, skill string) map[string]any {
 	all := map[string]any{}
 	for _, event := range geminiEvents {
 		var list []any
-		if event == hooks.SessionStart && skill != "" {
-			list = append(list, hook("understudy-skill", "cat "+shellWord(skill)))
+		if event == geminiSkillEvent(s) && skill != "" {
+			list = append(list, hook("understudy-skill", geminiGives(s, skill)))
 		}
 		if s.Binary != "" {
 			list = append(list, hook("understudy", shellWord(s.Binary)+" hook --runtime "+geminiName+" "+event))
@@ -205,6 +209,24 @@ func geminiSettings(s Spec, skill string) map[string]any {
 		settings["context"] = map[string]any{"includeDirectories": dirs}
 	}
 	return settings
+}
+
+// geminiSkillEvent is the hook that gives the skill. At the start of a session that is opened again the CLI puts the old conversation in
+// the place of what the hook has added, so there the first prompt brings the skill.
+func geminiSkillEvent(s Spec) string {
+	if s.Resume != "" {
+		return "BeforeAgent"
+	}
+	return hooks.SessionStart
+}
+
+// geminiGives is the command that prints the skill: with each prompt of a session that is opened again it runs, and prints once.
+func geminiGives(s Spec, skill string) string {
+	if s.Resume == "" {
+		return "cat " + shellWord(skill)
+	}
+	given := shellWord(skill + ".given")
+	return "test -e " + given + " || { cat " + shellWord(skill) + " && : >" + given + "; }"
 }
 
 // geminiFolders are the folders outside the working directory in which the agent may use files: the CLI's tools refuse all

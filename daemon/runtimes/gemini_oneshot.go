@@ -31,7 +31,7 @@ func askGemini(s ForkSpec) (ForkCommand, error) {
 		"general":          map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 		"hooksConfig":      map[string]any{"enabled": false},
 		"adminPolicyPaths": []any{policy},
-	})
+	}, false)
 	if err != nil {
 		return ForkCommand{}, fmt.Errorf("one-shot: %w", err)
 	}

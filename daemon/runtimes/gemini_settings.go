@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// mergeGeminiSettings adds the settings of a launch to the user's own, which may have comments.
-func mergeGeminiSettings(user []byte, ours map[string]any) ([]byte, error) {
+// mergeGeminiSettings adds the settings of a launch to the user's own, which may have comments. With asks, the tools that the user lets
+// run without asking are left out.
+func mergeGeminiSettings(user []byte, ours map[string]any, asks bool) ([]byte, error) {
 	settings := map[string]any{}
 	if len(bytes.TrimSpace(user)) > 0 {
 		d := json.NewDecoder(bytes.NewReader(withoutComments(user)))
@@ -19,6 +20,9 @@ func mergeGeminiSettings(user []byte, ours map[string]any) ([]byte, error) {
 	if conf, ok := settings["hooksConfig"].(map[string]any); ok && conf["enabled"] == false {
 		conf["enabled"] = true // else ours would not run
 		delete(settings, "hooks")
+	}
+	if tools, ok := settings["tools"].(map[string]any); ok && asks {
+		delete(tools, "allowed")
 	}
 	addSettings(settings, ours)
 	return marshal(settings), nil

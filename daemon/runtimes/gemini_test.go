@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,16 +91,58 @@ func wantGeminiLinks(t *testing.T, links []Link) {
 	}
 }
 
+// TestGeminiResumedGetsItsSkill: the first prompt of a session that is opened again brings the skill, once. No other mode than one that
+// asks nobody leaves the user's list of tools that run unasked.
+func TestGeminiResumedGetsItsSkill(t *testing.T) {
+	s := Spec{AgentID: 7, Command: []string{"gemini"}, Dir: "/d/launch/7", Resume: geminiSession, SkillText: "# Con", User: UserHome{Path: "/u", Settings: []byte(`{"tools":{"allowed":["run_shell_command"]}}`)}}
+	for mode, allowed := range map[string]bool{"": true, "ask": false, "edits": false, "plan": false, "auto": true, "default": false, "auto_edit": false, "yolo": true} {
+		s.Mode = mode
+		l, err := gemini.Launch(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var settings struct {
+			Hooks map[string][]struct {
+				Hooks []struct{ Command string }
+			}
+			Tools struct{ Allowed []string }
+		}
+		for _, f := range l.Files {
+			switch filepath.Base(f.Path) {
+			case "settings.json":
+				if err := json.Unmarshal(f.Content, &settings); err != nil {
+					t.Fatal(err)
+				}
+			case "skill.json":
+				if got := string(f.Content); got != `{"hookSpecificOutput":{"additionalContext":"# Con","hookEventName":"BeforeAgent"}}` {
+					t.Errorf("the hook answers %s", got)
+				}
+			}
+		}
+		if (settings.Tools.Allowed != nil) != allowed {
+			t.Errorf("mode %q: tools %v run unasked", mode, settings.Tools.Allowed)
+		}
+		if len(settings.Hooks["BeforeAgent"]) != 1 || len(settings.Hooks["SessionStart"]) != 0 {
+			t.Fatalf("hooks %+v", settings.Hooks)
+		}
+		const file = "/d/launch/7/gemini/skill.json"
+		if got, want := settings.Hooks["BeforeAgent"][0].Hooks[0].Command, "test -e '"+file+".given' || { cat '"+file+"' && : >'"+file+".given'; }"; got != want {
+			t.Errorf("the skill is given by %s, want %s", got, want)
+		}
+	}
+}
+
 func TestMergeGeminiSettings(t *testing.T) {
 	ours := map[string]any{"hooks": map[string]any{"A": []any{"ours"}}, "general": map[string]any{"x": false}}
 	for user, want := range map[string]string{
 		"":                                   `{"general":{"x":false},"hooks":{"A":["ours"]}}`,
 		`{"hooks":{"A":["u//"],"B":[1.50]}}`: `{"general":{"x":false},"hooks":{"A":["u//","ours"],"B":[1.50]}}`,
 		`{"hooksConfig":{"enabled":false,"y":1},"hooks":{"A":["u"]}}`: `{"general":{"x":false},"hooks":{"A":["ours"]},"hooksConfig":{"enabled":true,"y":1}}`,
+		`{"tools":{"allowed":["run_shell_command"],"exclude":["x"]}}`: `{"general":{"x":false},"hooks":{"A":["ours"]},"tools":{"exclude":["x"]}}`,
 		"{\"a\\\"/*\": 1 // \"\n} /*":                                 `{"a\"/*":1,"general":{"x":false},"hooks":{"A":["ours"]}}`,
 		`[]`:                                                          "", `{"a"`: "", `"a`: "",
 	} {
-		if got, err := mergeGeminiSettings([]byte(user), ours); string(got) != want || (err == nil) != (want != "") {
+		if got, err := mergeGeminiSettings([]byte(user), ours, true); string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("%s becomes %s, %v; want %s", user, got, err, want)
 		}
 	}
@@ -230,12 +273,13 @@ func TestTailGemini(t *testing.T) {
 
 func TestReadGeminiLine(t *testing.T) {
 	for line, want := range map[string]Entry{
-		`{"id":"a","type":"user","content":[{"text":"hello"}]}`:                              {Role: "user", Text: "hello"},
-		`{"id":"a","type":"user","content":[{"text":"[handoff_1] understudy: hand over"}]}`:  {Text: "[handoff_1] understudy: hand over", Ours: true},
-		`{"id":"a","type":"user","content":[{"text":"<hook_context>skill</hook_context>"}]}`: {Text: "<hook_context>skill</hook_context>"},
-		`{"id":"b","type":"gemini","content":"Hi.","tokens":{"input":1000,"output":20}}`:     {Role: "assistant", Text: "Hi.", MessageID: "b", Used: 1000},
-		`{"id":"w","type":"warning","content":"x"}`:                                          {},
-		`{"$set":{"lastUpdated":"2026-11-22T04:57:44.404Z"}}`:                                {},
+		`{"id":"a","type":"user","content":[{"text":"hello"}]}`:                                               {Role: "user", Text: "hello"},
+		`{"id":"a","type":"user","content":[{"text":"[handoff_1] understudy: hand over"}]}`:                   {Text: "[handoff_1] understudy: hand over", Ours: true},
+		`{"id":"a","type":"user","content":[{"text":"hello"},{"text":"<hook_context>skill</hook_context>"}]}`: {Role: "user", Text: "hello"},
+		`{"id":"a","type":"user","content":[{"text":"<hook_context>skill</hook_context>"}]}`:                  {Text: "<hook_context>skill</hook_context>"},
+		`{"id":"b","type":"gemini","content":"Hi.","tokens":{"input":1000,"output":20}}`:                      {Role: "assistant", Text: "Hi.", MessageID: "b", Used: 1000},
+		`{"id":"w","type":"warning","content":"x"}`:                                                           {},
+		`{"$set":{"lastUpdated":"2026-11-22T04:57:44.404Z"}}`:                                                 {},
 	} {
 		if got, err := gemini.ParseEntry([]byte(line)); err != nil || got.Role != want.Role || got.Text != want.Text || got.Ours != want.Ours ||
 			got.MessageID != want.MessageID || got.Used != want.Used {

@@ -53,6 +53,9 @@ func readGeminiLine(line []byte) (transcriptLine, error) {
 	case "user":
 		l.message.role = "user"
 		l.meta = len(l.message.texts) > 0 && isGeminiHarness(unquote(l.message.texts[0]))
+		if !l.meta { // behind a prompt stands what a hook has added to it
+			l.message.texts = slices.DeleteFunc(l.message.texts, func(text []byte) bool { return isGeminiHarness(unquote(text)) })
+		}
 	}
 	return l, s.err
 }

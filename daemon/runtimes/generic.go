@@ -49,6 +49,7 @@ func NewGeneric(name string, g Generic) (*Runtime, error) {
 			"Only the screen is read: a turn that a person begins in the pane, a dialog, an error and a limit are not noticed.",
 			"A draft of a person is submitted together with the text that is typed behind it.",
 			"A turn that shows nothing new for " + g.Quiet.String() + " counts as ended.",
+			"A screen that stays the same for five minutes without a row that takes a prompt (20 times quiet_after, if that is more) counts as a turn that failed.",
 			"Nothing shows whether a successor has read its document and context, so nobody is told if it has not.",
 			"The conversation is not passed on: a successor gets the document, the files and the decisions, and the next step of a pipeline no message.",
 			"The line breaks of a text become blanks, because a program that reads lines would take each for a prompt.",

@@ -32,6 +32,7 @@ var omp = &Runtime{
 		Cannot: []string{
 			"With its own setting it runs every tool without asking: start it with the mode ask or edits where that is too much.",
 			"In the mode ask it also asks before it writes its handoff document.",
+			"A policy of the user's own for one tool (tools.approval) holds in each mode, also one that lets the tool run: leave it out where the mode ask is to ask.",
 			"When the provider refuses requests, it tells that only after half a minute: it sends each request up to twelve times first.",
 			"The version 18.3.4 cannot be installed from npm.",
 		},

@@ -109,6 +109,7 @@ type OpencodeSight struct {
 	Retried    bool           // the newest report of a retry said that it has begun
 	Failed     *OpencodeError // the newest error that the server has reported of the session; nil: none
 	FailedAt   time.Time      // when it was reported
+	Reverted   string         // the message from which on a person has taken the conversation back; "": none
 	IdleSince  time.Time      // since when the session has been idle, without a gap
 	Window     int64          // size of the context window of the newest answer's model, in tokens; 0: not known
 }

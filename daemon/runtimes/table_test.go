@@ -1,6 +1,8 @@
 package runtimes
 
 import (
+	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -69,12 +71,86 @@ func document() string {
 			}
 		}
 	}
+	b.WriteString(modesIntro)
+	asks := recordedAsks()
+	for _, rt := range all {
+		fmt.Fprintf(&b, "\n### %s\n\n| mode | %s |\n|---|%s\n", rt.Title, strings.Join(asksKinds[:], " | "), strings.Repeat("---|", len(asksKinds)))
+		for _, mode := range append([]string{""}, rt.Modes...) {
+			row := ""
+			for _, kind := range asksKinds {
+				got, ok := asks[rt.Name][kind][mode]
+				if !ok {
+					row = ""
+					break
+				}
+				row += " " + got.Command + ", " + got.Write + " |"
+			}
+			if row != "" {
+				fmt.Fprintf(&b, "| %s |%s\n", cmp.Or(mode, "(none)"), row)
+			}
+		}
+	}
 	b.WriteString(others)
 	for _, line := range generic().Can.Cannot {
 		b.WriteString("- " + line + "\n")
 	}
 	return b.String()
 }
+
+// asksKinds are the kinds of a user's own settings.
+var asksKinds = [...]string{"none", "looser", "narrower", "patterns"}
+
+// recordedAsks is what TestModes of cmd/internal/stories has seen: by runtime, kind of settings and mode.
+func recordedAsks() map[string]map[string]map[string]Asks {
+	b, err := os.ReadFile(filepath.Join("testdata", "asks.json"))
+	var all map[string]map[string]map[string]Asks
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// TestNarrowModesHold: no settings of a user's make a mode do unasked what the mode asks about with no settings, and what they deny no
+// mode allows. Where a CLI decides that itself, its table says so.
+func TestNarrowModesHold(t *testing.T) {
+	t.Parallel()
+	width := map[string]int{"refused": 1, "asks": 2, "runs": 3}
+	for name, kinds := range recordedAsks() {
+		for _, kind := range asksKinds {
+			for mode, got := range kinds[kind] {
+				plain, ok := kinds["none"][mode]
+				if mode == "" || !ok || ownRulesHold[name] {
+					continue
+				}
+				if width[got.Command] > width[plain.Command] || width[got.Write] > width[plain.Write] {
+					t.Errorf("%s in the mode %s with settings that are %s: %+v, and without any %+v", name, mode, kind, got, plain)
+				}
+				if (kind == "narrower" || kind == "patterns") && name != "codex" && got.Write != "refused" { // Codex has no rule that denies a file
+					t.Errorf("%s in the mode %s writes a file that the user's settings deny (%s): %+v", name, mode, kind, got)
+				}
+			}
+		}
+	}
+}
+
+// ownRulesHold are the CLIs whose rules for single tools hold in each of their modes, by their own design.
+var ownRulesHold = map[string]bool{"claude": true, "omp": true}
+
+const modesIntro = `
+## What is asked in which mode
+
+For each mode, and for four kinds of settings of the user's own: what becomes of a command, and of a change of a file in the working
+directory. *none*: the user has no settings about it. *looser*: they let every tool run. *narrower*: they ask about commands and deny
+changes of files (Codex: its sandbox is only for reading). *patterns*: rules for single commands and files; one denies the file. Of a
+mode and the user's settings the narrower one holds; in a mode that asks nobody, what the settings deny is refused. Claude Code's and
+oh-my-pi's rules for single tools hold in each of their modes, also those that let a tool run. Codex's commands here are ones that ask to
+leave its sandbox. A mode that is not shown is another name of one that is. The cells were recorded with the real CLIs:
+
+    go test -tags e2e ./cmd/internal/stories -run TestModes -modes all -timeout 0
+`
 
 // generic is the runtime of a CLI that we do not know.
 func generic() *Runtime {

@@ -135,6 +135,28 @@ func TestEchoLooksAgain(t *testing.T) {
 	})
 }
 
+// TestScreenThatNeverGetsReady: a program that is known by its screen only stops at a question, in a turn. Nothing reports that, so the
+// turn counts as failed once the screen has been the same for long, and the operator is told where to look.
+func TestScreenThatNeverGetsReady(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, linesName)
+		p.message(h, a, "some work")
+		p.await("the turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+		go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+		p.wait("waits", 4*time.Minute, 4*time.Minute)
+		if row := p.row(a); row.Trouble != nil {
+			t.Errorf("after four minutes the agent is in trouble %+v", row.Trouble)
+		}
+		if !p.await("the trouble", 3*time.Minute, func() bool { return p.row(a).Trouble != nil }) {
+			t.Fatalf("the agent is %s", p.row(a).State)
+		}
+		if row := p.row(a); row.State != daemon.Idle || !strings.Contains(row.Trouble.Message, "runtimes.lines.ready in config.yaml") {
+			t.Errorf("the agent is %s in trouble %+v", row.State, row.Trouble)
+		}
+		a.person("", tmux.Enter)
+	})
+}
+
 // TestEnterAfterAKill: a daemon is killed between a paste and Enter. The text stands in the composer of a CLI that cannot put a
 // draft aside. The next daemon presses Enter.
 func TestEnterAfterAKill(t *testing.T) {

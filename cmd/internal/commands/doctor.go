@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,10 @@ func (a *app) checkHooks(ctx context.Context) doctor.Finding {
 	case r.Disabled: // disableAllHooks also stops the hooks of agents that understudy starts
 		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
 		return f
+	case len(r.Broken) > 0:
+		f.Detail = fmt.Sprintf("Claude Code refuses a hook that is not understudy's, and asks about it at each start: %s", strings.Join(r.Broken, "; "))
+		f.Fix = "correct it in " + r.Settings
+		return f
 	case len(r.Events) == 0:
 		f.Detail = "not installed; needed only for agents that you start yourself"
 		return f
@@ -141,6 +146,8 @@ func (a *app) printFindings(found []doctor.Finding) {
 	for _, f := range found {
 		mark := u.Green("✓")
 		switch f.State {
+		case doctor.FindingUntried:
+			mark = u.Yellow("?")
 		case doctor.FindingWarning:
 			mark = u.Yellow("!")
 		case doctor.FindingMissing:

@@ -240,7 +240,7 @@ func checkTried(name, version string, rt *runtimes.Runtime) Finding {
 	case runtimes.VersionFails:
 		return Finding{Name: name, State: FindingWarning, Detail: fmt.Sprintf("%s fails our tests; tested with %s", shown, tried.Words()), Fix: "install a tested version of " + rt.Title}
 	case runtimes.VersionNewer:
-		return OK(name, "%s, newer than what was tested: %s", shown, tried.Words())
+		return Finding{Name: name, State: FindingUntried, Detail: fmt.Sprintf("%s, newer than what was tested: %s", shown, tried.Words())}
 	}
 	if tested := tried.Words(); tested != "" {
 		return OK(name, "%s; tested with %s", shown, tested)

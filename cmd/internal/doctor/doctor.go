@@ -14,6 +14,7 @@ import (
 // The states of a finding.
 const (
 	FindingOK      = "ok"
+	FindingUntried = "untried" // nothing is known to be wrong, and nobody has tried it
 	FindingWarning = "warning" // understudy works without it
 	FindingMissing = "missing" // nothing works without it
 )

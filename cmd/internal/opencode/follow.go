@@ -34,7 +34,24 @@ type event struct {
 	Properties struct {
 		SessionID string                  `json:"sessionID"`
 		Error     *runtimes.OpencodeError `json:"error"`
+		Info      reverted                `json:"info"`
 	} `json:"properties"`
+}
+
+// reverted is of a session: the message from which on a person has taken the conversation back. The messages stay until the next
+// prompt.
+type reverted struct {
+	Revert *struct {
+		MessageID string `json:"messageID"`
+	} `json:"revert"`
+}
+
+// from returns the id of that message; "": nothing is taken back.
+func (r reverted) from() string {
+	if r.Revert == nil {
+		return ""
+	}
+	return r.Revert.MessageID
 }
 
 // firstTurn is how many messages the first turn of a session has: the prompt and the answer.
@@ -176,6 +193,8 @@ func (f *follower) matters(e event) bool {
 		return false
 	case e.Type == "session.error" && e.Properties.Error != nil:
 		f.before.Failed, f.before.FailedAt = e.Properties.Error, time.Now()
+	case e.Type == "session.updated":
+		f.before.Reverted = e.Properties.Info.from()
 	case e.Type == "message.removed":
 		f.stale = true
 	}
@@ -188,6 +207,13 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 	sight, err := f.readOn(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if sight.Reverted = f.before.Reverted; first {
+		var session reverted
+		if err := f.call(ctx, http.MethodGet, inSession(f.id, ""), nil, &session); err != nil {
+			return 0, err
+		}
+		sight.Reverted = session.from()
 	}
 	sight.Failed, sight.FailedAt, sight.Retried = f.before.Failed, f.before.FailedAt, f.before.Retried
 	if sight.Status.Type == "" { // since the first look that saw it idle, not since the last one that saw it busy

@@ -200,6 +200,44 @@ func TestFollowKeepsTheConversation(t *testing.T) {
 	})
 }
 
+// TestMirrorLeavesOutWhatWasReverted: what a person has taken back is not in the conversation, before and after the next prompt, and
+// for a daemon that begins to follow in between.
+func TestMirrorLeavesOutWhatWasReverted(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		stop := s.follow()
+		rest(time.Second)
+		id := s.sessionID(t)
+		want := func(when string, prompts ...string) {
+			t.Helper()
+			rest(2 * time.Second)
+			b, err := os.ReadFile(s.link.Transcript)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(b), `"role":"assistant"`); n != len(prompts) {
+				t.Errorf("%s: %d answers in\n%s", when, n, b)
+			}
+			for _, text := range []string{"first", "second", "third"} {
+				if strings.Contains(string(b), text) != slices.Contains(prompts, text) {
+					t.Errorf("%s: want %q in\n%s", when, prompts, b)
+				}
+			}
+		}
+		s.Type(id, "first")
+		rest(time.Second)
+		s.Type(id, "second")
+		want("before", "first", "second")
+		s.Revert(id, 1)
+		want("taken back", "first")
+		_ = stop()
+		stop = s.follow()
+		want("followed anew", "first")
+		s.Type(id, "third")
+		want("on from there", "first", "third")
+		_ = stop()
+	})
+}
+
 // TestSendSubmitsOnce: a text that the session has is not submitted again, whoever asks for it.
 func TestSendSubmitsOnce(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {

@@ -34,6 +34,9 @@ func render(sight *runtimes.OpencodeSight, unfinished bool) []byte {
 	lines := []byte{}
 	for i := range sight.Messages {
 		msg := &sight.Messages[i]
+		if msg.Info.ID == sight.Reverted {
+			break // a person has taken back what comes now
+		}
 		if whole := msg.Whole(); sight.Shown(i) && (whole || unfinished) {
 			lines = append(lines, msg.Lines(sight.Session, whole)...)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -97,5 +98,19 @@ func askVersion(ctx context.Context, bin string, args, environ []string) (string
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(string(out)), nil
+	return versionLine(string(out)), nil
 }
+
+// versionLine returns the line of what a CLI prints for --version that has the version: some print advice or a warning around it. If no
+// line looks like a version, it is the first one.
+func versionLine(printed string) string {
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	for _, line := range lines {
+		if numbered().MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.TrimSpace(lines[0])
+}
+
+var numbered = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+`) })

@@ -107,6 +107,7 @@ type handoffSettings struct {
 	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
 	InPlace             bool          `yaml:"in_place"`
 	Targets             []string      `yaml:"targets"`
+	Background          string        `yaml:"background"`
 	Auto                autoSettings  `yaml:"auto"`
 }
 
@@ -121,6 +122,7 @@ type pipelineSettings struct {
 	StepTimeout time.Duration `yaml:"step_timeout"`
 	MaxRunning  int           `yaml:"max_running"`
 	Cwd         string        `yaml:"cwd"`
+	Resume      bool          `yaml:"resume"`
 }
 
 // limitSettings say what is done at a limit of usage, for agents whose persona does not say it.
@@ -162,7 +164,7 @@ func DefaultSettings() Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Auto: autoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Background: string(h.Background), Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Limits: limitSettings{
@@ -313,6 +315,9 @@ func (s *Settings) check(path string) error {
 			return bad("handoff.targets", fmt.Sprintf("%q is neither a persona such as reviewer-max-1 nor \"*\"", target))
 		}
 	}
+	if b := daemon.BackgroundPolicy(h.Background); b != daemon.BackgroundWarn && b != daemon.BackgroundWait {
+		return bad("handoff.background", "must be warn or wait")
+	}
 	if key, why := s.Notify.problem(); key != "" {
 		return bad("notify."+key, why)
 	}
@@ -345,7 +350,7 @@ func (s *Settings) domain() daemon.Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Background: daemon.BackgroundPolicy(h.Background), Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Limits: daemon.LimitSettings{

@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestRetryChoosesAnotherSuccessor: the successor cannot be started on the runtime that was chosen. A retry as before fails again; one
+// TestRetryChoosesAnotherSuccessor: the successor cannot be started on the runtime that was chosen. A retry as before is refused; one
 // that names another runtime and mode goes on with that, and what it chose is on the row.
 func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
@@ -31,11 +32,15 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		id := r.requestHandoffTo(a.ID, []daemon.Heir{{Runtime: "opencode"}})
 		r.awaitPhase(id, daemon.AwaitingDocument)
 		old.Store(true)
-		if h := r.awaitPhase(id, daemon.Failed); h.RecordedAt == nil {
-			t.Fatalf("handoff %+v", h)
-		}
-		r.retryHandoff(id)
 		h := r.awaitPhase(id, daemon.Failed)
+		if h.RecordedAt == nil || h.Error.Code != daemon.CodeCannotLaunch || !strings.Contains(h.Error.Message, "is too old") {
+			t.Fatalf("handoff %+v, %+v", h, h.Error)
+		}
+		if now := r.getAgent(a.ID); !now.Active() || now.StopAskedAt != nil {
+			t.Errorf("the agent was told to exit for a successor that cannot be started: %+v", now)
+		}
+		_, err := r.client.RetryHandoff(t.Context(), id, "")
+		wantCode(t, err, "cannot_launch")
 		for _, in := range []daemon.Retry{{Runtime: "nothing"}, {Runtime: "claude", PermissionMode: "edits"}, {PermissionMode: "--yolo"}} {
 			if _, err := r.client.RetryHandoffAs(t.Context(), id, in); err == nil {
 				t.Errorf("the retry %+v was taken", in)
@@ -53,6 +58,32 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 			t.Errorf("the row names %+v", h.Heirs)
 		}
 		r.wantTold(a.ID, instructed)
+	})
+}
+
+// TestHandoffThatCannotStartItsSuccessorIsRefused: what the command line of a successor cannot be is said to whoever asks for the handoff.
+func TestHandoffThatCannotStartItsSuccessorIsRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Runtimes["opencode"] = serve.RuntimeSettings{Command: []string{"opencode"}}
+		r.around(func(c *daemon.Config) {
+			version := c.Version
+			c.Version = func(ctx context.Context, command []string) string {
+				if command[0] == "opencode" {
+					return "0.1.0"
+				}
+				return version(ctx, command)
+			}
+		})
+		r.start()
+		a := r.startAgent(con)
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "opencode"}}})
+		wantCode(t, err, "cannot_launch")
+		if want := "No agent can be started on opencode: OpenCode 0.1.0 is too old to be supervised"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if n := len(r.handoffsOf(a.ID)); n != 0 || len(r.told(a.ID)) != 0 {
+			t.Errorf("%d handoffs, and the agent was told %q", n, r.told(a.ID))
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // opencodeStory runs a story in memory about agents of OpenCode. turn says what the model does with a prompt that is not of
@@ -232,6 +234,32 @@ func TestOpencodeIsLimited(t *testing.T) {
 	})
 }
 
+// TestOpencodeWaitsForALimitWithoutATime: nobody knows when the limit ends. The operator is told when the agent tries again, which is
+// within an hour; after some tries in a row a person is asked.
+func TestOpencodeWaitsForALimitWithoutATime(t *testing.T) {
+	limit := opencodetest.Turn{Retry: time.Minute, Why: "Monthly quota exceeded"}
+	opencodeStory(t, func(string) opencodetest.Turn { return limit }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+		r.halt()
+		r.onLimit(daemon.LimitWait).start()
+		a := r.opencodeAgent()
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "go on").ID, daemon.Submitted)
+		a = r.awaitAgent(a.ID, "a limit", func(a daemon.Agent) bool { return a.Limit != nil && a.Limit.Do == daemon.LimitWait })
+		told := r.awaitNotification(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
+		want := a.Limit.Since.Add(time.Hour).UTC().Format("Jan 2 15:04 UTC")
+		if message := fmt.Sprint(field(t, told, "message")); a.Limit.Until != nil || !strings.Contains(message, "tries again by itself at "+want) {
+			t.Errorf("limit %+v, and the operator was told %q", a.Limit, message)
+		}
+		for i := range 3 {
+			pass(time.Hour)
+			r.await("a try", func() (bool, string) { return len(r.goesOn(a.ID)) == i+1, "" })
+		}
+		a = r.awaitAgent(a.ID, "a question", func(a daemon.Agent) bool { return a.Limit != nil && a.Limit.Do == daemon.LimitAsk })
+		if spent := time.Since(a.Limit.Since); spent > 4*time.Hour {
+			t.Errorf("a person was asked after %s", spent)
+		}
+	})
+}
+
 // TestOpencodeIsRefused: an error of the API ends a turn and is the agent's trouble, until it answers again.
 func TestOpencodeIsRefused(t *testing.T) {
 	status := http.StatusUnauthorized
@@ -289,6 +317,36 @@ func TestOpencodeWorksOnAStep(t *testing.T) {
 		r.awaitPipeline(id, daemon.PipelineDone)
 		if got := m.Prompts(*a.SessionID); a.Runtime != "opencode" || len(got) != 1 || !strings.Contains(got[0], "Mend the roof.") {
 			t.Errorf("the agent on %s was told %q", a.Runtime, got)
+		}
+	})
+}
+
+// TestOpencodeIsLeft: a person types /exit in the pane, which OpenCode reports to nobody. The agent did not die, and nobody is alarmed.
+func TestOpencodeIsLeft(t *testing.T) {
+	opencodeStory(t, nil, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+		a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+		r.awaitState(a.ID, daemon.Idle)
+		m.Leave()
+		got := r.awaitState(a.ID, daemon.Ended)
+		if *got.EndReason != "exited" || got.Died() {
+			t.Errorf("the agent that was left ended by %q, died: %t", *got.EndReason, got.Died())
+		}
+		if n := len(r.agentEvents(a.ID, "agent_ended")); n != 1 {
+			t.Errorf("%d ends", n)
+		}
+	})
+}
+
+// TestOpencodeEndsInATurn: work broke off, so the agent died, however its program exited.
+func TestOpencodeEndsInATurn(t *testing.T) {
+	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Hold: make(chan struct{})} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+		a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+		r.awaitState(a.ID, daemon.Idle)
+		r.sendMessage(a.ID, "a long one")
+		r.awaitState(a.ID, daemon.Working)
+		m.Leave()
+		if got := r.awaitState(a.ID, daemon.Ended); !got.Died() {
+			t.Errorf("the agent that ended in its turn ended by %q", *got.EndReason)
 		}
 	})
 }

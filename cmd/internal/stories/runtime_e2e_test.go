@@ -444,6 +444,9 @@ func exitsAndIsResumed(r *runtimeRig, a daemon.Agent) int64 {
 	if said := strings.Join(last.UserTexts(), "\n"); !strings.Contains(said, "remember the number 4711") || !strings.Contains(said, "which number was it?") {
 		r.t.Errorf("the resumed model knows %.500q", said)
 	}
+	if whole := last.SystemText() + strings.Join(last.UserTexts(), "\n"); !strings.Contains(whole, "You play the persona "+con) {
+		r.t.Error("the resumed model has no skill")
+	}
 	return again.ID
 }
 

@@ -3,7 +3,10 @@
 package stories
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +19,7 @@ import (
 )
 
 // round are the runtimes of the generations of one piece of work.
-var round = []string{"claude", "codex", "opencode", "omp", "claude"}
+var round = []string{"claude", "codex", "opencode", "gemini", "omp", "claude"}
 
 // TestRound: one piece of work is carried round all runtimes, each with its real CLI. The last agent is told what every
 // generation before it decided and was asked, each once. The daemon is killed in the middle.
@@ -75,13 +78,18 @@ func newRoundRig(t *testing.T) *roundRig {
 	t.Helper()
 	claudeSlots <- struct{}{}
 	t.Cleanup(func() { <-claudeSlots })
-	r := &roundRig{rig: newRig(t), api: realcli.NewFakeAPI(t, decides)}
+	r := &roundRig{api: realcli.NewFakeAPI(t, decides)}
 	home := claudetest.Env(t, r.api)
+	google := realcli.Env(t, realcli.Gemini, r.api)
+	r.rig = newRigIn(t, google.SystemDir) // Gemini reads documents only in folders that the person trusts
 	environ, commands := []string{}, map[string]serve.RuntimeSettings{
 		"claude": {Command: append([]string{claudetest.Install(t)}, manual...)},
 	}
-	for _, cli := range []realcli.CLI{realcli.Pi, realcli.Codex, realcli.OpenCode} {
-		own := realcli.Env(t, cli, r.api)
+	for _, cli := range []realcli.CLI{realcli.Pi, realcli.Codex, realcli.OpenCode, realcli.Gemini} {
+		own := google
+		if cli != realcli.Gemini {
+			own = realcli.Env(t, cli, r.api)
+		}
 		command := realcli.Install(t, cli)
 		environ = append(environ, own.Environ...)
 		switch cli {
@@ -92,6 +100,15 @@ func newRoundRig(t *testing.T) *roundRig {
 			home.Trust(t, r.work)
 		case realcli.OpenCode: // it reads its settings from HOME, and each of the others has a variable
 			home.Dir = own.Dir
+		case realcli.Gemini:
+			environ = append(environ, "GEMINI_CLI_HOME="+own.Dir)
+			trusted, err := json.Marshal(map[string]string{r.work: "TRUST_FOLDER", own.SystemDir: "TRUST_FOLDER"})
+			if err == nil {
+				err = os.WriteFile(filepath.Join(own.ConfigDir, "trustedFolders.json"), trusted, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		commands[string(cli)] = serve.RuntimeSettings{Command: command}
 	}

@@ -28,6 +28,7 @@ type Turn struct {
 	Text   string          // the answer
 	Status int             // the API refuses the request with this status; 0: it does not
 	Retry  time.Duration   // OpenCode tries again after this time, without end; 0: it does not
+	Why    string          // what OpenCode says of that
 	// Refused is how long the API refuses the requests before it answers. OpenCode sends them again every few seconds.
 	Refused time.Duration
 	Asks    string // a permission that is asked for, and answered by [Server.Reply]
@@ -69,9 +70,11 @@ type permission struct {
 }
 
 type session struct {
-	ID       string `json:"id"`
-	Title    string `json:"title"`
-	Rules    []any  `json:"permission,omitempty"`
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Rules    []any    `json:"permission,omitempty"`
+	Agents   []string `json:"agents,omitempty"` // which agent each prompt was for; "": the server's default
+	Revert   any      `json:"revert,omitempty"`
 	messages []*message
 	status   map[string]any // nil: idle
 	abort    context.CancelFunc

@@ -1,8 +1,10 @@
 package opencodetest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,6 +82,7 @@ func (s *Server) serveSession(req *http.Request, one *session, what string, in m
 		}
 		return answer(http.StatusOK, one)
 	case "prompt_async":
+		one.Agents = append(one.Agents, text("agent"))
 		s.prompt(one, promptOf(in))
 		return answer(http.StatusNoContent, nil)
 	case "abort":
@@ -128,6 +131,12 @@ func finish(a *message, why string) {
 
 // prompt takes a prompt. In a turn it is queued; while the error of a turn is being written it is lost.
 func (s *Server) prompt(one *session, text string) {
+	if back, ok := one.Revert.(map[string]any); ok { // what was taken back goes now
+		at := slices.IndexFunc(one.messages, func(m *message) bool { return m.Info["id"] == back["messageID"] })
+		one.messages, one.Revert = one.messages[:at], nil
+		s.tell("message.removed", one.ID, nil)
+		s.tell("session.updated", one.ID, map[string]any{"info": one})
+	}
 	s.add(one, map[string]any{"role": "user"}, text)
 	if lost := s.m.lose || one.writing; one.abort == nil && !lost {
 		s.begin(one)
@@ -211,7 +220,7 @@ func (s *Server) work(ctx context.Context, one *session, turn Turn) (failed map[
 		wait(p.reply)
 	}
 	if turn.Retry > 0 {
-		one.status = map[string]any{"type": "retry", "message": "too many", "next": time.Now().Add(turn.Retry).UnixMilli()}
+		one.status = map[string]any{"type": "retry", "message": cmp.Or(turn.Why, "too many"), "next": time.Now().Add(turn.Retry).UnixMilli()}
 		s.tell("session.status", one.ID, nil)
 		wait(nil)
 	}
@@ -243,4 +252,32 @@ func (s *Server) work(ctx context.Context, one *session, turn Turn) (failed map[
 		s.tell("session.error", one.ID, map[string]any{"error": failed})
 	}
 	return failed
+}
+
+// Leave ends all programs as a person does who types /exit.
+func (m *Machine) Leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.servers {
+		s.exited.Do(func() { close(s.exit) })
+	}
+}
+
+// Revert takes a session back to before its nth prompt, from 0 on, as a person does with /undo.
+func (m *Machine) Revert(id string, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.session(id)
+	for _, msg := range one.messages {
+		if msg.Info["role"] != "user" {
+			continue
+		}
+		if n--; n < 0 {
+			one.Revert = map[string]any{"messageID": msg.Info["id"]}
+			break
+		}
+	}
+	for _, s := range m.servers {
+		s.tell("session.updated", id, map[string]any{"info": one})
+	}
 }

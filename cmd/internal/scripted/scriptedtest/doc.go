@@ -21,6 +21,8 @@
 //	                   the working directory. The document names FILE as modified
 //	@decide TEXT       each later document has TEXT among its decisions. TEXT ends at the end of the line
 //	                   or at the next directive
+//	@move DIR          a call of EnterWorktree moves the session, with its transcript, to DIR, which is made
+//	                   if it is not there. At /exit the session goes back first, before SessionEnd
 //	@ask               a tool call that needs permission: PermissionRequest, then a dialog
 //	@say TEXT          the answer is TEXT, up to the end of the prompt or to "## Original request"
 //	@raw FILE          the answer is exactly the content of FILE. A relative path is relative to the
