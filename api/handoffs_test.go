@@ -188,7 +188,7 @@ func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
 	if list := must(h.client.Handoffs(ctx, ListOptions{}))(t); len(list) != 0 {
 		t.Errorf("handoffs %+v of a request that was refused", list)
 	}
-	begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Force: true}))(t)
+	begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
 	for moved := true; moved; { // the daemon works on it meanwhile
 		row, now := must(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
 		from := row.Phase
