@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"hooks":         {},
 	"personas":      {"data/yamlfile"},
 	"data":          {"daemon/words"},
+	"data/trust":    {},
 	"data/yamlfile": {},
 	"tmux/warden":   {},
 	// Words are for all layers, and so know none of them.

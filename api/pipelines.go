@@ -73,6 +73,7 @@ type resumeRequest struct {
 type decisionRequest struct {
 	StepID  *int64 `json:"step_id,omitempty"` // absent means the step before which the pipeline waits
 	Comment string `json:"comment"`
+	Goto    int    `json:"goto,omitempty"` // where the rules of a step don't decide: the number of the step that comes next; absent: the following one
 }
 
 func (s *Server) createPipeline(c echo.Context) error {
@@ -151,6 +152,6 @@ func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Deci
 		return err
 	}
 	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return give(ctx, id, daemon.Decision{StepID: step, Comment: in.Comment})
+		return give(ctx, id, daemon.Decision{StepID: step, Comment: in.Comment, Goto: in.Goto})
 	})
 }

@@ -29,6 +29,7 @@ type TemplateStep struct {
 	Model       string   `json:"model"`        // "" for that of the persona
 
 	Next      []personas.Rule `json:"next"`       // the first that applies says which step comes next
+	Otherwise string          `json:"otherwise"`  // "stop": a person decides if no rule applies; "": the following step comes
 	MaxRounds int             `json:"max_rounds"` // with Next: from that round on a person must approve a further one
 }
 
@@ -46,7 +47,7 @@ func template(t personas.Template) Template {
 		steps[i] = TemplateStep{
 			Agent: step.Agent, Description: step.Description, Prompt: step.Prompt, Approval: step.Approval,
 			RemindAfter: seconds(step.RemindAfter), Timeout: seconds(step.Timeout),
-			Runtime: step.Runtime, Model: step.Model, Next: append([]personas.Rule{}, step.Next...), MaxRounds: step.MaxRounds,
+			Runtime: step.Runtime, Model: step.Model, Next: append([]personas.Rule{}, step.Next...), Otherwise: step.Otherwise, MaxRounds: step.MaxRounds,
 		}
 	}
 	return Template{Name: t.Name, Description: t.Description, Steps: steps, File: t.File, Problem: orNull(t.Problem)}

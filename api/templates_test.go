@@ -19,11 +19,11 @@ func TestTemplateOnTheWire(t *testing.T) {
 			Name: "a", File: "/f", Problem: "line 3: it is no list",
 		},
 		`{"name":"a","description":"d","steps":[` +
-			`{"agent":"qa","description":"x","prompt":"y","approval":true,"remind_after":3600,"timeout":1.5,"runtime":"codex","model":"gpt-5","next":[{"when":{"heading":"Verdict","contains":"not ready"},"goto":2}],"max_rounds":3},` +
-			`{"agent":"dev","description":"","prompt":"","approval":false,"remind_after":null,"timeout":null,"runtime":"","model":"","next":[],"max_rounds":0}],"file":"/f","problem":null}`: {
+			`{"agent":"qa","description":"x","prompt":"y","approval":true,"remind_after":3600,"timeout":1.5,"runtime":"codex","model":"gpt-5","next":[{"when":{"heading":"Verdict","contains":"not ready"},"goto":2}],"otherwise":"stop","max_rounds":3},` +
+			`{"agent":"dev","description":"","prompt":"","approval":false,"remind_after":null,"timeout":null,"runtime":"","model":"","next":[],"otherwise":"","max_rounds":0}],"file":"/f","problem":null}`: {
 			Name: "a", Description: "d", File: "/f", Steps: []personas.TemplateStep{
 				{Agent: "qa", Description: "x", Prompt: "y", Approval: true, RemindAfter: time.Hour, Timeout: 1500 * time.Millisecond, Runtime: "codex", Model: "gpt-5",
-					Next: []personas.Rule{{When: personas.Condition{Heading: "Verdict", Contains: "not ready"}, Goto: 2}}, MaxRounds: 3},
+					Next: []personas.Rule{{When: personas.Condition{Heading: "Verdict", Contains: "not ready"}, Goto: 2}}, Otherwise: personas.Stop, MaxRounds: 3},
 				{Agent: "dev"},
 			},
 		},

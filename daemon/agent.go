@@ -78,7 +78,8 @@ type Agent struct {
 	PaneSocket      string      `json:"tmux_socket"`         // the socket of the tmux server that holds the pane
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
-	Cwd             string      `json:"cwd"`
+	Cwd             string      `json:"cwd"`        // where its session works, as its own hooks tell
+	StartCwd        string      `json:"start_cwd"`  // where its session began, once it has moved; "": it works there still
 	Repository      string      `json:"repository"` // the name of the git repository that Cwd is in; "": none, or nobody has looked yet
 	Branch          string      `json:"branch"`     // what is checked out there: a branch, or the first digits of a commit
 	Generation      int         `json:"generation"`
@@ -135,10 +136,12 @@ type Agent struct {
 	WorkStop    int64 `json:"-"`
 	HandingOver bool  `json:"-"`
 	// StopCameAt is when the Stop of its turn came, until it is known whether the turn is over; nil: no turn has just ended.
-	StopCameAt    *time.Time `json:"-"`
-	TurnError     string     `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
-	StopInterrupt bool       `json:"-"`              // the stop ladder begins by interrupting the running turn
-	StopYields    bool       `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
+	StopCameAt *time.Time `json:"-"`
+	// Background is what runs beside its turns, as its last Stop has told; nil: nothing.
+	Background    *Background `json:"-"`
+	TurnError     string      `json:"-" db:"trouble"` // the error with which the newest turn ended; "": none
+	StopInterrupt bool        `json:"-"`              // the stop ladder begins by interrupting the running turn
+	StopYields    bool        `json:"-"`              // a handoff asked for the stop; new work for the agent takes that back
 	// Effort is the thinking level with which the agent is launched, and after its handoff's record the level with which it
 	// worked last; "": not known.
 	Effort string `json:"-"`
@@ -157,6 +160,8 @@ type Agent struct {
 	Reading bool `json:"-"`
 	// Base is the state in which the agent found its working directory; nil: it was not looked at.
 	Base *worktree.Base `json:"-"`
+	// StartBase is Base of StartCwd, for when the session moves back.
+	StartBase *worktree.Base `json:"-"`
 }
 
 // Tier says how full an agent's context window is, by the limits in the settings handoff.auto.

@@ -145,6 +145,9 @@ func (s *assembly) run(ctx context.Context) error {
 	if by := s.h.writerWarning(&s.agent, s.doc.Bytes); by != "" {
 		s.warn("%s", by)
 	}
+	if s.step == nil {
+		s.out.warnings = append(s.out.warnings, backgroundWarnings(&s.agent, s.h.Keep)...)
+	}
 	s.first = len(s.out.warnings)
 	switch {
 	case s.out.structured != nil, s.step != nil && len(s.doc.Bytes) == 0:

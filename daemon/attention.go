@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // AttentionKind says in one word why a person is needed. Lists show it as a state.
@@ -20,7 +22,7 @@ const (
 	NeedsChoice   AttentionKind = "limited"  // an agent has hit a limit, and a person decides what is done about it
 	NeedsLook     AttentionKind = "stuck"    // an agent can't be ended, typed to or started; Brief says which
 	NeedsBudget   AttentionKind = "held"     // an agent gets no prompts, because the budget of its persona is used up
-	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and automatic handoffs are off
+	NeedsHandoff  AttentionKind = "full"     // an agent's context is nearly full, and it is not handed over by itself
 	NeedsHeir     AttentionKind = "died"     // an agent died, and no other agent goes on with its work
 	NeedsApproval AttentionKind = "approval" // a pipeline waits for the approval of its next step
 )
@@ -62,8 +64,10 @@ type Overview struct {
 	Ended       []Agent // first the agents that ended last, then the other agents of failed handoffs
 	Handoffs    []Handoff
 	Pipelines   []Pipeline
-	Permissions []Permission      // those that agents ask for now
-	Auto        func(*Agent) bool // whether the daemon hands an agent over by itself when its context is nearly full; nil: it does not
+	Permissions []Permission // those that agents ask for now
+	// Auto reports whether the daemon hands an agent over by itself when its context is nearly full, and why not, although automatic
+	// handoffs are on. nil: it does not.
+	Auto func(*Agent) (will bool, why string)
 }
 
 const (
@@ -157,7 +161,11 @@ func (o *Overview) Attention() []Attention {
 	}
 	for i := range o.Agents {
 		a := &o.Agents[i]
-		if n := a.attention(with[a.ID], o.Auto != nil && o.Auto(a)); n.Kind != "" {
+		auto, why := false, ""
+		if o.Auto != nil {
+			auto, why = o.Auto(a)
+		}
+		if n := a.attention(with[a.ID], auto, why); n.Kind != "" {
 			n.About, n.ID, n.Agent, n.Handoff = AboutAgent, a.ID, a, with[a.ID]
 			o.addPermissions(&n)
 			out = append(out, n)
@@ -289,8 +297,9 @@ func (h *Handoff) liesStill(a *Agent, heir int64) bool {
 func (a *Agent) leavesWork() bool { return a.PipelineID == nil && a.Died() && a.DismissedAt == nil }
 
 // attention returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
-// the agent. If there are several reasons, attention returns the reason that holds up the others.
-func (a *Agent) attention(h *Handoff, auto bool) Attention {
+// the agent. auto and notAuto are of [Overview.Auto]. If there are several reasons, attention returns the reason that holds up the
+// others.
+func (a *Agent) attention(h *Handoff, auto bool, notAuto string) Attention {
 	look := fmt.Sprintf("`understudy agent show %d`", a.ID)
 	if a.HasPane() {
 		look = fmt.Sprintf("`understudy agent attach %d`", a.ID)
@@ -319,7 +328,7 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	case a.Note != "":
 		return attention(NeedsLook, a.StateAt, "", a.Note, "look at it with "+look)
 	case h == nil && !auto && a.Context != nil && a.Context.Tier == TierHigh && a.Persona != nil:
-		return attention(NeedsHandoff, a.StateAt, "", "its context is nearly full: hand it over", fmt.Sprintf("`understudy handoff %d`", a.ID))
+		return attention(NeedsHandoff, a.StateAt, "", "its context is nearly full: hand it over", words.Join(": ", fmt.Sprintf("`understudy handoff %d`", a.ID), notAuto))
 	}
 	return Attention{}
 }
@@ -361,7 +370,9 @@ func (p *Pipeline) attention(now time.Time) Attention {
 	if i := p.Front(); i < len(p.Steps) {
 		at = fmt.Sprintf("step %d of %d, %s", i+1, len(p.Steps), p.Steps[i].AgentName)
 	}
-	switch {
+	switch s := p.AwaitsWay(); {
+	case p.Status == PipelineWaiting && s != nil:
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for you to say which step comes next: ", p.UndecidedWords(s), s.writtenLine()+p.wayNext(s))
 	case p.Status == PipelineWaiting && at != "":
 		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.approvalNext())
 	case p.Status == PipelineWaiting:

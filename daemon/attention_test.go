@@ -76,7 +76,7 @@ func TestAttentionOfActiveAgents(t *testing.T) {
 		"full, nobody's":     {func(a *Agent) { a.Context, a.Persona = full, nil }, nil, false, ""},
 		"full, has room yet": {func(a *Agent) { a.Context = &ContextUse{Tier: TierWarn} }, nil, false, ""},
 	} {
-		o := Overview{At: noon, Agents: []Agent{seen(1, tt.change)}, Auto: func(*Agent) bool { return tt.auto }}
+		o := Overview{At: noon, Agents: []Agent{seen(1, tt.change)}, Auto: func(*Agent) (bool, string) { return tt.auto, "" }}
 		if tt.handoff != nil {
 			o.Handoffs = []Handoff{*tt.handoff}
 		}

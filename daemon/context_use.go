@@ -86,14 +86,19 @@ func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextRep
 // setContext commits how full an agent's window is, if that has changed. A change of the tier makes an event. A window of
 // unknown size makes an alert, once (see unknownContext).
 func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *int64, source string) error {
+	reason := "the size of its context window is not known"
+	if limit != nil && knownWindow(tokens, limit) == nil {
+		reason = fmt.Sprintf("its CLI says that its context window has %s tokens, but %s are in it", words.Tokens(*limit), words.Tokens(tokens))
+	}
+	limit = knownWindow(tokens, limit)
 	was := ContextUse{}
 	if a.Context != nil {
 		was = *a.Context
-		if was.Tokens == tokens && (limit == nil || was.Limit != nil && *was.Limit == *limit) {
-			return nil
-		}
 		if limit == nil {
-			limit = was.Limit // the transcript does not say the size; the status line said it
+			limit = knownWindow(tokens, was.Limit) // the transcript does not say the size; the status line said it
+		}
+		if was.Tokens == tokens && (limit == nil && was.Limit == nil || limit != nil && was.Limit != nil && *was.Limit == *limit) {
+			return nil
 		}
 	}
 	c := Change{Agents: []*Agent{a}}
@@ -101,7 +106,7 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 	use := a.Context
 	var unknown []*event.Event
 	if use.Percent == nil {
-		unknown = d.unknownContext(a, "the size of its context window is not known")
+		unknown = d.unknownContext(a, reason)
 		c.Events = append(c.Events, unknown...)
 	}
 	err := d.commit(ctx, &c)
@@ -118,7 +123,7 @@ func (d *Daemon) useContext(c *Change, a *Agent, use ContextUse, at time.Time) {
 	if before != nil {
 		was = before.Tier
 	}
-	if use.Limit != nil && *use.Limit > 0 {
+	if use.Limit = knownWindow(use.Tokens, use.Limit); use.Limit != nil {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
 		use.Percent, use.Tier = &percent, d.tier(a, percent)
 		if a.ContextStart == nil || percent < *a.ContextStart {
@@ -181,8 +186,9 @@ func (d *Daemon) autoFor(a *Agent) AutoSettings {
 	return auto
 }
 
-// HandsOver reports whether the daemon hands an agent over by itself when its context is nearly full.
-func (d *Daemon) HandsOver(a *Agent) bool { return a.Persona != nil && d.autoFor(a).Enabled }
+// HandsOver reports whether the daemon hands an agent over by itself when its context is nearly full. why says why not, although
+// automatic handoffs are on.
+func (d *Daemon) HandsOver(a *Agent) (will bool, why string) { return handsOver(d.autoFor(a), a) }
 
 // tier returns the tier of a use in percent, by what holds for the agent.
 func (d *Daemon) tier(a *Agent, percent float64) Tier {
@@ -195,14 +201,17 @@ func (d *Daemon) tier(a *Agent, percent float64) Tier {
 	return TierNormal
 }
 
-// tierEvent makes the event of a new tier. The event is an alert if the tier is high and automatic handoffs are off, so that
-// nobody has to watch a meter.
+// tierEvent makes the event of a new tier. The event is an alert if the tier is high and the agent is not handed over by itself, so
+// that nobody has to watch a meter.
 func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
 	e := d.event(event.AgentContext, &a.ID, nil, payload)
-	if use.Tier == TierHigh && a.Persona != nil && !d.autoFor(a).Enabled {
-		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), a.ID)
+	if will, why := d.HandsOver(a); use.Tier == TierHigh && a.Persona != nil && !will {
+		if why != "" {
+			why = ", and " + why
+		}
+		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context%s: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), why, a.ID)
 		e.Payload, e.Alert = event.Payload(payload), true
 	}
 	return e

@@ -58,7 +58,7 @@ type Panes interface {
 
 // Clients are the people who are attached to a tmux server.
 type Clients interface {
-	// ShowMessage shows a text to those who look at a pane, until they press a key. It types nothing. shown is how many they are.
+	// ShowMessage shows a text to those who look at a pane, for two seconds. It types nothing. shown is how many they are.
 	ShowMessage(ctx context.Context, ref tmux.Ref, text string) (shown int, err error)
 	// SwitchClients moves the people who are attached to one session (from) to another session (to).
 	SwitchClients(ctx context.Context, from, to string) error
@@ -106,14 +106,15 @@ type HandoffSettings struct {
 	MaxDocumentBytes    int64
 	MinWords            int // of a generated document, beside its headings; 0: it may say nothing
 
-	MaxMessages        int           // how many messages are passed on, from the end of the conversation
-	IncludeAllMessages bool          // pass on as many messages as MaxContextBytes allows, and all decisions
-	MaxContextBytes    int64         // of the context file, without the document
-	ValidateContext    bool          // check the requirements of the successor's role
-	LogTiming          bool          // log how long the parts of the assembly took
-	AssemblyTimeout    time.Duration // the whole assembly of the context
-	InPlace            bool          // a successor takes the pane of the outgoing agent, if the request does not say otherwise
-	Targets            []string      // the personas to which an agent may hand itself over, beside its own; "*": all
+	MaxMessages        int              // how many messages are passed on, from the end of the conversation
+	IncludeAllMessages bool             // pass on as many messages as MaxContextBytes allows, and all decisions
+	MaxContextBytes    int64            // of the context file, without the document
+	ValidateContext    bool             // check the requirements of the successor's role
+	LogTiming          bool             // log how long the parts of the assembly took
+	AssemblyTimeout    time.Duration    // the whole assembly of the context
+	InPlace            bool             // a successor takes the pane of the outgoing agent, if the request does not say otherwise
+	Targets            []string         // the personas to which an agent may hand itself over, beside its own; "*": all
+	Background         BackgroundPolicy // what a handoff does while only shell commands of its agent run in the background
 	Auto               AutoSettings
 }
 
@@ -122,6 +123,7 @@ type PipelineSettings struct {
 	StepTimeout time.Duration // a step's agent started -> end of its turn, if the template sets no time
 	MaxRunning  int           // how many pipelines may be at work on this host, and how many agents of pipelines
 	Cwd         string        // the directory of a pipeline that names none; "": each pipeline must name one
+	Resume      bool          // with Settings.Resume: pipelines that were interrupted go on by themselves after a start, each once
 }
 
 // AutoSettings are the limits by which the daemon judges the use of a context window, in percent of the window.
@@ -146,6 +148,7 @@ var DefaultHandoff = HandoffSettings{
 	ValidateContext:     true,
 	LogTiming:           true,
 	AssemblyTimeout:     5 * time.Second,
+	Background:          BackgroundWarn,
 	Auto:                AutoSettings{Warn: 60, High: 70, Trigger: 75},
 }
 

@@ -70,7 +70,7 @@ func (a *Agent) turnSince(dl *Delivery) bool {
 
 // mayComeAgain reports whether a text that was typed may be typed once more if it is lost.
 func (d *Delivery) mayComeAgain() bool {
-	return d.State == DeliveryTyped && d.byKeys() && d.Way != runtimes.ByEcho && !d.TypedAgain && d.Kind != KindExit
+	return d.State == DeliveryTyped && d.Heard == 0 && d.byKeys() && d.Way != runtimes.ByEcho && !d.TypedAgain && d.Kind != KindExit
 }
 
 // empty reports whether the screen shows an empty composer, and neither a turn nor a dialog.
@@ -137,5 +137,5 @@ func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string
 
 // unsend sets a delivery back to DeliveryQueued.
 func (d *Delivery) unsend(why string) {
-	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way = DeliveryQueued, nil, 0, why, ""
+	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way, d.Heard = DeliveryQueued, nil, 0, why, "", 0
 }

@@ -72,6 +72,8 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 		dl.decide(NotSubmitted, evidenceEnded, now)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
+	case dl.Heard != 0:
+		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
 	default:
 		dl.decide(Unconfirmed, evidenceEnded, now)
 	}
@@ -280,6 +282,13 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		}
 		return d.saveDelivery(ctx, a, dl, false)
 	}
+	if dl.Heard != 0 {
+		if left > 0 && !d.inTranscript(a, dl) {
+			return false, min(left, 100*time.Millisecond), nil
+		}
+		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
+		return d.saveDelivery(ctx, a, dl, false)
+	}
 	if next := time.Duration(dl.Attempts) * enterAfter; age < next && left > 0 {
 		return false, min(left, next-age), nil
 	}
@@ -351,21 +360,6 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	}
 	d.wakeKin(a)
 	return true, 0, nil
-}
-
-// turnStillRuns reports whether the turn that took a text still runs. The agent's state alone does not tell. If no hook
-// reported the begin of the turn, the state follows the runtime's registry, and the daemon believes the registry only after
-// a while.
-func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
-	if a.State == Working || a.LastStop == 0 || dl.TypedAt == nil {
-		return true, nil
-	}
-	last, err := d.Store.StoredHook(ctx, a.LastStop)
-	if err != nil {
-		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
-	}
-	// TypedAt is committed before the text is typed, so a hook of the same instant came before the text.
-	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
 // confirmInstruction returns the write that marks the handoff's instruction as taken by the agent; nil: there is none to

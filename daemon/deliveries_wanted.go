@@ -40,6 +40,21 @@ func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, err
 	return h.Open() && h.DeliveryID != nil && *h.DeliveryID == dl.ID, nil
 }
 
+// turnStillRuns reports whether the turn that took a text still runs. The agent's state alone does not tell. If no hook
+// reported the begin of the turn, the state follows the runtime's registry, and the daemon believes the registry only after
+// a while.
+func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
+	if a.State == Working || a.LastStop == 0 || dl.TypedAt == nil {
+		return true, nil
+	}
+	last, err := d.Store.StoredHook(ctx, a.LastStop)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	// TypedAt is committed before the text is typed, so a hook of the same instant came before the text.
+	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
+}
+
 // decideByTranscript sets the verdict of a delivery whose text may or may not have been typed. If the transcript has the
 // text, the verdict is Submitted; otherwise it is Unconfirmed, with the given evidence.
 func (d *Daemon) decideByTranscript(ctx context.Context, a *Agent, dl *Delivery, evidence string) (bool, time.Duration, error) {

@@ -48,6 +48,10 @@ func (d *Daemon) noteBase(ctx context.Context, a *Agent) {
 		return
 	}
 	base, err := d.Differ.Begin(ctx, a.Cwd, d.now())
+	switch made, ok := worktree.MadeSince(a.Cwd, a.CreatedAt); {
+	case err == nil && ok && a.StartCwd != "": // the session has moved into it, maybe a turn ago: all that has changed in it since is the agent's
+		base.Commit, base.Before, base.BeforeCount = made, nil, 0
+	}
 	switch {
 	case ctx.Err() != nil:
 		return // the next daemon records it

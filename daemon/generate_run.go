@@ -90,12 +90,12 @@ const forkSettle = 300 * time.Millisecond
 // beginFork commits the intention to fork the session, as soon as the agent is idle.
 func (r *handoffRun) beginFork() outcome {
 	a := r.agent
-	if a.Active() && (!a.AtRest() || a.BackgroundTasks > 0 || a.RegisteredAt == nil) {
+	if a.Active() && (!a.AtRest() || awaitedTasks(a, r.settings.Background) > 0 || a.RegisteredAt == nil) {
 		note := cmp.Or(r.busyNote(), noteTurn)
 		switch {
 		case a.State == Working:
 			note = noteTurn // busyNote would promise an instruction, which this mode does not give
-		case a.AtRest() && a.BackgroundTasks > 0:
+		case a.AtRest() && awaitedTasks(a, r.settings.Background) > 0:
 			note = noteBackground
 		}
 		if left := r.d.timeLeft(r.h.PhaseAt, r.settings.BusyTimeout); left > 0 {

@@ -91,7 +91,7 @@ func (r *handoffRun) instruct() outcome {
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
 	switch {
-	case h.StopHook != 0 && !r.agent.endsTurn():
+	case h.StopHook != 0 && !endsTurn(r.agent):
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
 		return r.failed(CodeRuntimeError, "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))
@@ -219,7 +219,7 @@ func (r *handoffRun) shutDown() outcome {
 		return r.stayLong(time.Second, noteTurn)
 	case a.State == Waiting:
 		return stayFor(time.Second, noteDialog)
-	case a.BackgroundTasks > 0:
+	case awaitedTasks(a, r.settings.Background) > 0:
 		return r.stayLong(time.Second, noteBackground)
 	}
 	if open, err := r.d.awaitsVerdict(r.ctx, a.ID); err != nil || open {
@@ -252,6 +252,11 @@ func (r *handoffRun) shutDown() outcome {
 		}
 		if screen != nil {
 			r.d.isReady(a.ID)
+		}
+	}
+	if !r.h.HeirsFirst() {
+		if out := r.cannotStart(canHandOver(r.ctx, r.d, a, r.h.Heirs)); out != nil {
+			return *out
 		}
 	}
 	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile

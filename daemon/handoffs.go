@@ -110,6 +110,9 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	if err := d.checkWriter(&a, in.Mode); err != nil {
 		return nil, err
 	}
+	if err := canHandOver(ctx, d, &a, heirs); err != nil {
+		return nil, err
+	}
 	dir, err := d.dataDirOf(ctx, a.Host)
 	if err != nil {
 		return nil, err
@@ -178,8 +181,11 @@ func (d *Daemon) CopiesSession(a *Agent) bool {
 // conversationIsEmpty reports whether the daemon knows that the agent's conversation is empty, which means that it has fewer
 // than two messages. The daemon does not know the conversation of another host's agent.
 func (d *Daemon) conversationIsEmpty(a *Agent) bool {
-	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
+	if a.Host != d.Host || a.RegisteredAt == nil {
 		return false
+	}
+	if a.TranscriptPath == nil { // ask the hooks
+		return a.Resume == "" && a.TurnPromptID == "" && a.LastPrompt == 0 && a.LastStop == 0
 	}
 	n, err := transcript.Count(d.runtimeOf(a), *a.TranscriptPath, 2)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -284,13 +284,18 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 	if err != nil {
 		return nil, err
 	}
+	return successorOf(d, a, id, now), nil
+}
+
+// successorOf returns the row of a's successor with the given id.
+func successorOf(d *Daemon, a *Agent, id int64, now time.Time) *Agent {
 	return &Agent{
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.Asked, NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch,
-	}, nil
+	}
 }
 
 // newHeir makes the row of the agent of an heir; nil stands for an heir that is as the outgoing agent.
@@ -299,9 +304,14 @@ func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now t
 	if err != nil || heir == nil {
 		return next, err
 	}
+	return next, becomeHeir(d, a, next, heir)
+}
+
+// becomeHeir makes a successor what an heir is to be.
+func becomeHeir(d *Daemon, a, next *Agent, heir *HandoffHeir) error {
 	resolved, err := d.resolveHeir(a, heir.Heir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	heir.Heir = resolved
 	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
@@ -315,7 +325,7 @@ func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now t
 		next.Effort = ""
 	}
 	next.Model, next.PermissionMode = cmp.Or(resolved.Model, next.Model), cmp.Or(resolved.PermissionMode, next.PermissionMode)
-	return next, nil
+	return nil
 }
 
 // inheritedFiles returns the paths of the document and the context file that an heir with another persona than the outgoing

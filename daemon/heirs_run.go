@@ -74,6 +74,13 @@ func (r *handoffRun) startHeir(i int) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
+	if out := r.cannotStart(canStart(r.ctx, r.d, next)); out != nil {
+		if out.fail != nil {
+			out.fail.Phase = Spawning
+			return r.writeHeir(i, *out)
+		}
+		return *out
+	}
 	heir.AgentID = &next.ID
 	out := r.writeHeir(i, moveTo(Spawning, "start", Change{NewAgent: next}))
 	out.with.Events = append([]*event.Event{r.created(next)}, out.with.Events...)
@@ -87,6 +94,23 @@ func (r *handoffRun) notStartable(err error) *Failure {
 		return nil
 	}
 	return r.failed(CodeSpawnFailed, "The successor could not be started: %s", words.TrimDot(told.Message)).fail
+}
+
+// cannotStart returns the outcome if err, which [canStart] has returned, says that no successor can be started; else nil. The
+// outgoing agent goes on, if it has not ended.
+func (r *handoffRun) cannotStart(err error) *outcome {
+	told, ok := errors.AsType[*Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok || told.Kind == KindUnavailable:
+		return &outcome{err: err}
+	}
+	out := r.failed(told.Code, "%s", words.TrimDot(told.Message))
+	if r.agent.Active() && out.fail != nil {
+		out.fail.Message = fmt.Sprintf("%s. Agent %d was not ended, and the record is kept: put that right, then `understudy handoff retry %d`.", words.TrimDot(told.Message), r.agent.ID, r.h.ID)
+	}
+	return &out
 }
 
 // created makes the event of a successor's row.

@@ -169,6 +169,9 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *com
 		d.wakeKin(a)
 	}
 	d.EventsChanged()
+	if decided.moved && res.Applied {
+		d.lookAgain(res.AgentID) // which branch is checked out there
+	}
 	if decided.cancelled && res.Applied {
 		d.endFork(res.AgentID)
 	}
@@ -192,13 +195,13 @@ var errUnseen = errors.New("a file must be looked at first")
 // file, recordHook undoes the transaction, looks at the file and decides again: a file system that hangs must not hold row
 // locks.
 func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookStep, res HookResult, err error) {
-	step.files, step.rules = map[string]bool{}, map[string]personas.Permissions{}
+	step.files, step.rules, step.moves = map[string]bool{}, map[string]personas.Permissions{}, map[move]bool{}
 	for {
 		res, err = d.Store.RecordHook(ctx, step.in, func(tx HookTx) HookDecision {
 			decided = step // the store may call this again
 			decided.tx = tx
 			out := decided.decide()
-			if decided.unseen != "" || decided.unruled != "" {
+			if decided.unseen != "" || decided.unruled != "" || decided.unmoved != nil {
 				return HookDecision{Undone: errUnseen}
 			}
 			if tx.Agent != nil && out.Applied {
@@ -208,6 +211,10 @@ func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookSte
 		})
 		if !errors.Is(err, errUnseen) {
 			return decided, res, err
+		}
+		if m := decided.unmoved; m != nil {
+			step.moves[*m] = d.lookAt(ctx, m.to, m.leadsElsewhere)
+			continue
 		}
 		if decided.unruled != "" {
 			step.rules[decided.unruled] = d.rulesOf(decided.unruled)

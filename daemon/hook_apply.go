@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -28,6 +27,8 @@ type hookStep struct {
 	command bool                            // the hook is a person's /handoff
 	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
 	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
+	moves   map[move]bool                   // whether the session has moved, as a look before the transaction found
+	unmoved *move                           // a move that decide asked for and that is not in moves; nil: none
 	files   map[string]bool                 // by path, whether the file had content at a look before the transaction
 	unseen  string                          // a path that decide asked for and that is not in files; "": none
 	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
@@ -37,6 +38,7 @@ type hookStep struct {
 
 	out         HookDecision
 	rejoins     bool        // the agent itself has sent the hook again
+	moved       bool        // the agent's session has moved to another directory
 	cancelled   bool        // the hook cancels the agent's open handoff
 	asked       *Permission // the permission for which the hook is to be held; nil: none
 	disbelieved string      // why the hook was not believed, for the operator; "": the hook was believed
@@ -106,28 +108,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
-		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
-	}
-}
-
-// answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
-// If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
-func (h *hookStep) answerLost() {
-	h.out.Reason = "stored already"
-	if !h.in.Replayed {
-		return
-	}
-	for _, dl := range h.tx.Deliveries {
-		if dl.State == DeliveryAnswered && dl.HookKey == h.in.Key {
-			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryQueued, "", nil, 0
-			dl.Evidence = "the answer to the stop hook did not arrive"
-			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
-				h.setState(a.rest())
-				a.loseInstruction()
-				h.out.Change.Agents = []*Agent{a}
-			}
-		}
+		a.endTurn(h.tx.HookID, &h.p, true)
 	}
 }
 
@@ -183,6 +164,8 @@ func (h *hookStep) apply() {
 			break
 		}
 		h.setState(a.interrupt(h.in.At))
+	case hooks.PromptRefused:
+		h.promptRefused()
 	case hooks.RetryStarted:
 		h.retryStarted()
 	case hooks.RetryEnded:
@@ -198,6 +181,7 @@ func (h *hookStep) apply() {
 			a.EndHint = h.p.Reason
 		}
 	}
+	h.follow()
 }
 
 // sessionStart applies a SessionStart. The first SessionStart registers the agent. A later one reports another session, or
@@ -258,7 +242,19 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
-		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
+		if hears(h.d.runtimeOf(a), dl, queued) {
+			dl.hear(h.tx.HookID)
+			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+			if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
+				hf.hearIn(h.p.PromptID)
+				h.touchHandoff()
+			}
+			if dl.Kind == KindInstruction {
+				a.takeInstruction()
+			}
+		} else {
+			h.confirm(dl, evidenceHeard(h.tx.HookID), queued)
+		}
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
 		if dl.Kind == KindGoOn {
 			asked = "" // it goes on with what it was asked before
@@ -272,7 +268,7 @@ func (h *hookStep) promptSubmitted() {
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:
-		a.endTask()
+		a.endTask(h.p.Prompt)
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
@@ -318,6 +314,8 @@ func (h *hookStep) stopped() {
 	}
 	for _, dl := range h.tx.Deliveries {
 		switch {
+		case dl.State == DeliveryTyped && dl.Heard != 0 && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID):
+			h.confirm(dl, evidenceHeard(dl.Heard), false)
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		case dl.State == DeliveryTyped && dl.byKeys() && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
@@ -330,7 +328,7 @@ func (h *hookStep) stopped() {
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()
-	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, own)
+	a.endTurn(h.tx.HookID, &h.p, own)
 	a.StopCameAt = &h.in.At
 	if !mayGoOn(&h.d.runtimeOf(a).Can) {
 		h.setState(Idle)
@@ -386,15 +384,3 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	}
 	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }
-
-// carries reports whether a submitted prompt is or contains the text of a delivery.
-func carries(prompt string, dl *Delivery) bool {
-	if dl.Nonce != "" {
-		return strings.Contains(prompt, dl.Nonce)
-	}
-	return runtimes.MatchesPrompt(prompt, dl.Text)
-}
-
-// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
-// because "" stands for no turn.
-func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }

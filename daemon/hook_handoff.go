@@ -150,7 +150,7 @@ func (h *Handoff) commandWords(a *Agent) string {
 	case h.RecordedAt != nil:
 		return fmt.Sprintf("Handoff %d: the document is recorded. This session ends now, and its successor takes over in the daemon's tmux: `understudy agent attach %s`.",
 			h.ID, h.TargetAgent)
-	case a.LastPrompt > 0 && a.StateAt.After(h.CreatedAt) && a.State == Working, a.BackgroundTasks > 0:
+	case a.LastPrompt > 0 && a.StateAt.After(h.CreatedAt) && a.State == Working, awaitedTasks(a, BackgroundWarn) > 0:
 		return fmt.Sprintf("Handoff %d waits for the end of this session's work, then its document is generated. `understudy handoff cancel %[1]d` cancels it.", h.ID)
 	}
 	return ""

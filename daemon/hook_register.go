@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -37,10 +38,10 @@ func (h *hookStep) register() {
 		h.out.Reason, h.disbelieved = h.notBinding, h.notBinding
 		return
 	}
-	now := h.d.now()
+	now, rt := h.d.now(), runtimes.Claude()
 	a := &Agent{
-		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: runtimes.Claude().Name, Host: h.in.Host,
-		State: Idle, StateAt: now, Cwd: h.p.CWD, Generation: 1, CreatedAt: now, RegisteredAt: &now,
+		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: rt.Name, Host: h.in.Host,
+		State: Idle, StateAt: now, Cwd: cmp.Or(rt.SessionDir(h.p.CWD, h.p.TranscriptPath, "", h.beginsSession()), h.p.CWD), Generation: 1, CreatedAt: now, RegisteredAt: &now,
 		PID: h.proc.PID, PIDStart: h.proc.Start, LastHook: h.tx.HookID,
 		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID),
 	}

@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"slices"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 // endsInstructionTurn reports whether this Stop ends the turn that took the handoff's instruction.
@@ -9,7 +12,7 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
-	maybe := h.p.BackgroundTasks > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	maybe := awaitedTasks(h.tx.Agent, h.d.Settings().Handoff.Background) > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
 	if maybe && !h.hasContent(hf.FilePath) {
 		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
 	}
@@ -39,4 +42,29 @@ func (h *hookStep) promptUnreported() bool {
 	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
 		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
+}
+
+// turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
+// because "" stands for no turn.
+func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
+
+// answerLost handles a hook that is stored already. If the hook comes from the spool, its sender never got the whole answer.
+// If that answer was an instruction, the agent never saw the instruction, and answerLost queues the delivery again.
+func (h *hookStep) answerLost() {
+	h.out.Reason = "stored already"
+	if !h.in.Replayed {
+		return
+	}
+	for _, dl := range h.tx.Deliveries {
+		if dl.State == DeliveryAnswered && dl.HookKey == h.in.Key {
+			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryQueued, "", nil, 0
+			dl.Evidence = "the answer to the stop hook did not arrive"
+			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
+				h.setState(a.rest())
+				a.loseInstruction()
+				h.out.Change.Agents = []*Agent{a}
+			}
+		}
+	}
 }

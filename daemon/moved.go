@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -22,7 +24,7 @@ import (
 // maybeMoved reports whether followSession may have something to do for an agent.
 func (d *Daemon) maybeMoved(a *Agent) bool {
 	s := d.sighted(a.ID)
-	return s.parked != "" || s.behind
+	return s.parked != "" || s.behind || s.strayed(a)
 }
 
 // followSession makes the process of a job in the background the agent's process, when the registry says that the agent's
@@ -37,8 +39,38 @@ func (d *Daemon) followSession(ctx context.Context, a *Agent) (bool, time.Durati
 			return moved, 0, err
 		}
 		return d.losePane(ctx, a)
+	case s.strayed(a):
+		return d.followDir(ctx, a, s.dir)
 	}
 	return false, 0, nil
+}
+
+// strayed reports whether the registry has said for a while that the agent's session works elsewhere than the row says. No hook
+// tells of a person's /cd before the next prompt. A session that ends goes back to where it began, so an agent that is being
+// ended stays where it was.
+func (s sighting) strayed(a *Agent) bool {
+	return s.known && filepath.IsAbs(s.dir) && filepath.Clean(s.dir) != a.Cwd && a.AtRest() && a.StopAskedAt == nil && time.Since(s.since) >= settle
+}
+
+// followDir notes that the agent's session has moved, once its transcript shows the same.
+func (d *Daemon) followDir(ctx context.Context, a *Agent, dir string) (bool, time.Duration, error) {
+	m := move{from: a.Cwd, to: filepath.Clean(dir)}
+	if a.TranscriptPath == nil || !m.leadsElsewhere() {
+		return false, 0, nil
+	}
+	path := d.runtimeOf(a).TranscriptIn(m.to, *a.TranscriptPath)
+	if !fileHasContent(path) {
+		path = *a.TranscriptPath // the session was opened in another work tree of its repository
+	}
+	if !fileHasContent(path) {
+		return false, 0, nil
+	}
+	a.TranscriptPath = &path
+	a.moveTo(m.to)
+	d.lookAgain(a.ID)
+	e := d.event(event.AgentMoved, &a.ID, nil, map[string]any{"from": m.from, "to": m.to})
+	read := []UsageRead{{Host: a.Host, Path: path, AgentID: a.ID}}
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, UsageReads: read, Events: []*event.Event{e}})
 }
 
 func (d *Daemon) followJob(ctx context.Context, a *Agent, job string) (bool, time.Duration, error) {
@@ -254,4 +286,15 @@ func (d *Daemon) entryOfJob(a *Agent, job string) (runtimes.Registry, bool) {
 		}
 	}
 	return runtimes.Registry{}, false
+}
+
+// readEntry reads a file of the registry. Each sweep reads one for each agent. O_NONBLOCK spares package os its attempt to
+// make the file non-blocking, which takes as many system calls as the rest.
+func readEntry(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }

@@ -150,7 +150,7 @@ func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) 
 
 // tellOverdue tells the operator once that an agent has not registered in time. The note on its row says that it was told.
 func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
+	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" && !a.brokeOff() {
 		return false, 0, nil
 	}
 	since, limit := d.startDeadline(a)

@@ -16,10 +16,11 @@ const (
 	// work there and no older pipeline waits, or with an abort.
 	PipelinePending PipelineStatus = "pending"
 	// PipelineRunning: the daemon makes the work tree, or the first step that is neither done nor skipped is worked on.
-	// This ends when a step needs an approval, when the step or the work tree fails, with an abort, or when no step is
+	// This ends when a step needs an approval, when it is not clear which step comes next, when the step or the work tree fails, with an abort, or when no step is
 	// left.
 	PipelineRunning PipelineStatus = "running"
-	// PipelineWaiting: a person must approve the next step. This ends with an approval, a rejection or an abort.
+	// PipelineWaiting: a person must approve the next step, or choose it because the rules of the last one did not decide.
+	// This ends with an approval, a rejection or an abort.
 	PipelineWaiting PipelineStatus = "waiting_for_approval"
 	// PipelineDone: no step is left. It stays so.
 	PipelineDone PipelineStatus = "done"
@@ -72,8 +73,10 @@ type Pipeline struct {
 	FinishedAt     *time.Time     `json:"finished_at"`
 	Steps          []Step         `json:"steps"` // by OrderIndex
 
-	Seq     int64  `json:"-"` // advances with each write, and guards it
-	WorkDir string `json:"-"` // where its agents are started; with a branch: inside the work tree, and "" until the work tree is made
+	Seq int64 `json:"-"` // advances with each write, and guards it
+	// ResumedAt is when the daemon resumed it by itself, because its agent had died before a start of the daemon; nil: it did not.
+	ResumedAt *time.Time `json:"-"`
+	WorkDir   string     `json:"-"` // where its agents are started; with a branch: inside the work tree, and "" until the work tree is made
 }
 
 // Step is one step of a pipeline, in one round. It holds copies from the template and the persona, so later edits of either do not
@@ -105,6 +108,8 @@ type Step struct {
 	MaxRounds int             `json:"max_rounds"` // with Next: from that round on a person must approve a further one
 	CameFrom  *int64          `json:"came_from"`  // the step whose end led here; null: none, or not yet
 	CameBy    string          `json:"came_by"`    // the rule that led here; "": the order of the steps
+	Otherwise string          `json:"otherwise"`  // "stop": a person decides if no rule of Next applies; "": the following step comes
+	Undecided Undecided       `json:"undecided"`  // why a person must choose the step that comes next; "": nobody must
 
 	PipelineID  int64         `json:"-"`
 	Skill       string        `json:"-"` // the persona's skill
@@ -241,9 +246,9 @@ var pipelineStages = []stage[PipelineStatus]{
 	{PipelinePending, theDaemon, false, "fewer pipelines than max_running are at work on its host, and no older one waits",
 		[]way[PipelineStatus]{{to: PipelineRunning}, {PipelineFailed, byAbort}}},
 	{PipelineRunning, theDaemon, true, "make its work tree, then take each step through its statuses; it is done when no step is left",
-		[]way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval"}, {PipelineDone, "no step is left"},
+		[]way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval, or the last one has left none that its rules could read"}, {PipelineDone, "no step is left"},
 			{PipelineFailed, "the step or the work tree failed"}, {PipelineFailed, byAbort}}},
-	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile; the pipeline does not count as being at work",
+	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile, or chooses it; the pipeline does not count as being at work",
 		[]way[PipelineStatus]{{PipelineRunning, byApprove}, {PipelinePending, byApprove}, {PipelineFailed, byReject}, {PipelineFailed, byAbort}}},
 	{PipelineFailed, aPerson, false, "a person resumes it",
 		[]way[PipelineStatus]{{PipelineRunning, byResume}, {PipelinePending, byResume}}},

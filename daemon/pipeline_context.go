@@ -79,7 +79,8 @@ func (r *pipelineRun) newStepAssembly(s *Step, a *Agent, text string) *assembly 
 		d: r.d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: r.d.Settings().Handoff, lapBegan: time.Now(), step: s,
 		h: Handoff{AgentID: a.ID, Persona: s.who(), SourceAgent: s.AgentName},
 	}
-	if next, _ := r.p.after(s, text); next != nil {
+	rule, _ := s.decide(text) // if a person must decide, the following step is the likeliest
+	if next := r.p.after(s, edgeOf(rule)); next != nil {
 		out.h.Heirs = []HandoffHeir{{Heir: Heir{Persona: next.who()}}}
 	} else {
 		out.settings.ValidateContext = false // nobody takes over
@@ -126,7 +127,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (r *pipelineRun) outputEvents(s *Step, out *StepHandoff, fallback string) []*event.Event {
 	who := fmt.Sprintf("Step %d (%s)", s.OrderIndex+1, s.AgentName)
 	about := func(more map[string]any) map[string]any {
-		more["step_handoff_id"] = out.ID
+		more["step_handoff_id"], more["handoff_id"] = out.ID, out.ID
 		return more
 	}
 	events := []*event.Event{r.event(event.HandoffCreated, s, about(map[string]any{

@@ -111,7 +111,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		s := Step{
 			PipelineID: p.ID, OrderIndex: i, AgentName: ts.Agent, Description: ts.Description, Prompt: ts.Prompt, Approval: ts.Approval,
 			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending, AgentIDs: []int64{},
-			Number: i + 1, Round: 1, Next: ts.Next, MaxRounds: ts.MaxRounds,
+			Number: i + 1, Round: 1, Next: ts.Next, Otherwise: ts.Otherwise, MaxRounds: ts.MaxRounds,
 		}
 		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
 			return nil, err

@@ -37,10 +37,26 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	if err := r.leadOn(s, text, c); err != nil {
 		return runOutcome{err: err}
 	}
-	r.dismiss(a, c, false)
+	if next := r.p.front(); next == nil || next.Persona == nil || r.startable(r.agentFor(next)) == nil {
+		r.dismiss(a, c, false)
+	} else {
+		c.write(a) // it lives until its follower can be started: see reach
+	}
+	r.followWork(s, a, c)
 	took := elapsed(*s.StartedAt, r.now).Milliseconds()
 	c.Events = append(c.Events, r.event(event.StepDone, s, map[string]any{"duration_ms": took}))
 	return runOutcome{with: c}
+}
+
+// followWork has the next steps work where the agent of a step has worked: its session may have moved.
+func (r *pipelineRun) followWork(s *Step, a *Agent, c *Change) {
+	if a.Cwd == r.p.WorkDir || r.p.front() == nil || enterable(a.Cwd) != nil {
+		return
+	}
+	r.p.WorkDir = a.Cwd
+	warning := fmt.Sprintf("The agent of step %d (%s) moved to %s, and the next steps work there.", s.OrderIndex+1, s.AgentName, a.Cwd)
+	r.p.Warnings = append(r.p.Warnings, warning)
+	c.Events = append(c.Events, r.event(event.PipelineWarning, s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s", r.p.ID, warning)}))
 }
 
 // takeOutputLate takes the output of a step whose time is over while only background tasks of its agent still run.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/understudyd/understudy/personas"
 )
 
 // originalRequest is the heading of the pipeline's prompt in the prompt of a step.
@@ -53,7 +55,7 @@ func placeInPipeline(p *Pipeline, s *Step, headings []string) (string, error) {
 	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{
 		"Run": p.ID, "Title": p.Title, "N": s.Number, "Of": p.Steps[len(p.Steps)-1].Number, "Description": strings.TrimSpace(s.Description),
 		"Last": s.OrderIndex == len(p.Steps)-1 && len(s.Next) == 0, "Headings": headings,
-		"Round": p.roundWords(s), "Rules": p.ruleWords(s), "End": s.OrderIndex == len(p.Steps)-1,
+		"Round": p.roundWords(s), "Rules": p.ruleWords(s), "End": s.OrderIndex == len(p.Steps)-1, "Stop": s.Otherwise == personas.Stop,
 	})
 	if err != nil {
 		return "", fmt.Errorf("prompt step: %w", err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -16,38 +15,36 @@ import (
 // that step, with the next round. Rows that have begun are never used again. When a rule leads forward, the rows in between
 // are skipped. So behind the row of step n there is always one row for each later step of the template, in its order.
 
-// ruleFor returns the first of the step's rules that applies to an output; nil: none does, so the following step comes. missing
-// has the headings of rules that the output lacks, if none applies.
-func (s *Step) ruleFor(output string) (rule *personas.Rule, missing []string) {
-	for i := range s.Next {
-		rule := &s.Next[i]
-		text, ok := data.Under(output, rule.When.Heading)
-		switch {
-		case ok && data.Says(text, rule.When.Contains):
-			return rule, nil
-		case !ok && !slices.Contains(missing, rule.When.Heading):
-			missing = append(missing, rule.When.Heading)
-		}
-	}
-	return nil, missing
+// edge is how the work leaves a step, if not to the following one.
+type edge struct {
+	to     int    // the number of a step of the template
+	by     string // the rule
+	chosen bool   // a person has chosen it
 }
 
-// after returns the step that an output of s leads to; nil: there is none. If the work goes back, it is the newest row of that
+// edgeOf returns the edge of a rule; nil: the following step comes.
+func edgeOf(rule *personas.Rule) *edge {
+	if rule == nil {
+		return nil
+	}
+	return &edge{to: rule.Goto, by: rule.When.String()}
+}
+
+// after returns the step to which an edge leads from s; nil: there is none. If the work goes back, it is the newest row of that
 // step, from which the row of the new round is made.
-func (p *Pipeline) after(s *Step, output string) (next *Step, rule *personas.Rule) {
-	rule, _ = s.ruleFor(output)
+func (p *Pipeline) after(s *Step, by *edge) *Step {
 	switch {
-	case rule == nil:
-		return p.nextStep(s), nil
-	case rule.Goto <= s.Number:
-		return p.newestOf(rule.Goto), rule
+	case by == nil:
+		return p.nextStep(s)
+	case by.to <= s.Number:
+		return p.newestOf(by.to)
 	}
 	for i := s.OrderIndex + 1; i < len(p.Steps); i++ {
-		if p.Steps[i].Number == rule.Goto {
-			return &p.Steps[i], rule
+		if p.Steps[i].Number == by.to {
+			return &p.Steps[i]
 		}
 	}
-	return p.nextStep(s), nil
+	return p.nextStep(s)
 }
 
 // newestOf returns the newest row of the step with that number in the template; nil: there is none.
@@ -80,21 +77,27 @@ func (p *Pipeline) pastBound(s *Step) *Step {
 }
 
 // leadOn writes which step comes after s, which has ended with an output, to the change that ends s. The decision depends on
-// nothing but the rows and the output.
+// nothing but the rows and the output. If the rules don't decide, a person is asked when the pipeline is looked at again.
 func (r *pipelineRun) leadOn(s *Step, output string, c *Change) error {
-	_, missing := s.ruleFor(output)
-	if len(missing) > 0 {
-		c.Events = append(c.Events, r.warnUnread(s, missing))
+	rule, why := s.decide(output)
+	if s.Undecided = why; why != "" {
+		return nil
 	}
-	next, rule := r.p.after(s, output)
+	_, err := r.lead(s, edgeOf(rule), c)
+	return err
+}
+
+// lead writes to a change that the work leaves s by an edge, and returns the step that comes next; nil: none does.
+func (r *pipelineRun) lead(s *Step, by *edge, c *Change) (next *Step, err error) {
+	next = r.p.after(s, by)
 	switch {
 	case next == nil:
-		return nil
-	case rule != nil && rule.Goto <= s.Number:
-		return r.goBack(s, rule, c)
+		return nil, nil
+	case by != nil && by.to <= s.Number:
+		return r.goBack(s, by, c)
 	}
-	if rule != nil {
-		next.CameBy = rule.When.String()
+	if by != nil {
+		next.CameBy = by.by
 		for i := s.OrderIndex + 1; i < next.OrderIndex; i++ {
 			r.skip(&r.p.Steps[i], c)
 		}
@@ -102,7 +105,7 @@ func (r *pipelineRun) leadOn(s *Step, output string, c *Change) error {
 	}
 	next.CameFrom = &s.ID
 	c.PipelineMove.Steps = append(c.PipelineMove.Steps, next)
-	return nil
+	return next, nil
 }
 
 // skip skips a step that has not begun, or has failed.
@@ -115,32 +118,32 @@ func (r *pipelineRun) skip(s *Step, c *Change) {
 	c.Events = append(c.Events, r.event(event.StepSkipped, s, nil))
 }
 
-// goBack makes the rows of a new round, from the step to which the rule leads to s itself, and moves the rows behind s.
-func (r *pipelineRun) goBack(s *Step, rule *personas.Rule, c *Change) error {
+// goBack makes the rows of a new round, from the step to which the edge leads to s itself, and moves the rows behind s. It
+// returns the first of them.
+func (r *pipelineRun) goBack(s *Step, by *edge, c *Change) (first *Step, err error) {
 	for i := s.OrderIndex + 1; i < len(r.p.Steps); i++ {
-		r.p.Steps[i].OrderIndex += s.Number - rule.Goto + 1
+		r.p.Steps[i].OrderIndex += s.Number - by.to + 1
 		c.PipelineMove.Steps = append(c.PipelineMove.Steps, &r.p.Steps[i])
 	}
-	var first *Step
-	for number := rule.Goto; number <= s.Number; number++ {
+	for number := by.to; number <= s.Number; number++ {
 		id, err := r.d.Store.NextID(r.ctx, StepIDs)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		again := r.p.again(number)
-		again.ID, again.OrderIndex = id, s.OrderIndex+1+number-rule.Goto
+		again.ID, again.OrderIndex = id, s.OrderIndex+1+number-by.to
 		if first == nil {
-			first, again.CameFrom, again.CameBy = again, &s.ID, rule.When.String()
+			first, again.CameFrom, again.CameBy = again, &s.ID, by.by
 		}
 		c.PipelineMove.NewSteps = append(c.PipelineMove.NewSteps, again)
 	}
 	c.Events = append(c.Events, r.routed(s, first))
-	if s.Round >= s.MaxRounds {
+	if s.Round >= s.MaxRounds && !by.chosen {
 		first.Approval = true
 		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("Step %d (%s) has sent the work back in round %d, and its max_rounds is %d: a person decides about a further round.",
 			s.OrderIndex+1, s.AgentName, s.Round, s.MaxRounds))
 	}
-	return nil
+	return first, nil
 }
 
 // again returns a new row for the next round of a step, without an id and a place. Whether it needs an approval is what the
@@ -150,7 +153,7 @@ func (p *Pipeline) again(number int) *Step {
 	row := &Step{
 		PipelineID: p.ID, AgentName: last.AgentName, Persona: last.Persona, Skill: last.Skill, Runtime: last.Runtime, Model: last.Model,
 		Description: last.Description, Prompt: last.Prompt, RemindAfter: last.RemindAfter, Timeout: last.Timeout, Status: StepPending,
-		Number: number, Round: last.Round + 1, Next: last.Next, MaxRounds: last.MaxRounds, AgentIDs: []int64{},
+		Number: number, Round: last.Round + 1, Next: last.Next, Otherwise: last.Otherwise, MaxRounds: last.MaxRounds, AgentIDs: []int64{},
 	}
 	for i := range p.Steps {
 		if p.Steps[i].Number == number {
@@ -166,17 +169,6 @@ func (r *pipelineRun) routed(s, to *Step) *event.Event {
 	return r.event(event.StepRouted, s, map[string]any{
 		"to_step": to.OrderIndex + 1, "to_agent_name": to.AgentName, "to_step_id": to.ID, "to_round": to.Round, "rule": to.CameBy,
 	})
-}
-
-// warnUnread warns that an output lacks headings on which the rules of its step depend. The following step comes then.
-func (r *pipelineRun) warnUnread(s *Step, missing []string) *event.Event {
-	warning := fmt.Sprintf("Step %d (%s) has left no heading %s, on which its rules depend: the following step comes.",
-		s.OrderIndex+1, s.AgentName, strings.Join(missing, ", "))
-	r.p.Warnings = append(r.p.Warnings, warning)
-	e := r.event(event.PipelineWarning, s, map[string]any{"message": fmt.Sprintf(
-		"Pipeline %[1]d (%s): %s See `understudy pipeline show %[1]d --step %[4]d`.", r.p.ID, r.p.Title, warning, s.OrderIndex+1)})
-	e.Alert = true
-	return e
 }
 
 // roundNext says, for a step that waits for the approval of a round past the bound, why it waits; "": it does not.
@@ -246,6 +238,9 @@ func (p *Pipeline) RuleWords(s *Step) string {
 	}
 	if len(list) == 0 {
 		return ""
+	}
+	if s.Otherwise == personas.Stop {
+		list = append(list, "else a person decides")
 	}
 	return fmt.Sprintf("%s; at most %s", strings.Join(list, "; "), words.Count(s.MaxRounds, "round"))
 }

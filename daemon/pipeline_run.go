@@ -183,6 +183,9 @@ func (r *pipelineRun) goOn() runOutcome {
 	if r.p.WorkDir == "" {
 		return r.makeTree()
 	}
+	if s := r.p.AwaitsWay(); s != nil {
+		return askWay(r, s)
+	}
 	s := r.p.front()
 	switch {
 	case s == nil:
@@ -261,6 +264,15 @@ func (r *pipelineRun) removeTree(path string) (kept string, err error) {
 			}
 		}
 	}
+	others, err := r.d.roster.agents(r.ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range others {
+		if within(others[i].Cwd, path) {
+			return fmt.Sprintf("agent %d works in it", others[i].ID), nil
+		}
+	}
 	kept, err = r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
 	if err != nil && r.ctx.Err() == nil {
 		return words.TrimDot(err.Error()), nil
@@ -283,7 +295,7 @@ func (r *pipelineRun) discardTree() error {
 
 // awaitApproval waits for the approval of the next step, and reminds the operator if the template says so.
 func (r *pipelineRun) awaitApproval() runOutcome {
-	s := r.p.front()
+	s := r.p.Asked()
 	if s == nil || s.RemindAfter == 0 || s.AskedAt == nil {
 		return runOutcome{}
 	}
@@ -296,8 +308,11 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 }
 
-// askFor returns the sentence that asks a person for the approval of a step.
+// askFor returns the sentence that asks a person for the approval of a step, or which step comes after it.
 func (r *pipelineRun) askFor(s *Step, waits string) string {
+	if s == r.p.AwaitsWay() {
+		return fmt.Sprintf("Pipeline %d (%s) %s for you to say which step comes next: %s.", r.p.ID, r.p.Title, waits, r.p.ChoiceWords(s))
+	}
 	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s%s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, r.p.roundNext(s), r.p.approvalNext())
 }
 

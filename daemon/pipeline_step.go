@@ -31,6 +31,20 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	case prev != nil && prev.Active() && prev.StopAskedAt == nil:
 		return r.takeUp(s, prev)
 	}
+	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
+		return r.makeTree() // make it again: a person has removed it
+	}
+	if why := r.cast(s); why != nil {
+		return runOutcome{with: r.fail(s, nil, *why)}
+	}
+	a := r.agentFor(s)
+	err = r.startable(a)
+	switch told, ok := errors.AsType[*Error](err); {
+	case err != nil && (!ok || told.Kind == KindUnavailable):
+		return runOutcome{err: err}
+	case err != nil: // before an agent is ended
+		return runOutcome{with: r.fail(s, nil, failure{code: CodeAgentNotStartable, says: words.TrimDot(err.Error())})}
+	}
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
 	}
@@ -39,13 +53,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 			return *out
 		}
 	}
-	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
-		return r.makeTree() // make it again: a person has removed it
-	}
-	if why := r.cast(s); why != nil {
-		return runOutcome{with: r.fail(s, nil, *why)}
-	}
-	return r.startAgent(s, prev)
+	return r.startAgent(s, a, prev)
 }
 
 // lastAttempt returns the newest agent of the earlier attempts at a step; nil: there was none.
@@ -117,18 +125,28 @@ func (r *pipelineRun) cast(s *Step) *failure {
 	return f
 }
 
-// startAgent commits a new agent's row with the step; the agent's lane makes its pane. prev is the newest agent of an earlier
-// attempt, whose row is written as well: see stepOver.
-func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
-	r.now = r.d.now() // read the clock anew: the new agent must not begin before the earlier agents end
-	a := &Agent{
+// agentFor returns the row of a new agent for a step, without its id.
+func (r *pipelineRun) agentFor(s *Step) *Agent {
+	return &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
-	if err := errors.Join(r.d.checkRuntime(a.Runtime), checkDirectory(a.Cwd)); err != nil {
-		return runOutcome{with: r.fail(s, nil, failure{code: CodeAgentNotStartable, says: words.TrimDot(err.Error())})}
+}
+
+// startable is [canStart] for the agent of a step. The work tree of a pipeline is made again if a person has removed it.
+func (r *pipelineRun) startable(a *Agent) error {
+	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
+		return r.d.checkRuntime(a.Runtime)
 	}
+	return canStart(r.ctx, r.d, a)
+}
+
+// startAgent commits a new agent's row with the step; the agent's lane makes its pane. prev is the newest agent of an earlier
+// attempt, whose row is written as well: see stepOver.
+func (r *pipelineRun) startAgent(s *Step, a, prev *Agent) runOutcome {
+	r.now = r.d.now() // read the clock anew: the new agent must not begin before the earlier agents end
+	a.StateAt, a.CreatedAt = r.now, r.now
 	var err error
 	if a.ID, err = r.d.Store.NextID(r.ctx, AgentIDs); err != nil {
 		return runOutcome{err: err}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,7 @@ func (r *pipelineRun) quietly(c *Change) *Change {
 type Decision struct {
 	StepID  int64 // the step that the person was shown; 0: the step that waits for approval now
 	Comment string
+	Goto    int // where the rules of a step don't decide: the number of the step in the template that comes next; 0: the following one
 }
 
 // ApprovePipeline lets a pipeline that waits for approval go on. The step's prompt ends with the comment.
@@ -108,7 +110,13 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 		if err != nil {
 			return nil, err
 		}
-		s.ApprovedAt, s.Comment = &r.now, comment
+		if s == r.p.AwaitsWay() {
+			return chooseWay(r, s, in.Goto, comment)
+		}
+		if in.Goto != 0 {
+			return nil, Errorf(KindConflict, CodeBadGoto, "Step %d (%s) waits for its approval: goto is of use where the rules of a step don't decide", s.OrderIndex+1, s.AgentName)
+		}
+		s.ApprovedAt, s.Comment = &r.now, cmp.Or(comment, s.Comment)
 		c := r.goAhead()
 		c.PipelineMove = &PipelineMove{Steps: []*Step{s}}
 		c.Events = append([]*event.Event{r.event(event.StepApproved, s, map[string]any{"comment": comment})}, c.Events...)
@@ -128,13 +136,16 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 			return nil, err
 		}
 		f := failure{code: CodeRejected, says: "Rejected", hint: fmt.Sprintf("`understudy pipeline resume %d` asks for the approval again", id)}
-		if r.p.pastBound(s) != nil {
+		about := s
+		if s == r.p.AwaitsWay() {
+			f.hint, about = fmt.Sprintf("`understudy pipeline resume %d` asks again which step comes next", id), nil // the step is done, and stays so
+		} else if r.p.pastBound(s) != nil {
 			f.hint += ", with --skip it goes on without a further round"
 		}
 		if comment != "" {
 			f.says += ": " + comment
 		}
-		c := r.fail(s, nil, f)
+		c := r.fail(about, nil, f)
 		c.Events = append([]*event.Event{r.event(event.StepRejected, s, map[string]any{"comment": comment})}, c.Events...)
 		return r.quietly(c), nil
 	})
@@ -143,7 +154,7 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 // gate returns the step that waits for approval. It refuses a command that the pipeline's status does not allow. It also
 // refuses a command for another step: shown is the step that the command names; 0: it names none.
 func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
-	s := r.p.front()
+	s := r.p.Asked()
 	switch {
 	case !r.p.allows(command) || s == nil:
 		return nil, Errorf(KindConflict, CodeNotWaitingForApproval, "Pipeline is not waiting for approval: it is %s", r.p.Status)
@@ -156,39 +167,7 @@ func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 // ResumePipeline lets a failed pipeline go on from its first step that is neither done nor skipped. With skip, it skips
 // that step and goes on from the next one.
 func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
-	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		if !r.p.allows(byResume) {
-			return nil, Errorf(KindConflict, CodePipelineNotFailed, "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
-		}
-		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
-		move := &PipelineMove{}
-		var events []*event.Event
-		s := r.p.front()
-		switch {
-		case s != nil && skip:
-			left := &Change{PipelineMove: move}
-			for _, each := range r.p.skipped(s) {
-				r.skip(each, left)
-			}
-			events = append(events, left.Events...)
-			if next := r.p.front(); next != nil {
-				next.CameFrom = &s.ID
-				move.Steps = append(move.Steps, next)
-			}
-		case s != nil && target(waysFrom(stepStages, s.Status), byResume) != "":
-			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
-			move.Steps = []*Step{s}
-		}
-		c := r.goAhead()
-		c.PipelineMove = move
-		if s != nil && skip {
-			if err := r.sendAway(s, c); err != nil {
-				return nil, err
-			}
-		}
-		c.Events = append(append([]*event.Event{r.event(event.PipelineResumed, r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
-		return c, nil
-	})
+	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) { return resumption(r, skip) })
 }
 
 // sendAway has the agent of a skipped step shut down, if the agent is active. It may be active because a retry of a

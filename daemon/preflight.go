@@ -37,6 +37,26 @@ func canStart(ctx context.Context, d *Daemon, next *Agent) error {
 	)
 }
 
+// canHandOver is [canStart] for all successors that a handoff of an agent would have.
+func canHandOver(ctx context.Context, d *Daemon, a *Agent, heirs []HandoffHeir) error {
+	if a.Host != d.Host {
+		return nil
+	}
+	if len(heirs) == 0 {
+		return canStart(ctx, d, successorOf(d, a, 0, d.now()))
+	}
+	for _, heir := range heirs { // a copy: nothing is decided yet
+		next := successorOf(d, a, 0, d.now())
+		if err := becomeHeir(d, a, next, &heir); err != nil {
+			return err
+		}
+		if err := canStart(ctx, d, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // enterable refuses a directory in which no program can be started.
 func enterable(dir string) error {
 	fi, err := os.Stat(dir)

@@ -54,7 +54,7 @@ func (d *Daemon) seeReading(ctx context.Context, a *Agent) (moved bool, again ti
 	}
 	now := d.now()
 	left, unknown := d.unread(a, h)
-	over := a.LastStop > dl.AfterHook && a.BackgroundTasks == 0
+	over := a.LastStop > dl.AfterHook && awaitedTasks(a, BackgroundWarn) == 0
 	switch {
 	case unknown == nil && len(left) == 0:
 		a.ReadAt, a.Reading = &now, false

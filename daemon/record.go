@@ -46,8 +46,12 @@ func (d *Daemon) contextIntact(h *Handoff) bool {
 
 // logHandoff logs a moment of a handoff. Scripts look for these lines, so the keys are always the same.
 func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble string) {
+	took := h.Metrics.DurationMS // of the assembly, which is all that there is to tell until the handoff has ended
+	if !h.Open() {
+		took = float64(h.Metrics.TotalMS)
+	}
 	d.Log.Log(context.Background(), level, moment, "handoff_id", h.ID, "source_agent", h.SourceAgent, "target_agent", h.TargetAgent,
-		"duration_ms", h.Metrics.DurationMS, "context_size", h.Metrics.ContextSizeBytes,
+		"duration_ms", took, "assembly_ms", h.Metrics.DurationMS, "context_size", h.Metrics.ContextSizeBytes,
 		"messages_transferred", h.Metrics.MessagesTransferred, "decisions_transferred", h.Metrics.DecisionsTransferred,
 		"context_validated", h.ContextValidated, "error", trouble)
 }
@@ -65,7 +69,7 @@ func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	fields, ok := data.Extract(string(doc.Bytes))
 	got := extract(r.h, r.agent, doc, r.now, fields, ok)
 	got.fallback = words.TrimDot(cause.Error())
-	got.warnings = []string{"Fallback handoff used: " + got.fallback}
+	got.warnings = append([]string{"Fallback handoff used: " + got.fallback}, backgroundWarnings(r.agent, r.h.Keep)...)
 	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
 	got.record.Context, got.record.Progress = string(got.context), true
 	return got

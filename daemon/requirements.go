@@ -10,11 +10,7 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// maxWarned is how many earlier handoffs of a persona an assembly reads for the warnings that the operator was given.
-const maxWarned = 50
-
-// validate notes the requirements of the successors' roles that the handoff does not meet. It warns about a requirement once
-// for a persona: the operator who left it unmet knows. A pipeline's steps warn each time, because each run may be another's.
+// validate notes the requirements of the successors' roles that the handoff does not meet, in a warning of its record.
 func (s *assembly) validate(ctx context.Context, line []Record) error {
 	if !s.settings.ValidateContext {
 		return nil
@@ -24,18 +20,6 @@ func (s *assembly) validate(ctx context.Context, line []Record) error {
 		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", words.TrimDot(err.Error()))
 	}
 	s.out.validated = true
-	told := map[string]bool{}
-	if s.step == nil {
-		before, err := s.d.Store.Handoffs(ctx, HandoffFilter{Persona: s.h.Persona, Limit: maxWarned})
-		if err != nil {
-			return err
-		}
-		for i := range before {
-			for _, name := range before[i].Missing {
-				told[name] = told[name] || before[i].ID != s.h.ID
-			}
-		}
-	}
 	for _, role := range rolesOf(s.h.Targets()) {
 		var titles []string
 		for _, name := range req.Of(role) {
@@ -46,9 +30,7 @@ func (s *assembly) validate(ctx context.Context, line []Record) error {
 			if !slices.Contains(s.out.missing, name) {
 				s.out.missing = append(s.out.missing, name)
 			}
-			if !told[name] {
-				titles = append(titles, data.HeadingTitle(name))
-			}
+			titles = append(titles, data.HeadingTitle(name))
 		}
 		if len(titles) > 0 {
 			s.warn("The role %s requires %s, and the document has no such heading with text under it.", role, strings.Join(titles, ", "))

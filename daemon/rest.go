@@ -60,7 +60,7 @@ func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
 }
 
 // endsTurn reports whether the agent's Stop has come, and it is not known yet whether its turn is over.
-func (a *Agent) endsTurn() bool { return a.started() && a.StopCameAt != nil }
+func endsTurn(a *Agent) bool { return a.started() && a.StopCameAt != nil }
 
 // turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no task of its own left
 // that makes it go on.
@@ -91,7 +91,7 @@ func goToRest(d *Daemon, a *Agent, handing bool) (events []*event.Event) {
 	if a.be(a.rest(), d.now()) {
 		events = append(events, d.stateEvent(a, map[string]any{"hook": "Stop"}))
 	}
-	if a.finishes() && !handing {
+	if finishes(a) && !handing {
 		a.Unread, a.FinishedAt = true, &stop
 		if d.notifiesFinished(a) {
 			events = append(events, finishedEvent(d, a))
@@ -100,11 +100,11 @@ func goToRest(d *Daemon, a *Agent, handing bool) (events []*event.Event) {
 	return events
 }
 
-// finishes reports whether the turn that has ended was one that the operator waits for. It is not while background tasks run,
+// finishes reports whether the turn that has ended was one that the operator waits for. It is not while sub-agents work,
 // because the runtime goes on by itself when they end. The agents of a pipeline are left out: the pipeline goes on with what they
 // said.
-func (a *Agent) finishes() bool {
-	return a.State == Idle && a.BackgroundTasks == 0 && a.PipelineID == nil && a.WorkStop > 0 && a.WorkStop == a.LastStop
+func finishes(a *Agent) bool {
+	return a.State == Idle && awaitedTasks(a, BackgroundWarn) == 0 && a.PipelineID == nil && a.WorkStop > 0 && a.WorkStop == a.LastStop
 }
 
 // finishedEvent says that an agent has finished its turn.

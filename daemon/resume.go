@@ -172,7 +172,7 @@ func (d *Daemon) resumedEvent(a *Agent) *event.Event {
 }
 
 // resumable refuses to resume an ended agent if its handoff is in progress, if an active agent has its session or its work, if
-// its work tree is gone, or if its conversation is.
+// no agent can be started there, or if its conversation is gone.
 func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
 		return err
@@ -182,14 +182,8 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if err := d.noHeir(ctx, old); err != nil {
 		return err
 	}
-	if old.WorktreeID != nil {
-		t, err := d.Store.Worktree(ctx, *old.WorktreeID)
-		if err != nil {
-			return err
-		}
-		if !t.Stands() {
-			return treeGone(&t)
-		}
+	if err := canStart(ctx, d, successorOf(d, old, 0, d.now())); err != nil {
+		return err
 	}
 	if !old.conversationGone() && !d.fileGone(old) {
 		return nil

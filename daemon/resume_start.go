@@ -79,7 +79,7 @@ func (d *Daemon) resumeSettled(ctx context.Context, before *map[int64]bool, late
 			return false, err
 		}
 	}
-	return true, nil
+	return true, resumePipelines(d, ctx, o.Pipelines, *before)
 }
 
 // diedBefore returns the host's agents whose processes are gone, and those that ended lately.
@@ -108,10 +108,16 @@ func (a *Agent) endedWithServer() bool {
 	return a.Died() && *a.EndReason == endedByServer
 }
 
-// unsettled reports whether one of the agents has not ended yet, or has a handoff in progress.
+// unsettled reports whether one of the agents has not ended yet, has a handoff in progress, or
+// works for a pipeline that does not know of its end.
 func (o *Overview) unsettled(ids map[int64]bool) bool {
 	for i := range o.Agents {
 		if ids[o.Agents[i].ID] {
+			return true
+		}
+	}
+	for i := range o.Pipelines {
+		if p := &o.Pipelines[i]; p.Status == PipelineRunning && p.CurrentAgentID != nil && ids[*p.CurrentAgentID] {
 			return true
 		}
 	}

@@ -169,6 +169,11 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 		return r.takeRecordBack()
 	}
 	failed := h.Error.Phase
+	if next, _ := r.successor(); !h.HeirsFirst() && (next == nil || !next.Active()) {
+		if err := canHandOver(ctx, d, &a, h.Heirs); err != nil {
+			return nil, err
+		}
+	}
 	if !a.Active() {
 		if err := d.refuseHandedOver(ctx, h); err != nil {
 			return nil, err

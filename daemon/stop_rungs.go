@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -80,17 +81,42 @@ func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
 	return err == nil && screen.Composer && !screen.Busy
 }
 
+// answerRung answers the question of the runtime, and the one that may follow it.
+func answerRung(ctx context.Context, d *Daemon, a *Agent, onRung, exit time.Duration) (bool, time.Duration, error) {
+	if err := d.actOnRung(ctx, a); err != nil || onRung < dialogAfter {
+		return false, min(dialogAfter, exit) - onRung, err
+	}
+	if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTree {
+		_ = d.answerExit(ctx, a) // if it fails, SIGTERM follows
+	}
+	return false, time.Second, nil
+}
+
 // answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
 func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	s, err := d.readScreen(ctx, a)
-	if err != nil || s.Dialog != runtimes.DialogExitTasks || !d.inFront(a) {
+	if err != nil || !asksAtExit(s) || !d.inFront(a) {
 		return err
+	}
+	sight := s.sight()
+	if s.Dialog == runtimes.DialogExitTree {
+		dialog := d.runtimeOf(a).ReadDialog(runtimes.View{Text: s.text})
+		i := dialog.Selected()
+		if i < 0 || !strings.HasPrefix(dialog.Choices[i].Label, runtimes.KeepTree) {
+			return errors.New("the choice that keeps the work tree is not selected")
+		}
+		sight.Row = dialog.Choices[i].Row
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return err
 	}
-	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
+	return term.Press(ctx, a.Ref(), sight, tmux.Enter)
+}
+
+// asksAtExit reports whether the screen shows a dialog that the runtime opens when it is told to exit.
+func asksAtExit(s *screen) bool {
+	return s.Dialog == runtimes.DialogExitTasks || s.Dialog == runtimes.DialogExitTree
 }
 
 func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) error {
@@ -120,4 +146,13 @@ func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 		err = errors.Join(err, d.signalAgent(ctx, a, syscall.SIGKILL))
 	}
 	return err
+}
+
+// readyWithin is how long an idle agent that is asked to exit may take until its composer is ready. A runtime that drops an Enter
+// while its screen shows a turn or a hook gets more time.
+func (d *Daemon) readyWithin(a *Agent) time.Duration {
+	if d.runtimeOf(a).Can.EnterAfter > 0 {
+		return max(readyAfter, d.Settings().Handoff.ExitTimeout/2)
+	}
+	return readyAfter
 }

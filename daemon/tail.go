@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 // tail is how far the transcript of an agent was read.
@@ -38,6 +40,11 @@ func (d *Daemon) readTail(ctx context.Context, a *Agent) (moved bool, again time
 			r, ok := rt.Tail(*a.SessionID, line)
 			if !ok {
 				continue
+			}
+			if p, err := hooks.Parse(r.Event, r.Body); err == nil && p.Event == hooks.PromptRefused {
+				if err := clearRefused(ctx, d, a, p); err != nil {
+					d.Log.Warn("refused text not taken out of the composer", "agent_id", a.ID, "error", err)
+				}
 			}
 			if err := d.report(ctx, a, r); err != nil {
 				return false, 0, fmt.Errorf("agent %d: transcript: %w", a.ID, err)

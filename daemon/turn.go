@@ -5,6 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // Only this file writes the fields about a turn: those of an agent, and those of a handoff about the turn in which its
@@ -44,7 +45,9 @@ func (a *Agent) takeWork(hook int64, at time.Time, prompt string) {
 
 // endTask notes the end of a background task. The UserPromptSubmit that reports the end calls it. The Stop of the
 // turn says how many tasks are left; the StopFailure of a failed turn does not.
-func (a *Agent) endTask() { a.BackgroundTasks = max(a.BackgroundTasks-1, 0) }
+func (a *Agent) endTask(notification string) {
+	a.BackgroundTasks, a.Background = max(a.BackgroundTasks-1, 0), a.Background.withoutTask(notification)
+}
 
 // takeInstruction notes that the running turn writes a handoff's document. It is called at the first evidence that the
 // instruction was taken: the hook that confirms its delivery, the delivery's verdict without a hook, or the Stop that is
@@ -57,8 +60,8 @@ func (a *Agent) loseInstruction() { a.HandingOver = false }
 
 // endTurn notes that a turn ended well. The agent's Stop calls it, also a Stop that comes after the agent's end. own
 // says that the turn was for the agent's own work, and not for a handoff's document.
-func (a *Agent) endTurn(hook int64, backgroundTasks int, own bool) {
-	a.LastStop, a.BackgroundTasks, a.TurnError, a.HandingOver = hook, backgroundTasks, "", false
+func (a *Agent) endTurn(hook int64, stop *hooks.Payload, own bool) {
+	a.LastStop, a.BackgroundTasks, a.Background, a.TurnError, a.HandingOver = hook, stop.BackgroundTasks, backgroundOf(stop), "", false
 	if own {
 		a.WorkStop = hook
 	}
@@ -73,6 +76,9 @@ func (a *Agent) failTurn(t Trouble) {
 	}
 	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &t, t.Words(), "", false
 }
+
+// refuseTurn notes that no turn runs, because another hook has refused its prompt. why says so.
+func (a *Agent) refuseTurn(why string) { a.TurnError, a.HandingOver = why, false }
 
 // retryTurn notes that the API refuses the requests of the running turn. The agent's RetryStarted calls it.
 func (a *Agent) retryTurn(t Trouble) { a.Trouble = &t }
@@ -107,6 +113,9 @@ func (h *Handoff) expectInstruction(delivery int64) {
 // confirmTaken notes that the runtime has taken the instruction, so that a Stop counts from now on. A verdict without a
 // hook calls it, in the transaction of the verdict, because a Stop may come right after that transaction.
 func (h *Handoff) confirmTaken() { h.Confirmed = true }
+
+// hearIn notes the turn that takes the instruction unless another hook refuses it.
+func (h *Handoff) hearIn(promptID string) { h.PromptID, h.PromptQueue = promptID, false }
 
 // confirmTakenIn is confirmTaken for a hook that names the turn. queued says that a turn was running, and that the hook
 // names that running turn.

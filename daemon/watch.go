@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -38,6 +37,7 @@ type sighting struct {
 	parked string    // the job in the background in which the session goes on; "": it is in the agent's process
 	behind bool      // the agent's process is such a job
 	copied bool      // and its session is a copy that is not the agent's yet: see followTranscript
+	dir    string    // the directory in which the agent's session works; "": it does not say
 }
 
 // busy reports whether the registry says that a turn runs, or that a dialog is open.
@@ -71,6 +71,9 @@ func (d *Daemon) look(a *Agent) sighting {
 			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
 				s = sighting{status: reg.Status, since: time.Now(), known: true, parked: reg.ParkedJob, behind: reg.Kind == runtimes.KindBackground}
 				s.copied = s.behind && a.SessionID != nil && reg.SessionID != *a.SessionID
+				if a.SessionID != nil && reg.SessionID == *a.SessionID {
+					s.dir = reg.Cwd
+				}
 			}
 		}
 	}
@@ -81,23 +84,12 @@ func (d *Daemon) look(a *Agent) sighting {
 		if !s.known {
 			s.behind = m.sighting.behind // a job's process that has ended was one all the same
 		}
-		if was := m.sighting; was.known == s.known && was.status == s.status && was.parked == s.parked && was.behind == s.behind && was.copied == s.copied {
+		if was := m.sighting; was.known == s.known && was.status == s.status && was.parked == s.parked && was.behind == s.behind && was.copied == s.copied && was.dir == s.dir {
 			s = m.sighting
 		}
 		m.sighting = s
 	})
 	return s
-}
-
-// readEntry reads a file of the registry. Each sweep reads one for each agent. O_NONBLOCK spares package os its attempt to
-// make the file non-blocking, which takes as many system calls as the rest.
-func readEntry(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
 }
 
 // outdate restarts the time for which an agent's registry entry must say the same. A hook calls it, because the hook's

@@ -158,7 +158,7 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).followSession},
 	{(*Agent).started, (*Daemon).reapGone},
 	{(*Agent).started, (*Daemon).readTail},
-	{(*Agent).endsTurn, endTurnAtRest},
+	{endsTurn, endTurnAtRest},
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).started, (*Daemon).noteHead},
 	{(*Agent).answersDialog, (*Daemon).pressChoice},

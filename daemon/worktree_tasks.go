@@ -153,7 +153,7 @@ func (d *Daemon) usersOf(ctx context.Context, t *Worktree) (users []Agent, err e
 		if err != nil {
 			return nil, err
 		}
-		if !a.Active() && a.WorktreeID != nil && *a.WorktreeID == t.ID {
+		if !a.Active() && (a.WorktreeID != nil && *a.WorktreeID == t.ID || within(a.Cwd, t.Path)) {
 			users = append(users, a)
 		}
 	}

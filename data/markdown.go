@@ -3,11 +3,9 @@ package data
 import (
 	"iter"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
-// This file finds the headings of a Markdown text. A line in fenced code may look like a heading, but is not a heading.
+// This file finds the lines and the fenced code of a Markdown text; heading.go finds its headings.
 
 // outline is a text with "\n" at the end of each line, and the places of its fenced code.
 type outline struct {
@@ -17,13 +15,6 @@ type outline struct {
 
 // span is text[start:end].
 type span struct{ start, end int }
-
-// heading is a heading of an outline.
-type heading struct {
-	level      int    // how many # the line begins with
-	title      string // the text behind the #
-	start, end int    // the place of the line in the text, including the newline
-}
 
 // fence is a line that may open or close fenced code.
 type fence struct {
@@ -56,48 +47,6 @@ func readOutline(document string) outline {
 		text, all = body, fences(body)
 	}
 	return outline{text: text, code: fencedCode(all)}
-}
-
-// headings yields the headings in order.
-func (o outline) headings() iter.Seq[heading] {
-	return func(yield func(heading) bool) {
-		code := o.code
-		for at := 0; at < len(o.text); {
-			if o.text[at] == '#' {
-				for len(code) > 0 && code[0].end <= at {
-					code = code[1:]
-				}
-				if (len(code) == 0 || at < code[0].start) && !yield(headingAt(o.text, at)) {
-					return
-				}
-			}
-			next := strings.Index(o.text[at:], "\n#")
-			if next < 0 {
-				return
-			}
-			at += next + 1
-		}
-	}
-}
-
-// headingAt reads the heading whose line begins at start.
-func headingAt(text string, start int) heading {
-	end := len(text)
-	if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
-		end = start + i + 1
-	}
-	title := strings.TrimLeft(text[start:end], "#")
-	return heading{level: end - start - len(title), title: title, start: start, end: end}
-}
-
-// appendKey appends the key of a title: its letters and digits in lower case. Titles with equal keys count as equal.
-func appendKey(key []byte, title string) []byte {
-	for _, r := range title {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			key = utf8.AppendRune(key, unicode.ToLower(r))
-		}
-	}
-	return key
 }
 
 // lines yields where each line of a text begins, and the line without its newline.

@@ -153,24 +153,19 @@ func HasSection(document, requirement string) bool {
 		return false
 	}
 	o := readOutline(document)
-	var (
-		level int // the level of the requirement's heading; 0 outside of its section
-		from  int
-		key   [64]byte
-	)
-	for h := range o.headings() {
-		if level > 0 && readable(o.text[from:h.start]) {
-			return true
-		}
-		if level > 0 && h.level <= level {
+	level := 0 // the level of the requirement's heading; 0 outside of its section
+	for _, p := range o.parts(want) {
+		if level > 0 && p.level <= level {
 			level = 0
 		}
-		if level == 0 && string(appendKey(key[:0], h.title)) == want {
-			level = h.level
+		if level == 0 && p.which == 0 {
+			level = p.level
 		}
-		from = h.end
+		if level > 0 && readable(o.text[p.from:max(p.from, p.end)]) {
+			return true
+		}
 	}
-	return level > 0 && readable(o.text[from:])
+	return false
 }
 
 // readable reports whether a text has a letter, number or symbol outside comments. Rules, fences and blanks do not count.

@@ -62,36 +62,24 @@ func (s *Structured) fields() []field {
 }
 
 // Extract returns the fields of a document. It finds them under the headings that the instruction asks for: What Was Done,
-// Decisions Made, Open Questions and Next Agent Context. Extract compares only the letters and digits of a heading. A field
-// is the trimmed text between its heading and the next heading of any kind, with "\n" at the end of each line. If a heading
-// is repeated, Extract uses only the first one, even if no text is under it. ok is false if no field has text.
+// Decisions Made, Open Questions and Next Agent Context, however a model has written them; see heading.go. A field is the
+// trimmed text between its heading and the next heading of any kind, with "\n" at the end of each line. If a heading is
+// repeated, Extract uses only the first one, even if no text is under it. ok is false if no field has text.
 func Extract(document string) (s Structured, ok bool) {
-	missing := map[string]field{}
-	for _, f := range s.fields() {
-		missing[f.key] = f
+	fields := s.fields()
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
 	}
 	o := readOutline(document)
-	var (
-		current field // the field whose text begins at from; its value is nil under any other heading
-		from    int
-		key     [64]byte
-	)
-	collect := func(end int) {
-		if current.value == nil {
-			return
+	for _, p := range o.parts(keys...) {
+		if p.which < 0 || keys[p.which] == "" {
+			continue
 		}
-		if text := strings.TrimSpace(o.text[from:end]); text != "" {
-			*current.value = &text
+		keys[p.which] = ""
+		if text := o.under(p); text != "" {
+			*fields[p.which].value = &text
 		}
 	}
-	for h := range o.headings() {
-		collect(h.start)
-		name := appendKey(key[:0], h.title)
-		current, from = missing[string(name)], h.end
-		if current.value != nil {
-			delete(missing, string(name))
-		}
-	}
-	collect(len(o.text))
 	return s, !s.Empty()
 }

@@ -1,44 +1,23 @@
 package data
 
-import (
-	"slices"
-	"strings"
-	"unicode"
-)
+import "slices"
 
-// Under returns the trimmed text between the first heading of a document with that title and the next heading of any kind.
-// Like [Extract] it compares only the letters and digits of a heading. ok is false if the document has no such heading.
-func Under(document, title string) (text string, ok bool) {
+// Under is what stands under a heading of a document.
+type Under struct {
+	Own  string // in the heading's own line, behind the title: "## Verdict: ready"
+	Text string // all that stands under the heading up to the next one of any kind, with Own
+}
+
+// AllUnder returns what stands under each heading of a document with that title, in order; nil: the document has none. The
+// headings are found however a model has written them; see heading.go.
+func AllUnder(document, title string) (all []Under) {
 	o := readOutline(document)
-	want, from := string(appendKey(nil, title)), -1
-	for h := range o.headings() {
-		switch {
-		case from >= 0:
-			return strings.TrimSpace(o.text[from:h.start]), true
-		case string(appendKey(nil, h.title)) == want:
-			from = h.end
+	for _, p := range o.parts(string(appendKey(nil, title))) {
+		if p.which == 0 {
+			all = append(all, Under{Own: o.own(p), Text: o.under(p)})
 		}
 	}
-	if from < 0 {
-		return "", false
-	}
-	return strings.TrimSpace(o.text[from:]), true
-}
-
-// Says reports whether a text has the words of a phrase, one directly after the other. Letter case, punctuation and Markdown
-// marks do not count. A phrase without a letter or digit is in no text.
-func Says(text, phrase string) bool {
-	have, want := wordsIn(text), wordsIn(phrase)
-	for i := 0; len(want) > 0 && i+len(want) <= len(have); i++ {
-		if slices.Equal(have[i:i+len(want)], want) {
-			return true
-		}
-	}
-	return false
-}
-
-func wordsIn(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return all
 }
 
 // SameHeading reports whether two titles count as equal: their letters and digits are, without letter case.

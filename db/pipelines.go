@@ -13,22 +13,24 @@ import (
 
 // pipelineColumns lists the columns that are written, in the order of [pipelineValues].
 const pipelineColumns = `id, title, template, prompt, branch, cwd, worktree, work_dir, host, status,
-	error, error_code, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq`
+	error, error_code, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq, resumed_at`
 
 func pipelineValues(p *daemon.Pipeline) []any {
 	return storable(p.ID, p.Title, p.Template, p.Prompt, p.Branch, p.Cwd, p.Worktree, p.WorkDir, p.Host, p.Status,
-		p.Error, string(p.ErrorCode), p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
+		p.Error, string(p.ErrorCode), p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq, p.ResumedAt)
 }
 
 // stepColumns lists the columns that are written, in the order of [stepValues].
 const stepColumns = `id, pipeline_id, order_index, agent_name, persona, skill, runtime, model,
 	description, prompt, approval, remind_after, timeout, status, error, input, comment, asked_at,
-	approved_at, started_at, finished_at, number, round, next, max_rounds, came_from, came_by`
+	approved_at, started_at, finished_at, number, round, next, max_rounds, came_from, came_by,
+	otherwise, undecided`
 
 func stepValues(pipelineID int64, s *daemon.Step) []any {
 	return storable(s.ID, pipelineID, s.OrderIndex, s.AgentName, s.Persona, s.Skill, s.Runtime, s.Model,
 		s.Description, s.Prompt, s.Approval, int64(s.RemindAfter), int64(s.Timeout), s.Status, s.Error, s.Input, s.Comment, s.AskedAt,
-		s.ApprovedAt, s.StartedAt, s.FinishedAt, s.Number, s.Round, notNil(s.Next), s.MaxRounds, s.CameFrom, s.CameBy)
+		s.ApprovedAt, s.StartedAt, s.FinishedAt, s.Number, s.Round, notNil(s.Next), s.MaxRounds, s.CameFrom, s.CameBy,
+		s.Otherwise, string(s.Undecided))
 }
 
 const insertOutput = `INSERT INTO step_handoffs (id, step_id, agent_id, content_md, metadata, created_at,

@@ -31,8 +31,11 @@ const (
 const (
 	Interrupt    = "Interrupt"    // a person has interrupted the turn
 	DialogClosed = "DialogClosed" // the dialog that a PermissionRequest reported is gone, and the turn goes on
-	RetryStarted = "RetryStarted" // the API has refused a request of the running turn, and the runtime sends it again by itself
-	RetryEnded   = "RetryEnded"   // the API has answered such a request, and the turn goes on
+	// PromptRefused says that another hook has refused a prompt, of which UserPromptSubmit has told; Reason says why. Claude Code
+	// tells it in its transcript only.
+	PromptRefused = "PromptRefused"
+	RetryStarted  = "RetryStarted" // the API has refused a request of the running turn, and the runtime sends it again by itself
+	RetryEnded    = "RetryEnded"   // the API has answered such a request, and the turn goes on
 )
 
 // names are the 33 events of Claude Code 2.1.329.
@@ -122,6 +125,9 @@ type Payload struct {
 	AgentType            string
 	StopHookActive       bool // a hook has blocked the previous Stop
 	BackgroundTasks      int  // how many background tasks are still running
+	// Tasks are these tasks, and Crons are the prompts that the session has scheduled, as far as the CLI says it.
+	Tasks []Task
+	Crons []Cron
 	// ResetsAt is when the limit ends that a StopFailure reports, in Unix seconds. Claude Code does not send it; 0: not given.
 	ResetsAt int64
 	// Since is when the first of the requests was sent that a RetryStarted reports, in Unix milliseconds; 0: not given.
@@ -136,6 +142,24 @@ type Payload struct {
 	// Truncated and Malformed say that the CLI's payload was too large or not JSON.
 	// [Command] then sent a body that has only the ids.
 	Truncated, Malformed bool
+}
+
+// TaskShell is the type of a task that is a shell command.
+const TaskShell = "shell"
+
+// Task is what runs in the background of a session.
+type Task struct {
+	ID          string `json:"id"`
+	Type        string `json:"type"` // TaskShell, "subagent", or another word of the CLI's
+	Description string `json:"description"`
+	Command     string `json:"command"` // of a shell command
+}
+
+// Cron is a prompt that a session has scheduled.
+type Cron struct {
+	ID       string `json:"id"`
+	Schedule string `json:"schedule"`
+	Prompt   string `json:"prompt"`
 }
 
 // ContextUse is how full a context window is, in tokens. The zero value says that it is not known.
@@ -199,6 +223,14 @@ func parse(event string, body []byte) (Payload, error) {
 		return Payload{}, err
 	}
 	p.BackgroundTasks = len(tasks)
+	for _, raw := range tasks {
+		var t Task
+		_ = json.Unmarshal(raw, &t) // a task that says nothing of itself still runs
+		p.Tasks = append(p.Tasks, t)
+	}
+	if json.Unmarshal(fields["session_crons"], &p.Crons) != nil {
+		p.Crons = nil // a newer CLI may say it otherwise
+	}
 	if json.Unmarshal(fields["resets_at"], &p.ResetsAt) != nil { // a runtime may mean something else by that name
 		p.ResetsAt = 0
 	}

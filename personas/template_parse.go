@@ -21,7 +21,7 @@ const (
 
 var (
 	templateKeys = []string{"name", "description", "steps"}
-	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout", "runtime", "model", "next", "max_rounds"}
+	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout", "runtime", "model", "next", "else", "max_rounds"}
 )
 
 // templateFile is the name of a template's file in errors.
@@ -117,7 +117,7 @@ func parseSteps(list yamlfile.Value) (steps []TemplateStep, err error) {
 }
 
 func parseStep(n yamlfile.Value) (s TemplateStep, targets []target, err error) {
-	agent, remind, bound := n, n, n
+	agent, remind, bound, other := n, n, n, n
 	err = n.Each(stepKeys, func(key, value yamlfile.Value) (err error) {
 		value.Of = n.Of + ": " + key.Value
 		switch key.Value {
@@ -140,7 +140,13 @@ func parseStep(n yamlfile.Value) (s TemplateStep, targets []target, err error) {
 		case "model":
 			s.Model, err = argument(value)
 		case "next":
-			s.Next, targets, err = parseNext(value)
+			var elsewhere string
+			if s.Next, targets, elsewhere, err = parseNext(value); elsewhere != "" {
+				s.Otherwise = elsewhere
+			}
+		case "else":
+			other = value
+			s.Otherwise, err = otherwise(value)
 		case "max_rounds":
 			bound = value
 			s.MaxRounds, err = rounds(value)
@@ -156,6 +162,8 @@ func parseStep(n yamlfile.Value) (s TemplateStep, targets []target, err error) {
 		err = agent.Errorf("%s must be a role such as senior-reviewer or a persona's slug such as developer-con-1, in lower-case letters, digits and single hyphens, of at most %d characters", yamlfile.Quote(s.Agent), maxSlug)
 	case s.RemindAfter > 0 && !s.Approval:
 		err = remind.Errorf("is of use with an approval alone: add approval: true or remove it")
+	case s.Otherwise != "" && len(s.Next) == 0:
+		err = other.Errorf("is of use with next alone: add next: or remove it")
 	case s.MaxRounds > 0 && len(s.Next) == 0:
 		err = bound.Errorf("is of use with next alone: add next: or remove it")
 	case s.MaxRounds == 0 && len(s.Next) > 0:

@@ -127,7 +127,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"name: x\nname: y\n":                                     "2: the template has the key name twice",
 		"name: x\n" + long + ": y\n":                             `2: the template has an unknown key "` + long[:40] + `…"`,
 
-		"name: x\nsteps:\n  - a\n":                                   "3: step 1 must be lines of key: value; the keys are agent, description, prompt, approval, remind_after, timeout, runtime, model, next, max_rounds",
+		"name: x\nsteps:\n  - a\n":                                   "3: step 1 must be lines of key: value; the keys are agent, description, prompt, approval, remind_after, timeout, runtime, model, next, else, max_rounds",
 		"name: x\nsteps:\n  - agent: a\n  -\n":                       "4: step 2 has no agent",
 		"name: x\nsteps:\n  - agent: a\n  - prompt: b\n":             "4: step 2 has no agent",
 		"name: x\nsteps:\n  - prompt: b\n    agent:\n":               "4: step 1 has no agent",

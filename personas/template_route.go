@@ -1,6 +1,7 @@
 package personas
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ type Rule struct {
 // Condition holds for an output that has words under a heading.
 type Condition struct {
 	Heading  string `json:"heading"`
-	Contains string `json:"contains"` // compared word by word, without letter case and punctuation
+	Contains string `json:"contains"` // compared word by word; see data.Weigh
 }
 
 // String returns the short form of a condition, as a template may have it.
@@ -39,30 +40,46 @@ type target struct {
 	value      yamlfile.Value
 }
 
-// parseNext reads the rules of a step: one, or a list of them. The goto of each is looked up by resolve.
-func parseNext(v yamlfile.Value) (rules []Rule, targets []target, err error) {
+// Stop is what a template says after else: a person decides which step comes next.
+const Stop = "stop"
+
+// otherwise reads what happens if no rule applies.
+func otherwise(v yamlfile.Value) (string, error) {
+	if text, err := v.Text(); err != nil || text != Stop {
+		return "", v.Errorf("must be stop: then a person decides if no rule applies")
+	}
+	return Stop, nil
+}
+
+// parseNext reads the rules of a step: one, or a list of them, in which else: may stand alone. The goto of each is looked up by
+// resolve.
+func parseNext(v yamlfile.Value) (rules []Rule, targets []target, other string, err error) {
 	items := []yamlfile.Value{v}
 	if v.Kind != yaml.MappingNode {
 		if items, err = v.Items(" of rules, each with when: and goto:, or one rule"); err != nil {
-			return nil, nil, err
+			return nil, nil, "", err
 		}
 	}
 	for i, item := range items {
 		if i == maxRules {
-			return nil, nil, item.Errorf("has %d rules and the limit is %d", len(items), maxRules)
+			return nil, nil, "", item.Errorf("has %d rules and the limit is %d", len(items), maxRules)
 		}
-		rule, to, err := parseRule(item)
+		rule, to, stop, err := parseRule(item)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, "", err
 		}
-		rules, targets = append(rules, rule), append(targets, target{rule: i, value: to})
+		if other = cmp.Or(stop, other); to.Node != nil {
+			targets = append(targets, target{rule: len(rules), value: to})
+			rules = append(rules, rule)
+		}
 	}
-	return rules, targets, nil
+	return rules, targets, other, nil
 }
 
-func parseRule(v yamlfile.Value) (rule Rule, to yamlfile.Value, err error) {
+// parseRule reads a rule. to has no node if there is an else: alone.
+func parseRule(v yamlfile.Value) (rule Rule, to yamlfile.Value, other string, err error) {
 	of, when := v.Of, v
-	err = v.Each([]string{"when", "goto"}, func(key, value yamlfile.Value) (err error) {
+	err = v.Each([]string{"when", "goto", "else"}, func(key, value yamlfile.Value) (err error) {
 		value.Of = of + ": " + key.Value
 		switch key.Value {
 		case "when":
@@ -70,17 +87,20 @@ func parseRule(v yamlfile.Value) (rule Rule, to yamlfile.Value, err error) {
 			rule.When, err = parseCondition(value)
 		case "goto":
 			to = value
+		case "else":
+			other, err = otherwise(value)
 		}
 		return err
 	})
 	switch {
 	case err != nil:
+	case other != "" && when.Node == v.Node && to.Node == nil:
 	case when.Node == v.Node:
 		err = v.Errorf("has a rule without when: add when: and the words that decide, such as \"Verdict: not ready\"")
 	case to.Node == nil || to.Empty():
 		err = v.Errorf("has a rule without goto: add goto: and a step, by its agent or its number")
 	}
-	return rule, to, err
+	return rule, to, other, err
 }
 
 // parseCondition reads a condition: its two keys, or "heading: words" as one text.

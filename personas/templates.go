@@ -56,6 +56,7 @@ type TemplateStep struct {
 	Runtime     string        `json:"runtime"`      // "": the persona's
 	Model       string        `json:"model"`        // "": the persona's, if that is of the same runtime
 	Next        []Rule        `json:"next"`         // the first that applies says which step comes next; none: the following step
+	Otherwise   string        `json:"otherwise"`    // [Stop]: a person decides if no rule of Next applies; "": the following step comes
 	MaxRounds   int           `json:"max_rounds"`   // with Next: from that round on a person must approve a further one
 }
 

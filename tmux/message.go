@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// ShowMessage shows a text in the status line of each client that looks at a pane, until its person presses a key. tmux cuts
-// off what does not fit into the line. Nothing is typed into the pane, whatever runs there. ShowMessage returns how many
+// shownFor is how long ShowMessage shows a text, in milliseconds. Up to tmux 3.5 a client draws nothing of its pane meanwhile, and
+// all of it afterwards.
+const shownFor = "2000"
+
+// ShowMessage shows a text in the status line of each client that looks at a pane, for two seconds or until its person presses
+// a key. tmux cuts off what does not fit into the line. Nothing is typed into the pane, whatever runs there. ShowMessage returns how many
 // clients show the text; 0 is no error. ref may be of another server than ours. If that server is gone, the error is
 // ErrNoServer.
 func (s *Server) ShowMessage(ctx context.Context, ref Ref, text string) (shown int, err error) {
@@ -29,7 +33,7 @@ func (s *Server) ShowMessage(ctx context.Context, ref Ref, text string) (shown i
 			continue
 		}
 		_, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{
-			{"display-message", "-c", name, "-d", "0", literal(text)},
+			{"display-message", "-c", name, "-d", shownFor, literal(text)},
 		}})
 		if err != nil { // the client may have left
 			failed = append(failed, fmt.Errorf("client %s at pane %s: %w", name, ref, err))

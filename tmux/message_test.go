@@ -8,6 +8,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -34,6 +35,22 @@ func TestShowMessageReachesWhoeverLooksAtThePane(t *testing.T) {
 	if n, err := server.ShowMessage(t.Context(), gone, text); n != 0 || err != nil {
 		t.Errorf("a pane of an earlier server: %d clients, %v", n, err)
 	}
+}
+
+// TestShowMessageStopsNoPane: what the program in the pane draws during the message is shown, although nobody presses a key.
+func TestShowMessageStopsNoPane(t *testing.T) {
+	t.Parallel()
+	server := tmuxtest.Server(t)
+	pane := spawn(t, server, "mine").Ref
+	looks := watched(t, pane.Socket, "mine")
+	tmuxtest.Eventually(t, "the client shows the text", func() bool {
+		n, err := server.ShowMessage(t.Context(), pane, "Handoff 12 has failed")
+		return err == nil && n == 1 && strings.Contains(looks(), "Handoff 12")
+	})
+	if err := server.Paste(t.Context(), pane, "drawn during the message", tmux.PasteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "the client shows what was drawn", func() bool { return strings.Contains(looks(), "drawn during the message") })
 }
 
 // watched attaches a client to a session, and returns what its terminal got.

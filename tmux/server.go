@@ -24,6 +24,10 @@ type Config struct {
 	// Foreign says that Socket belongs to a server that a person started. Before each command the Server then checks
 	// which process listens there, as it does for a Ref with another socket.
 	Foreign bool
+	// Include names a file of tmux commands that Start reads into our own server; "" or nil: none. What Start itself needs is set
+	// after it. Warn is told what is wrong with the file; the server runs without what it says. nil: nobody is told.
+	Include func() string
+	Warn    func(error)
 }
 
 // Server gives access to our own tmux server, and to the panes of any other server. A method that takes a Ref acts on
@@ -33,6 +37,7 @@ type Server struct {
 	socket  string
 	foreign bool
 	timeout time.Duration
+	cfg     Config
 	slots   chan struct{} // one token per running tmux command
 	buffers string        // prefix of our buffer names, unique to this Server
 	pastes  atomic.Uint64
@@ -53,7 +58,14 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = defaultTimeout
 	}
+	if cfg.Include == nil {
+		cfg.Include = func() string { return "" }
+	}
+	if cfg.Warn == nil {
+		cfg.Warn = func(error) {}
+	}
 	s := &Server{
+		cfg:     cfg,
 		bin:     cfg.Bin,
 		socket:  cfg.Socket,
 		foreign: cfg.Foreign,
@@ -75,7 +87,6 @@ var startup = [][]string{
 	{"set-option", "-g", "destroy-unattached", "off"},
 	{"set-option", "-g", "detach-on-destroy", "on"},
 	{"set-option", "-g", "update-environment", ""}, // no variable of an attached client gets into new panes
-	{"set-option", "-g", "history-limit", "2000"},  // about 1 kB per line and pane
 	{"set-option", "-g", "default-size", fmt.Sprintf("%dx%d", defaultWidth, defaultHeight)},
 	{"set-option", "-gw", "automatic-rename", "off"}, // costs a third of the server's time at 200 panes
 	{"set-option", "-gw", "allow-rename", "off"},
@@ -105,7 +116,15 @@ func (s *Server) start(ctx context.Context) error {
 	if err := privateDir(filepath.Dir(s.socket)); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, call{socket: s.socket, start: true, again: true, cmds: slices.Concat(startup, statusLine)})
+	begin := call{socket: s.socket, start: true, again: true, cmds: slices.Concat(startup, statusLine, comforts)}
+	_, err := s.run(ctx, begin)
+	if err == nil && s.cfg.Include() != "" {
+		if wrong := s.include(ctx); wrong != nil {
+			s.cfg.Warn(wrong)
+		}
+		begin.cmds = startup
+		_, err = s.run(ctx, begin)
+	}
 	s.started.Store(err == nil)
 	return err
 }

@@ -146,7 +146,7 @@ func TestStartIsRepeatable(t *testing.T) {
 	options := command(t, pane.Socket, "show-options", "-s", ";", "show-options", "-g", ";", "show-options", "-gw", ";",
 		"show-options", "-w", "-t", pane.Pane)
 	for _, want := range []string{
-		"exit-empty off", "message-limit 0", "history-limit 2000", "status off", "remain-on-exit on",
+		"exit-empty off", "message-limit 0", "history-limit 10000", "status off", "remain-on-exit on",
 		"automatic-rename off", "allow-rename off", "window-size manual", "window-size latest",
 	} {
 		if !strings.Contains(options, want+"\n") {

@@ -98,9 +98,12 @@ func (r *run) Step() *daemon.Step {
 	return nil
 }
 
-// Before returns the step before [run.Step], or nil if there is none. A person who approves judges the output of that
-// step.
+// Before returns the step before [run.Step], or nil if there is none. A person who approves, or chooses the way, judges the output
+// of that step.
 func (r *run) Before() *daemon.Step {
+	if s := r.AwaitsWay(); s != nil {
+		return s
+	}
 	if i := r.Front(); i > 0 && i <= len(r.Steps) {
 		return &r.Steps[i-1]
 	}

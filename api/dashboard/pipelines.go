@@ -40,6 +40,17 @@ func (p *pipeline) Rules(s daemon.Step) string {
 	return p.RuleWords(&s)
 }
 
+// undecided is why a person must choose which step comes after another, and what that step has written.
+type undecided struct{ Why, Written string }
+
+// Undecided returns why a person must choose which step comes after s; nil: nobody must.
+func (p *pipeline) Undecided(s daemon.Step) *undecided {
+	if way := p.AwaitsWay(); way == nil || way.ID != s.ID {
+		return nil
+	}
+	return &undecided{p.UndecidedWords(&s), s.Written()}
+}
+
 // Failed says whether the pipeline has failed, so that it can be resumed.
 func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
 

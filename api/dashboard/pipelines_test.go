@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
 )
 
 // run is a pipeline on another host that began at a given time.
@@ -76,5 +77,33 @@ func TestRunGrowsOlder(t *testing.T) {
 	}
 	if want := `<span class="dim">30 min`; !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
+	}
+}
+
+// TestUndecidedStepOffersItsWays: where the rules of a step do not decide, the pages show why and what it has written, and a
+// button for each way names the step that they show.
+func TestUndecidedStepOffersItsWays(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	run := h.run(daemon.PipelineWaiting, h.now)
+	run.Steps = []daemon.Step{h.step(run, 0, daemon.StepDone), h.step(run, 1, daemon.StepPending)}
+	s := &run.Steps[0]
+	s.StartedAt, s.FinishedAt, s.ApprovedAt, s.Undecided = &h.now, &h.now, &h.now, daemon.UndecidedUnclear
+	s.Next = []personas.Rule{{When: personas.Condition{Heading: "Verdict", Contains: "changes requested"}, Goto: 1}}
+	h.commit(&daemon.Change{NewPipeline: run})
+	for name, draw := range map[string]func() (*Page, error){
+		"home":     func() (*Page, error) { return h.Home(t.Context()) },
+		"pipeline": func() (*Page, error) { return h.Pipeline(t.Context(), run.ID) },
+	} {
+		page, err := draw()
+		doc, text := drawn(t, page, err)
+		for _, want := range []string{`approve{"step_id":%d}`, `approve{"step_id":%d,"goto":1}`, `reject{"step_id":%d}`} {
+			if want = fmt.Sprintf(want, s.ID); !slices.Contains(calls(doc), want) {
+				t.Errorf("%s: buttons do %q, want %s among them", name, calls(doc), want)
+			}
+		}
+		if !strings.Contains(text, "not clear what step 1 (developer) means under Verdict") {
+			t.Errorf("%s does not say what is unclear", name)
+		}
 	}
 }

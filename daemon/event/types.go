@@ -42,6 +42,7 @@ const (
 	AgentRegistered      Type = "agent_registered"
 	AgentScreenUnknown   Type = "agent_screen_unknown"
 	AgentSessionChanged  Type = "agent_session_changed"
+	AgentMoved           Type = "agent_moved"
 	AgentSkillInjected   Type = "agent_skill_injected"
 	AgentStarted         Type = "agent_started"
 	AgentStopFailed      Type = "agent_stop_failed"

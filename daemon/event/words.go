@@ -33,6 +33,7 @@ var eventWords = map[Type]string{
 	AgentRenamed:         "{agent} is called {name} from now on[, and was called {was}]",
 	AgentSeen:            "The operator has looked at what {agent} has finished",
 	AgentDismissed:       "The operator has seen that {agent} died[ ({from})]",
+	AgentMoved:           "{agent} works in {to} now",
 	AgentSessionChanged:  "{agent} goes on in session {session_id}[ ({source})]",
 	AgentStopRequested:   "{agent} was asked to stop[ by its {by}]",
 	AgentStopping:        "{agent} is being stopped[: {stage}]",
@@ -252,6 +253,7 @@ func EndWords(reason string) string {
 var endWords = map[string]string{
 	"prompt_input_exit": "exited by /exit",
 	"conversation_gone": "its runtime did not find the conversation",
+	"exited":            "exited by itself",
 	"process_gone":      "its process is gone",
 	"tmux_server_gone":  "its tmux server is gone",
 	"logout":            "logged out",

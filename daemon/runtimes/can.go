@@ -25,6 +25,8 @@ type Can struct {
 	OpensFile          bool // that file is what the CLI opens again with the session; without it there is no conversation
 	SubagentFiles      bool // sub-agents have transcripts of their own, in a folder beside it
 	EarlySession       bool // the session, and with it the transcript, begins before the first prompt
+	// TellsRefusals says that the transcript shows that a hook has refused a prompt, and so also that none has.
+	TellsRefusals bool
 	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins
 	// and ends.
 	QuietAfter time.Duration

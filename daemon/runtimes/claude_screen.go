@@ -14,6 +14,13 @@ import (
 // Enter answers it with "Exit and stop tasks".
 const DialogExitTasks = "exit: background work is running"
 
+// DialogExitTree is the dialog that Claude Code opens after /exit if the session works in a work tree that the CLI has made,
+// and the tree or the session is worth keeping. The choice that begins with [KeepTree] keeps the tree; another one removes it.
+const DialogExitTree = "exit: keep or remove the work tree?"
+
+// KeepTree is the beginning of the choice that keeps the work tree.
+const KeepTree = "Keep worktree"
+
 // The composer is a box at the bottom of the screen. From top to bottom: a rule, which may carry the
 // session's name at its right end; the prompt sign with a no-break space (an earlier prompt in the
 // conversation has an ordinary space) and the draft; a rule without a name; the lines of a status line,
@@ -57,6 +64,7 @@ var dialogs = []struct{ text, name string }{
 	{"MCP server found in this project", "MCP servers: may those of the project be used?"},
 	{"MCP servers found in this project", "MCP servers: may those of the project be used?"},
 	{"Background work is running", DialogExitTasks},
+	{"Exiting worktree session", DialogExitTree},
 	{"Showing detailed transcript", "transcript view"},
 	{"Select model", "model picker"},
 	{"enter to return", "agents view"}, // the box of this view looks like a composer, but starts new sessions

@@ -102,8 +102,8 @@ func launchOpencode(s Spec) (Launch, error) {
 		return Launch{}, s.refused(fmt.Errorf("settings: %w", err))
 	}
 	l.Argv = append(l.Argv, "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
-	if slices.Contains(opencodeAgents, s.Mode) {
-		l.Argv = append(l.Argv, "--agent", s.Mode)
+	if agent := OpencodeAgentOf(s.Mode); agent != "" {
+		l.Argv = append(l.Argv, "--agent", agent)
 	}
 	if s.Resume != "" {
 		l.Argv = append(l.Argv, "-s", s.Resume)
@@ -118,6 +118,14 @@ func launchOpencode(s Spec) (Launch, error) {
 
 // opencodeAgents are the agents of OpenCode itself, which --agent names.
 var opencodeAgents = []string{"build", "plan"}
+
+// OpencodeAgentOf returns the agent of OpenCode's that a mode names; "": the mode names none.
+func OpencodeAgentOf(mode string) string {
+	if slices.Contains(opencodeAgents, mode) {
+		return mode
+	}
+	return ""
+}
 
 // opencodeModeNames are the modes in the order in which people see them.
 var opencodeModeNames = slices.Concat([]string{"ask", "edits", "auto"}, opencodeAgents)

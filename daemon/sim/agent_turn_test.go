@@ -494,6 +494,9 @@ func (a *agent) running() (tasks []actor.Task) {
 // background starts a task that goes on after the turn.
 func (a *agent) background() {
 	a.tasks++
+	if a.odd("server in the background", 0.3) {
+		return // it never ends
+	}
 	go func() {
 		a.do("background task ends", time.Second, 30*time.Second)
 		a.tasks--

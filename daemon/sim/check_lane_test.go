@@ -151,7 +151,7 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 	now := func(id int64) (state daemon.DeliveryState, confirmed bool) {
 		for _, d := range tx.Deliveries {
 			if d.ID == id {
-				state, confirmed = d.State, d.Verdict != nil && *d.Verdict == daemon.Submitted
+				state, confirmed = d.State, d.Heard != 0 || d.Verdict != nil && *d.Verdict == daemon.Submitted
 			}
 		}
 		return state, confirmed

@@ -15,6 +15,7 @@ type pipelineChecks struct {
 	statuses     map[int64][]string // of each pipeline, in order
 	stepStatuses map[int64][]string // of each step, in order
 	approved     map[int64]bool     // steps that somebody has approved, or may have
+	chosen       map[int64]bool     // steps of which somebody has said, or may have, which one comes next
 	resumed      map[int64]int      // how often somebody may have resumed a pipeline
 	resumptions  map[int64]int      // how often a failed pipeline has gone on
 	prompted     map[int64]int      // how often an agent was given the prompt of its step
@@ -22,7 +23,7 @@ type pipelineChecks struct {
 }
 
 func newPipelineChecks() pipelineChecks {
-	return pipelineChecks{map[int64][]string{}, map[int64][]string{}, map[int64]bool{}, map[int64]int{}, map[int64]int{}, map[int64]int{}, map[int64]int{}}
+	return pipelineChecks{map[int64][]string{}, map[int64][]string{}, map[int64]bool{}, map[int64]bool{}, map[int64]int{}, map[int64]int{}, map[int64]int{}, map[int64]int{}}
 }
 
 // maxRunning is the setting pipeline.max_running of all hosts.

@@ -117,13 +117,20 @@ func (p *person) command(what string, pl *daemon.Pipeline, h *host, do func(ctx 
 	_ = p.ask(h, fmt.Sprintf("%s pipeline %d", what, pl.ID), do)
 }
 
-// approve approves a pipeline's next step. It notes the approval before the request, because the step may begin before
-// the daemon's answer.
+// approve approves a pipeline's next step, or chooses it where the rules of the last one do not decide. It notes the approval
+// before the request, because the step may begin before the daemon's answer.
 func (p *person) approve(pl *daemon.Pipeline, h *host) {
 	in := daemon.Decision{Comment: "go on"}
-	if i := pl.Front(); i < len(pl.Steps) {
-		p.w.approved[pl.Steps[i].ID] = true
-		in.StepID = pl.Steps[i].ID // a request that is sent again because its answer was lost must not approve the next step
+	if s := pl.Asked(); s != nil {
+		in.StepID = s.ID // a request that is sent again because its answer was lost must not approve the next step
+		if s == pl.AwaitsWay() {
+			p.w.chosen[s.ID] = true
+			if p.faulty() && p.w.rng.IntN(2) == 0 {
+				in.Goto = 1 + p.w.rng.IntN(pl.Steps[len(pl.Steps)-1].Number)
+			}
+		} else {
+			p.w.approved[s.ID] = true
+		}
 	}
 	p.command("approve", pl, h, func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.ApprovePipeline(ctx, pl.ID, in)
@@ -150,7 +157,7 @@ func (p *person) seeToPipelines(tries map[int64]int) {
 	}
 	for _, pl := range p.w.pipelines() {
 		switch {
-		case pl.Status == daemon.PipelineWaiting && tries[pl.ID] < 8:
+		case pl.Status == daemon.PipelineWaiting && tries[pl.ID] < 30:
 			p.approve(&pl, p.hostNamed(pl.Host))
 		case pl.Status == daemon.PipelineFailed && tries[pl.ID] < 2:
 			p.resume(&pl, tries[pl.ID] == 1)

@@ -78,7 +78,10 @@ func (w *world) checkRoutes(p *daemon.Pipeline) {
 		case i > 0 && s.Status != daemon.StepPending && s.Status != daemon.StepSkipped:
 			w.fail("step %d of pipeline %d is %s, but no edge leads to it", s.ID, p.ID, s.Status)
 		}
-		if s.Status == daemon.StepDone && i < len(p.Steps)-1 && ledTo[s.ID] == nil {
+		if s.Undecided != "" && (s != p.AwaitsWay() || len(s.Next) == 0) {
+			w.fail("step %d of pipeline %d is undecided (%s), but nobody is asked", s.ID, p.ID, s.Undecided)
+		}
+		if s.Status == daemon.StepDone && i < len(p.Steps)-1 && ledTo[s.ID] == nil && s.Undecided == "" {
 			w.fail("step %d of pipeline %d is done, but leads nowhere", s.ID, p.ID)
 		}
 	}
@@ -96,6 +99,14 @@ func (w *world) checkEdge(p *daemon.Pipeline, from, to *daemon.Step) {
 		return
 	}
 	number, by := 0, ""
+	if !strings.Contains(from.LatestHandoff.ContentMD, "\n## Way\n") && len(from.Next) > 0 {
+		if !w.chosen[from.ID] {
+			w.fail("%s was taken, but the output lacks the heading and nobody has chosen", edge)
+		}
+		if to.CameBy != "" {
+			number, by = to.Number, to.CameBy
+		}
+	}
 	for _, rule := range from.Next {
 		if strings.HasSuffix(from.LatestHandoff.ContentMD, "## Way\n\n"+rule.When.Contains) {
 			number, by = rule.Goto, "Way: "+rule.When.Contains
@@ -113,7 +124,7 @@ func (w *world) checkEdge(p *daemon.Pipeline, from, to *daemon.Step) {
 		w.fail("%s does not skip what lies in between", edge)
 	case number != 0 && number <= from.Number && len(between) > 0:
 		w.fail("%s is not directly behind", edge)
-	case number != 0 && number <= from.Number && from.Round >= from.MaxRounds && !to.Approval:
+	case number != 0 && number <= from.Number && from.Round >= from.MaxRounds && !to.Approval && !w.chosen[from.ID]:
 		w.fail("%s is beyond the %d rounds, but needs no approval", edge, from.MaxRounds)
 	}
 }

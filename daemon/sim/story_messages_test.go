@@ -132,7 +132,7 @@ func TestMessagesGoToTheHeirThatIsBriefed(t *testing.T) {
 				p.message(h, a, "Mend the fence")
 				p.message(h, a, "Mend the roof")
 				hf := p.reach(a, daemon.AwaitingRegistration)
-				p.await("the process of the successor", time.Minute, func() bool { return p.w.process(*hf.SuccessorID) != nil })
+				p.poll("the process of the successor", func() bool { return p.w.process(*hf.SuccessorID) != nil })
 				p.w.process(*hf.SuccessorID).end("died", 1)
 				p.reach(a, daemon.Failed)
 				p.w.inject = func(c *call) fault {

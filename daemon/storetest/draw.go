@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -166,8 +167,10 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 			State: one(d, daemon.DialogAsked, daemon.DialogGone), At: d.at(), EndedAt: maybe(d, d.at()), Nth: d.rand.IntN(3)}
 		a.Keys = &daemon.KeysTaken{Session: d.word(), From: d.word(), Since: d.at()}
 	}
-	a.Base = nil
+	a.Base, a.Background = nil, nil
 	if d.half() {
+		a.Background = &daemon.Background{Tasks: []hooks.Task{{ID: d.word(), Type: one(d, hooks.TaskShell, "subagent"), Command: d.word()}}, Crons: []hooks.Cron{{Schedule: d.word(), Prompt: d.word()}}}
+
 		a.Base = &worktree.Base{At: d.at(), Commit: d.word(), Branch: d.word(), Before: one(d, nil, []string{d.word()}), BeforeCount: d.rand.IntN(3), Problem: d.word()}
 	}
 	a.Reading, a.ReadAt, a.UnreadAt = d.half(), maybe(d, d.at()), maybe(d, d.at())
@@ -303,6 +306,7 @@ func (d *drawer) pipeline(p *daemon.Pipeline) *daemon.Pipeline {
 	if !p.Open() && d.mostly() {
 		p.FinishedAt = ptr(d.at())
 	}
+	p.ResumedAt = maybe(d, d.at())
 	p.Branch, p.Warnings, p.CreatedAt, p.UpdatedAt = maybe(d, d.word()), one(d, nil, []string{d.word()}), d.at(), d.at()
 	if !d.mostly() {
 		p.Status = one(d, "broken", p.Status)
@@ -318,6 +322,7 @@ func (d *drawer) step(s *daemon.Step) *daemon.Step {
 	}
 	if d.half() {
 		s.Next, s.MaxRounds = []personas.Rule{{When: personas.Condition{Heading: d.word(), Contains: d.word()}, Goto: 1}}, 3
+		s.Otherwise, s.Undecided = d.word(), daemon.Undecided(d.word())
 	}
 	return s
 }

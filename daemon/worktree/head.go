@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unicode/utf8"
 )
 
@@ -62,6 +64,44 @@ func gitDirOf(dir string) string {
 	return ""
 }
 
+// MadeSince returns the commit at which a linked work tree began, if git has made the tree since the given time. git keeps it
+// in the first line of the tree's log of HEAD: two commits, a name, an address, seconds and a zone, then a tab.
+func MadeSince(dir string, since time.Time) (commit string, made bool) {
+	for range maxParents {
+		if gitDir := gitDirOf(dir); gitDir != "" {
+			if readLine(filepath.Join(gitDir, "commondir")) == "" {
+				return "", false // the repository's own
+			}
+			who, _, _ := strings.Cut(firstLine(filepath.Join(gitDir, "logs", "HEAD"), true), "\t")
+			words := strings.Fields(who)
+			if len(words) < 4 || !commitID().MatchString(words[1]) {
+				return "", false
+			}
+			at, err := strconv.ParseInt(words[len(words)-2], 10, 64)
+			return words[1], err == nil && at >= since.Unix()
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return "", false
+}
+
+// Lock returns why git must not remove the linked work tree that holds dir, as whoever locked it has said; "": it is not locked.
+func Lock(dir string) string {
+	for range maxParents {
+		if gitDir := gitDirOf(dir); gitDir != "" {
+			return readLine(filepath.Join(gitDir, "locked"))
+		}
+		if up := filepath.Dir(dir); up != dir {
+			dir = up
+		}
+	}
+	return ""
+}
+
 func absolute(path, from string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -71,7 +111,10 @@ func absolute(path, from string) string {
 
 // readLine returns the first line of a regular file; "" if the file can't be read or its line is long. O_NONBLOCK makes that
 // it does not wait at a pipe.
-func readLine(path string) string {
+func readLine(path string) string { return firstLine(path, false) }
+
+// firstLine is readLine. With long the file may have more than the line.
+func firstLine(path string, long bool) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
@@ -81,10 +124,10 @@ func readLine(path string) string {
 		return ""
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxHeadFile))
-	if err != nil || len(b) == maxHeadFile || !utf8.Valid(b) {
+	line, _, whole := strings.Cut(string(b), "\n")
+	if err != nil || len(b) == maxHeadFile && !(long && whole) || !utf8.ValidString(line) {
 		return ""
 	}
-	line, _, _ := strings.Cut(string(b), "\n")
 	return strings.TrimSuffix(line, "\r")
 }
 

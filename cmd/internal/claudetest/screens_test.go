@@ -5,6 +5,7 @@ package claudetest_test
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,6 +148,9 @@ func firstScenes() []scene {
 		{name: "bypass", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"}},
 		{name: "busy_tool", follows: true, script: claudetest.Ask("go", claudetest.Bash("tail -f /dev/null", false), claudetest.Says("done")),
 			play: func(x *terminal) { x.keys("Down", "Enter"); x.ready(); x.deliver("go"); x.shows("tail -f") }},
+		{name: "exit_tree", args: []string{"--worktree", "wt"}, setup: inRepository,
+			play: func(x *terminal) { submit("go")(x); x.shows("done "); x.ready(); x.deliver(runtimes.ExitText) }},
+		{name: "exit_tree_narrow", narrow: true, follows: true},
 		{name: "busy_still", args: []string{"--settings", `{"prefersReducedMotion":true}`}, script: waits,
 			play: func(x *terminal) { busy(x); x.paste("a draft meanwhile") }},
 	}
@@ -162,3 +166,13 @@ func statusSettings(h claudetest.Home) string {
 
 // firstStart is a setup: the CLI has never been started before.
 func firstStart(t *testing.T, h claudetest.Home) { h.Forget(t) }
+
+// inRepository is a setup: the CLI starts in a repository with one commit.
+func inRepository(t *testing.T, h claudetest.Home) {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"commit", "-q", "--allow-empty", "-m", "begin"}} {
+		cmd := exec.Command("git", append([]string{"-C", h.Workdir, "-c", "user.name=dev", "-c", "user.email=dev@example"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+}

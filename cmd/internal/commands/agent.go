@@ -141,7 +141,7 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 	if err != nil {
 		return err
 	}
-	return a.tellStarted(ctx, c, agent.ID, wait)
+	return a.tellStarted(ctx, c, &agent, wait)
 }
 
 // paneSize returns the size of a pane that fits the terminal of this command. It returns zeros if the command has no
@@ -156,8 +156,8 @@ func (a *app) paneSize() (columns, rows int) {
 }
 
 // tellStarted waits as awaitStarted does, and prints the agent.
-func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
-	agent, err := a.awaitStarted(ctx, c, id, registered)
+func (a *app) tellStarted(ctx context.Context, c *api.Client, began *daemon.Agent, registered bool) error {
+	agent, err := a.awaitStarted(ctx, c, began, registered)
 	if err == nil && a.JSON {
 		err = a.PrintJSON(agent)
 	}
@@ -165,10 +165,10 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 }
 
 // awaitStarted waits until an agent has a pane, and says so if the command prints no JSON. With registered it also waits until the
-// agent has a session and has taken its first prompt.
-func (a *app) awaitStarted(ctx context.Context, c *api.Client, id int64, registered bool) (daemon.Agent, error) {
-	asked := ""
-	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
+// agent has a session and has taken its first prompt. began is the row with which the agent began.
+func (a *app) awaitStarted(ctx context.Context, c *api.Client, began *daemon.Agent, registered bool) (daemon.Agent, error) {
+	id, asked := began.ID, ""
+	agent, err := awaitAgent(ctx, c, began, func(g *daemon.Agent) bool {
 		if said := startWords(g); registered && said != "" && said != asked {
 			asked = said
 			a.UI(a.Stderr).Printf("%s\n", a.WithData(words.Terminal(asked)))
@@ -244,25 +244,32 @@ func promptTaken(d *daemon.Delivery) error {
 }
 
 // awaitAgent waits until ready returns true for the agent. It fails if the agent ends first, or if the daemon notes why
-// the agent does not register.
-func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
-	var agent daemon.Agent
+// the agent does not register. began is the row with which the agent began.
+func awaitAgent(ctx context.Context, c *api.Client, began *daemon.Agent, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
+	agent := *began
 	err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
 		var err error
-		if agent, err = c.Agent(ctx, id); err != nil {
+		if agent, err = c.Agent(ctx, began.ID); err != nil {
 			return false, err
 		}
-		switch {
-		case ready(&agent):
+		if ready(&agent) {
 			return true, nil
-		case !agent.Active():
-			return false, fmt.Errorf("agent %d has ended: %s", id, show.EndWords(agent.EndReason))
-		case agent.RegisteredAt == nil && agent.Note != "":
-			return false, fmt.Errorf("agent %d: %s: look at it with `understudy agent attach %d`", id, agent.Note, id)
 		}
-		return false, nil
+		return false, notStarting(began, &agent)
 	})
 	return agent, err
+}
+
+// notStarting says why an agent that has not registered will not do so by itself; nil: it may. The note with which it began is no
+// reason: it tells of the session that the agent opens again.
+func notStarting(began, now *daemon.Agent) error {
+	switch {
+	case !now.Active():
+		return fmt.Errorf("agent %d has ended: %s", now.ID, show.EndWords(now.EndReason))
+	case now.RegisteredAt == nil && now.Note != "" && now.Note != began.Note:
+		return fmt.Errorf("agent %d: %s: look at it with `understudy agent attach %d`", now.ID, now.Note, now.ID)
+	}
+	return nil
 }
 
 // warnTrouble warns a person who has waited for an agent if the agent's turns fail.

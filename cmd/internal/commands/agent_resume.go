@@ -49,7 +49,7 @@ resumes by itself after a start.`,
 				if err != nil {
 					return nil, err
 				}
-				return a.awaitStarted(c.Context(), client, next.ID, wait)
+				return a.awaitStarted(c.Context(), client, &next, wait)
 			})
 		},
 	})
@@ -69,7 +69,7 @@ func (a *app) resumeAll(ctx context.Context, client *api.Client, wait bool) erro
 		d := &done[i]
 		if d.Started != nil {
 			var now daemon.Agent
-			if now, err = a.awaitStarted(ctx, client, d.Started.ID, wait); err == nil {
+			if now, err = a.awaitStarted(ctx, client, d.Started, wait); err == nil {
 				d.Started = &now
 				continue
 			}

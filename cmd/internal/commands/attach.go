@@ -163,7 +163,7 @@ func tmuxCommand(g daemon.Agent, list [][]string) []string {
 	return argv
 }
 
-// attachEnv returns an environment without TMUX and TMUX_PANE. With TMUX set, tmux refuses to attach from inside another
+// attachEnv returns an environment without TMUX and TMUX_PANE, and with a TERM that this machine knows. With TMUX set, tmux refuses to attach from inside another
 // tmux server, so that no server shows itself.
 func attachEnv(environ []string) []string {
 	var out []string
@@ -172,5 +172,5 @@ func attachEnv(environ []string) []string {
 			out = append(out, v)
 		}
 	}
-	return out
+	return term.Known(out)
 }

@@ -292,25 +292,58 @@ func (a *app) tellStopped(p *daemon.Pipeline, how string, err error) error {
 }
 
 func (a *app) pipelineApprove() *cobra.Command {
-	var comment string
+	var comment, way string
 	var wait bool
-	c := a.pipelineVerb("approve", "Give the approval that a pipeline waits for",
-		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"",
+	c := a.pipelineVerb("approve", "Give the approval that a pipeline waits for, or say which step comes next",
+		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"\n  understudy pipeline approve 7 --goto developer",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
 			comment, err := a.textOrStdin(comment)
 			if err != nil {
 				return err
 			}
-			p, err := c.ApprovePipeline(ctx, id, daemon.Decision{Comment: comment})
+			in := daemon.Decision{Comment: comment}
+			if in.Goto, err = stepNamed(ctx, c, id, way); err != nil {
+				return err
+			}
+			p, err := c.ApprovePipeline(ctx, id, in)
 			if err != nil {
 				return err
 			}
 			return a.followPipeline(ctx, c, p, wait)
 		})
 	c.Flags().StringVar(&comment, "comment", "", "`text` to give to the next step; - reads it from stdin")
+	c.Flags().StringVar(&way, "goto", "", "the `step` that comes next, by its number in the template or its agent, where the rules of a step don't decide (default the following one)")
+	cli.CompleteFlag(c, "goto", cobra.NoFileCompletions)
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")
 	return c
+}
+
+// stepNamed returns the number of the step that a person names, by its number in the template or by its agent; 0: they name none.
+func stepNamed(ctx context.Context, c *api.Client, id int64, name string) (number int, err error) {
+	if name == "" {
+		return 0, nil
+	}
+	if number, err = strconv.Atoi(name); err == nil && number > 0 {
+		return number, nil
+	}
+	p, err := c.Pipeline(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range p.Steps {
+		if s.AgentName != name {
+			continue
+		}
+		if number != 0 && number != s.Number {
+			return 0, cli.Usagef("several steps of pipeline %d have the agent %s: name the number of one", id, name)
+		}
+		number = s.Number
+	}
+	if number == 0 {
+		return 0, cli.Usagef("pipeline %d has no step %s: `understudy pipeline show %[1]d` lists its steps", id, words.Terminal(name))
+	}
+	return number, nil
 }
 
 func (a *app) pipelineResume() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -105,7 +106,7 @@ func (a *app) popup(ctx context.Context) error {
 	if err != nil {
 		return tmux.ErrMissing
 	}
-	return runInFront(bin, append([]string{"tmux", "-u", "-N", "-S", socket}, words...), os.Environ())
+	return runInFront(bin, append([]string{"tmux", "-u", "-N", "-S", socket}, words...), term.Known(os.Environ()))
 }
 
 func (a *app) bindPopup(ctx context.Context, key string, force bool) error {

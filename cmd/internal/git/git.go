@@ -134,8 +134,11 @@ func (g git) commit(ctx context.Context, name string) (bool, error) {
 	return exit == 0, err
 }
 
-// maxRecords is how many bytes each reads at most. It keeps none of them.
-const maxRecords = 64 << 20
+// The limits of what each reads, in bytes: in all, and of one record. It keeps one record at a time.
+const (
+	maxRecords = 32 << 20
+	maxRecord  = 1 << 20
+)
 
 // each runs a command of git with -z, and calls do with each record that is not empty.
 func (g git) each(ctx context.Context, do func(record string), args ...string) error {
@@ -155,16 +158,19 @@ type records struct {
 
 func (r *records) Write(p []byte) (int, error) {
 	n := len(p)
-	if r.read += n; r.read > maxRecords {
+	if r.read += n; r.read > maxRecords || len(r.part) > maxRecord {
 		return 0, proc.ErrTooMuch
 	}
 	for {
+		if len(r.part) == 0 { // git separates groups of records by an empty one
+			p = bytes.TrimLeft(p, "\x00")
+		}
 		record, rest, whole := bytes.Cut(p, []byte{0})
 		r.part = append(r.part, record...)
 		if !whole {
 			return n, nil
 		}
-		if len(r.part) > 0 { // git separates groups of records by an empty one
+		if len(r.part) > 0 {
 			r.do(string(r.part))
 		}
 		r.part, p = r.part[:0], rest

@@ -237,7 +237,11 @@ func (s *server) Send(ctx context.Context, text string, since time.Time) error {
 			return err
 		}
 	}
-	return s.call(ctx, http.MethodPost, inSession(id, "/prompt_async"), prompt(text), nil)
+	in := prompt(text)
+	if agent := runtimes.OpencodeAgentOf(s.link.Mode); agent != "" { // otherwise the server takes the user's default agent, whatever the screen shows
+		in["agent"] = agent
+	}
+	return s.call(ctx, http.MethodPost, inSession(id, "/prompt_async"), in, nil)
 }
 
 func prompt(text string) map[string]any {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -50,5 +51,27 @@ func TestSessionHasTheRulesOfItsMode(t *testing.T) {
 		}
 		s.link.Session, s.link.AgentID = "", 8
 		has(s.sessionID(t))
+	})
+}
+
+// TestPromptsAreForTheAgentOfTheMode: a text by the server goes to the agent that the mode names. Without a name OpenCode takes the
+// default agent, which may do more than the one that the screen shows.
+func TestPromptsAreForTheAgentOfTheMode(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		for i, mode := range []string{"", "ask", "plan"} {
+			s.link.Mode, s.link.AgentID = mode, int64(10+i)
+			if err := s.server().Send(t.Context(), "go on", time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			var now struct {
+				Agents []string `json:"agents"`
+			}
+			if err := s.server().call(t.Context(), http.MethodGet, inSession(s.sessionID(t), ""), nil, &now); err != nil {
+				t.Fatal(err)
+			}
+			if want := runtimes.OpencodeAgentOf(mode); !slices.Equal(now.Agents, []string{want}) {
+				t.Errorf("mode %q: the prompt was for %q, want %q", mode, now.Agents, want)
+			}
+		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -33,7 +34,8 @@ type Agent struct {
 	registry   *registry
 	transcript transcript
 	statusLine statusLine
-	life       context.Context // ends with the session
+	moved      atomic.Pointer[string] // the directory to which the session has moved; nil: none
+	life       context.Context        // ends with the session
 
 	// Requests of other goroutines to the loop.
 	quits    chan quit

@@ -132,7 +132,7 @@ func (a *Agent) Path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(a.Dir, name)
+	return filepath.Join(a.dir(), name)
 }
 
 // WriteFile writes a file, and makes the file's directory if it is missing.

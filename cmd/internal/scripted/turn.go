@@ -72,8 +72,8 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 	}
 }
 
-// submitted sends UserPromptSubmit. It returns false if a hook refuses the prompt. A refused command is dropped, and the
-// transcript gets the hook's reason. Any other refused prompt returns to the composer.
+// submitted sends UserPromptSubmit. It returns false if a hook refuses the prompt. The transcript gets the hook's reason. A
+// refused command is dropped; any other refused prompt returns to the composer.
 func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	answered := make(chan hookAnswer, 1)
 	a.wg.Go(func() { answered <- a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt)) })
@@ -84,19 +84,18 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 		return true
 	}
 	if answer.block {
-		command := slash().MatchString(prompt)
 		original := "Original prompt: " + prompt
-		if answer.suppress || !command {
+		if answer.suppress {
 			original = ""
 		}
 		a.screen.print(actor.BlockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
-		if !command {
+		if !slash().MatchString(prompt) {
 			a.returnPrompt(prompt)
-			return false
 		}
 		a.record("system", fields{
 			"subtype": "informational", "level": "warning", "preventContinuation": true, "isMeta": false,
-			"content": strings.TrimSpace("UserPromptSubmit operation blocked by hook:\n" + answer.reason + "\n\n" + original),
+			"content":            strings.TrimSpace("UserPromptSubmit operation blocked by hook:\n" + answer.reason + "\n\n" + original),
+			"promptSubmitEnding": fields{"ending": fields{"kind": "blocked_by_hook", "reason": answer.reason}, "promptKept": false},
 		})
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 )
@@ -25,6 +26,7 @@ type Settings struct {
 	DatabaseURL string                     `yaml:"database_url"`
 	Resume      bool                       `yaml:"resume"` // after a start, agents that died with their tmux server
 	Runtimes    map[string]RuntimeSettings `yaml:"runtimes"`
+	Tmux        tmuxSettings               `yaml:"tmux"`
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Limits      limitSettings              `yaml:"limits"`
@@ -63,6 +65,32 @@ func (r *RuntimeSettings) generic(name string) (rt *runtimes.Runtime, key, why s
 	return rt, "", ""
 }
 
+// tmuxSettings are about the tmux server of the daemon.
+type tmuxSettings struct {
+	Include string `yaml:"include"` // a file of tmux commands, for the options and keys of those who attach
+}
+
+// problem says what is wrong with the settings about tmux; "": nothing. The commands of the file can run programs.
+func (s *tmuxSettings) problem() string {
+	if s.Include == "" {
+		return ""
+	}
+	if !filepath.IsAbs(s.Include) {
+		return "must be an absolute path"
+	}
+	info, err := os.Stat(s.Include)
+	switch {
+	case err != nil:
+		return "cannot be read: " + err.Error()
+	case !info.Mode().IsRegular():
+		return "must be a file"
+	}
+	if err := trust.Check(s.Include); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 type handoffSettings struct {
 	DocumentTimeout     time.Duration `yaml:"document_timeout"`
 	BusyTimeout         time.Duration `yaml:"busy_timeout"`
@@ -79,6 +107,7 @@ type handoffSettings struct {
 	AssemblyTimeout     time.Duration `yaml:"assembly_timeout"`
 	InPlace             bool          `yaml:"in_place"`
 	Targets             []string      `yaml:"targets"`
+	Background          string        `yaml:"background"`
 	Auto                autoSettings  `yaml:"auto"`
 }
 
@@ -93,6 +122,7 @@ type pipelineSettings struct {
 	StepTimeout time.Duration `yaml:"step_timeout"`
 	MaxRunning  int           `yaml:"max_running"`
 	Cwd         string        `yaml:"cwd"`
+	Resume      bool          `yaml:"resume"`
 }
 
 // limitSettings say what is done at a limit of usage, for agents whose persona does not say it.
@@ -134,7 +164,7 @@ func DefaultSettings() Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Auto: autoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Background: string(h.Background), Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Limits: limitSettings{
@@ -236,6 +266,9 @@ func (s *Settings) check(path string) error {
 	bad := func(key, why string) error {
 		return fmt.Errorf("settings: %s (in %s or its UNDERSTUDY_ variable): %s", key, path, why)
 	}
+	if why := s.Tmux.problem(); why != "" {
+		return bad("tmux.include", why)
+	}
 	h := s.Handoff
 	for _, d := range []struct {
 		key string
@@ -282,6 +315,9 @@ func (s *Settings) check(path string) error {
 			return bad("handoff.targets", fmt.Sprintf("%q is neither a persona such as reviewer-max-1 nor \"*\"", target))
 		}
 	}
+	if b := daemon.BackgroundPolicy(h.Background); b != daemon.BackgroundWarn && b != daemon.BackgroundWait {
+		return bad("handoff.background", "must be warn or wait")
+	}
 	if key, why := s.Notify.problem(); key != "" {
 		return bad("notify."+key, why)
 	}
@@ -314,7 +350,7 @@ func (s *Settings) domain() daemon.Settings {
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
 			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
-			InPlace: h.InPlace, Targets: h.Targets, Auto: daemon.AutoSettings(h.Auto),
+			InPlace: h.InPlace, Targets: h.Targets, Background: daemon.BackgroundPolicy(h.Background), Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Limits: daemon.LimitSettings{

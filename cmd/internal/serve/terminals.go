@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // terminals returns a function that returns the driver of the tmux server at a socket. It makes one driver for each
-// server.
-func terminals(dir data.Dir) func(socket string) (daemon.Terminal, error) {
+// server. include is a file of tmux commands for the daemon's own server; "": none.
+func terminals(dir data.Dir, include string, log *slog.Logger) func(socket string) (daemon.Terminal, error) {
 	var mu sync.Mutex
 	known := map[string]*tmux.Server{}
 	return func(socket string) (daemon.Terminal, error) {
@@ -20,7 +21,11 @@ func terminals(dir data.Dir) func(socket string) (daemon.Terminal, error) {
 		if s := known[socket]; s != nil {
 			return s, nil
 		}
-		s, err := tmux.New(tmux.Config{Socket: filepath.Clean(socket), Foreign: filepath.Clean(socket) != dir.TmuxSocket()})
+		s, err := tmux.New(tmux.Config{
+			Socket: filepath.Clean(socket), Foreign: filepath.Clean(socket) != dir.TmuxSocket(),
+			Include: func() string { return include },
+			Warn:    func(err error) { log.Warn("a file of tmux commands has a mistake", "error", err) },
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,9 @@ const requestLines = 12
 
 // NoteWords says what a pipeline waits for. It returns "" if the pipeline waits for nothing.
 func NoteWords(p *daemon.Pipeline) string {
-	switch {
+	switch s := p.AwaitsWay(); {
+	case p.Status == daemon.PipelineWaiting && s != nil:
+		return term.WaitsForWords + "your choice: " + p.ChoiceWords(s)
 	case p.Status == daemon.PipelineWaiting:
 		look := ""
 		if n := newestOutput(p); n > 0 {

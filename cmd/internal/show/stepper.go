@@ -137,7 +137,7 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
 		gate = ""
 	}
-	for _, said := range []string{p.EdgeWords(s), runsWords(s), gate, headingWords(p, i), ruleWords(p, i)} {
+	for _, said := range []string{p.EdgeWords(s), runsWords(s), gate, headingWords(p, i), ruleWords(p, i), undecidedWords(p, i)} {
 		for _, line := range w.Below(words.Terminal(said)) {
 			if said != "" {
 				w.Printf("%s\n", w.Dim(line))
@@ -161,6 +161,15 @@ func ruleWords(p *daemon.Pipeline, i int) string {
 		return ""
 	}
 	return "leads on by " + rules
+}
+
+// undecidedWords says that a person must choose which step comes after a step, and what it has written. It returns "" if nobody must.
+func undecidedWords(p *daemon.Pipeline, i int) string {
+	s := p.AwaitsWay()
+	if s != &p.Steps[i] {
+		return ""
+	}
+	return words.Join(": ", p.UndecidedWords(s), words.Clip(words.Line(s.Written()), outputLength))
 }
 
 // headingWords says that a step's output has none of the four headings. It returns "" if that is not so.

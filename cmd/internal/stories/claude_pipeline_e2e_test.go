@@ -52,7 +52,7 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 		s := p.Steps[i]
 		id := s.AgentIDs[0]
 		r.wantToldFirst(id, want)
-		r.wantExited(id)
+		r.wantExited(id, "prompt_input_exit")
 		r.wantKinds(id, daemon.KindExit)
 		if asked := r.tap.of(id, hooks.PermissionRequest); len(asked) > 0 {
 			t.Errorf("step %d asked for permission: %+v", i+1, asked)

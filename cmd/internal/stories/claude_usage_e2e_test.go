@@ -3,13 +3,10 @@
 package stories
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // TestClaudeUsageIsCountedOnce: what the real CLI writes about its answers is counted once each, also across a restart of the
@@ -33,29 +30,4 @@ func TestClaudeUsageIsCountedOnce(t *testing.T) {
 		return err == nil && answers >= 2 && got.Tokens == want && got.CostUSD != nil && *got.CostUSD > 0,
 			fmt.Sprintf("counted %+v, cost %s; the transcript shows %+v in %d answers", got.Tokens, got.CostWords(), want, answers)
 	})
-}
-
-// claudeUsage adds up the usage in a transcript, of each answer once.
-func claudeUsage(transcript string) (sum runtimes.Tokens, answers int) {
-	seen := map[string]bool{}
-	for line := range strings.Lines(transcript) {
-		var l struct {
-			Type    string
-			Message struct {
-				ID    string
-				Usage struct {
-					Input  int64 `json:"input_tokens"`
-					Write  int64 `json:"cache_creation_input_tokens"`
-					Read   int64 `json:"cache_read_input_tokens"`
-					Output int64 `json:"output_tokens"`
-				}
-			}
-		}
-		if json.Unmarshal([]byte(line), &l) == nil && l.Type == "assistant" && !seen[l.Message.ID] {
-			seen[l.Message.ID] = true
-			u := l.Message.Usage
-			sum.Add(runtimes.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.Read, CacheWrite: u.Write})
-		}
-	}
-	return sum, len(seen)
 }

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,7 @@ func TestInterruptedTurnEndsDespiteABackgroundTask(t *testing.T) {
 // background tasks. The handoff's note says that it waits for them.
 func TestHandoffWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		h, release := r.handOffBehindTasks(a.ID)
@@ -134,6 +136,36 @@ func TestHandoffWaitsForBackgroundTasks(t *testing.T) {
 		r.awaitPhase(h.ID, daemon.Completed)
 		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
 	})
+}
+
+// TestHandoffGoesOnBesideAServer: a command that the agent has started in the background, such as a server, may run for ever. The
+// handoff does not wait for it in either mode, and a warning names it, which the successor reads as well.
+func TestHandoffGoesOnBesideAServer(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
+		t.Run(string(mode), func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.start()
+				a := r.startAgent(con)
+				r.holdTurn(a.ID, "@background")
+				r.awaitState(a.ID, daemon.Idle)
+				id := int64(0)
+				if mode == daemon.ModeAgent {
+					id = r.requestHandoff(a.ID)
+				} else {
+					id = r.requestGenerate(a.ID, "")
+				}
+				h := r.awaitPhase(id, daemon.Completed)
+				const want = "run in the background and end with it"
+				if !slices.ContainsFunc(h.Warnings, func(w string) bool { return strings.Contains(w, want) }) {
+					t.Errorf("warnings: %q", h.Warnings)
+				}
+				if text := r.readFile(*h.ContextPath); !strings.Contains(text, want) {
+					t.Errorf("context: %s", text)
+				}
+			})
+		})
+	}
 }
 
 // TestPersonsDraftIsPutBack: The daemon removes the text that a person has begun to type, and puts it back

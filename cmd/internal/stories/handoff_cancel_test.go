@@ -105,6 +105,7 @@ func TestCancelRightAfterRequestWins(t *testing.T) {
 
 func TestCancelAfterRecordIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		h, release := r.handOffBehindTasks(a.ID)

@@ -125,7 +125,7 @@ func TestHeldCommandOutlivesTheDaemon(t *testing.T) {
 		r.wantHandoffs(a.ID, 1)
 		r.wantTold(a.ID, "Find out why")
 		r.wantTold(*h.SuccessorID, h.Ref)
-		if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); strings.Count(said, "Handoff 1: the document is recorded.") != 1 {
+		if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); strings.Count(said, `hook:\nHandoff 1: the document is recorded.`) != 1 {
 			t.Errorf("the person was not told once:\n%s", said)
 		}
 	})

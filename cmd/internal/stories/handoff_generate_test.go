@@ -257,6 +257,7 @@ func TestGenerateForksAgainAfterNewWork(t *testing.T) {
 func TestGenerateWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.recordForks()
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		release := r.holdTurn(a.ID, "@background")

@@ -37,6 +37,7 @@ func (r *rig) endByDecision(h daemon.Handoff) {
 // waits, says so, and goes on when the operator ends the agent.
 func TestWorkAfterTheDocumentWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		h, release := r.handOffBehindTasks(a.ID)

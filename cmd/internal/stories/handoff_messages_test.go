@@ -21,6 +21,7 @@ const briefed = "you take over from agent"
 // an alert, and refused after the record.
 func TestMessagesGoToTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		release := r.holdTurn(a.ID, "@background")

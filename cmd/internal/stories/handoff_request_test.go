@@ -32,6 +32,7 @@ func (r *rig) wantHandoffRefused(agentID int64, kind daemon.Kind, sentence strin
 // contract's order.
 func TestHandoffRequestsAreRefusedWithTheirSentences(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		r.wantHandoffRefused(999, daemon.KindNotFound, "Agent not found")
 

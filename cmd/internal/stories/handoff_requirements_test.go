@@ -35,8 +35,8 @@ func TestRequiredHeadingsAreAskedForAndWritten(t *testing.T) {
 	})
 }
 
-// TestMissingRequirementsAreWarnedOf: One warning for the operator and the successor names the missing parts, once for a
-// persona, and nothing else happens. A file in the working directory counts like a heading.
+// TestMissingRequirementsAreWarnedOf: One warning for the operator and the successor names the missing parts, in each
+// record, and nothing else happens. A file in the working directory counts like a heading.
 func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
@@ -63,7 +63,7 @@ func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 		if h.ContextValidated {
 			t.Errorf("handoff %+v is validated without a decision on the architecture", h)
 		}
-		r.wantWarned(h, c) // once for a persona
+		r.wantWarned(h, c, "The role developer requires Architecture Decisions") // each record says what it lacks
 		if want := []string{"architecture_decisions"}; !slices.Equal(h.Missing, want) {
 			t.Errorf("the handoff lacks %q, want %q", h.Missing, want)
 		}

@@ -84,6 +84,7 @@ func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
 // TestAgentThatDoesNotEndIsAlerted: The operator is told that the outgoing agent delays its handoff.
 func TestAgentThatDoesNotEndIsAlerted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		h, release := r.handOffBehindTasks(a.ID)

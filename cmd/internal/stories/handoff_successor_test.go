@@ -175,6 +175,7 @@ func TestRecordIsRestoredByteForByte(t *testing.T) {
 // TestUnbriefedSuccessorIsReplacedByARetry: It ended before it took the injection prompt.
 func TestUnbriefedSuccessorIsReplacedByARetry(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		a := r.startAgent(con)
 		h, release := r.handOffBehindTasks(a.ID)

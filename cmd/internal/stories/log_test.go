@@ -103,16 +103,25 @@ func (r *rig) wantLoggedOnce(log *cmdtest.Printed, h daemon.Handoff, moment, lev
 	line := r.awaitLogged(log, moment, h.ID, 1)[0]
 	want := map[string]any{
 		"time": line["time"], "level": level, "msg": moment, "handoff_id": float64(h.ID), "source_agent": h.SourceAgent,
-		"target_agent": h.TargetAgent, "duration_ms": 0.0, "context_size": 0.0, "messages_transferred": 0.0,
+		"target_agent": h.TargetAgent, "duration_ms": 0.0, "assembly_ms": 0.0, "context_size": 0.0, "messages_transferred": 0.0,
 		"decisions_transferred": 0.0, "context_validated": false, "error": trouble,
 	}
 	if recorded {
 		m := h.Metrics
 		maps.Copy(want, map[string]any{
-			"duration_ms": m.DurationMS, "context_size": float64(m.ContextSizeBytes),
+			"duration_ms": m.DurationMS, "assembly_ms": m.DurationMS, "context_size": float64(m.ContextSizeBytes),
 			"messages_transferred": float64(m.MessagesTransferred), "decisions_transferred": float64(m.DecisionsTransferred),
 			"context_validated": h.ContextValidated,
 		})
+	}
+	switch moment { // the whole handoff took that long
+	case "handoff_completed":
+		want["duration_ms"] = float64(h.Metrics.TotalMS)
+	case "handoff_failed": // until then: a retry has gone on since
+		if took, _ := line["duration_ms"].(float64); took <= 0 || took > float64(h.Metrics.TotalMS) {
+			r.t.Errorf("the failure was logged after %v ms of %d", took, h.Metrics.TotalMS)
+		}
+		want["duration_ms"] = line["duration_ms"]
 	}
 	if !reflect.DeepEqual(line, want) {
 		r.t.Errorf("logged\n%v\nwant\n%v", line, want)

@@ -292,3 +292,33 @@ func TestOpencodeWorksOnAStep(t *testing.T) {
 		}
 	})
 }
+
+// TestOpencodeIsLeft: a person types /exit in the pane, which OpenCode reports to nobody. The agent did not die, and nobody is alarmed.
+func TestOpencodeIsLeft(t *testing.T) {
+	opencodeStory(t, nil, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+		a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+		r.awaitState(a.ID, daemon.Idle)
+		m.Leave()
+		got := r.awaitState(a.ID, daemon.Ended)
+		if *got.EndReason != "exited" || got.Died() {
+			t.Errorf("the agent that was left ended by %q, died: %t", *got.EndReason, got.Died())
+		}
+		if n := len(r.agentEvents(a.ID, "agent_ended")); n != 1 {
+			t.Errorf("%d ends", n)
+		}
+	})
+}
+
+// TestOpencodeEndsInATurn: work broke off, so the agent died, however its program exited.
+func TestOpencodeEndsInATurn(t *testing.T) {
+	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Hold: make(chan struct{})} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+		a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+		r.awaitState(a.ID, daemon.Idle)
+		r.sendMessage(a.ID, "a long one")
+		r.awaitState(a.ID, daemon.Working)
+		m.Leave()
+		if got := r.awaitState(a.ID, daemon.Ended); !got.Died() {
+			t.Errorf("the agent that ended in its turn ended by %q", *got.EndReason)
+		}
+	})
+}

@@ -128,6 +128,7 @@ func TestStepWithBackgroundTaskCanBeHandedOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		file, release := r.newHoldFile()
 		r.writeTemplate("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
+		r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 		r.start()
 		p := r.startPipeline("held", "Mend the roof.")
 		p = r.awaitPipelineThat(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
@@ -232,6 +233,7 @@ func TestStepPastItsTimeNeedsNoSuccessor(t *testing.T) {
 		t.Run(string(phase), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.writeTemplate("two", "developer | timeout: 9.5 | prompt: Work. "+words, "reviewer")
+				r.cfg.Settings.Handoff.Background = string(daemon.BackgroundWait)
 				r.start()
 				p := r.startPipeline("two", "Mend the roof.")
 				a := r.awaitWorkingAgent(p.ID, 1)

@@ -107,14 +107,12 @@ func TestRejectedRoundIsSkipped(t *testing.T) {
 	})
 }
 
-// TestRuleLeadsForward: the first rule that applies counts, and what it leads past is skipped. An output without the heading is a
-// warning, and the following step comes.
+// TestRuleLeadsForward: the first rule that applies counts, and what it leads past is skipped.
 func TestRuleLeadsForward(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		say := quoted("Work. @say ## Verdict\n\nTrivial, nothing to review.")
 		r.writeTemplate("short", "developer | prompt: "+say+" | next: [{when: {heading: Verdict, contains: trivial}, goto: 3}, {when: {heading: Verdict, contains: nothing}, goto: 1}]",
 			"reviewer", "tester | prompt: Try it. @say Fine.")
-		r.writeTemplate("silent", "developer | prompt: Work. @say Mended. | next: {when: \"Verdict: trivial\", goto: 1}", "tester | prompt: Try it. @say Fine.")
 		r.start()
 		p := r.awaitPipeline(r.startPipeline("short", "Mend the roof.").ID, daemon.PipelineDone)
 		r.wantRounds(p, "1.1 done", "2.1 skipped", "3.1 done")
@@ -122,12 +120,6 @@ func TestRuleLeadsForward(t *testing.T) {
 			t.Errorf("to step 3 led %v by %q", s.CameFrom, s.CameBy)
 		}
 		r.wantOneAgentPerStep(p)
-
-		p = r.awaitPipeline(r.startPipeline("silent", "Mend the roof.").ID, daemon.PipelineDone)
-		r.wantRounds(p, "1.1 done", "2.1 done")
-		if text := r.awaitPipelineAlert(p.ID, "pipeline_warning"); !strings.Contains(text, "no heading Verdict") || !strings.Contains(text, fmt.Sprintf("understudy pipeline show %d --step 1", p.ID)) {
-			t.Errorf("the operator was told %q", text)
-		}
 	})
 }
 

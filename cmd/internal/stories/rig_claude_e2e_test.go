@@ -192,7 +192,8 @@ func (r *claudeRig) wantTakenOver(h daemon.Handoff) {
 }
 
 // wantFollowed checks what must hold after every completed handoff, and logs how long its phases took.
-func (r *claudeRig) wantFollowed(h daemon.Handoff) {
+// reason is how the outgoing agent ended, if not by its exit command.
+func (r *claudeRig) wantFollowed(h daemon.Handoff, reason ...string) {
 	r.t.Helper()
 	next := r.awaitState(*h.SuccessorID, daemon.Idle)
 	r.await("the successor's look at the context", func() (bool, string) {
@@ -206,21 +207,21 @@ func (r *claudeRig) wantFollowed(h daemon.Handoff) {
 	if got := r.heard(next.ID, h.Ref); len(got) != 1 || got[0] != *h.InjectionPrompt {
 		r.t.Errorf("the successor's model was told %q, want once %q", got, *h.InjectionPrompt)
 	}
-	r.wantExited(h.AgentID)
+	r.wantExited(h.AgentID, append(reason, "prompt_input_exit")[0])
 	r.wantReadBoth(next.ID, h)
 	r.logPhases(h.ID)
 }
 
-// wantExited checks that the agent left by its own exit command, and that its process is gone.
-func (r *claudeRig) wantExited(agentID int64) {
+// wantExited checks that the agent left for that reason, and that its process is gone.
+func (r *claudeRig) wantExited(agentID int64, reason string) {
 	r.t.Helper()
 	a := r.awaitState(agentID, daemon.Ended)
-	if a.EndReason == nil || *a.EndReason != "prompt_input_exit" {
-		r.t.Errorf("outgoing agent ended by %v, want prompt_input_exit", a.EndReason)
+	if a.EndReason == nil || *a.EndReason != reason {
+		r.t.Errorf("outgoing agent ended by %v, want %s", a.EndReason, reason)
 	}
 	ends := r.tap.of(agentID, hooks.SessionEnd)
-	if len(ends) == 0 || ends[len(ends)-1].p.Reason != "prompt_input_exit" {
-		r.t.Errorf("outgoing agent: SessionEnd %+v, want prompt_input_exit", ends)
+	if len(ends) == 0 || ends[len(ends)-1].p.Reason != reason {
+		r.t.Errorf("outgoing agent: SessionEnd %+v, want %s", ends, reason)
 	}
 	first := r.tap.of(agentID, hooks.SessionStart)[0].in
 	if (tmux.Process{PID: first.PID, Start: first.PIDStart}).Alive() {

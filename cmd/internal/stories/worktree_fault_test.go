@@ -71,9 +71,9 @@ func TestRemovalAfterAnAgentHasCome(t *testing.T) {
 	})
 }
 
-// TestAgentWaitsForTheRemovalOfItsTree: an agent whose session is opened again while its tree is being removed gets no pane, and says how
-// the tree comes back.
-func TestAgentWaitsForTheRemovalOfItsTree(t *testing.T) {
+// TestNobodyIsStartedInATreeThatGoes: the session of an agent is not opened again while its tree is being removed, and afterwards only
+// when the tree is back. The refusals say how it comes back.
+func TestNobodyIsStartedInATreeThatGoes(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		entered, release := make(chan struct{}), make(chan struct{})
 		k := &bentKeeper{before: func(ctx context.Context) {
@@ -88,19 +88,19 @@ func TestAgentWaitsForTheRemovalOfItsTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-entered
-		again, err := r.client.ResumeAgent(t.Context(), a.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pass(3 * time.Second) // several sweeps
-		if got := r.getAgent(again.ID); got.State != daemon.Starting || got.Pane != nil {
-			t.Errorf("meanwhile the agent is %s in %v", got.State, got.Pane)
-		}
+		restore := fmt.Sprintf("understudy worktree restore %d", v.ID)
+		_, err := r.client.ResumeAgent(t.Context(), a.ID)
+		wantRefused(t, err, daemon.CodeWorktreeBusy, restore)
 		close(release)
-		got := r.awaitState(again.ID, daemon.Ended)
-		if want := fmt.Sprintf("understudy worktree restore %d", v.ID); !strings.Contains(said(got.EndReason), want) {
-			t.Errorf("it ended with %q, want %q", said(got.EndReason), want)
-		}
+		r.await("the removal", func() (bool, string) {
+			_, err := os.Stat(v.Path)
+			return os.IsNotExist(err), ""
+		})
+		r.await("its outcome", func() (bool, string) {
+			_, err = r.client.ResumeAgent(t.Context(), a.ID)
+			return err != nil && strings.Contains(err.Error(), "was removed"), fmt.Sprint(err)
+		})
+		wantRefused(t, err, daemon.CodeWorktreeRemoved, restore)
 	})
 }
 

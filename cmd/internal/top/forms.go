@@ -37,8 +37,12 @@ func decisionForm(r *row, v verb) *form {
 		fields: []field{lineField("comment", "may be left empty", "", maxComment, setText)},
 		action: action{verb: v, pipeline: r.id},
 	}
-	if i := r.pipeline.Front(); i < len(r.pipeline.Steps) {
-		f.action.step = r.pipeline.Steps[i].ID
+	if s := r.pipeline.Asked(); s != nil {
+		f.action.step = s.ID
+	}
+	if s := r.pipeline.AwaitsWay(); s != nil && v == approve {
+		f.title, f.enter = "Which step comes after step "+strconv.Itoa(s.OrderIndex+1)+" of "+named(r)+"?", "choose"
+		f.fields = append([]field{choiceField("next", &choice{options: wayOptions(r.pipeline, s)}, setWay)}, f.fields...)
 	}
 	if v == reject {
 		f.title, f.enter = "Reject "+named(r), "go on"
@@ -46,6 +50,17 @@ func decisionForm(r *row, v verb) *form {
 	}
 	return f.begin()
 }
+
+// wayOptions lists the steps that a person may choose after an undecided one. The first is the following one.
+func wayOptions(p *daemon.Pipeline, s *daemon.Step) []option {
+	options := []option{{name: "the following one"}}
+	for _, to := range p.Ways(s) {
+		options = append(options, option{value: strconv.Itoa(to.Number), name: fmt.Sprintf("step %d, %s", to.Number, words.Terminal(to.AgentName))})
+	}
+	return options
+}
+
+func setWay(a *action, v string) { a.way, _ = strconv.Atoi(v) } // "": the following one
 
 // permissionForm asks for an answer to a permission that is more than this once. Only a refusal has a text.
 func permissionForm(p *daemon.Permission, v verb) *form {

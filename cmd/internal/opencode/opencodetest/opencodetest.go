@@ -69,10 +69,11 @@ type permission struct {
 }
 
 type session struct {
-	ID       string `json:"id"`
-	Title    string `json:"title"`
-	Revert   any    `json:"revert,omitempty"`
-	Rules    []any  `json:"permission,omitempty"`
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Rules    []any    `json:"permission,omitempty"`
+	Agents   []string `json:"agents,omitempty"` // which agent each prompt was for; "": the server's default
+	Revert   any      `json:"revert,omitempty"`
 	messages []*message
 	status   map[string]any // nil: idle
 	abort    context.CancelFunc

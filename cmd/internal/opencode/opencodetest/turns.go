@@ -81,6 +81,7 @@ func (s *Server) serveSession(req *http.Request, one *session, what string, in m
 		}
 		return answer(http.StatusOK, one)
 	case "prompt_async":
+		one.Agents = append(one.Agents, text("agent"))
 		s.prompt(one, promptOf(in))
 		return answer(http.StatusNoContent, nil)
 	case "abort":
@@ -250,6 +251,15 @@ func (s *Server) work(ctx context.Context, one *session, turn Turn) (failed map[
 		s.tell("session.error", one.ID, map[string]any{"error": failed})
 	}
 	return failed
+}
+
+// Leave ends all programs as a person does who types /exit.
+func (m *Machine) Leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.servers {
+		s.exited.Do(func() { close(s.exit) })
+	}
 }
 
 // Revert takes a session back to before its nth prompt, from 0 on, as a person does with /undo.

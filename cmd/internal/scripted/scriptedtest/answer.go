@@ -79,6 +79,11 @@ func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d dir
 	if err := s.think(ctx, b, d.busy); err != nil {
 		return "", err
 	}
+	if d.move != "" {
+		if err := a.Use(ctx, moveTool(a, d.move)); err != nil {
+			return notAllowed, nil
+		}
+	}
 	if d.background {
 		if err := a.Use(ctx, s.backgroundTool(a, d.hold)); err != nil {
 			return notAllowed, nil

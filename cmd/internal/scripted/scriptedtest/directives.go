@@ -13,6 +13,7 @@ type directives struct {
 	busy            time.Duration
 	hold            string
 	background, ask bool
+	move            string
 	compact         bool
 	tokens          int
 	edits           []string
@@ -68,6 +69,8 @@ func (d *directives) readWords(words []string) {
 			d.hold = argument
 		case "@background":
 			d.background = true
+		case "@move":
+			d.move = argument
 		case "@ask":
 			d.ask = true
 		case "@compact":

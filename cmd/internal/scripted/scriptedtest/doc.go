@@ -21,6 +21,8 @@
 //	                   the working directory. The document names FILE as modified
 //	@decide TEXT       each later document has TEXT among its decisions. TEXT ends at the end of the line
 //	                   or at the next directive
+//	@move DIR          a call of EnterWorktree moves the session, with its transcript, to DIR, which is made
+//	                   if it is not there. At /exit the session goes back first, before SessionEnd
 //	@ask               a tool call that needs permission: PermissionRequest, then a dialog
 //	@say TEXT          the answer is TEXT, up to the end of the prompt or to "## Original request"
 //	@raw FILE          the answer is exactly the content of FILE. A relative path is relative to the
@@ -52,6 +54,8 @@
 //	slow-start=DUR     nothing happens for DUR: no SessionStart, no composer on the screen
 //	no-session-start   SessionStart is never sent
 //	no-prompt-hook     UserPromptSubmit is never sent
+//	refuse-prompt[=DUR]  another hook refuses each prompt, with the reason "the gate is closed", DUR after the prompt
+//	slow-session-hook=DUR  another hook of SessionStart takes DUR. What is typed meanwhile waits for it
 //	no-stop            turns end without any hook, as after Esc
 //	stop-twice         each Stop is sent twice; the first one's answer counts
 //	crash-on-instruction  exit 1 in the middle of a turn that is told to write a handoff document

@@ -3,6 +3,7 @@ package scriptedtest
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 )
@@ -27,10 +28,27 @@ func (s *script) run(ctx context.Context, c scripted.Command) scripted.Result {
 		c.Stdin, _ = json.Marshal(payload) // the payload was JSON, so this cannot fail
 	}
 	got := s.process.Run(ctx, c)
+	switch { // another hook, which Claude Code runs beside ours
+	case event == "UserPromptSubmit" && b.has("refuse-prompt"):
+		pause(ctx, b.duration("refuse-prompt", 0))
+		return scripted.Result{Code: 2, Stderr: []byte("the gate is closed")}
+	case event == "SessionStart" && b.has("slow-session-hook"):
+		pause(ctx, b.duration("slow-session-hook", 0))
+	}
 	if event == "Stop" && b.has("stop-twice") {
 		s.process.Run(ctx, c)
 	}
 	return got
+}
+
+// pause waits, but not beyond ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // childHooks runs this program a second time, in print mode, as an agent runs `claude -p` by a shell tool. The child

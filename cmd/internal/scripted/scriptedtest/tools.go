@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,6 +69,16 @@ func forkTool(a *scripted.Agent) scripted.Tool {
 	tool := scripted.WriteTool(path, content, func() error { return a.WriteFile(path, content) })
 	tool.Says = "I shall note something first."
 	return tool
+}
+
+// moveTool returns the call by which the model moves its session to another directory.
+func moveTool(a *scripted.Agent, dir string) scripted.Tool {
+	return scripted.Tool{
+		Name: "EnterWorktree", Title: dir, Input: actor.Fields{"name": filepath.Base(dir)},
+		Do: func() (any, string, error) {
+			return actor.Fields{"worktreePath": dir}, "Switched to " + dir, a.Move(dir)
+		},
+	}
 }
 
 // taskMark begins the prompt that reports a finished task.

@@ -1,0 +1,120 @@
+//go:build e2e
+
+package stories
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestClaudeMoves: the model moves its session into a work tree, and a person moves that of the successor on.
+func TestClaudeMoves(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, obeys)
+	r.makeRepository()
+	r.start()
+	r.relay(t, leg{"EnterWorktree", handsOverFromATree}, leg{"cd", handsOverAfterCd})
+}
+
+// handsOverFromATree: directory, branch, diff, transcript and usage are those of the tree, and the successor works there.
+func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	tree := filepath.Join(r.work, ".claude", "worktrees", "x")
+	r.api.SetScript(claudetest.Ask("go into a tree", claudetest.Reply{Tool: "EnterWorktree", Input: map[string]any{"name": "x"}}, obeys))
+	r.talk(a.ID, "hello")
+	r.talk(a.ID, "go into a tree")
+	r.talk(a.ID, "go on there")
+	if err := os.WriteFile(filepath.Join(tree, "made.txt"), []byte("here\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Branch == "worktree-x" })
+	if now.Cwd != tree || now.StartCwd != r.work || !strings.Contains(*now.TranscriptPath, "worktrees-x") {
+		t.Errorf("agent in %s, begun in %q, with transcript %s", now.Cwd, now.StartCwd, *now.TranscriptPath)
+	}
+	if len(r.agentEvents(a.ID, "agent_moved")) != 1 {
+		t.Error("not told once that it moved")
+	}
+	diff, err := r.client.Diff(t.Context(), a.ID, daemon.DiffRequest{Stat: true})
+	if err != nil || diff.Directory != tree || len(diff.Files) != 1 || diff.Files[0].Path != "made.txt" {
+		t.Errorf("diff %+v: %v", diff, err)
+	}
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantFollowed(h, "other") // SIGTERM leaves the tree, whatever is in it
+	if h.ContextPath == nil || !strings.Contains(r.readFile(*h.ContextPath), "go on there") || !strings.Contains(r.readFile(*h.ContextPath), "made.txt") {
+		t.Errorf("context without the conversation or the file, warnings %q", h.Warnings)
+	}
+	if slices.ContainsFunc(h.Warnings, func(w string) bool { return strings.Contains(w, "could not be read") }) {
+		t.Errorf("warnings %q", h.Warnings)
+	}
+	if got := r.getAgent(*h.SuccessorID); got.Cwd != tree || got.Branch != "worktree-x" {
+		t.Errorf("the successor works in %s on %s", got.Cwd, got.Branch)
+	}
+	r.wantTokens(a.ID)
+	return *h.SuccessorID
+}
+
+// handsOverAfterCd: no hook has told of the /cd when a copy of the session is to write the document.
+func handsOverAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	dir := filepath.Join(r.work, "sub")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.personTypes(a.ID, "/cd "+dir, tmux.Enter)
+	r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Cwd == dir })
+	in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.awaitPhase(in.HandoffID, daemon.Completed)
+	r.wantFollowed(h)
+	if got := r.getAgent(*h.SuccessorID); got.Cwd != dir {
+		t.Errorf("the successor works in %s", got.Cwd)
+	}
+	return *h.SuccessorID
+}
+
+// wantTokens checks that each answer in the agent's transcript was counted once.
+func (r *claudeRig) wantTokens(agentID int64) {
+	r.t.Helper()
+	want, answers := claudeUsage(r.readFile(*r.getAgent(agentID).TranscriptPath))
+	report, err := r.client.Usage(r.t.Context(), daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{agentID}})
+	if err != nil || report.Total.Tokens != want || answers < 4 {
+		r.t.Errorf("counted %+v (%v), the transcript shows %+v in %d answers", report.Total.Tokens, err, want, answers)
+	}
+}
+
+// TestClaudeOfAPersonInATreeOfTheCLI: a person's session in a clean work tree that the CLI has made, without a name. At /exit the
+// CLI would remove the tree unasked.
+func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, obeys)
+	r.makeRepository()
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}}
+	r.installHooks()
+	r.start()
+	r.startForeign(append([]string{r.cli, "--worktree", "wt"}, manual...)...)
+	r.await("the agent's registration", func() (bool, string) {
+		list, err := r.client.Agents(t.Context(), allRows)
+		return err == nil && len(list) > 0, ""
+	})
+	a := r.newestAgent()
+	tree := filepath.Join(r.work, ".claude", "worktrees", "wt")
+	if a.Cwd != tree {
+		t.Errorf("it works in %s", a.Cwd)
+	}
+	r.assignPersona(a.ID, con)
+	r.await("the end of the turn with the skill", func() (bool, string) { return len(r.tap.of(a.ID, hooks.Stop)) == 1, r.tap.String() })
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantFollowed(h, "other")
+	if got := r.getAgent(*h.SuccessorID); got.Cwd != tree || got.Branch != "worktree-wt" {
+		t.Errorf("the successor works in %s on %s", got.Cwd, got.Branch)
+	}
+}

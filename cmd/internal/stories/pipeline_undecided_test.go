@@ -1,0 +1,101 @@
+package stories
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// release writes a template with a review, whose message the returned function writes, and a release.
+func (r *rig) release(more string) (review func(string)) {
+	r.t.Helper()
+	file := filepath.Join(filepath.Dir(r.root), "review")
+	r.writeTemplate("release", "developer | prompt: "+quoted("Work. @say ## What Was Done\n\nMended."), "reviewer | prompt: "+quoted("Look. @raw "+file)+
+		` | next: {when: {heading: Verdict, contains: changes requested}, goto: developer`+more+`}`, "tester | prompt: Release it. @say Released.")
+	return func(text string) { r.writeFile(file, text) }
+}
+
+// TestVerdictThatIsNotFoundWaitsForAPerson: the release does not begin, the operator is told what was written, and each of the
+// three ways can be chosen.
+func TestVerdictThatIsNotFoundWaitsForAPerson(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		review := r.release("")
+		review("## What Was Done\n\nThe gutters leak, so\n\nchanges requested, I would say.")
+		r.start()
+		id := r.startPipeline("release", "Mend the roof.").ID
+		p := r.awaitPipeline(id, daemon.PipelineWaiting)
+		r.wantRounds(p, "1.1 done", "2.1 done", "3.1 pending")
+		if s := p.Steps[1]; s.Undecided != daemon.UndecidedMissing || p.AwaitsWay() == nil {
+			t.Errorf("step 2 is undecided: %q", s.Undecided)
+		}
+		told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1)
+		for _, want := range []string{"step 2 (reviewer) has left no heading Verdict", "changes requested, I would say", fmt.Sprintf("`understudy pipeline approve %d` it goes on to step 3 (tester)", id),
+			"`--goto 1` to developer", fmt.Sprintf("`understudy pipeline reject %d`", id)} {
+			if !strings.Contains(told, want) {
+				t.Errorf("the operator was told %q: want %q in it", told, want)
+			}
+		}
+		var refused *daemon.Error
+		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: p.Steps[2].ID}); !errors.As(err, &refused) || refused.Code != daemon.CodeAnotherStep {
+			t.Errorf("approving the release gives %v", err)
+		}
+		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{Goto: 4}); !errors.As(err, &refused) || refused.Code != daemon.CodeBadGoto {
+			t.Errorf("a way to no step gives %v", err)
+		}
+
+		review("## Verdict\n\nREQUEST_CHANGES")
+		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: p.Steps[1].ID, Goto: 1, Comment: "mend the gutters"}); err != nil {
+			t.Fatal(err)
+		}
+		p = r.awaitPipelineThat(id, "asks again", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting && len(p.Steps) == 5 })
+		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "3.1 pending")
+		r.wantTold(p.Steps[2].AgentIDs[0], "[Approval note: mend the gutters]")
+		if s := p.Steps[3]; s.Undecided != daemon.UndecidedUnclear || s.Written() != "REQUEST_CHANGES" {
+			t.Errorf("step 4 is undecided: %q, it wrote %q", s.Undecided, s.Written())
+		}
+
+		if p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{}); err != nil || p.Status != daemon.PipelineFailed {
+			t.Fatalf("rejected: %v, %s", err, p.Status)
+		}
+		if _, err := r.client.ResumePipeline(t.Context(), id, true); !errors.As(err, &refused) || refused.Code != daemon.CodeStepUndecided {
+			t.Errorf("a resume with --skip gives %v", err)
+		}
+		r.resumePipeline(id, false)
+		r.awaitPipeline(id, daemon.PipelineWaiting)
+		r.approvePipeline(id, "as it is")
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "3.1 done")
+		r.wantOneAgentPerStep(p)
+		r.wantTold(p.Steps[4].AgentIDs[0], "[Approval note: as it is]")
+	})
+}
+
+// TestElseStopWaitsForAPerson: no rule applies to a verdict, and the template says that a person decides then.
+func TestElseStopWaitsForAPerson(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.release(", else: stop")("## Verdict\n\nRejected.")
+		r.start()
+		id := r.startPipeline("release", "Mend the roof.").ID
+		p := r.awaitPipeline(id, daemon.PipelineWaiting)
+		r.wantRounds(p, "1.1 done", "2.1 done", "3.1 pending")
+		if told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(told, "no rule of step 2 (reviewer) applies") || !strings.Contains(told, `it wrote "Rejected."`) {
+			t.Errorf("the operator was told %q", told)
+		}
+	})
+}
+
+// TestLastStepWithoutAVerdictWaits: there is no following step, so going on means that the pipeline is done.
+func TestLastStepWithoutAVerdictWaits(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.writeTemplate("last", `developer | prompt: Work. @say Mended. | next: {when: "Verdict: again", goto: 1}`)
+		r.start()
+		id := r.startPipeline("last", "Mend the roof.").ID
+		r.awaitPipeline(id, daemon.PipelineWaiting)
+		r.approvePipeline(id, "")
+		r.wantRounds(r.awaitPipeline(id, daemon.PipelineDone), "1.1 done")
+	})
+}

@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"os"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// A session may move to another directory: Claude Code's by EnterWorktree, ExitWorktree and /cd. It takes its transcript
+// along. The agent's row follows what the hooks of that very session say, so that its successor begins where the work is.
+
+// move is what a hook says about the directory of a session.
+type move struct{ from, to string }
+
+// leadsElsewhere reports whether the session has moved: to is a directory, and not from by another name.
+func (m move) leadsElsewhere() bool {
+	to, err := os.Stat(m.to)
+	if err != nil || !to.IsDir() {
+		return false
+	}
+	from, err := os.Stat(m.from)
+	return err != nil || !os.SameFile(from, to)
+}
+
+// follow notes where the session and its transcript are, if the hook is one of the agent's own session. A sub-agent may work
+// in a directory of its own. Before a SessionEnd Claude Code has taken the session and its transcript back to where it
+// began, so that hook tells where the transcript is, but not where the work is (measured with 2.1.330).
+func (h *hookStep) follow() {
+	a := h.tx.Agent
+	if h.p.AgentID != "" || a.SessionID == nil || a.TranscriptPath == nil || h.p.SessionID != *a.SessionID || h.p.TranscriptPath == "" {
+		return
+	}
+	rt, was := h.d.runtimeOf(a), *a.TranscriptPath
+	if rt.TranscriptMoved(*a.TranscriptPath, h.p.TranscriptPath, h.p.SessionID) {
+		path := h.p.TranscriptPath
+		a.TranscriptPath = &path
+	}
+	if *a.TranscriptPath != h.p.TranscriptPath || h.p.Event == hooks.SessionEnd {
+		return
+	}
+	m := move{from: a.Cwd, to: rt.SessionDir(h.p.CWD, h.p.TranscriptPath, was, h.beginsSession())}
+	if m.to == "" || m.to == m.from {
+		return
+	}
+	moved, looked := h.moves[m]
+	if !looked {
+		h.unmoved = &m
+		return
+	}
+	if moved {
+		a.moveTo(m.to)
+		h.moved = true
+		h.event(event.AgentMoved, map[string]any{"from": m.from, "to": m.to}, a)
+	}
+}
+
+// beginsSession reports whether the runtime's session begins with the hook, or is opened again. Its shell has gone nowhere yet.
+func (h *hookStep) beginsSession() bool {
+	return h.p.Event == hooks.SessionStart && (h.p.Source == "startup" || h.p.Source == "resume")
+}
+
+// moveTo notes that the agent's session works in another directory. What changes there counts from the state in which the
+// agent finds it, which its lane records; where the session began, from the state in which the agent found that.
+func (a *Agent) moveTo(dir string) {
+	switch {
+	case dir == a.StartCwd:
+		a.Base, a.StartCwd, a.StartBase = a.StartBase, "", nil
+	case a.StartCwd == "":
+		a.StartCwd, a.StartBase, a.Base = a.Cwd, a.Base, nil
+	default:
+		a.Base = nil
+	}
+	a.Cwd = dir
+}

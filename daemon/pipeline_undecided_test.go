@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"testing"
+
+	"github.com/understudyd/understudy/personas"
+)
+
+// TestDecide: an output decides which step comes next only if it certainly says so.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	rule := func(heading, contains string, to int) personas.Rule {
+		return personas.Rule{When: personas.Condition{Heading: heading, Contains: contains}, Goto: to}
+	}
+	review := Step{Next: []personas.Rule{rule("Verdict", "changes requested", 1)}}
+	strict := Step{Next: review.Next, Otherwise: personas.Stop}
+	longer := Step{Next: []personas.Rule{rule("Verdict", "not ready", 1), rule("Verdict", "ready", 3)}}
+	shorter := Step{Next: []personas.Rule{rule("Verdict", "ready", 3), rule("Verdict", "not ready", 1)}}
+	two := Step{Next: []personas.Rule{rule("Verdict", "changes requested", 1), rule("Risk", "high", 2)}}
+	for _, test := range []struct {
+		step   Step
+		output string
+		want   int // 0: the following step
+		why    Undecided
+	}{
+		{review, "**Verdict:** Changes requested", 1, ""},
+		{review, "## Verdict: changes requested", 1, ""},
+		{review, "### 4. **Verdict**\n\n❌ CHANGES_REQUESTED", 1, ""},
+		{review, "Verdict\r\n-------\r\nChanges requested\r\n", 1, ""},
+		{review, "## Verdict: changes requested\n\nNo changes requested for the docs.", 1, ""},
+		{review, "## Verdict\n\n## Verdict\nchanges requested", 1, ""},
+		{review, "## Verdict\nApproved. No changes requested.", 0, ""},
+		{review, "## Verdict\nready", 0, ""},
+		{review, "ready", 0, UndecidedMissing},
+		{review, "", 0, UndecidedMissing},
+		{review, "```\n## Verdict\nchanges requested\n```\nand so on", 0, UndecidedMissing},
+		{review, "> ## Verdict\n> changes requested", 0, UndecidedMissing},
+		{review, "## Verdict", 0, UndecidedEmpty},
+		{review, "## Verdict: ❌", 0, UndecidedEmpty},
+		{review, "## Verdict\n- [ ] approved\n- [ ] changes requested", 0, UndecidedEmpty},
+		{review, "## Verdict\n<!-- changes requested -->", 0, UndecidedEmpty},
+		{review, "## Verdict\nREQUEST_CHANGES", 0, UndecidedUnclear},
+		{review, "## Verdict\napproved | changes requested", 0, UndecidedUnclear},
+		{review, "## Verdict\nready\n## Verdict\nchanges requested", 0, UndecidedUnclear},
+		{strict, "## Verdict\nready", 0, UndecidedNoRule},
+		{strict, "## Verdict\nchanges requested", 1, ""},
+		{longer, "## Verdict\nnot ready", 1, ""},
+		{longer, "## Verdict\nready", 3, ""},
+		{shorter, "## Verdict\nnot ready", 1, ""},
+		{shorter, "## Verdict\nready", 3, ""},
+		{shorter, "## Verdict: not ready\n\nIt will be ready tomorrow.", 1, ""},
+		{two, "## Risk\nhigh", 2, ""},
+		{two, "## Risk\nlow", 0, UndecidedMissing},
+		{two, "## Verdict\nready\n## Risk\nlow", 0, ""},
+	} {
+		rule, why := test.step.decide(test.output)
+		got := 0
+		if rule != nil {
+			got = rule.Goto
+		}
+		if got != test.want || why != test.why {
+			t.Errorf("%q with %v leads to %d, %q; want %d, %q", test.output, test.step.Next, got, why, test.want, test.why)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package runtimes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSessionDir: the directory of a session follows the folder of its transcript, and not the shell.
+func TestSessionDir(t *testing.T) {
+	long := "/w/" + strings.Repeat("a", 250)
+	for _, c := range []struct {
+		name, cwd, transcript, was string
+		rt                         *Runtime
+		want                       string
+		begins                     bool
+	}{
+		{"at home", "/w/my.repo", "/c/projects/-w-my-repo/S.jsonl", "/c/projects/-w-my-repo/S.jsonl", claude, "", false},
+		{"a session begins", "/w/my.repo", "/c/projects/-w-my-repo/S.jsonl", "", claude, "/w/my.repo", true},
+		{"a session is opened again in a work tree", "/w/r/.claude/worktrees/x", "/c/projects/-w-r/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "/w/r/.claude/worktrees/x", true},
+		{"and goes on there", "/w/r/.claude/worktrees/x", "/c/projects/-w-r/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "", false},
+		{"the first hook that comes is late", "/w/my.repo/sub", "/c/projects/-w-my-repo/S.jsonl", "", claude, "/w/my.repo", false},
+		{"EnterWorktree", "/w/r/.claude/worktrees/x", "/c/projects/-w-r--claude-worktrees-x/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "/w/r/.claude/worktrees/x", false},
+		{"and a cd of the model in it", "/w/r/.claude/worktrees/x/sub/a", "/c/projects/-w-r--claude-worktrees-x/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "/w/r/.claude/worktrees/x", false},
+		{"a cd of the model", "/w/r/sub", "/c/projects/-w-r/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "", false},
+		{"a cd of the model to another directory", "/tmp", "/c/projects/-w-r/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "", false},
+		{"/cd below", "/w/r/sub", "/c/projects/-w-r-sub/S.jsonl", "/c/projects/-w-r/S.jsonl", claude, "/w/r/sub", false},
+		{"not only ASCII", "/w/ä😀", "/c/projects/-w----/S.jsonl", "/c/projects/-w-/S.jsonl", claude, "/w/ä😀", false},
+		{"a long name", long + "/sub", "/c/projects/-w-" + strings.Repeat("a", 197) + "-1x2y/S.jsonl", "/c/projects/-w/S.jsonl", claude, long + "/sub", false},
+		{"the root", "/", "/c/projects/-/S.jsonl", "/c/projects/-w/S.jsonl", claude, "/", false},
+		{"an unknown name of the folder", "/w/r", "/c/projects/new-scheme/S.jsonl", "/c/projects/old-scheme/S.jsonl", claude, "/w/r", false},
+		{"not absolute", "w", "/c/projects/-w/S.jsonl", "", claude, "", false},
+		{"none", "", "/c/projects/-w/S.jsonl", "", claude, "", false},
+		{"another CLI", "/w/sub/", "/c/sessions/2026/S.jsonl", "/c/sessions/2026/S.jsonl", codex, "/w/sub", false},
+	} {
+		if got := c.rt.SessionDir(c.cwd, c.transcript, c.was, c.begins); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTranscriptMoved: only a path that the runtime itself could have chosen is believed.
+func TestTranscriptMoved(t *testing.T) {
+	for _, c := range []struct {
+		rt        *Runtime
+		was, path string
+		want      bool
+	}{
+		{claude, "/c/projects/-w/S.jsonl", "/c/projects/-w-x/S.jsonl", true},
+		{claude, "/c/projects/-w/S.jsonl", "/c/projects/-w/S.jsonl", false},
+		{claude, "/c/projects/-w/S.jsonl", "/other/projects/-w/S.jsonl", false},
+		{claude, "/c/projects/-w/S.jsonl", "/c/projects/-w/T.jsonl", false},
+		{claude, "/c/projects/-w/S.jsonl", "/etc/passwd", false},
+		{claude, "/c/projects/-w/S.jsonl", "projects/-w/S.jsonl", false},
+		{codex, "/c/sessions/1/rollout-S.jsonl", "/c/sessions/2/rollout-S.jsonl", true},
+		{codex, "/c/sessions/1/rollout-S.jsonl", "/c/sessions/1/rollout-2-S.jsonl", true},
+		{codex, "/c/sessions/1/rollout-S.jsonl", "/etc/hosts.jsonl", false},
+		{codex, "/c/sessions/1/rollout-S.jsonl", "/c/sessions/1/rollout-S.sock", false},
+	} {
+		if got := c.rt.TranscriptMoved(c.was, c.path, "S"); got != c.want {
+			t.Errorf("%s: %s -> %s: got %t", c.rt.Name, c.was, c.path, got)
+		}
+	}
+}

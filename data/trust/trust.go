@@ -1,0 +1,152 @@
+// Package trust decides whether a file may be obeyed that says what this program runs: nobody but this user and root may be able to
+// change it. All rooms that read such a file ask here, so that there is one rule. The package is stateless. Who changes a mode between
+// the look and the read was trusted at the look.
+package trust
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// maxLinks is the kernel's own limit of symbolic links on one path.
+const maxLinks = 40
+
+// Check returns why a file must not be obeyed, with the command that mends it; nil: it may. It follows symbolic links, and looks at
+// the file, at each link and at each folder on the way. A folder like /tmp, in which only a file's owner may rename it, is fine. A
+// file that is not there is fine if nobody else could make it.
+func Check(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	at, rest, links := "/", strings.Split(strings.TrimPrefix(path, "/"), "/"), 0
+	for {
+		info, err := os.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if err := owned(at, info); err != nil {
+				return err
+			}
+			to, err := os.Readlink(at)
+			if err != nil {
+				return err
+			}
+			if links++; links > maxLinks {
+				return fmt.Errorf("%s: too many symbolic links", path)
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(at), to)
+			}
+			at, rest = "/", append(strings.Split(strings.TrimPrefix(filepath.Clean(to), "/"), "/"), rest...)
+			continue
+		}
+		if err := CheckInfo(at, info); err != nil {
+			return err
+		}
+		for len(rest) > 0 && (rest[0] == "" || rest[0] == ".") {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+		at, rest = filepath.Join(at, rest[0]), rest[1:]
+	}
+}
+
+// CheckInfo is [Check] for one file or folder, without what is above it. path names it for people.
+func CheckInfo(path string, info fs.FileInfo) error {
+	if err := owned(path, info); err != nil {
+		return err
+	}
+	mode := info.Mode()
+	if mode.IsDir() && mode&fs.ModeSticky != 0 {
+		return nil // what is in it is judged by its owner
+	}
+	if mode.Perm()&0o002 != 0 || mode.Perm()&0o020 != 0 && !privateGroup(gid(info)) {
+		return fmt.Errorf("%s may be written by others (mode %04o), who could so run programs as this user: run chmod go-w %s", path, mode.Perm(), quote(path))
+	}
+	return nil
+}
+
+func owned(path string, info fs.FileInfo) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if uid := os.Geteuid(); ok && int(stat.Uid) != uid && stat.Uid != 0 && !unmapped(stat.Uid) {
+		return fmt.Errorf("%s belongs to user %d, who could so run programs as this user (%d): change its owner, run chown %d %s", path, stat.Uid, uid, uid, quote(path))
+	}
+	return nil
+}
+
+func gid(info fs.FileInfo) uint32 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Gid
+	}
+	return 0
+}
+
+// overflow is how Linux shows the owner of a file who does not exist in this user namespace.
+const overflow = 65534
+
+// unmapped reports whether a user does not exist in this user namespace. Such files belong to whoever made the container: nobody in
+// it can become that user.
+func unmapped(uid uint32) bool { return uid == overflow && inUserNamespace() }
+
+var inUserNamespace = sync.OnceValue(func() bool {
+	b, err := os.ReadFile("/proc/self/uid_map")
+	fields := strings.Fields(string(b))
+	return err == nil && !(len(fields) == 3 && fields[0] == "0" && fields[2] == "4294967295")
+})
+
+// privateGroup reports whether a group is this user's alone: it has the user's name and no other members. With the umask of many
+// systems (002) all that a user makes may be written by that group.
+func privateGroup(gid uint32) bool {
+	private, _ := privateGroups.LoadOrStore(gid, sync.OnceValue(func() bool { return readPrivateGroup(groupFile, gid) }))
+	return private.(func() bool)()
+}
+
+var privateGroups sync.Map
+
+// groupFile lists the groups. A group that it does not list, such as one of a directory service, is nobody's alone.
+const groupFile = "/etc/group"
+
+func readPrivateGroup(file string, gid uint32) bool {
+	me, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if err != nil {
+		return false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Split(lines.Text(), ":") // NAME:x:GID:MEMBERS
+		if len(fields) == 4 && fields[2] == strconv.FormatUint(uint64(gid), 10) {
+			return fields[0] == me.Username && (fields[3] == "" || fields[3] == me.Username)
+		}
+	}
+	return false
+}
+
+// quote makes a path one word of a shell.
+func quote(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+@%,:=", r))
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

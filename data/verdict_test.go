@@ -1,0 +1,79 @@
+package data
+
+import "testing"
+
+func TestWeigh(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text, phrase string
+		want         Verdict
+	}{
+		{"**Changes requested.** See below.", "changes requested", Said},
+		{"changes\n  Requested", "Changes requested", Said},
+		{"changes-requested", "changes requested", Said},
+		{"`CHANGES_REQUESTED`", "changes requested", Said},
+		{"ＣＨＡＮＧＥＳ requested", "changes requested", Said},
+		{"changes\u00a0requested", "changes requested", Said},
+		{"chan\u00adges reques\u200bted", "changes requested", Said},
+		{"„Changes requested“", "changes requested", Said},
+		{"```\nchanges requested\n```", "changes requested", Said},
+		{"Not approved: changes requested", "changes requested", Said},
+		{"No, changes requested", "changes requested", Said},
+		{"Approved? No. Changes requested.", "changes requested", Said},
+		{"Changes requested: no tests for the empty list", "changes requested", Said},
+		{"| Verdict | changes requested |", "changes requested", Said},
+		{"- [ ] approved\n- [x] changes requested", "changes requested", Said},
+		{"not ready", "not ready", Said},
+		{"a\u0308ndern!", "ändern", Said},
+		{"ÄNDERN!", "ändern", Said},
+		{"ready", "ready", Said},
+
+		{"- [ ] approved\n- [x] changes requested", "approved", Unsaid},
+		{"~~changes requested~~ approved", "changes requested", Unsaid},
+		{"<!-- changes requested -->approved", "changes requested", Unsaid},
+		{"No changes requested.", "changes requested", Unsaid},
+		{"no further changes requested", "changes requested", Unsaid},
+		{"no changes were requested", "changes requested", Unsaid},
+		{"Keine Änderungen verlangt", "Änderungen verlangt", Unsaid},
+		{"Changes requested: none", "changes requested", Unsaid},
+		{"Changes requested? No.", "changes requested", Unsaid},
+		{"It isn't ready", "ready", Unsaid},
+		{"not yet ready", "ready", Unsaid},
+		{"not ready", "ready", Unsaid},
+		{"already", "ready", Unsaid},
+		{"ready", "not ready", Unsaid},
+		{"the change is good; tests were requested", "changes requested", Unsaid},
+		{"approved", "changes requested", Unsaid},
+		{"the chance is gone", "change", Unsaid},
+		{"anything", "", Unsaid},
+		{"...", "...", Unsaid},
+
+		{"REQUEST_CHANGES", "changes requested", Near},
+		{"changes were requested", "changes requested", Near},
+		{"I request some changes", "changes requested", Near},
+		{"approval", "approved", Near},
+
+		{"approved | changes requested", "changes requested", Unclear},
+		{"approved | changes requested", "approved", Unclear},
+		{"approved/changes requested", "approved", Unclear},
+		{"(approved or changes requested)", "approved", Unclear},
+		{"entweder genehmigt oder abgelehnt", "abgelehnt", Unclear},
+		{"one of: approved, changes requested", "changes requested", Unclear},
+		{"changes requested?", "changes requested", Unclear},
+		{"No changes requested before, changes requested now", "changes requested", Unclear},
+	} {
+		if got := Weigh(test.text, test.phrase); got != test.want {
+			t.Errorf("%q says %q: %d, want %d", test.text, test.phrase, got, test.want)
+		}
+	}
+}
+
+func FuzzWeigh(f *testing.F) {
+	f.Add("no changes | requested?", "changes requested")
+	f.Add("- [ ] a\n| b | <!-- ~~", "b")
+	f.Fuzz(func(t *testing.T, text, phrase string) {
+		if got := Weigh(text, phrase); got < Unsaid || got > Said {
+			t.Fatal(got)
+		}
+	})
+}
