@@ -128,7 +128,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		in.LaunchHash = launchHash(env.Launch)
 	}
 	in.PIDStart = c.proc.Start
-	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "", replayed), holds: env.Holds}
+	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "" && d.Program != "", replayed), holds: env.Holds}
 	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c.proc, replayed)
 	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)

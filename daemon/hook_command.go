@@ -23,7 +23,7 @@ func handoffCommand(prompt string) (focus string, ok bool) {
 
 // isCommand reports whether a hook is a person's /handoff. The daemon answers that command itself, so that no turn begins. A
 // hook from the spool does not count: nobody answered it, so the runtime has taken its prompt. A /handoff that understudy
-// did not make does not count either: it is left to the runtime. launched says that the daemon has started the session.
+// did not make does not count either: it is left to the runtime. launched says that the launch of the session may have brought one.
 func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, launched, replayed bool) bool {
 	if _, ok := handoffCommand(p.Prompt); !ok || p.Event != hooks.UserPromptSubmit || replayed {
 		return false
