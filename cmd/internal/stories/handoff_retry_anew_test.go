@@ -49,7 +49,7 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		if _, err := r.client.RetryHandoffAs(t.Context(), id, daemon.Retry{Runtime: "claude", PermissionMode: "plan"}); err != nil {
 			t.Fatal(err)
 		}
-		h := r.awaitPhase(id, daemon.Completed)
+		h = r.awaitPhase(id, daemon.Completed)
 		next := r.getAgent(*h.SuccessorID)
 		if next.Runtime != "claude" || next.PermissionMode != "plan" {
 			t.Errorf("the successor runs on %s in the mode %q", next.Runtime, next.PermissionMode)
