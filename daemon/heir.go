@@ -303,7 +303,7 @@ func successorOf(d *Daemon, a *Agent, id int64, now time.Time) *Agent {
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.passedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch,
+		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.passedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
 	}
 }
 

@@ -34,6 +34,7 @@ type hookStep struct {
 	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
 	unruled string                          // a persona whose rules decide asked for and that is not in rules; "": none
 	holds   bool                            // the hook's command waits if the daemon holds the hook
+	account *runtimes.Account               // of the process that may register; nil: nobody could read it
 	resets  *time.Time                      // when the limit ends that the hook reports; nil: it does not say that
 
 	out         HookDecision
@@ -76,6 +77,9 @@ func (h *hookStep) decide() HookDecision {
 		if strings.HasPrefix(a.Note, noPane) {
 			a.Note = ""
 		}
+	}
+	if a.Account == nil && !a.Managed && h.in.PID == a.PID {
+		a.Account = h.account
 	}
 	if !a.Active() {
 		h.afterEnd()

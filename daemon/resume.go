@@ -125,9 +125,8 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 	if err != nil {
 		return *old, err
 	}
-	a.Resume, a.Persona = *old.SessionID, d.presentSlug(old)
+	opensAgain(d, a, old)
 	a.goesOnFrom(old)
-	a.PipelineID, a.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
 	// Write the old agent's row as well: if two requests resume the agent at the same time, the second one gets ErrMoved.
 	c := &Change{NewAgent: a, Agents: []*Agent{old}, Events: []*event.Event{d.resumedEvent(a)}}
 	if told != nil {
@@ -143,6 +142,12 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 		return *old, fmt.Errorf("agent %d: resume: %w", old.ID, err)
 	}
 	return d.Agent(ctx, a.ID)
+}
+
+// opensAgain makes a successor the one that opens the session of the ended agent old again.
+func opensAgain(d *Daemon, next, old *Agent) {
+	next.Resume, next.Persona = *old.SessionID, d.presentSlug(old)
+	next.PipelineID, next.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
 }
 
 // goesOnFrom takes over what is true of the session that the agent opens again until its first turn there: what it said last, how
@@ -182,7 +187,9 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if err := d.noHeir(ctx, old); err != nil {
 		return err
 	}
-	if err := canStart(ctx, d, successorOf(d, old, 0, d.now())); err != nil {
+	next := successorOf(d, old, 0, d.now())
+	opensAgain(d, next, old)
+	if err := canStart(ctx, d, next); err != nil {
 		return err
 	}
 	if !old.conversationGone() && !d.fileGone(old) {

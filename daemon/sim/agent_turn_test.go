@@ -391,7 +391,7 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	if a.odd("background task", a.mood.background) {
 		a.background()
 	}
-	if a.odd("sub-agent", a.mood.delegates) {
+	if a.mood.delegates > 0 && a.odd("sub-agent", a.mood.delegates) {
 		a.delegate()
 	}
 	if extra := a.extra; extra != nil {

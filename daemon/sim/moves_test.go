@@ -12,7 +12,7 @@ import (
 
 // moves has the model move its session to another directory, or back, as Claude Code's EnterWorktree and ExitWorktree do.
 func (a *agent) moves() {
-	if a.cli != claudeCLI || !a.odd("the session moves", a.mood.moves) {
+	if a.cli != claudeCLI || a.mood.moves == 0 || !a.odd("the session moves", a.mood.moves) {
 		return
 	}
 	dir := a.begun

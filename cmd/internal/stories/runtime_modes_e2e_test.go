@@ -70,9 +70,10 @@ var ownSettings = map[string]map[string]string{
 // settingsKinds are the kinds in the order in which the table shows them.
 var settingsKinds = []string{"none", "looser", "narrower", "patterns"}
 
-// aliases are modes that are only other names of modes that are tried, or that a fake of the API cannot play.
+// aliases are modes that are only other names of modes that are tried, or that cannot be played: Claude Code asks its own API about a
+// call in auto and plan, and root cannot choose bypassPermissions.
 var aliases = map[string][]string{
-	"claude": {"manual", "auto"}, "codex": {"read-only", "workspace-write", "on-request", "never"}, "opencode": {"build"},
+	"claude": {"manual", "auto", "plan", "bypassPermissions"}, "codex": {"read-only", "workspace-write", "on-request", "never"}, "opencode": {"build"},
 	"omp": {"always-ask", "write", "yolo"}, "gemini": {"default", "auto_edit", "yolo"},
 }
 

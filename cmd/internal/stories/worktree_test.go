@@ -145,7 +145,7 @@ func TestTenAgentsInTenTrees(t *testing.T) {
 		// One is not removed while its agent works, nor while it holds what is nowhere else.
 		id := trees[2].ID
 		_, err = r.client.RemoveWorktree(t.Context(), id, daemon.TreeRemoval{Force: true})
-		wantRefused(t, err, daemon.CodeWorktreeUsed, fmt.Sprintf("Agent %d (%s) works in work tree %d", agents[2].ID, con, id))
+		wantRefused(t, err, daemon.CodeWorktreeUsed, fmt.Sprintf("Agent %d (%s) works in work tree %d", agents[2].ID, agents[2].Name, id))
 		r.stopAndAwait(agents[2].ID)
 		three := cmdtest.RepoAt(t, trees[2].Path)
 		three.Write("third.txt", "committed\n")
