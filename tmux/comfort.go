@@ -3,6 +3,7 @@ package tmux
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,13 +26,10 @@ var comforts = [][]string{
 	{"set-option", "-sq", "terminal-features[105]", "tmux*:clipboard:ccolour:cstyle:extkeys:focus:hyperlinks:RGB:strikethrough:title:usstyle"},
 }
 
-// include reads the user's own file of tmux commands into our own server. What tmux says about the file is returned as an error.
-func (s *Server) include(ctx context.Context) error {
-	path := s.cfg.Include()
-	if path == "" {
-		return nil
-	}
-	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"source-file", "--", path}}})
+// include reads the user's own file of tmux commands into our own server, and then sets in the same list what the daemon needs: with
+// exit-empty on in the file, a server without sessions would end in between. What tmux says about the file is returned as an error.
+func (s *Server) include(ctx context.Context, path string) error {
+	out, err := s.run(ctx, call{socket: s.socket, cmds: slices.Concat([][]string{{"source-file", "--", path}}, startup[1:])})
 	if said := strings.TrimSpace(out); err == nil && said != "" {
 		err = complaint(said)
 	}

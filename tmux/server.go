@@ -118,12 +118,12 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	begin := call{socket: s.socket, start: true, again: true, cmds: slices.Concat(startup, statusLine, comforts)}
 	_, err := s.run(ctx, begin)
-	if err == nil && s.cfg.Include() != "" {
-		if wrong := s.include(ctx); wrong != nil {
+	if path := s.cfg.Include(); err == nil && path != "" {
+		if wrong := s.include(ctx, path); wrong != nil {
 			s.cfg.Warn(wrong)
+			begin.cmds = slices.Concat(startup, statusLine) // a mistake has ended the list
+			_, err = s.run(ctx, begin)
 		}
-		begin.cmds = startup
-		_, err = s.run(ctx, begin)
 	}
 	s.started.Store(err == nil)
 	return err
