@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -154,6 +155,8 @@ type Agent struct {
 	DialogAnswer *DialogAnswer `json:"dialog_answer"`
 	// Keys says that its pane takes keys from a browser; nil: it does not.
 	Keys *KeysTaken `json:"keys"`
+	// Account is the account of the session that a person started in its line, and which it has too; nil: the daemon's own.
+	Account *runtimes.Account `json:"account"`
 	// DismissedAt is when the operator said that they have seen that it died; nil: they did not, or it did not die.
 	DismissedAt *time.Time `json:"dismissed_at"`
 	// Reading is set while the daemon looks in the transcript for whether the agent reads the document of its handoff.

@@ -40,6 +40,15 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 	if err != nil {
 		return Agent{}, err
 	}
+	if in.Name == "" {
+		branch := ""
+		if in.Worktree != nil {
+			branch = in.Worktree.Branch
+		}
+		if a.Name, err = freeName(ctx, d.Store, a, branch); err != nil {
+			return Agent{}, err
+		}
+	}
 	if a.ID, err = d.Store.NextID(ctx, AgentIDs); err != nil {
 		return Agent{}, err
 	}

@@ -146,6 +146,7 @@ func (s *assembly) run(ctx context.Context) error {
 		s.warn("%s", by)
 	}
 	if s.step == nil {
+		s.out.warnings = append(s.out.warnings, s.d.accounts.handoffWarnings(s.d, &s.agent, s.h.Heirs)...)
 		s.out.warnings = append(s.out.warnings, backgroundWarnings(&s.agent, s.h.Keep)...)
 	}
 	s.first = len(s.out.warnings)

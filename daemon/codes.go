@@ -7,6 +7,7 @@ type Code string
 // Why a handoff or a pipeline failed. docs/operating.md says what to do about each.
 const (
 	CodeAborted             Code = "aborted"
+	CodeAccountLost         Code = "account_lost"
 	CodeAgentGone           Code = "agent_gone"
 	CodeAgentNotStartable   Code = "agent_not_startable"
 	CodeBusyTimeout         Code = "busy_timeout"

@@ -176,10 +176,13 @@ type Config struct {
 	// Clock returns the time of day; nil: the system's. It may step.
 	Clock func() time.Time
 	// Random is the source of secrets and of unique names; nil: crypto/rand. It must never end.
-	Random  io.Reader
-	Log     *slog.Logger
-	Environ []string // the environment that agents inherit, after runtimes.StripEnv
-	Binary  string   // our own executable, which launches agents and runs their hooks
+	Random io.Reader
+	Log    *slog.Logger
+	// Environment returns the environment with which a process was started; nil: the system's own way.
+	Environment func(pid int) ([]string, error)
+	Environ     []string // the environment that agents inherit, after runtimes.StripEnv
+	Program     string   // our own executable, which people and agents call; "": not known
+	Binary      string   // our own executable, which launches agents and runs their hooks
 	// Lookup returns why a runtime's command can't be run, in one sentence with the fix; nil, if it can.
 	Lookup func(command []string) error
 	// Version returns the version that a runtime's command prints; "", if it is not known.
@@ -222,6 +225,7 @@ type Daemon struct {
 	memories memories
 	counts   counts
 	opening  openings
+	accounts accounts
 	asking   held
 	keys     keySessions
 	arriving underway
@@ -274,6 +278,9 @@ func New(cfg Config) *Daemon {
 	if cfg.Extract == nil {
 		cfg.Extract = underHeadings
 	}
+	if cfg.Environment == nil {
+		cfg.Environment = processEnviron
+	}
 	if cfg.FreePort == nil {
 		cfg.FreePort = freePort
 	}
@@ -295,6 +302,13 @@ func New(cfg Config) *Daemon {
 		refused:    map[string]bool{},
 		laneErrors: map[int64]int{}, budgetTold: map[[2]string]bool{},
 	}
+	d.accounts = accounts{data: cfg.Data, environ: func(p tmux.Process) ([]string, error) {
+		environ, err := cfg.Environment(p.PID)
+		if err == nil && !d.lives(p) { // another process may have its number
+			err = tmux.ErrNoProcess
+		}
+		return environ, err
+	}}
 	d.settings.Store(&cfg.Settings)
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = feed.New(cfg.Store, cfg.Log)

@@ -300,6 +300,9 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		d.noteDialogOver(a, dl, screen)
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
+	if err == nil && !inComposer {
+		left = max(left, leftHeld(d, a, dl))
+	}
 	switch {
 	case err == nil && d.lost(a, dl, screen) && !d.inTranscript(a, dl):
 		return d.typeAgain(ctx, a, dl, "the composer has lost it; Enter was not pressed")
@@ -310,7 +313,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return moved, min(left, again), err
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
-	case dl.Kind == KindCommand && err == nil && !inComposer:
+	case dl.Kind == KindCommand && err == nil && !inComposer && (screen.Composer || screen.Dialog != ""):
 		dl.decide(Submitted, "it left the composer; no hook confirms commands", now)
 	case left > 0:
 		return false, min(left, enterAfter), nil

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -297,20 +295,20 @@ func (d *Daemon) forkJob(rt *runtimes.Runtime, prompt string, a *Agent) (OneShot
 	if err := writeFiles(cmd.Files); err != nil {
 		return OneShot{}, err
 	}
-	env := append(append(d.environOf(a), "UNDERSTUDY_ONESHOT=1"), cmd.Env...)
+	env := with(append(d.environOf(a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
 	return OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil
 }
 
 // environOf returns the environment of an agent's process, without the variables that another process must not get.
-// If the process has ended or can't be read, it returns the environment that the daemon gives the agents it starts.
+// If the process has ended or can't be read, it returns the environment with which the daemon would start the agent.
 func (d *Daemon) environOf(a *Agent) []string {
-	if a.PID != 0 && d.lives(a.Process()) {
-		if b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(a.PID), "environ")); err == nil && len(b) > 0 {
-			return runtimes.StripEnv(strings.Split(strings.TrimRight(string(b), "\x00"), "\x00"))
+	if a.PID != 0 {
+		if environ, err := d.accounts.environ(a.Process()); err == nil {
+			return runtimes.StripEnv(environ)
 		}
 	}
-	env := runtimes.StripEnv(d.Environ)
-	if dir := d.configDir(a); a.TranscriptPath != nil && dir != "" {
+	env := oneShotEnviron(d, d.runtimeOf(a), a)
+	if dir := d.configDir(a); a.Account == nil && a.TranscriptPath != nil && dir != "" {
 		env = append(env, "CLAUDE_CONFIG_DIR="+dir)
 	}
 	return env

@@ -123,7 +123,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	}
 	c := Change{NewHandoff: h, Events: []*event.Event{d.event(event.HandoffStarted, &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
-		"targets": h.Targets(), "keep": h.Keep, "in_place": h.InPlace,
+		"targets": h.Targets(), "keep": h.Keep, "in_place": h.InPlace, "warnings": h.Warnings,
 	}).For(a.PipelineID, a.StepID)}}
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
@@ -254,7 +254,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in *H
 		ID: in.id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
 		Keep: in.Keep, InPlace: d.inPlace(a, in, heirs), Heirs: heirs, DropMessages: in.DropMessages, Forced: in.Force,
-		Warnings: []string{}, Missing: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
+		Warnings: d.accounts.handoffWarnings(d, a, heirs), Missing: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
 }
 

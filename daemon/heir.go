@@ -272,10 +272,19 @@ func heirNames(a *Agent, heirs []HandoffHeir) string {
 // heirName returns the name of an heir's agent. A name that somebody has given to the outgoing agent names the work, so the
 // heir has it too, whatever it plays.
 func heirName(a *Agent, heir *Heir) string {
-	if a.Persona == nil || heir.Persona == "" || a.Name != *a.Persona {
+	if a.Persona == nil || heir.Persona == "" || !isNameOf(a.Name, *a.Persona) {
 		return a.Name
 	}
 	return heir.Persona
+}
+
+// passedOn returns what an agent was asked, for its successor; "": nothing that goes on. A person has interrupted a turn of which no
+// end was reported.
+func (a *Agent) passedOn() string {
+	if a.LastPrompt > a.LastStop && !a.HandingOver && a.TurnError == "" && a.Trouble == nil && a.Limit == nil {
+		return ""
+	}
+	return a.Asked
 }
 
 // newSuccessor makes the row of a's successor.
@@ -294,7 +303,7 @@ func successorOf(d *Daemon, a *Agent, id int64, now time.Time) *Agent {
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.Asked, NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch,
+		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.passedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
 	}
 }
 

@@ -128,10 +128,11 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		in.LaunchHash = launchHash(env.Launch)
 	}
 	in.PIDStart = c.proc.Start
-	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, replayed), holds: env.Holds}
+	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "", replayed), holds: env.Holds}
 	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c.proc, replayed)
 	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
+		step.account = d.accounts.ofProcess(c.proc, p.CWD)
 		if step.around, err = d.agentAround(ctx, c.proc); err != nil {
 			return nil, nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 		}

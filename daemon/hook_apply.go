@@ -34,6 +34,7 @@ type hookStep struct {
 	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
 	unruled string                          // a persona whose rules decide asked for and that is not in rules; "": none
 	holds   bool                            // the hook's command waits if the daemon holds the hook
+	account *runtimes.Account               // of the process that may register; nil: nobody could read it
 	resets  *time.Time                      // when the limit ends that the hook reports; nil: it does not say that
 
 	out         HookDecision
@@ -76,6 +77,9 @@ func (h *hookStep) decide() HookDecision {
 		if strings.HasPrefix(a.Note, noPane) {
 			a.Note = ""
 		}
+	}
+	if a.Account == nil && !a.Managed && h.in.PID == a.PID {
+		a.Account = h.account
 	}
 	if !a.Active() {
 		h.afterEnd()
@@ -256,6 +260,9 @@ func (h *hookStep) promptSubmitted() {
 			h.confirm(dl, evidenceHeard(h.tx.HookID), queued)
 		}
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand && dl.Kind != KindGoOn
+		if dl.Kind == KindInstruction && a.State == Idle { // behind a turn that a person has interrupted
+			a.Asked = a.passedOn()
+		}
 		if dl.Kind == KindGoOn {
 			asked = "" // it goes on with what it was asked before
 		}
@@ -341,33 +348,6 @@ func (h *hookStep) stopped() {
 		h.touchHandoff()
 	default:
 		h.answerWithInstruction(hf)
-	}
-}
-
-// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for this Stop. The daemon does not
-// type the instruction at a busy agent: the runtime would queue the text behind the running turn, and the daemon would take
-// the Stop of that turn for the end of the instruction's turn.
-func (h *hookStep) answerWithInstruction(hf *Handoff) {
-	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
-		return
-	}
-	if h.own || !h.d.runtimeOf(h.tx.Agent).Can.HoldsTurn {
-		return // nobody reads the answer: the agent's lane gives it the instruction now that it is idle
-	}
-	for _, dl := range h.tx.Deliveries {
-		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
-			continue
-		}
-		now := h.d.now()
-		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
-		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
-		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-		h.event(event.DeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
-		h.tx.Agent.takeInstruction()
-		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
-		h.tx.Agent.StopCameAt = nil
-		h.setState(Working)
-		return
 	}
 }
 

@@ -23,31 +23,59 @@ func handoffCommand(prompt string) (focus string, ok bool) {
 
 // isCommand reports whether a hook is a person's /handoff. The daemon answers that command itself, so that no turn begins. A
 // hook from the spool does not count: nobody answered it, so the runtime has taken its prompt. A /handoff that understudy
-// did not install does not count either: it is left to the runtime.
-func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, replayed bool) bool {
+// did not make does not count either: it is left to the runtime. launched says that the daemon has started the session.
+func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, launched, replayed bool) bool {
 	if _, ok := handoffCommand(p.Prompt); !ok || p.Event != hooks.UserPromptSubmit || replayed {
 		return false
 	}
-	return d.lookAt(ctx, p.CWD, func() bool { return ownSlash(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD) })
+	return d.lookAt(ctx, p.CWD, func() bool {
+		whose := slashAt(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD)
+		return whose == slashInstalled || whose == slashNone && launched
+	})
 }
 
-// ownSlash reports whether /handoff is the command that understudy installed. cwd is the directory of the session, and
-// config is the directory in which the session's runtime keeps its files. A project or a person may have another command of
-// that name.
-func ownSlash(config, cwd string) bool {
+// slash says whose command /handoff a session has without one that its launch brings along.
+type slash int
+
+const (
+	slashNone      slash = iota // nobody's: the launch brings ours along
+	slashInstalled              // ours, by hooks install
+	slashTheirs                 // a project's or a person's own
+)
+
+// slashAt says whose command /handoff is in a session. cwd is the directory of the session, and config is the directory in which the
+// session's runtime keeps its files.
+func slashAt(config, cwd string) slash {
 	if config == "" {
-		return false
+		return slashTheirs
 	}
 	for _, other := range []string{
 		filepath.Join(cwd, ".claude", "commands", "handoff.md"), filepath.Join(cwd, ".claude", "skills", "handoff"),
 		filepath.Join(config, "skills", "handoff"),
 	} {
 		if _, err := os.Lstat(other); err == nil {
-			return false
+			return slashTheirs
 		}
 	}
 	file, err := hooks.ReadSlash(filepath.Join(config, "settings.json"))
-	return err == nil && file.Ours()
+	switch {
+	case err == nil && file.Ours():
+		return slashInstalled
+	case err == nil && file.Text == nil:
+		return slashNone
+	}
+	return slashTheirs
+}
+
+// bringSlash has a launch bring the command /handoff along, unless the session has one already: another one stays as it is. program
+// is the program that the command runs.
+func bringSlash(spec *runtimes.Spec, config, program string) (err error) {
+	whose := slashAt(config, spec.Cwd)
+	spec.MayHandOver = whose != slashTheirs
+	if whose == slashNone && program != "" {
+		spec.Slash, err = hooks.LaunchSlash(program)
+	}
+	return err
 }
 
 // compacting applies a PreCompact: the runtime is about to compact its context by itself, and loses knowledge that a handoff

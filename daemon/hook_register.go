@@ -43,7 +43,7 @@ func (h *hookStep) register() {
 		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: rt.Name, Host: h.in.Host,
 		State: Idle, StateAt: now, Cwd: cmp.Or(rt.SessionDir(h.p.CWD, h.p.TranscriptPath, "", h.beginsSession()), h.p.CWD), Generation: 1, CreatedAt: now, RegisteredAt: &now,
 		PID: h.proc.PID, PIDStart: h.proc.Start, LastHook: h.tx.HookID,
-		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID),
+		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID), Account: h.account,
 	}
 	if h.pane != nil {
 		a.setPane(h.pane)

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -66,5 +68,32 @@ func (h *hookStep) answerLost() {
 				h.out.Change.Agents = []*Agent{a}
 			}
 		}
+	}
+}
+
+// answerWithInstruction answers the Stop of a busy agent with the instruction that waits for this Stop. The daemon does not
+// type the instruction at a busy agent: the runtime would queue the text behind the running turn, and the daemon would take
+// the Stop of that turn for the end of the instruction's turn.
+func (h *hookStep) answerWithInstruction(hf *Handoff) {
+	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
+		return
+	}
+	if h.own || !h.d.runtimeOf(h.tx.Agent).Can.HoldsTurn {
+		return // nobody reads the answer: the agent's lane gives it the instruction now that it is idle
+	}
+	for _, dl := range h.tx.Deliveries {
+		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
+			continue
+		}
+		now := h.d.now()
+		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
+		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
+		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+		h.event(event.DeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
+		h.tx.Agent.takeInstruction()
+		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
+		h.tx.Agent.StopCameAt = nil
+		h.setState(Working)
+		return
 	}
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -193,6 +192,10 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
 	}
+	environ, secrets, lost, err := launchEnviron(ctx, d, a)
+	if err != nil {
+		return fmt.Errorf("agent %d: account: %w", a.ID, err)
+	}
 	launch, err := d.launchPlan(ctx, a)
 	if err != nil {
 		return err
@@ -203,18 +206,18 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if launch.SessionID != "" {
 		a.SessionID = &launch.SessionID
 	}
-	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
+	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(environ,
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
 		"UNDERSTUDY_LAUNCH="+secret,
 		"UNDERSTUDY_SOCKET="+d.Data.HookSocket(),
 		"UNDERSTUDY_PERSONA="+a.PersonaSlug(),
 		"UNDERSTUDY_PREVIOUS_AGENT_ID="+optionalID(a.PreviousAgentID),
 	)}
-	file.Env = append(file.Env, launch.Env...)
+	file.Env = with(file.Env, launch.Env)
 	if err := os.MkdirAll(d.Data.Launch(a.ID), 0o700); err != nil {
 		return err
 	}
-	if err := errors.Join(writeLinks(launch.Links), writeFiles(launch.Files)); err != nil {
+	if err := errors.Join(writeLinks(launch.Links), writeFiles(launch.Files), d.accounts.keep(a.ID, secrets)); err != nil {
 		return err
 	}
 	b, err := json.Marshal(file)
@@ -225,28 +228,16 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 		return err
 	}
 	d.noteBase(ctx, a)
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
+	c := Change{Agents: []*Agent{a}}
+	if told := a.noteLost(lost); told != nil {
+		e := d.event(event.AgentAccountLost, &a.ID, nil, told)
+		e.Alert = true
+		c.Events = append(c.Events, e)
+	}
+	if err := d.commit(ctx, &c); err != nil {
 		return fmt.Errorf("agent %d: launch secret: %w", a.ID, err)
 	}
 	return nil
-}
-
-// launchFilesFit reports whether the launch file is there, complete, and holds the committed secret.
-func (d *Daemon) launchFilesFit(a *Agent) bool {
-	b, err := os.ReadFile(d.launchPath(a.ID))
-	if err != nil {
-		return false
-	}
-	var file hooks.LaunchFile
-	if json.Unmarshal(b, &file) != nil {
-		return false
-	}
-	for _, v := range file.Env {
-		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			return bytes.Equal(launchHash(secret), a.LaunchHash)
-		}
-	}
-	return false
 }
 
 // launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
@@ -288,7 +279,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		spec.Server.Password = randomHex(d.Random, 32)
 	}
 	if rt.OwnHome != nil {
-		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
+		if spec.User, err = d.userHome(rt.OwnHome, a.Account); err != nil {
 			return runtimes.Launch{}, err
 		}
 	}
@@ -354,14 +345,13 @@ func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec,
 		return err
 	}
 	spec.MayRead = append(spec.MayRead, inherited...)
-	spec.MayHandOver = ownSlash(d.configDir(a), a.Cwd)
-	return nil
+	return bringSlash(spec, d.configDir(a), d.Program)
 }
 
 // skillText is the text that a persona's agent starts with.
 func skillText(p personas.Persona, last []string) string {
 	text := "# You play the persona " + p.Slug + "\n\n" + strings.TrimSpace(p.Skill) + "\n"
-	if exp := strings.TrimSpace(p.Experience); exp != "" {
+	if exp := data.WithoutComments(p.Experience); exp != "" { // a new file has a comment for people
 		text += "\n# What those before you want you to know\n\n" + exp + "\n"
 	}
 	if len(last) > 0 {

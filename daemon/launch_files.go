@@ -1,15 +1,20 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // writeFiles writes the files of a launch or a one-shot, and makes their folders: those of an ended agent are removed.
@@ -25,12 +30,32 @@ func writeFiles(files []runtimes.File) error {
 	return nil
 }
 
-// removeLaunchFiles removes the launch files of an ended agent. It keeps the conversation of a runtime that keeps none in a
-// file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes that later.
+// launchFilesFit reports whether the launch file is there, complete, and holds the committed secret.
+func (d *Daemon) launchFilesFit(a *Agent) bool {
+	b, err := os.ReadFile(d.launchPath(a.ID))
+	if err != nil {
+		return false
+	}
+	var file hooks.LaunchFile
+	if json.Unmarshal(b, &file) != nil {
+		return false
+	}
+	for _, v := range file.Env {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
+			return bytes.Equal(launchHash(secret), a.LaunchHash)
+		}
+	}
+	return false
+}
+
+// removeLaunchFiles removes the launch files of an ended agent. It keeps the secrets of its account, and the conversation of a runtime
+// that keeps none in a file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes them later.
 func (d *Daemon) removeLaunchFiles(a *Agent) error {
 	dir := d.Data.Launch(a.ID)
-	kept := filepath.Base(runtimes.Mirror(dir))
-	if a.TranscriptPath == nil || *a.TranscriptPath != runtimes.Mirror(dir) {
+	kept := []string{accountFile}
+	if mirror := runtimes.Mirror(dir); a.TranscriptPath != nil && *a.TranscriptPath == mirror {
+		kept = append(kept, filepath.Base(mirror))
+	} else if a.Account == nil || len(a.Account.Secrets) == 0 {
 		return os.RemoveAll(dir)
 	}
 	files, err := os.ReadDir(dir)
@@ -38,14 +63,14 @@ func (d *Daemon) removeLaunchFiles(a *Agent) error {
 		return nil
 	}
 	for _, f := range files {
-		if f.Name() != kept {
+		if !slices.Contains(kept, f.Name()) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, f.Name())))
 		}
 	}
 	return err
 }
 
-// pruneMirrors removes the conversations of agents whose rows are no longer kept.
+// pruneMirrors removes the conversations of agents whose rows are no longer kept, and the secrets of agents that ended long ago.
 func (d *Daemon) pruneMirrors(ctx context.Context) error {
 	dirs, err := os.ReadDir(filepath.Dir(d.Data.Launch(0)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +81,10 @@ func (d *Daemon) pruneMirrors(ctx context.Context) error {
 		if bad != nil || !dir.IsDir() {
 			continue
 		}
-		_, gone := d.Store.Agent(ctx, id)
+		a, gone := d.Store.Agent(ctx, id)
 		switch {
+		case gone == nil:
+			err = errors.Join(err, d.accounts.forget(&a, d.now()))
 		case errors.Is(gone, ErrNotFound):
 			err = errors.Join(err, os.RemoveAll(d.Data.Launch(id)))
 		case gone != nil:

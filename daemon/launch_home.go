@@ -11,12 +11,16 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// userHome reads what is in the user's own home of a CLI that is launched in a home of the launch.
-func (d *Daemon) userHome(own *runtimes.OwnHome) (runtimes.UserHome, error) {
+// userHome reads what is in the user's own home of a CLI that is launched in a home of the launch. An account names the home itself, if
+// it is another one than HOME.
+func (d *Daemon) userHome(own *runtimes.OwnHome, account *runtimes.Account) (runtimes.UserHome, error) {
 	user := runtimes.UserHome{Path: d.getenv("HOME")}
 	// A daemon that was started in an agent's pane has the home of that agent's launch in its environment.
-	if named := d.getenv(own.Var); named != "" && d.getenv("UNDERSTUDY_LAUNCH") == "" {
+	if named := d.getenv(own.Var); named != "" && d.getenv("UNDERSTUDY_LAUNCH") == "" && account == nil {
 		user.Path = named
+	}
+	if account != nil && account.Variables[own.Var] != "" {
+		user.Path = account.Variables[own.Var]
 	}
 	if !filepath.IsAbs(user.Path) {
 		return user, fmt.Errorf("the home folder %q of the CLI is not absolute: set HOME for the daemon", user.Path)

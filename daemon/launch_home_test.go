@@ -29,7 +29,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
 	for range 2 { // the second time after a daemon that was killed
 		var err error
-		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
+		if spec.User, err = d.userHome(rt.OwnHome, nil); err != nil {
 			t.Fatal(err)
 		}
 		l, err := rt.Launch(spec)
@@ -88,11 +88,11 @@ func TestUserHome(t *testing.T) {
 		{[]string{"HOME=/no/home", "GEMINI_CLI_HOME=/no/launch/7", "UNDERSTUDY_LAUNCH=s"}, "/no/home"},
 		{[]string{"HOME=home"}, ""}, {nil, ""},
 	} {
-		if got, err := New(Config{Environ: c.environ}).userHome(own); (err == nil) != (c.want != "") || err == nil && got.Path != c.want {
+		if got, err := New(Config{Environ: c.environ}).userHome(own, nil); (err == nil) != (c.want != "") || err == nil && got.Path != c.want {
 			t.Errorf("%q: home %q, %v; want %q", c.environ, got.Path, err, c.want)
 		}
 	}
-	if got, err := New(Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).userHome(own); err != nil || len(got.Env) != 0 {
+	if got, err := New(Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).userHome(own, nil); err != nil || len(got.Env) != 0 {
 		t.Errorf("environment %q, %v: the user's own must hold", got.Env, err)
 	}
 }

@@ -82,7 +82,7 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	}
 	spec := runtimes.ForkSpec{Command: d.Settings().Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()}
 	if rt.OwnHome != nil {
-		if spec.User, err = d.userHome(rt.OwnHome); err != nil {
+		if spec.User, err = d.userHome(rt.OwnHome, a.Account); err != nil {
 			return OneShot{}, err
 		}
 	}
@@ -93,7 +93,7 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	if err := errors.Join(writeFiles(cmd.Files), writeLinks(cmd.Links)); err != nil {
 		return OneShot{}, err
 	}
-	env := append(append(runtimes.StripEnv(d.Environ), "UNDERSTUDY_ONESHOT=1"), cmd.Env...)
+	env := with(append(oneShotEnviron(d, rt, a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
 	return OneShot{Argv: cmd.Argv, Dir: cmp.Or(cmd.Dir, a.Cwd), Env: env, Stdin: cmd.Stdin}, nil
 }
 

@@ -69,7 +69,7 @@ func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	fields, ok := data.Extract(string(doc.Bytes))
 	got := extract(r.h, r.agent, doc, r.now, fields, ok)
 	got.fallback = words.TrimDot(cause.Error())
-	got.warnings = append([]string{"Fallback handoff used: " + got.fallback}, backgroundWarnings(r.agent, r.h.Keep)...)
+	got.warnings = slices.Concat([]string{"Fallback handoff used: " + got.fallback}, r.d.accounts.handoffWarnings(r.d, r.agent, r.h.Heirs), backgroundWarnings(r.agent, r.h.Keep))
 	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
 	got.record.Context, got.record.Progress = string(got.context), true
 	return got

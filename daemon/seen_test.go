@@ -86,3 +86,23 @@ func TestHandNamedSuccessors(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedQuestionIsNotPassedOn: a person has interrupted the turn of the last prompt, so no successor is shown as being
+// asked that. What an agent has answered, or is at work on, goes on.
+func TestInterruptedQuestionIsNotPassedOn(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.finishes("Fix the cart", "It is fixed.", 0)
+	if got := h.agent.passedOn(); got != "Fix the cart" {
+		t.Errorf("of a turn that has ended, %q is passed on", got)
+	}
+	h.takes("UserPromptSubmit", map[string]any{"prompt": "What is this?", "prompt_id": "q"})
+	h.agent.HandingOver = true // the turn goes on, and takes the instruction
+	if got := h.agent.passedOn(); got != "What is this?" {
+		t.Errorf("of a turn that takes the instruction, %q is passed on", got)
+	}
+	h.agent.HandingOver = false
+	if got := h.agent.passedOn(); got != "" {
+		t.Errorf("of a turn that was interrupted, %q is passed on", got)
+	}
+}

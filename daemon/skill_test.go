@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/personas"
 )
 
 // TestSkillFoundInTheTranscriptIsAnEvent: a skill that was typed counts as given once it was taken, whatever shows
@@ -42,5 +44,17 @@ func TestSkillFoundInTheTranscriptIsAnEvent(t *testing.T) {
 		if events != c.want || (a.SkillInjectedAt != nil) != (c.given || c.want == 1) {
 			t.Errorf("%s: %d events, given at %v: %q", c.name, events, a.SkillInjectedAt, s.told)
 		}
+	}
+}
+
+// TestPlaceholdersReachNoModel: the comment of an experience file in which nobody has written yet is for people.
+func TestPlaceholdersReachNoModel(t *testing.T) {
+	t.Parallel()
+	const empty = "<!-- What every successor in this role should know. Nothing yet. -->\n"
+	if text := skillText(personas.Persona{Slug: "qa-sol-1", Skill: "Test it.", Experience: empty}, nil); strings.Contains(text, "Nothing yet") || strings.Contains(text, "those before you") {
+		t.Errorf("the model is given\n%s", text)
+	}
+	if text := skillText(personas.Persona{Slug: "qa-sol-1", Skill: "Test it.", Experience: empty + "- Mind the roof.\n"}, nil); !strings.Contains(text, "want you to know\n\n- Mind the roof.\n") || strings.Contains(text, "Nothing yet") {
+		t.Errorf("the model is given\n%s", text)
 	}
 }

@@ -30,7 +30,7 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the table in handoff.go says: run go test ./daemon -run TestStates -update", path)
+		t.Errorf("%s is not what the tables in flow.go and pipeline.go say: run go test ./daemon -run TestStates -update", path)
 	}
 }
 
@@ -103,7 +103,7 @@ func connected[S ~string](t *testing.T, what string, stages []stage[S], ends ...
 	}
 }
 
-const statesTop = `<!-- Generated from the tables in daemon/handoff.go and daemon/pipeline.go by daemon/states_test.go.
+const statesTop = `<!-- Generated from the tables in daemon/flow.go and daemon/pipeline.go by daemon/states_test.go.
      Do not edit: run go test ./daemon -run TestStates -update -->
 # The states of a handoff
 

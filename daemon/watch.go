@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -109,17 +108,13 @@ func (d *Daemon) configDir(a *Agent) string {
 			return dir
 		}
 	}
-	return runtimes.ConfigDir(d.getenv)
+	environ, _ := runtimes.Claude().AccountEnviron(d.Environ, a.Account, nil)
+	return runtimes.ConfigDir(func(name string) string { return variable(environ, name) })
 }
 
 // getenv returns a variable of the environment that agents inherit.
 func (d *Daemon) getenv(name string) string {
-	for i := len(d.Environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(d.Environ[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
+	return variable(d.Environ, name)
 }
 
 // reconcile corrects the state of a registered agent by its process and its registry entry, because no hook reports some

@@ -100,6 +100,7 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 // The order matters:
 //
 //  1. Make the pane of an agent that has none. Such an agent has no process, screen or registry to look at.
+//     Then keep the secrets of a person's session, because its process may end at any moment.
 //  2. Follow a session that a person has moved into the background. From then on another process is the agent's, whose end
 //     (3) and whose registry entry (5) count.
 //  3. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
@@ -155,6 +156,7 @@ var duties = []struct {
 	do   func(d *Daemon, ctx context.Context, a *Agent) (moved bool, again time.Duration, err error)
 }{
 	{(*Agent).launching, (*Daemon).launch},
+	{hasSecrets, keepAccount},
 	{(*Agent).started, (*Daemon).followSession},
 	{(*Agent).started, (*Daemon).reapGone},
 	{(*Agent).started, (*Daemon).readTail},

@@ -128,7 +128,11 @@ func (d *Daemon) planTree(ctx context.Context, a *Agent, in NewWorktree) (*Workt
 		return nil, Errorf(KindUnprocessable, CodeWorktreeRefused, "This daemon makes no work trees")
 	}
 	if in.Branch == "" {
-		in.Branch = plainName(a.Name, 60) + "-" + strconv.FormatInt(a.ID, 10)
+		named := a.Name
+		if a.Persona != nil && isNameOf(a.Name, *a.Persona) {
+			named = *a.Persona // the agent's id tells the branches of its agents apart
+		}
+		in.Branch = plainName(named, 60) + "-" + strconv.FormatInt(a.ID, 10)
 	}
 	if len(in.Branch) > maxBranch || !worktree.ValidBranch(in.Branch) {
 		return nil, Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)

@@ -159,6 +159,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"root is a file", func(root string) error { return os.WriteFile(root, nil, 0o600) }, "not a folder"},
 		{"root is for the group", func(root string) error { return mkdir(root, 0o770) }, "chmod go-w"},
 		{"root is for all", func(root string) error { return mkdir(root, 0o702) }, "chmod go-w"},
+		{"a folder above is for all", func(root string) error {
+			return firstError(mkdir(root, 0o700), os.Chmod(filepath.Dir(root), 0o777))
+		}, "/p may be written by others (mode 0777)"},
 		{"run leads elsewhere", func(root string) error {
 			return firstError(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
 		}, "symbolic link"},

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/understudyd/understudy/data/trust"
 )
 
 // folders are the folders that Open makes. Only their owner may enter them.
@@ -60,6 +62,9 @@ func makeRoot(path string, euid int) error {
 	}
 	if err := check(path, info, euid); err != nil {
 		return err
+	}
+	if err := trust.Check(path); err != nil {
+		return fmt.Errorf("data directory: %w", err)
 	}
 	if missing := self &^ info.Mode().Perm(); missing != 0 {
 		if err := os.Chmod(path, info.Mode().Perm()|self); err != nil {

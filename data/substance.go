@@ -27,6 +27,14 @@ func SubstanceOf(document string) (s Substance) {
 	return s
 }
 
+// WithoutComments returns a text of Markdown without its comments, trimmed.
+func WithoutComments(text string) string {
+	if !strings.Contains(text, "<!--") {
+		return strings.TrimSpace(text)
+	}
+	return strings.TrimSpace(cutOut(text, "<!--", "-->"))
+}
+
 // countWords counts the words of a text outside of comments.
 func countWords(text string) (n int) {
 	for {

@@ -151,7 +151,7 @@ func TestMigrateWithRows(t *testing.T) {
 	a.Effort, a.Base = "", nil
 	a.Asked, a.Unread, a.FinishedAt, a.NotifyFinished, a.Repository, a.Branch = "", false, nil, "", "", ""
 	a.AllowRules, a.SessionMode, a.Args = []string{}, "", []string{}
-	a.StartCwd, a.StartBase = "", nil
+	a.StartCwd, a.StartBase, a.Account = "", nil, nil
 	a.DialogAnswer, a.Keys, a.WorktreeID, a.DismissedAt, a.StopCameAt, a.Background = nil, nil, nil, nil, nil, nil
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)

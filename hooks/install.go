@@ -85,6 +85,7 @@ func PlanInstall(settings []byte, o InstallOptions) (Plan, error) {
 	if err := o.check(); err != nil {
 		return p, fmt.Errorf("install hooks: %w", err)
 	}
+	mark, settings := cutMark(settings)
 	present, err := find(settings)
 	if err != nil {
 		return p, fmt.Errorf("install hooks: settings: %w", err)
@@ -93,10 +94,11 @@ func PlanInstall(settings []byte, o InstallOptions) (Plan, error) {
 		return p, nil
 	}
 	bare := strip(settings)
-	if p.After, err = o.add(bare); err != nil {
-		p.After = settings
+	after, err := o.add(bare)
+	if err != nil {
 		return p, fmt.Errorf("install hooks: settings: %w", err)
 	}
+	p.After = slices.Concat(mark, after)
 	p.Changed = true
 	p.Added, p.Removed = slices.Clone(o.Events), eventsOf(present)
 	return p, nil
@@ -107,6 +109,7 @@ func PlanInstall(settings []byte, o InstallOptions) (Plan, error) {
 // file that install made is removed.
 func PlanUninstall(settings []byte) (Plan, error) {
 	p := Plan{Before: settings, After: settings}
+	mark, settings := cutMark(settings)
 	present, err := find(settings)
 	if err != nil {
 		return p, fmt.Errorf("uninstall hooks: settings: %w", err)
@@ -115,6 +118,9 @@ func PlanUninstall(settings []byte) (Plan, error) {
 		return p, nil
 	}
 	p.After, p.Changed, p.Removed = strip(settings), true, eventsOf(present)
+	if mark != nil {
+		p.After = slices.Concat(mark, p.After)
+	}
 	return p, nil
 }
 
@@ -127,7 +133,7 @@ type Report struct {
 
 // Status looks for our hooks in settings; nil stands for no file.
 func Status(settings []byte) (Report, error) {
-	present, err := find(settings)
+	present, err := find(WithoutMark(settings))
 	if err != nil {
 		return Report{}, fmt.Errorf("status of hooks: settings: %w", err)
 	}
@@ -243,6 +249,22 @@ func (o InstallOptions) addEvent(text []byte, root int, s style, event string, m
 		return nil, err
 	}
 	return insert(text, list.value, group, s, 3), nil
+}
+
+// cutMark separates the byte order mark that some editors put before a file. The CLI reads past it, and it stays where it is.
+// mark is nil if there is none.
+func cutMark(text []byte) (mark, rest []byte) {
+	const n = len("\ufeff")
+	if !bytes.HasPrefix(text, []byte("\ufeff")) {
+		return nil, text
+	}
+	return text[:n:n], text[n:]
+}
+
+// WithoutMark returns the text of a settings file without a byte order mark, as the CLI reads it.
+func WithoutMark(text []byte) []byte {
+	_, rest := cutMark(text)
+	return rest
 }
 
 func blank(text []byte) bool { return skipSpace(text, 0) == len(text) }

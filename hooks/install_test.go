@@ -223,7 +223,6 @@ func TestSettingsRefused(t *testing.T) {
 		"cut off":       {"{\n\"a\": 1\n", "line 2 is not JSON"},
 		"two":           {"{}\n{}", "line 2 is not JSON"},
 		"list":          {"[]", "no object"},
-		"byte order":    {"\ufeff{}", "line 1 is not JSON"},
 		"hooks a list":  {`{"hooks":[]}`, `"hooks" is not an object`},
 		"hooks null":    {`{"hooks":null}`, `"hooks" is not an object`},
 		"Stop no list":  {`{"hooks":{"Stop":{}}}`, `"hooks"."Stop" is not a list`},

@@ -147,6 +147,9 @@ func remove(text []byte, open, n int) []byte {
 
 // checkObject returns an error if text is not a JSON object. If text is not JSON, the error names the line.
 func checkObject(text []byte) error {
+	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
+		return errors.New("the file is UTF-16, which the CLI does not read: convert it with `iconv -f UTF-16 -t UTF-8` and try again")
+	}
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {

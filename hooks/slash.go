@@ -44,6 +44,8 @@ var slashTemplate string
 const (
 	slashMarker = "# understudy hooks install wrote this file, and uninstall removes it: changes get lost."
 	slashFolder = "# It made the folder as well."
+	// launchMarker takes the place of slashMarker in the command of a launch.
+	launchMarker = "# understudy has made this for one agent, and removes it with the agent."
 )
 
 // maxSlash is the size, in bytes, above which a command file cannot be ours.
@@ -152,6 +154,13 @@ func (o InstallOptions) slash(madeFolder bool) ([]byte, error) {
 	}
 	fill := strings.NewReplacer("{{marker}}", marker, "{{rule}}", string(rule), "{{command}}", command)
 	return []byte(fill.Replace(slashTemplate)), nil
+}
+
+// LaunchSlash returns the text of the command /handoff that the launch of an agent brings along in a plugin. Its name makes Claude
+// Code know it without the plugin's name before it.
+func LaunchSlash(bin string) ([]byte, error) {
+	text, err := InstallOptions{Bin: bin}.slash(false)
+	return bytes.Replace(text, []byte(slashMarker), []byte("name: handoff\n"+launchMarker), 1), err
 }
 
 // ApplySlash carries out the plan as [Apply] does. It makes no backup, because it replaces or removes only a file that

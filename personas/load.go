@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/understudyd/understudy/data/trust"
 )
 
 // archive is the folder of archived personas.
@@ -46,6 +48,9 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	if !named.IsDir() {
 		return errors.New("it is not a folder: remove it")
 	}
+	if err := trust.CheckInfo(p.Dir, named); err != nil {
+		return err
+	}
 	dir, err := root.OpenRoot(name)
 	if err != nil {
 		return err
@@ -67,6 +72,9 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 		return errors.New("it has no skill.md: write one or archive the persona")
 	}
 	if err != nil {
+		return err
+	}
+	if err := trust.CheckInfo(filepath.Join(p.Dir, "skill.md"), info); err != nil {
 		return err
 	}
 	p.ModTime = info.ModTime()

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -76,8 +75,8 @@ func Parse(slug string, skill []byte) (Persona, error) {
 	if len(skill) > maxFile {
 		return Persona{}, parseError(0, "has %d bytes and the limit is %d", len(skill), maxFile)
 	}
-	if i := badText(skill); i >= 0 {
-		return Persona{}, parseError(lineAt(skill, i), "a NUL byte or invalid UTF-8: save the file as UTF-8 text")
+	if err := yamlfile.CheckText(skill); err != nil {
+		return Persona{}, inSkill(err)
 	}
 	front, body, err := splitFrontMatter(string(skill))
 	if err != nil {
@@ -87,6 +86,7 @@ func Parse(slug string, skill []byte) (Persona, error) {
 	if err := p.readFrontMatter(front); err != nil {
 		return Persona{}, err
 	}
+	p.Skill = withoutPlaceholder(p.Skill, p.Role, p.Description)
 	if strings.TrimSpace(body) == "" {
 		return Persona{}, parseError(0, "has no text below its front matter")
 	}
@@ -99,18 +99,6 @@ func CheckExperience(text []byte) error {
 		return fmt.Errorf("experience.md has %d bytes and the limit is %d", len(text), maxFile)
 	}
 	return nil
-}
-
-// badText returns the offset of the first byte that is not text, or -1.
-func badText(b []byte) int {
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == 0 || r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
 }
 
 func lineAt(b []byte, offset int) int { return 1 + bytes.Count(b[:offset], []byte("\n")) }
@@ -144,7 +132,7 @@ func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---
 
 // readFrontMatter reads the front matter's keys into p.
 func (p *Persona) readFrontMatter(front string) error {
-	top, err := yamlfile.Parse([]byte(front), "front matter")
+	top, err := yamlfile.ParseFront([]byte(front), "front matter")
 	if err != nil {
 		return inSkill(err)
 	}

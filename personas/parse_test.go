@@ -48,6 +48,18 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParseReadsWhatTheCLIReads: a file of an agent of Claude Code, whose description is not YAML.
+func TestParseReadsWhatTheCLIReads(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"\n", "\r\n"} {
+		text := strings.ReplaceAll("---\nname: failure-hunter\ndescription: Use this. Examples: Context: the import fails. user: \"check it\"\nmodel: inherit\n---\nYou look for errors.\n\n---\n\nThat nobody sees.\n", "\n", end)
+		p, err := Parse(slug, []byte("\ufeff"+text))
+		if err != nil || p.Description != `Use this. Examples: Context: the import fails. user: "check it"` || p.Model != "" || !strings.Contains(p.Skill, "---") {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -77,7 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		{"truth", "---\nname: con\ndescription: true\n---\nx", 3, "description must be text"},
 		{"list", "---\nname: con\n\ndescription:\n  - d\n---\nx", 5, "description must be text"},
 		{"twice", "---\nname: con\ndescription: d\nname: ada\n---\nx", 4, "twice"},
-		{"not YAML", "---\nname: con\ndescription: use: it\n---\nx", 3, "not YAML (mapping values"},
+		{"not YAML", "---\nname: con\ndescription: use: it\nmodel\n---\nx", 3, "not YAML (mapping values"},
 		{"indented too little", "---\nname: con\ntools:\n  - a\n - b\n---\nx", 5, "not YAML"},
 		{"alias", "---\na: &a x\nname: *a\ndescription: d\n---\nx", 3, "name must be text"},
 		{"model as a flag", "---\nname: con\ndescription: d\nmodel: --dangerously\n---\nx", 4, "one word"},

@@ -182,6 +182,12 @@ func TestProblems(t *testing.T) {
 		{"experience is a fifo", func(dir string) error {
 			return errors.Join(os.WriteFile(dir+"/skill.md", []byte(plain), 0o600), syscall.Mkfifo(dir+"/experience.md", 0o600))
 		}, "experience.md is not a regular file"},
+		{"skill is written by others", func(dir string) error {
+			return errors.Join(os.WriteFile(dir+"/skill.md", []byte(plain+"secret"), 0o600), os.Chmod(dir+"/skill.md", 0o666))
+		}, "bad-one-1/skill.md may be written by others (mode 0666), who could so run programs as this user: run chmod go-w "},
+		{"folder is written by others", func(dir string) error {
+			return errors.Join(os.WriteFile(dir+"/skill.md", []byte(plain+"secret"), 0o600), os.Chmod(dir, 0o777))
+		}, "bad-one-1 may be written by others (mode 0777)"},
 		{"folder leads out", func(dir string) error {
 			return errors.Join(os.Remove(dir), os.Symlink("../../elsewhere", dir))
 		}, "symbolic link"},

@@ -51,8 +51,8 @@ func (f templateFile) parse(b []byte) (Template, int, error) {
 }
 
 func parseTemplate(b []byte) (t Template, nameLine int, err error) {
-	if i := badText(b); i >= 0 {
-		return t, 0, &yamlfile.Error{Line: lineAt(b, i), Message: "a NUL byte or invalid UTF-8: save the file as UTF-8 text"}
+	if err := yamlfile.CheckText(b); err != nil {
+		return t, 0, err
 	}
 	if i := bytes.IndexFunc(b, func(r rune) bool { return yamlfile.IsControl(r) && r != '\r' }); i >= 0 {
 		return t, 0, &yamlfile.Error{Line: lineAt(b, i), Message: "a control character: remove it"}

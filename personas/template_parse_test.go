@@ -165,8 +165,8 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"name: x\nsteps:\n  - agent: *b\n":                             "3: not YAML (unknown anchor",
 		"name: x: y\n":                                                 "1: not YAML",
 		"name: @x":                                                     "1: not YAML",
-		"name: x\n# caf\xe9\n":                                         "2: a NUL byte or invalid UTF-8",
-		"name: x\n#\x00\n":                                             "2: a NUL byte or invalid UTF-8",
+		"name: x\n# caf\xe9\n":                                         "2: the text is not UTF-8, but perhaps Latin-1: convert",
+		"name: x\n#\x00\n":                                             "2: a NUL byte",
 		"\n\nname: x\n# \x1b[2J\n":                                     "4: a control character",
 		"name: x\n# \u009b2J\n":                                        "2: a control character",
 	} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/data/yamlfile"
 )
 
@@ -295,9 +296,12 @@ func lastInOrder(before []Template, file string, holder map[string]string) Templ
 // loadTemplate reads the template in one file. It also returns the line of the template's name. The error begins with the
 // name of the file.
 func loadTemplate(root *os.Root, name string) (Template, int, error) {
-	b, _, err := readFile(root, name)
+	b, info, err := readFile(root, name)
 	if err != nil {
 		return Template{}, 0, fmt.Errorf("%w: mend or remove it", err)
+	}
+	if err := trust.CheckInfo(filepath.Join(root.Name(), name), info); err != nil {
+		return Template{}, 0, err
 	}
 	t, line, err := templateFile(name).parse(b)
 	if err != nil {

@@ -113,6 +113,9 @@ func TestTemplateFiles(t *testing.T) {
 		}, "bad.yaml is not a regular file"},
 		{"leads nowhere", func(path string) error { return os.Symlink("none", path) }, "bad.yaml: no such file"},
 		{"leads to itself", func(path string) error { return os.Symlink("bad.yaml", path) }, "bad.yaml"},
+		{"written by others", func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte(plainTemplate), 0o600), os.Chmod(path, 0o666))
+		}, "bad.yaml may be written by others (mode 0666)"},
 		{"one byte too large", func(path string) error {
 			return os.WriteFile(path, []byte(plainTemplate+"#"+strings.Repeat("x", maxFile-len(plainTemplate))), 0o600)
 		}, "bad.yaml has 262145 bytes and the limit is 262144"},
@@ -127,7 +130,7 @@ func TestTemplateFiles(t *testing.T) {
 			if got := shown(all.List()); got != "bad:! good:dev" {
 				t.Fatalf("list is %s", got)
 			}
-			if got := all.List()[0].Problem; !strings.HasPrefix(got, test.want) {
+			if got := strings.TrimPrefix(all.List()[0].Problem, root+"/"); !strings.HasPrefix(got, test.want) {
 				t.Errorf("problem %q, want %q", got, test.want)
 			}
 		})

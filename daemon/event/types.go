@@ -13,6 +13,7 @@ type Type string
 // The types of events. [Of] makes the types that only say which state a handoff, an agent or a delivery has reached.
 const (
 	// Of agents.
+	AgentAccountLost     Type = "agent_account_lost"
 	AgentCompacting      Type = "agent_compacting"
 	AgentContext         Type = "agent_context"
 	AgentContextUnknown  Type = "agent_context_unknown"
@@ -159,7 +160,7 @@ func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what
 var Types = sync.OnceValue(func() []Type {
 	// The events of these types have their sentence for people in the payload; eventWords has the other sentences.
 	all := []Type{
-		AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentNotResumed, AgentResumed, AgentScreenUnknown, AgentStopFailed,
+		AgentAccountLost, AgentCompacting, AgentContextUnknown, AgentFinished, AgentHandoffRefused, AgentInBackground, AgentLimitDecided, AgentMessaged, AgentNotResumed, AgentResumed, AgentScreenUnknown, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, BudgetReached, BudgetReset, BudgetWaived, BudgetWarned, DatabaseLost, HandoffFallbackUsed, HandoffHeirFailed, HandoffUnread, HandoffWaiting,
 		HookDisbelieved, HookRefused, HookSetAside, HostMoved, NotificationFailed, OperatorPreferencesChanged,
 		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,

@@ -34,7 +34,7 @@ var claude = &Runtime{
 	},
 	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen, dialogs: claudeDialogLook,
 	Fork: forkClaude, ForkAnswer: readClaudeAnswer, Registry: RegistryPath, Tail: claudeTail,
-	args: claudeArgs,
+	args: claudeArgs, Account: claudeAccount,
 	line: readLine, clean: withoutMarks, switched: claudeSwitched,
 }
 
@@ -94,6 +94,11 @@ func launchClaude(s Spec) (Launch, error) {
 	if strings.TrimSpace(s.SkillText) != "" {
 		add("--append-system-prompt-file", file("system-prompt.md", []byte(s.SkillText)))
 	}
+	if len(s.Slash) > 0 {
+		file(filepath.Join(slashFolder, ".claude-plugin", "plugin.json"), []byte(slashPlugin))
+		file(filepath.Join(slashFolder, "commands", "handoff.md"), s.Slash)
+		add("--plugin-dir", filepath.Join(s.Dir, slashFolder))
+	}
 	options := parseOptions(s.Options)
 	if s.Model != "" {
 		options = without(options, "--model")
@@ -115,6 +120,13 @@ func launchClaude(s Spec) (Launch, error) {
 	}
 	return l, nil
 }
+
+// slashFolder is the folder in that of a launch with a plugin, whose only command is /handoff. Measured on 2.1.330: a person can type
+// the bare name of a plugin's command if its file has that name in its front matter; without it they would have to type
+// /understudy:handoff. The folder of an --add-dir works too, but the CLI asks at each launch whether it can be trusted.
+const slashFolder = "plugin"
+
+const slashPlugin = `{"name": "understudy", "version": "1.0.0", "description": "The command /handoff of understudy"}`
 
 // claudeEvents are the events of the hooks that the daemon acts on.
 var claudeEvents = []string{
@@ -140,7 +152,7 @@ func claudeSettings(s Spec) ([]byte, error) {
 		rule(path, "Edit", "Read")
 	}
 	if s.MayHandOver {
-		allow = append(allow, "Skill(handoff)")
+		allow = append(allow, "Skill(handoff)", "Skill(understudy:handoff)") // the second is that of a launch
 	}
 	for _, path := range s.MayRead {
 		rule(path, "Read")

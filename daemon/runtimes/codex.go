@@ -43,7 +43,7 @@ var codex = &Runtime{
 	Launch: launchCodex, CheckVersion: checkCodexVersion, ReadScreen: readCodexScreen, dialogs: codexDialogLook,
 	Report: codexReport, Tail: codexTail,
 	Fork: forkCodex, ForkAnswer: readCodexAnswer, Queue: queueCodex,
-	args: codexArgs,
+	args: codexArgs, Account: codexAccount,
 	line: readCodexLine, clean: withoutCodexMarks,
 }
 

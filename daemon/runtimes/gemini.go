@@ -52,7 +52,7 @@ var gemini = &Runtime{
 	OwnHome: geminiHome,
 	Launch:  launchGemini, CheckVersion: checkGeminiVersion, ReadScreen: readGeminiScreen, dialogs: geminiDialogLook, Report: reportGemini, Tail: tailGemini,
 	Fork: askGemini, ForkAnswer: readGeminiAnswer,
-	args: geminiArgs,
+	args: geminiArgs, Account: geminiAccount,
 	line: readGeminiLine, clean: withoutGeminiMarks,
 }
 

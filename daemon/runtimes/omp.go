@@ -39,7 +39,7 @@ var omp = &Runtime{
 	},
 	Launch: launchOmp, CheckVersion: checkOmpVersion, ReadScreen: readOmpScreen, dialogs: ompDialogLook, Report: reportOmp,
 	Fork: forkOmp, ForkAnswer: readOmpAnswer,
-	args: ompArgs,
+	args: ompArgs, Account: ompAccount,
 	line: readOmpLine, clean: withoutOurs,
 }
 

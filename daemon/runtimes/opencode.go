@@ -40,7 +40,7 @@ var opencode = &Runtime{
 	},
 	Launch: launchOpencode, CheckVersion: checkOpencodeVersion, ReadScreen: readOpencodeScreen, dialogs: opencodeDialogLook,
 	Fork: askOpencode, ForkAnswer: readOpencodeAnswer,
-	args: opencodeArgs,
+	args: opencodeArgs, Account: opencodeAccount,
 	line: readLine, clean: withoutMarks, // the mirror has the form of Claude Code's transcript: see OpencodeMessage.lines
 }
 

@@ -33,6 +33,7 @@ type Spec struct {
 	MayEdit      []string // absolute paths that the agent may read and change without asking; a folder ends with a slash
 	MayRead      []string // absolute paths of files that the agent may read without asking
 	MayHandOver  bool     // the agent may run the command /handoff without asking
+	Slash        []byte   // the text of the command /handoff, which the launch brings along; nil: it brings none
 	SettingsJSON []byte   // the CLI's settings, in place of those that Launch makes of Binary and of the fields May…
 	Dir          string   // absolute path of this launch's own folder, for Launch.Files
 	Prompt       string   // first prompt; with "" the agent waits in its composer
@@ -125,8 +126,9 @@ type Runtime struct {
 	Title   string   // for people
 	Command []string // what starts it if config.yaml says nothing; nil: config.yaml must say
 	Can     Can
-	OwnHome *OwnHome // nil: it is launched in the user's own home
-	Modes   []string // the permission modes that [Spec.Mode] can name; nil: none
+	OwnHome *OwnHome     // nil: it is launched in the user's own home
+	Account []AccountVar // the variables by which it knows its account, handed on from a session that a person started
+	Modes   []string     // the permission modes that [Spec.Mode] can name; nil: none
 	// Widths compares the modes. The width of "" is the most that a successor may be given if nobody has chosen a mode.
 	Widths map[string]Width
 	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it

@@ -90,6 +90,7 @@ func document() string {
 			}
 		}
 	}
+	b.WriteString(accountSection())
 	b.WriteString(others)
 	for _, line := range generic().Can.Cannot {
 		b.WriteString("- " + line + "\n")

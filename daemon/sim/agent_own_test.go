@@ -15,7 +15,7 @@ import (
 func (h *host) ownAgent() *agent {
 	shell := h.table.Start(h.term.Server(), nil)
 	pane := h.term.Add(tmux.PaneInfo{Session: fmt.Sprintf("own-%d", shell.PID), PID: shell.PID, CurrentCommand: "claude"})
-	a := newAgent(h, pane.Ref, shell.PID, "")
+	a := newAgent(h, pane.Ref, shell.PID, "", h.cwd)
 	a.own = true
 	h.term.agents[pane.Pane] = a
 	return a

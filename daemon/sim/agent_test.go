@@ -25,14 +25,17 @@ import (
 // schedule has let go touches its fields.
 type agent struct {
 	owner
-	w    *world
-	h    *host
-	rng  *rand.Rand
-	mood mood
-	cli  *cli
-	proc tmux.Process
-	ref  tmux.Ref
-	file string // its launch file
+	w      *world
+	h      *host
+	rng    *rand.Rand
+	mood   mood
+	cli    *cli
+	proc   tmux.Process
+	ref    tmux.Ref
+	file   string // its launch file
+	dir    string // where its session works; it was launched in begun
+	begun  string
+	worked string // where it works, or has worked before its end
 
 	id         int64 // id of its row; 0 until it is known
 	env        map[string]string
@@ -119,10 +122,10 @@ type dialog struct {
 }
 
 // newAgent starts an agent's process in a pane.
-func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
+func newAgent(h *host, ref tmux.Ref, server int, launch, dir string) (a *agent) {
 	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
 	a = &agent{
-		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch,
+		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch, dir: dir, begun: dir, worked: dir,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
 		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, queuedAs: map[int64]string{},
@@ -286,7 +289,7 @@ func (a *agent) register(status string) {
 	if a.cli.rt.Registry == nil {
 		return
 	}
-	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name})
+	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.dir, "status": status, "name": a.name})
 	if err != nil {
 		panic(err) // cannot happen: the values are plain
 	}
@@ -389,6 +392,9 @@ func (a *agent) leave(reason string, code int) {
 	if a.ready {
 		if reason == "prompt_input_exit" {
 			a.promptID = uuid(a.rng) // Claude Code gives each command a prompt id
+		}
+		if reason == "prompt_input_exit" {
+			a.moveTo(a.begun)
 		}
 		for range max(a.cli.ends, 1) {
 			a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))

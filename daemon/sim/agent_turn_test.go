@@ -29,7 +29,7 @@ type mood struct {
 	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
 	compacts, limits, unread         float64
-	gates, delegates                 float64
+	gates, delegates, moves          float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -71,6 +71,9 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	}
 	if p.has("sub-agents ask") {
 		m.delegates = odds(0.5)
+	}
+	if p.has("sessions move") {
+		m.moves = odds(0.4)
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -308,6 +311,7 @@ func (a *agent) turn(j job) {
 	}
 	prompt, active := j.prompt, false
 	a.take(prompt, j.from)
+	a.moves()
 	for blocks := 0; blocks < 9; blocks++ {
 		answer, done := a.act(ctx, prompt)
 		if !done {
@@ -387,7 +391,7 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	if a.odd("background task", a.mood.background) {
 		a.background()
 	}
-	if a.odd("sub-agent", a.mood.delegates) {
+	if a.mood.delegates > 0 && a.odd("sub-agent", a.mood.delegates) {
 		a.delegate()
 	}
 	if extra := a.extra; extra != nil {
@@ -415,7 +419,7 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 	if a.odd("crash while the document is written", a.mood.crashes) {
 		a.die("crashed", 1)
 	}
-	text := actor.Session{Name: a.name, ID: a.session, Cwd: a.h.cwd, Memory: a.memory}.Document(task.Headings)
+	text := actor.Session{Name: a.name, ID: a.session, Cwd: a.dir, Memory: a.memory}.Document(task.Headings)
 	write := func() {
 		_ = os.MkdirAll(filepath.Dir(task.Document), 0o700) // if it fails, writing the file fails too
 		if err := os.WriteFile(task.Document, []byte(text), 0o600); err != nil {

@@ -89,6 +89,7 @@ func (w *world) unfinished() {
 func (w *world) ended() {
 	agents, handoffs := w.rows()
 	events := w.log()
+	w.checkPlaces(agents)
 	for i := range agents {
 		w.checkAgent(&agents[i], events)
 	}

@@ -105,7 +105,7 @@ func (a *agent) readGeminiHome() {
 // geminiHook puts a hook into the words of Gemini CLI.
 func geminiHook(a *agent, event string, more actor.Fields) (string, actor.Fields) {
 	const noAnswer = "[no response text]"
-	body := actor.Fields{"session_id": a.session, "transcript_path": a.transcript(), "cwd": a.h.cwd, "timestamp": a.stamp()}
+	body := actor.Fields{"session_id": a.session, "transcript_path": a.transcript(), "cwd": a.dir, "timestamp": a.stamp()}
 	switch event {
 	case hooks.SessionStart:
 		if body["source"] = more["source"]; more["source"] == "compact" {

@@ -87,7 +87,7 @@ func ompLine(a *agent, message actor.Fields) actor.Fields {
 func ompHook(a *agent, event string, more actor.Fields) (string, actor.Fields) {
 	a.told++
 	body := actor.Fields{
-		"session_id": a.session, "session_file": a.transcript(), "cwd": a.h.cwd, "turn_id": a.promptID, "event": a.told,
+		"session_id": a.session, "session_file": a.transcript(), "cwd": a.dir, "turn_id": a.promptID, "event": a.told,
 		"at": a.h.now().UnixMilli(), "usage": actor.Fields{"tokens": 14_000, "window": 100_000},
 	}
 	switch event {

@@ -105,7 +105,7 @@ var claudeCLI = &cli{
 		if event == hooks.Interrupt || event == hooks.DialogClosed {
 			return "", nil
 		}
-		return event, actor.Payload(event, a.session, a.transcript(), a.h.cwd, a.promptID, more)
+		return event, actor.Payload(event, a.session, a.transcript(), a.dir, a.promptID, more)
 	},
 	message: claudeMessage,
 	read: func(a *agent, path string) []actor.Fields {
@@ -122,7 +122,10 @@ var claudeCLI = &cli{
 		return nil
 	},
 	transcript: func(a *agent) string {
-		return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.h.cwd, "/", "-"), a.session+".jsonl")
+		if found, _ := filepath.Glob(filepath.Join(a.h.config, "projects", "*", a.session+".jsonl")); len(found) == 1 {
+			return found[0] // a session that is opened again leaves it where it is
+		}
+		return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.dir, "/", "-"), a.session+".jsonl")
 	},
 	limited: func(a *agent, lasts time.Duration) (string, time.Duration) {
 		return "You've hit your 5-hour limit · resets " + a.h.now().UTC().Add(lasts).Format("Jan 2, 3:04pm") + " (UTC)", lasts
@@ -132,7 +135,7 @@ var claudeCLI = &cli{
 func claudeMessage(a *agent, role, text string) []actor.Fields {
 	entry := actor.Fields{
 		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.stamp(),
-		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": actor.Fields{"role": role, "content": text},
+		"sessionId": a.session, "cwd": a.dir, "promptId": a.promptID, "message": actor.Fields{"role": role, "content": text},
 	}
 	if role == "assistant" {
 		entry["message"] = actor.Fields{
@@ -152,7 +155,7 @@ func claudeBlock(a *agent, role string, block actor.Fields) actor.Fields {
 	}
 	return actor.Fields{
 		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.stamp(),
-		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": message,
+		"sessionId": a.session, "cwd": a.dir, "promptId": a.promptID, "message": message,
 	}
 }
 
@@ -189,7 +192,7 @@ var codexCLI = &cli{
 		if event == hooks.SessionEnd && a.promptID == "" {
 			return "", nil // there is no session to end
 		}
-		body := actor.Payload(event, a.session, a.transcript(), a.h.cwd, "", more)
+		body := actor.Payload(event, a.session, a.transcript(), a.dir, "", more)
 		if a.promptID != "" && event != hooks.SessionStart && event != hooks.SessionEnd {
 			body["turn_id"] = a.promptID
 		}

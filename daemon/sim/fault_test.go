@@ -49,7 +49,7 @@ var errTerminal = errors.New("tmux could not be asked: simulated")
 var classes = []string{
 	"crash", "store fails", "store moved", "store loses answers", "store slow", "store away", "terminal fails", "terminal slow",
 	"hooks late", "hooks lost", "hooks doubled", "replies lost", "notifier fails", "daemon frozen", "daemon stopped", "machine sleeps", "clock steps",
-	"agents die", "tmux dies", "person types", "person prompts", "person interrupts", "agents misbehave", "operator acts", "documents fail", "agents compact", "usage limits", "briefings unread", "dialogs over texts", "stops blocked", "sub-agents ask",
+	"agents die", "tmux dies", "person types", "person prompts", "person interrupts", "agents misbehave", "operator acts", "documents fail", "agents compact", "usage limits", "briefings unread", "dialogs over texts", "stops blocked", "sub-agents ask", "sessions move",
 }
 
 // plan decides what goes wrong in one run.

@@ -16,7 +16,7 @@ func (a *agent) gate() (blocked bool) {
 	if a.cli != claudeCLI && a.cli != codexCLI {
 		return false
 	}
-	a.gated = a.odd("Stop blocked", a.mood.gates)
+	a.gated = a.mood.gates > 0 && a.odd("Stop blocked", a.mood.gates)
 	if a.gated {
 		a.do("runs a gate", 0, time.Minute)
 	}

@@ -140,8 +140,11 @@ func (h *host) start() error {
 		OneShot:   g.oneShot,
 		Control:   func(link daemon.Link) (daemon.Control, error) { return &control{g, link}, nil },
 		FreePort:  func() (int, error) { return 4096, nil },
-		Trees:     trees{g},
-		Keeper:    keeper{g},
+		Environment: func(int) ([]string, error) {
+			return []string{"CLAUDE_CONFIG_DIR=" + h.config, "ANTHROPIC_AUTH_TOKEN=" + h.name}, nil
+		},
+		Trees:  trees{g},
+		Keeper: keeper{g},
 	})
 	g.locks = locksOf(g.d)
 	h.daemon = g

@@ -84,7 +84,7 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 			t.h.w.fail("the agent of %s is started in pane %s, and lives in pane %s", spec.Argv[2], pane.Pane, other.ref.Pane)
 		}
 	}
-	a := newAgent(t.h, pane.Ref, t.Server(), spec.Argv[2])
+	a := newAgent(t.h, pane.Ref, t.Server(), spec.Argv[2], spec.Dir)
 	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = a.proc.PID })
 	t.agents[pane.Pane] = a
 	return nil

@@ -72,7 +72,7 @@ func (g *daemonRun) forked(ctx context.Context, session string) (text, failure s
 		w.fail("a one-shot forks session %s, which no agent has", session)
 		return "", "", nil
 	}
-	text = actor.Session{Name: of.name, ID: session, Cwd: g.h.cwd, Memory: of.memory}.Document(nil)
+	text = actor.Session{Name: of.name, ID: session, Cwd: of.dir, Memory: of.memory}.Document(nil)
 	of.documentAt, of.unmentioned = time.Now(), nil
 	w.trace.note(g.name, "one-shot of agent %d begins", of.id)
 	if err := park("one-shot writes", 30*time.Second); err != nil {

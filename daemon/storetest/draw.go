@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -166,6 +167,9 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		a.DialogAnswer = &daemon.DialogAnswer{Dialog: d.word(), Name: d.word(), Choice: d.rand.IntN(3), Label: d.word(), From: d.word(),
 			State: one(d, daemon.DialogAsked, daemon.DialogGone), At: d.at(), EndedAt: maybe(d, d.at()), Nth: d.rand.IntN(3)}
 		a.Keys = &daemon.KeysTaken{Session: d.word(), From: d.word(), Since: d.at()}
+	}
+	if a.Account = nil; d.half() {
+		a.Account = &runtimes.Account{Variables: map[string]string{d.word(): d.word()}, Secrets: []string{d.word()}, Left: one(d, nil, []string{d.word()})}
 	}
 	a.Base, a.Background = nil, nil
 	if d.half() {

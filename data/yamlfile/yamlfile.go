@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -32,6 +33,25 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, says)
 }
 
+// CheckText refuses bytes that are not UTF-8 text, with the line and the way to convert them.
+func CheckText(b []byte) error {
+	if bytes.HasPrefix(b, []byte{0xff, 0xfe}) || bytes.HasPrefix(b, []byte{0xfe, 0xff}) {
+		return &Error{Line: 1, Message: "the text is UTF-16: convert the file with `iconv -f UTF-16 -t UTF-8`"}
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		line := func() int { return 1 + bytes.Count(b[:i], []byte("\n")) }
+		switch {
+		case r == 0:
+			return &Error{Line: line(), Message: "a NUL byte: save the file as UTF-8 text"}
+		case r == utf8.RuneError && n == 1:
+			return &Error{Line: line(), Message: "the text is not UTF-8, but perhaps Latin-1: convert the file with `iconv -f ISO-8859-1 -t UTF-8`"}
+		}
+		i += n
+	}
+	return nil
+}
+
 // Value is a value in a file, or a key.
 type Value struct {
 	*yaml.Node
@@ -49,6 +69,9 @@ func (v Value) Empty() bool { return v.ShortTag() == "!!null" }
 
 // Parse reads a file with one YAML document. Errors call the file by the name of.
 func Parse(b []byte, of string) (Value, error) {
+	if err := CheckText(b); err != nil {
+		return Value{}, err
+	}
 	docs, err := documents(b)
 	switch {
 	case err != nil:

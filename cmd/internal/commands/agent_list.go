@@ -75,7 +75,7 @@ what does not fit is left out; --wide prints all.`,
 // listed reads the agents of a list, and what a person must see to of them.
 func (a *app) listed(ctx context.Context, c *api.Client, l listing) ([]daemon.Agent, map[int64]daemon.Attention, error) {
 	list, err := c.Agents(ctx, l.ListOptions)
-	if err != nil || a.JSON && l.sort == "" || len(list) == 0 {
+	if err != nil || a.JSON && l.sort == "" {
 		return list, nil, err
 	}
 	needs := map[int64]daemon.Attention{}

@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 func (a *app) agentShow() *cobra.Command {
@@ -84,12 +87,34 @@ func (a *app) showAgent(g daemon.Agent, work, prompt, used, spark string) {
 	}
 	a.UI(a.Stdout).Fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", stateWords(&g), "limit", show.LimitInFull(&g), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
-		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
+		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "account", accountWords(g.Account), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
 		"context", g.Context.InFull(), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
 		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end, "dismissed", term.Stamp(g.DismissedAt),
 	)
+}
+
+// accountWords says which account of its own a session has; "": the daemon's.
+func accountWords(account *runtimes.Account) string {
+	if account == nil {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(account.Variables)) {
+		parts = append(parts, name+"="+account.Variables[name])
+	}
+	for _, name := range account.Secrets {
+		what := " (secret)"
+		if slices.Contains(account.Lost, name) {
+			what = " (lost: nobody knows the value any more)"
+		}
+		parts = append(parts, name+what)
+	}
+	for _, name := range account.Left {
+		parts = append(parts, name+" (not carried: its value is not clean)")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // stateWords says in which state an agent is, and since when.

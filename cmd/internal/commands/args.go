@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
+
+	"github.com/understudyd/understudy/data/yamlfile"
 )
 
 // maxArgs refuses more than n arguments.
@@ -46,6 +48,9 @@ func (a *app) textOrStdin(s string) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(a.Stdin, most))
 	if err != nil {
 		return "", fmt.Errorf("text from stdin: %w", err)
+	}
+	if err := yamlfile.CheckText(b); err != nil {
+		return "", fmt.Errorf("text from stdin, %w", err)
 	}
 	return strings.TrimRight(string(b), "\n"), nil
 }

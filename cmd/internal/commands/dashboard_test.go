@@ -2,45 +2,69 @@ package commands
 
 import (
 	"bytes"
+	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/serve"
-	"github.com/understudyd/understudy/cmd/internal/service"
 	"github.com/understudyd/understudy/data"
 )
 
-// TestServePrintsNoLinkIntoJournals: whoever reads what a service has printed must not get in by it.
-func TestServePrintsNoLinkIntoJournals(t *testing.T) {
+// TestServePrintsALinkToATerminalOnly: whoever reads what the daemon has printed into a file or a journal must not get in by it.
+func TestServePrintsALinkToATerminalOnly(t *testing.T) {
 	t.Parallel()
+	log, err := os.Create(filepath.Join(t.TempDir(), "serve.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	read, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer pipe.Close()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
 	for _, c := range []struct {
 		what string
+		to   io.Writer
 		env  map[string]string
 		link bool
 	}{
-		{"started by hand", nil, true},
-		{"a terminal of macOS", map[string]string{"XPC_SERVICE_NAME": "0"}, true},
-		{"systemd", map[string]string{"INVOCATION_ID": "0af3"}, false},
-		{"systemd, output to the journal", map[string]string{"JOURNAL_STREAM": "8:1234"}, false},
-		{"launchd", map[string]string{"XPC_SERVICE_NAME": service.LaunchLabel}, false},
+		{"a terminal", terminal, nil, true},
+		{"a terminal of a desktop that systemd has started", terminal, map[string]string{"INVOCATION_ID": "0af3"}, true},
+		{"a redirected log", log, nil, false},
+		{"a pipe", pipe, nil, false},
+		{"no file", &bytes.Buffer{}, nil, false},
+		{"systemd, output to the journal", pipe, map[string]string{"JOURNAL_STREAM": "8:1234"}, false},
 	} {
-		var stdout bytes.Buffer
-		a := &app{&cli.App{Getenv: func(name string) string { return c.env[name] }, Stdout: &stdout}}
+		a := &app{&cli.App{Getenv: func(name string) string { return c.env[name] }, Stdout: c.to}}
 		made := 0
 		up := &serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}, Dashboard: func() (api.DashboardLink, error) {
 			made++
 			return api.DashboardLink{URL: "http://127.0.0.1:7433/login?key=SECRET"}, nil
 		}}
-		a.printServing(up, "/srv/data")
-		want := "\n  dashboard  run: understudy dashboard\n"
+		want := "run: understudy dashboard"
 		if c.link {
-			want = "\n  dashboard  http://127.0.0.1:7433/login?key=SECRET  ("
+			want = "http://127.0.0.1:7433/login?key=SECRET  (opens it once, within an hour; then: understudy dashboard)"
 		}
-		if (made == 1) != c.link || !strings.Contains(stdout.String(), want) || strings.Contains(stdout.String(), "SECRET") != c.link {
-			t.Errorf("%s: %d links made, printed %s", c.what, made, &stdout)
+		if got := a.dashboardHint(up); got != want || (made == 1) != c.link {
+			t.Errorf("%s: %d links made, says %q", c.what, made, got)
 		}
+	}
+	var printed bytes.Buffer
+	(&app{&cli.App{Stdout: &printed}}).printServing(&serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}}, "/srv/data")
+	if !strings.Contains(printed.String(), "\n  dashboard  run: understudy dashboard\n") {
+		t.Errorf("printed %s", &printed)
 	}
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,10 @@ func (a *app) checkHooks(ctx context.Context) doctor.Finding {
 		return f
 	case r.Disabled: // disableAllHooks also stops the hooks of agents that understudy starts
 		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
+		return f
+	case len(r.Broken) > 0:
+		f.Detail = fmt.Sprintf("Claude Code refuses a hook that is not understudy's, and asks about it at each start: %s", strings.Join(r.Broken, "; "))
+		f.Fix = "correct it in " + r.Settings
 		return f
 	case len(r.Events) == 0:
 		f.Detail = "not installed; needed only for agents that you start yourself"

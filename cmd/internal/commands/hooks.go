@@ -141,7 +141,7 @@ func allDisabled(settings []byte) bool {
 	var s struct {
 		DisableAllHooks bool `json:"disableAllHooks"`
 	}
-	return json.Unmarshal(settings, &s) == nil && s.DisableAllHooks
+	return json.Unmarshal(hooks.WithoutMark(settings), &s) == nil && s.DisableAllHooks
 }
 
 func (a *app) installHooks(ctx context.Context, f hooksFlags) error {

@@ -19,11 +19,12 @@ type hooksReport struct {
 	Binary   string   `json:"binary"`
 	Data     string   `json:"data"`     // empty for the default
 	Disabled bool     `json:"disabled"` // by disableAllHooks
+	Broken   []string `json:"broken"`   // hooks of others that the CLI refuses
 	Problem  string   `json:"problem"`
 }
 
 func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error) {
-	r := hooksReport{Events: []string{}, Missing: []string{}}
+	r := hooksReport{Events: []string{}, Missing: []string{}, Broken: []string{}}
 	var err error
 	if r.Settings, err = a.settingsPath(f.settings); err != nil {
 		return r, err
@@ -36,6 +37,11 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	if err != nil {
 		return r, err
 	}
+	broken, err := hooks.Broken(text)
+	if err != nil {
+		return r, err
+	}
+	r.Broken = append(r.Broken, broken...)
 	r.Binary, r.Data = found.Bin, found.DataDir
 	r.Events = append(r.Events, found.Events...)
 	if r.Disabled = allDisabled(text); r.Disabled {
@@ -111,6 +117,6 @@ func (a *app) hooksStatus(ctx context.Context, f hooksFlags) error {
 		events = "none: `understudy hooks install` installs them"
 	}
 	a.UI(a.Stdout).Fields("settings", r.Settings, "events", events, "missing", strings.Join(r.Missing, " "),
-		"command", r.Command, "binary", r.Binary, "data", r.Data, "problem", r.Problem)
+		"command", r.Command, "binary", r.Binary, "data", r.Data, "broken", strings.Join(r.Broken, "; "), "problem", r.Problem)
 	return nil
 }

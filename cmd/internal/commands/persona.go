@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/data/yamlfile"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -53,6 +54,9 @@ func (a *app) addPersona(ctx context.Context, in personas.New, file string) erro
 		if err != nil {
 			return fmt.Errorf("skill: %w", err)
 		}
+		if err := yamlfile.CheckText(b); err != nil {
+			return fmt.Errorf("skill %s, %w", file, err)
+		}
 		in.Skill = string(b)
 	}
 	c, err := a.Client()
@@ -66,7 +70,11 @@ func (a *app) addPersona(ctx context.Context, in personas.New, file string) erro
 	if a.JSON {
 		return a.PrintJSON(p)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "persona %s is ready: its skill is in %s/skill.md\n", p.Slug, p.Dir)
+	next := ""
+	if in.Skill == "" {
+		next = fmt.Sprintf("; it says what its description says, and `understudy persona edit %s` opens it", p.Slug)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "persona %s is ready: its skill is in %s/skill.md%s\n", p.Slug, p.Dir, next)
 	return err
 }
 

@@ -159,12 +159,11 @@ func (a *app) printServing(up *serve.Serving, root string) {
 	fmt.Fprintf(a.Stdout, "  look       %s\n", look)
 }
 
-// dashboardHint says how to open the dashboard: by a link, or by the command that prints one. If systemd or launchd runs
-// this process, it says the command, because they keep the output, and a reader of that output could use the link before
-// the operator.
+// dashboardHint says how to open the dashboard: by a link, or by the command that prints one. Only a terminal gets a link. All other
+// output is kept, in a journal or a file, and whoever reads it there could use the link before the operator.
 func (a *app) dashboardHint(up *serve.Serving) string {
 	const command = "understudy dashboard"
-	if a.runByInit() && !term.IsTerminal(a.Stdout) {
+	if !term.IsTerminal(a.Stdout) {
 		return "run: " + command
 	}
 	link, err := up.Dashboard()
@@ -172,11 +171,4 @@ func (a *app) dashboardHint(up *serve.Serving) string {
 		return "run: " + command
 	}
 	return link.URL + "  (opens it once, within an hour; then: " + command + ")"
-}
-
-// runByInit reports whether systemd or launchd has set this process's environment. They also set it for the terminals of
-// a desktop.
-func (a *app) runByInit() bool {
-	job := a.Getenv("XPC_SERVICE_NAME") // "0" in a terminal
-	return a.Getenv("INVOCATION_ID") != "" || a.Getenv("JOURNAL_STREAM") != "" || job != "" && job != "0"
 }

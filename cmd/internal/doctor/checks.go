@@ -23,6 +23,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/localpg"
 	"github.com/understudyd/understudy/personas"
@@ -109,6 +110,11 @@ func CheckData(root string, private bool) Finding {
 			return bad("%s", cli.Sentence(err))
 		}
 		there = filepath.Dir(there)
+	}
+	if err := trust.Check(root); err != nil {
+		f := bad("%s", err)
+		f.Fix = "do that, or choose another with --data or UNDERSTUDY_DATA"
+		return f
 	}
 	if private && os.Geteuid() == 0 && !Passable(there) {
 		return bad("PostgreSQL refuses root, and the account that it gets cannot pass through %s", there)

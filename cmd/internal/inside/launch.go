@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -26,6 +27,9 @@ func launchAgent(args, environ []string, stderr io.Writer) int {
 }
 
 func execLaunchFile(path string, environ []string) error {
+	if err := trust.Check(path); err != nil {
+		return err
+	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -204,7 +204,7 @@ func userStatusLine(project string, getenv func(string) string) string {
 			} `json:"statusLine"`
 		}
 		b, err := os.ReadFile(path)
-		if err != nil || json.Unmarshal(b, &file) != nil {
+		if err != nil || json.Unmarshal(hooks.WithoutMark(b), &file) != nil {
 			continue // the runtime itself reports an invalid settings file
 		}
 		if s := file.StatusLine; s.Type == "command" && strings.TrimSpace(s.Command) != "" {

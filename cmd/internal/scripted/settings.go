@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 // settings are the parts of Claude Code's settings files that the scripted agent understands.
@@ -76,7 +78,7 @@ func loadSettings(given, configDir, cwd string) (settings, error) {
 
 func (s *settings) merge(text []byte) error {
 	var more settings
-	if err := json.Unmarshal(text, &more); err != nil {
+	if err := json.Unmarshal(hooks.WithoutMark(text), &more); err != nil {
 		return err
 	}
 	for event, groups := range more.Hooks {

@@ -124,6 +124,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 	}
 	conf.Store, conf.Terminal, conf.Servers = base.db, terminals(dir, cfg.Settings.Tmux.Include, cfg.Log), base.servers
+	conf.Program = cfg.Binary
 	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, clis.Version, clis.Lookup, proc.OneShot
 	if conf.PublicURL = cfg.Settings.PublicURL; conf.PublicURL == "" && tcp != nil {
 		conf.PublicURL = api.LocalURL(tcp.Addr())

@@ -189,9 +189,13 @@ func defaultRuntimes() map[string]RuntimeSettings {
 }
 
 // LoadSettings takes the defaults, overrides them with the file at path, and then with the environment. If the file is
-// missing, that is an error only if a person has named the file.
+// missing, that is an error only if a person has named the file. A file that others could change is refused: it says which programs
+// run.
 func LoadSettings(path string, named bool, getenv func(string) string) (Settings, error) {
 	s := DefaultSettings()
+	if err := trust.Check(path); err != nil {
+		return s, fmt.Errorf("settings: %w", err)
+	}
 	b, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:

@@ -15,6 +15,9 @@ import (
 // decodeSettings reads config.yaml into s. It checks the file itself, because its own errors name the line and the key.
 // The errors of the YAML decoder name types of Go instead.
 func decodeSettings(b []byte, s *Settings) error {
+	if err := yamlfile.CheckText(b); err != nil {
+		return err
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err != nil {
 		_, err = yamlfile.Parse(b, "")

@@ -88,6 +88,7 @@ handoff:
   assembly_timeout: 9s
   in_place: true
   targets: [reviewer-max-1, "*"]
+  background: wait
   auto: {enabled: true, warn: 10, high: 11, trigger: 12}
 `
 	if err := decodeSettings([]byte(text), &s); err != nil {
@@ -96,7 +97,7 @@ handoff:
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
 		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: 10, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
-		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
+		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Background: daemon.BackgroundWait, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
 	if got := s.domain().Handoff; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

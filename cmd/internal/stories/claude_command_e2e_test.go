@@ -134,3 +134,28 @@ func (r *claudeRig) wantCommanded(id int64, before made) daemon.Handoff {
 	}
 	return h
 }
+
+// TestClaudeLaunchBringsTheCommand: without hooks install an agent that the daemon has started knows /handoff, for a person who types it
+// and for the model, and nothing is written into the person's settings.
+func TestClaudeLaunchBringsTheCommand(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, obeys)
+	r.start()
+	a := r.startAgent(con)
+	r.talk(a.ID, "hello")
+	r.awaitState(a.ID, daemon.Idle)
+	said, before := len(r.requests(a.ID)), r.countMade()
+	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	h := r.wantCommanded(r.awaitCommanded(a.ID, 0), before)
+	if n := len(r.requests(a.ID)); n != said {
+		t.Errorf("the model was asked %d times, want %d", n, said)
+	}
+	next := r.awaitTakeover(h)
+	r.awaitState(next.ID, daemon.Idle)
+	handsOverByItself(t, r, r.getAgent(next.ID))
+	for _, path := range []string{"commands", "skills"} {
+		if _, err := os.Stat(filepath.Join(r.home.ConfigDir, path)); !os.IsNotExist(err) {
+			t.Errorf("the person's settings have %s: %v", path, err)
+		}
+	}
+}

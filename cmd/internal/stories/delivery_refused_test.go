@@ -98,3 +98,16 @@ func TestRefusedPromptOfAStepFailsIt(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstTextThatTheStartHoldsIsTypedOnce: another hook of the session's start runs for a minute, and the session keeps what is typed
+// until then. That is part of the start: nothing fails, and nothing is typed twice.
+func TestFirstTextThatTheStartHoldsIsTypedOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
+		r.start()
+		r.misbehave("held-prompt=25s")
+		a := r.startAgent("")
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "the first text").ID, daemon.Submitted)
+		r.wantTold(a.ID, "the first text")
+	})
+}

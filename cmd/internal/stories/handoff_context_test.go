@@ -240,10 +240,10 @@ func TestTouchedFilesAreNamed(t *testing.T) {
 			t.Errorf("record %v of %+v", rec.Progress, rec.References)
 		}
 
-		// The successor did nothing, and the work tree is unchanged.
+		// The successor did nothing, and the work tree is unchanged: what its predecessor committed comes last.
 		_, c, _ = r.handOver(next.ID)
-		if got := paths(c.files); slices.Contains(got, "done.go") || !slices.Contains(got, "old.go") {
-			t.Errorf("files touched %q, want what is not committed", got)
+		if got := paths(c.files); !slices.Equal(got, []string{"gone.go", "old.go", "sub/", "done.go"}) {
+			t.Errorf("files touched %q, want what is not committed, then what the predecessor committed", got)
 		}
 	})
 }

@@ -143,6 +143,7 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	conn := m.base.connect(nil)
 	conf.Store, conf.Terminal, conf.Processes = conn, m.openTerminal, processTable{m.table, m.term}
 	conf.Binary, conf.Version, conf.OneShot = cfg.HookBinary, m.version, m.oneShot
+	conf.Environment = func(int) ([]string, error) { return cfg.Environ, nil }
 	conf.Control, conf.FreePort = opencode.Over(m.opencode), m.freePort
 	d := cfg.NewDaemon(conf)
 	conn.Committed = func() { m.base.tellOthers(d) }

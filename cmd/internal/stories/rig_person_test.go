@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -119,17 +120,23 @@ func (p *person) sendHook(event, session string, pane tmux.PaneInfo) {
 // startForeignAgent has a person start an agent on a tmux server of their own, with our hooks installed.
 func (r *rig) startForeignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
 	r.t.Helper()
-	home := filepath.Join(filepath.Dir(r.root), "home")
+	return r.startForeignAgentIn(server, filepath.Join(filepath.Dir(r.root), "home", ".claude"), "", args)
+}
+
+// startForeignAgentIn is startForeignAgent with the settings in a folder, and with the agent's command behind a prefix, such as
+// variables.
+func (r *rig) startForeignAgentIn(server *tmux.Server, config, prefix, args string) (daemon.Agent, tmux.PaneInfo) {
+	r.t.Helper()
 	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
 		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
+	if err := os.MkdirAll(config, 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := data.WriteFile(filepath.Join(home, ".claude", "settings.json"), plan.After, 0o600); err != nil {
+	if err := data.WriteFile(filepath.Join(config, "settings.json"), plan.After, 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	shell, err := server.Spawn(r.t.Context(), tmux.Spec{
@@ -138,7 +145,7 @@ func (r *rig) startForeignAgent(server *tmux.Server, args string) (daemon.Agent,
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	line := cmdtest.AgentProgram(r.t) + " " + args
+	line := strings.TrimSpace(prefix + " " + cmdtest.AgentProgram(r.t) + " " + args)
 	if err := server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
 		r.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/data/trust"
 )
 
 // maxSecret is the size limit of a file with a secret.
@@ -39,6 +40,9 @@ func ReadSecret(path string) (string, error) {
 		return "", fmt.Errorf("%s can be used by other users (mode %04o): chmod 600 %s", path, about.Mode().Perm(), proc.ShellQuote(path))
 	case known && int(owner.Uid) != os.Geteuid() && owner.Uid != 0:
 		return "", fmt.Errorf("%s belongs to another user: copy it, so that it is yours", path)
+	}
+	if err := trust.Check(path); err != nil {
+		return "", err
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	text := strings.TrimSpace(string(b))

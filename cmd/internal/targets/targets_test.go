@@ -159,6 +159,13 @@ func TestSecretsOfOthersAreRefused(t *testing.T) {
 			t.Errorf("%.10q: %v", text, err)
 		}
 	}
+	open := secret(t, "hush", 0o600)
+	if err := os.Chmod(filepath.Dir(open), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ReadSecret(open); err == nil || text != "" || !strings.Contains(err.Error(), "run chmod go-w "+filepath.Dir(open)) {
+		t.Errorf("in a folder that others write: %v", err)
+	}
 	if _, err := ReadSecret(t.TempDir()); err == nil {
 		t.Error("a directory is a secret")
 	}

@@ -149,8 +149,13 @@ func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
-	if r == nil && slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y", "x", "m", "s", "e", "D"}, name) {
-		return m.refuse("nothing is selected: " + m.goneWords())
+	if slices.Contains([]string{"a", "d", "h", "c", "t", "w", "o", "y", "n", "Y", "x", "m", "s", "e", "D"}, name) {
+		switch {
+		case r == nil:
+			return m.refuse("nothing is selected: " + m.goneWords())
+		case m.now.Sub(m.followedAt) < followed: // the key was meant for the agent that has just ended
+			return m.refuse(fmt.Sprintf("the selection has just gone on to %s: press %s again", r.key, name))
+		}
 	}
 	switch name {
 	case "?":
@@ -265,6 +270,9 @@ func (m *model) pressLimit(r *row, do daemon.LimitAction) tea.Cmd {
 	}
 	return m.do(action{verb: v, agent: r.id}, nil)
 }
+
+// followed is how long keys that act are refused after the selection has gone on to a successor by itself.
+const followed = time.Second
 
 // goneWords says why no row is selected.
 func (m *model) goneWords() string {

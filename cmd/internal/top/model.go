@@ -60,6 +60,7 @@ type model struct {
 	readingSent bool
 	awaited     int64     // the agent that the operator has started, and that is selected when it appears; 0: none
 	chosenAt    time.Time // when the operator moved to the selected row
+	followedAt  time.Time // when the selection went with the work of an agent that ended to the agent that goes on with it
 
 	said   string // the result of the last action
 	saidAt time.Time
@@ -193,9 +194,31 @@ func (m *model) take(s snapshot) {
 	}
 	if at := m.find(*m.selected); at >= 0 {
 		m.at = at
+	} else if at := m.find(key{agentRow, m.data.goesOnFrom(*m.selected)}); at >= 0 && m.screen == listScreen && m.form == nil {
+		m.say(fmt.Sprintf("%s has ended; %s goes on with its work", m.selected, m.rows[at].key), false)
+		m.choose(at)
+		m.followedAt = m.now
 	} else {
 		m.gone, m.selected = m.selected, nil
 	}
+}
+
+// goesOnFrom returns the agent that goes on with the work of a row's agent, which has ended; 0: none does, or several do.
+func (s *snapshot) goesOnFrom(k key) (id int64) {
+	if k.kind != agentRow {
+		return 0
+	}
+	for i := range s.agents {
+		a := &s.agents[i]
+		if a.PreviousAgentID == nil || *a.PreviousAgentID != k.id {
+			continue
+		}
+		if id != 0 {
+			return 0
+		}
+		id = a.ID
+	}
+	return id
 }
 
 // arrange makes the rows from the snapshot and the filter.
@@ -237,7 +260,7 @@ func (m *model) choose(at int) {
 	if m.selected == nil || *m.selected != k {
 		m.chosenAt = m.now
 	}
-	m.selected, m.gone, m.awaited = &k, nil, 0
+	m.selected, m.gone, m.awaited, m.followedAt = &k, nil, 0, time.Time{}
 }
 
 // move moves the selection by that many rows. If the selected row has disappeared, move counts from the row that took

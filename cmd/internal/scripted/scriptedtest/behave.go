@@ -19,7 +19,7 @@ type behaviours map[string]string
 var known = map[string]bool{
 	"no-document": false, "empty-document": false, "blank-document": false, "directory-document": false,
 	"symlink-document": false, "huge-document": true, "late-document": true, "no-further": false, "no-headings": false,
-	"claims": false, "slow-start": true, "no-session-start": false, "no-prompt-hook": false, "refuse-prompt": true, "slow-session-hook": true, "no-stop": false,
+	"claims": false, "slow-start": true, "no-session-start": false, "no-prompt-hook": false, "refuse-prompt": true, "held-prompt": true, "no-stop": false,
 	"stop-twice": false, "crash-on-instruction": false, "crash-at-start": false, "ignore-exit": false,
 	"ignore-term": false, "exit-dialog": false, "swallow-enter": false, "api-error": true, "usage-limit": true, "auto-resume": true, "child-hooks": false,
 	"think": true, "exit-delay": true, "no-final-message": false, "no-final-text": false, "no-read": false, "late-transcript": true,

@@ -54,8 +54,8 @@
 //	slow-start=DUR     nothing happens for DUR: no SessionStart, no composer on the screen
 //	no-session-start   SessionStart is never sent
 //	no-prompt-hook     UserPromptSubmit is never sent
+//	held-prompt=DUR    DUR passes from Enter to UserPromptSubmit, as while other hooks of the session's start run
 //	refuse-prompt[=DUR]  another hook refuses each prompt, with the reason "the gate is closed", DUR after the prompt
-//	slow-session-hook=DUR  another hook of SessionStart takes DUR. What is typed meanwhile waits for it
 //	no-stop            turns end without any hook, as after Esc
 //	stop-twice         each Stop is sent twice; the first one's answer counts
 //	crash-on-instruction  exit 1 in the middle of a turn that is told to write a handoff document

@@ -27,13 +27,13 @@ func (s *script) run(ctx context.Context, c scripted.Command) scripted.Result {
 		delete(payload, "last_assistant_message")
 		c.Stdin, _ = json.Marshal(payload) // the payload was JSON, so this cannot fail
 	}
+	if event == "UserPromptSubmit" && b.has("held-prompt") {
+		pause(ctx, b.duration("held-prompt", 0))
+	}
 	got := s.process.Run(ctx, c)
-	switch { // another hook, which Claude Code runs beside ours
-	case event == "UserPromptSubmit" && b.has("refuse-prompt"):
+	if event == "UserPromptSubmit" && b.has("refuse-prompt") { // another hook, which Claude Code runs beside ours
 		pause(ctx, b.duration("refuse-prompt", 0))
 		return scripted.Result{Code: 2, Stderr: []byte("the gate is closed")}
-	case event == "SessionStart" && b.has("slow-session-hook"):
-		pause(ctx, b.duration("slow-session-hook", 0))
 	}
 	if event == "Stop" && b.has("stop-twice") {
 		s.process.Run(ctx, c)

@@ -1,0 +1,46 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSettingsThatOthersMayWriteAreRefused: config.yaml names programs. What others may write, or replace in a folder above, is not
+// obeyed, at the start and at each reload alike; the error names the command that mends it.
+func TestSettingsThatOthersMayWriteAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "conf")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "config.yaml")
+	if err := os.WriteFile(path, []byte("listen: none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link.yaml")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file, folder os.FileMode
+		want         string
+	}{
+		{0o600, 0o700, ""}, {0o644, 0o755, ""}, {0o666, 0o700, "run chmod go-w " + path}, {0o602, 0o700, "run chmod go-w " + path}, {0o600, 0o777, "run chmod go-w " + folder},
+	} {
+		if err := os.Chmod(path, c.file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(folder, c.folder); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{path, link, filepath.Join(folder, "none", "..", "config.yaml")} {
+			s, err := LoadSettings(name, true, func(string) string { return "" })
+			if (err == nil) != (c.want == "") || err != nil && !strings.HasSuffix(err.Error(), c.want) || err == nil && s.Listen != "none" {
+				t.Errorf("%s with mode %04o in a folder with mode %04o: %v, want %q", name, c.file, c.folder, err, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// startHooks is how long the hooks of a session's start may take: Claude Code gives each ten minutes.
+const startHooks = 10 * time.Minute
+
+// leftHeld returns how long a session may still hold the first text that was typed to it. The daemon's own hook of the session's start
+// has come, but others may still run: until they end, the runtime keeps what is typed and shows no sign of it. A second text would be
+// a second prompt then. A session that has taken any prompt holds nothing.
+func leftHeld(d *Daemon, a *Agent, dl *Delivery) time.Duration {
+	if d.runtimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !dl.byKeys() || dl.Way == runtimes.ByEcho ||
+		dl.Attempts == 0 || a.TurnPromptID != "" || a.LastStop != 0 || dl.Kind == KindCommand {
+		return 0
+	}
+	return d.timeLeft(*a.RegisteredAt, startHooks)
+}

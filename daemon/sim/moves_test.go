@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// moves has the model move its session to another directory, or back, as Claude Code's EnterWorktree and ExitWorktree do.
+func (a *agent) moves() {
+	if a.cli != claudeCLI || a.mood.moves == 0 || !a.odd("the session moves", a.mood.moves) {
+		return
+	}
+	dir := a.begun
+	if a.dir == a.begun {
+		dir = filepath.Join(a.h.cwd, fmt.Sprintf("tree-%d", a.rng.IntN(3)))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		a.w.fail("%v", err)
+	}
+	a.moveTo(dir)
+	a.register("busy")
+	a.worked = dir
+}
+
+// moveTo takes the session and its transcript to a directory. Before a SessionEnd the CLI goes back in the same way.
+func (a *agent) moveTo(dir string) {
+	if dir == a.dir {
+		return
+	}
+	from := a.transcript()
+	a.dir = dir
+	to := filepath.Join(a.h.config, "projects", strings.ReplaceAll(dir, "/", "-"), a.session+".jsonl")
+	_ = os.MkdirAll(filepath.Dir(to), 0o700)
+	_ = os.Rename(from, to) // it fails if there is no transcript yet
+	a.w.trace.note(a.owner.name, "moves to %s", dir)
+}
+
+// checkPlaces checks that each agent is where the last hook of its session has told, and that its successor was started there.
+func (w *world) checkPlaces(agents []daemon.Agent) {
+	told := map[string]string{} // by session
+	for id := int64(1); ; id++ {
+		hook, err := w.lent.StoredHook(ctx(), id)
+		if err != nil {
+			break
+		}
+		if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.Event != hooks.SessionEnd && p.AgentID == "" && p.CWD != "" {
+			told[p.SessionID] = p.CWD
+		}
+	}
+	byID := map[int64]*daemon.Agent{}
+	for i := range agents {
+		byID[agents[i].ID] = &agents[i]
+	}
+	for i := range agents {
+		a := &agents[i]
+		if a.Runtime == claudeCLI.rt.Name && a.SessionID != nil && a.RegisteredAt != nil && told[*a.SessionID] != "" && told[*a.SessionID] != a.Cwd && !w.registered(a) {
+			w.fail("agent %d is in %s by its row, its hooks told %s last", a.ID, a.Cwd, told[*a.SessionID])
+		}
+		if a.PreviousAgentID == nil {
+			continue
+		}
+		if prev, begun := byID[*a.PreviousAgentID], a.Cwd; prev != nil {
+			if a.StartCwd != "" {
+				begun = a.StartCwd
+			}
+			if !prev.Active() && begun != prev.Cwd {
+				w.fail("agent %d began in %s, its predecessor %d worked in %s", a.ID, begun, prev.ID, prev.Cwd)
+			}
+		}
+	}
+}
+
+// registered reports whether the agent is where the registry told: a hook that tells of a move may come late or never.
+func (w *world) registered(a *daemon.Agent) bool {
+	for _, p := range w.agents {
+		if p.id == a.ID && p.worked == a.Cwd {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+package hooks
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBrokenHooksAreNamedAndLeftAlone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                        "",
+		"{}":                      "",
+		"{\"model\": \"opus\"}":   "",
+		`{"hooks": []}`:           "hooks is not an object",
+		`{"hooks": {"Stop": {}}}`: "hooks.Stop is not a list",
+		`{"hooks": {"Stop": [{"command": "x"}]}}`: "hooks.Stop[0] has no list hooks",
+		`{"hooks": {"Stop": ["x"]}}`:              "hooks.Stop[0] is not an object with matcher and hooks",
+		`{"hooks": {"Stop": [{"hooks": []}, {"matcher": 1, "hooks": [{"type": "command", "command": "x"}]}]}}`: "hooks.Stop[1].matcher is not a text",
+		`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}, {"type": "command"}]}]}}`:         "hooks.Stop[0].hooks[1] has no command",
+		`{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}`:                                                 "hooks.Stop[0].hooks[0] has no type",
+		`{"hooks": {"Stop": [{"hooks": [7]}]}}`:                                                                "hooks.Stop[0].hooks[0] is not an object",
+		`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": "5"}]}]}}`:              "hooks.Stop[0].hooks[0] has a timeout that is not a number of seconds",
+		`{"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x", "timeout": 5}]}]}}`:                  "",
+	} {
+		for _, text := range []string{text, "\ufeff" + text} {
+			got, err := Broken([]byte(text))
+			if err != nil || strings.Join(got, "; ") != want {
+				t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+			}
+		}
+	}
+}
+
+// TestByteOrderMarkStays: an editor of Windows puts a byte order mark before a file, and the CLI reads past it.
+func TestByteOrderMarkStays(t *testing.T) {
+	t.Parallel()
+	o := InstallOptions{Bin: "/opt/understudy-hook", Events: []string{Stop, SessionStart}}
+	for _, text := range []string{"\ufeff{\"model\": \"opus\"}\n", "\ufeff{\r\n  \"model\": \"opus\"\r\n}\r\n", "\ufeff", "\ufeff\n"} {
+		in, err := PlanInstall([]byte(text), o)
+		if err != nil || !in.Changed || !bytes.HasPrefix(in.After, []byte("\ufeff")) {
+			t.Errorf("%q: %q, %v", text, in.After, err)
+			continue
+		}
+		if r, err := Status(in.After); err != nil || !slices.Equal(r.Events, o.Events) {
+			t.Errorf("%q: %v, %v", text, r, err)
+		}
+		if again, err := PlanInstall(in.After, o); err != nil || again.Changed {
+			t.Errorf("%q: a second install changes %t, %v", text, again.Changed, err)
+		}
+		if out, err := PlanUninstall(in.After); err != nil || string(out.After) != text {
+			t.Errorf("%q: after the uninstall %q, %v", text, out.After, err)
+		}
+	}
+	for _, text := range []string{"\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}"} {
+		if _, err := PlanInstall([]byte(text), o); err == nil || !strings.Contains(err.Error(), "UTF-16") || !strings.Contains(err.Error(), "iconv") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
