@@ -28,13 +28,13 @@ var modesOf = flag.String("modes", "", "with TestModes: try every mode of these 
 const asksFile = "../../../daemon/runtimes/testdata/asks.json"
 
 // ownSettings are settings of a user's own, by runtime and kind: the file below the CLI's own folder, and what is put into it. Of the
-// kind none there is nothing.
+// kind none there is nothing. With a defaultMode Claude Code would open a dialog once, which offers another one.
 var ownSettings = map[string]map[string]string{
 	"claude": {
 		"file":     "settings.json",
 		"none":     `{}`,
-		"looser":   `{"permissions": {"defaultMode": "acceptEdits", "allow": ["Bash", "Write", "Edit"]}}`,
-		"narrower": `{"permissions": {"defaultMode": "plan", "ask": ["Bash"], "deny": ["Write", "Edit"]}}`,
+		"looser":   `{"permissions": {"allow": ["Bash", "Write", "Edit"]}}`,
+		"narrower": `{"permissions": {"ask": ["Bash"], "deny": ["Write", "Edit"]}}`,
 		"patterns": `{"permissions": {"allow": ["Bash(echo:*)"], "deny": ["Write(wall.md)", "Edit(wall.md)"]}}`,
 	},
 	"codex": {
