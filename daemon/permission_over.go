@@ -55,7 +55,10 @@ func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDi
 	}
 	s = dialogSigns{
 		ended: !a.Active(), late: p.HeldUntil != nil && !d.now().Before(*p.HeldUntil), asked: d.timeSpent(p.AskedAt),
-		moved: a.State != Waiting && a.StateAt.After(p.AskedAt),
+		moved: a.State != Waiting && (a.StateAt.After(p.AskedAt) || a.LastPrompt > p.ID || a.LastStop > p.ID), // its id is that of its hook
+	}
+	if d.now().Before(p.AskedAt) {
+		s.asked = dialogShows // the clock was set back since, so its time tells nothing
 	}
 	dir, rt := d.configDir(&a), d.runtimeOf(&a)
 	if dir == "" || a.PID == 0 || rt.Registry == nil {

@@ -163,7 +163,6 @@ func TestMessageAtTheMomentOfCompletion(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.promptOnce(a)
-		p.request(h, a, daemon.Briefing)
 		p.w.inject = func(c *call) fault {
 			if isCommit(c, "→ completed") {
 				p.w.inject = nil
@@ -176,7 +175,7 @@ func TestMessageAtTheMomentOfCompletion(t *testing.T) {
 			}
 			return none
 		}
-		p.reach(a, daemon.Completed)
+		p.request(h, a, daemon.Completed)
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
 	})
