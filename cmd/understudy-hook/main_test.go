@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 // ours are the packages of this module that the program may be linked with.
-var ours = []string{"hooks", "cmd/internal/inside", "cmd/internal/child", "cmd/understudy-hook", "daemon/words"}
+var ours = []string{"hooks", "cmd/internal/inside", "cmd/internal/child", "cmd/understudy-hook", "daemon/words", "data/trust"}
 
 // never are packages that make a process start slowly: by what they do before main begins, by the
 // tables that they bring, or, as net does, by the C library.

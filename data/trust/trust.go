@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -119,26 +118,28 @@ func privateGroup(gid uint32) bool {
 
 var privateGroups sync.Map
 
-// groupFile lists the groups. A group that it does not list, such as one of a directory service, is nobody's alone.
-const groupFile = "/etc/group"
+// groupFile and userFile list the groups and the users. A group that is not listed, such as one of a directory service, is nobody's alone.
+// They are read here because os/user links the C library, for which agents would wait at every turn.
+const groupFile, userFile = "/etc/group", "/etc/passwd"
 
 func readPrivateGroup(file string, gid uint32) bool {
-	me, err := user.LookupId(strconv.Itoa(os.Geteuid()))
-	if err != nil {
-		return false
-	}
+	group, me := entry(file, uint64(gid)), entry(userFile, uint64(os.Geteuid()))
+	return len(group) == 4 && len(me) > 0 && group[0] == me[0] && (group[3] == "" || group[3] == me[0]) // NAME:x:GID:MEMBERS
+}
+
+// entry returns the fields of the line of a file of users or groups that has an id; nil: there is none.
+func entry(file string, id uint64) []string {
 	f, err := os.Open(file)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Split(lines.Text(), ":") // NAME:x:GID:MEMBERS
-		if len(fields) == 4 && fields[2] == strconv.FormatUint(uint64(gid), 10) {
-			return fields[0] == me.Username && (fields[3] == "" || fields[3] == me.Username)
+		if fields := strings.Split(lines.Text(), ":"); len(fields) > 3 && fields[2] == strconv.FormatUint(id, 10) {
+			return fields
 		}
 	}
-	return false
+	return nil
 }
 
 // quote makes a path one word of a shell.

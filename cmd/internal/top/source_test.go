@@ -232,7 +232,7 @@ func TestActions(t *testing.T) {
 		{action{verb: handOff, agent: 2, reason: " full ", text: " the login "},
 			[]string{`POST /api/agents/2/handoff {"reason":"full","focus":"the login","mode":"","force":false}`}, "handoff 12 of agent 2 is under way"},
 		{action{verb: cancelHandoff, agent: 2, handoff: 8}, []string{`DELETE /api/agents/2/handoff {"handoff_id":8}`}, "handoff 8 is cancelled; agent 2 lives on"},
-		{action{verb: retryHandoff, handoff: 8}, []string{`POST /api/handoffs/8/retry {"mode":""}`}, "handoff 8 goes on"},
+		{action{verb: retryHandoff, handoff: 8}, []string{`POST /api/handoffs/8/retry {}`}, "handoff 8 goes on"},
 		{action{verb: approve, pipeline: 3, step: 32, text: "fine "}, []string{`POST /api/pipelines/3/approve {"step_id":32,"comment":"fine"}`}, "pipeline 3 is approved and goes on"},
 		{action{verb: reject, pipeline: 3, step: 32}, []string{`POST /api/pipelines/3/reject {"step_id":32,"comment":""}`}, "pipeline 3 is rejected; do this"},
 		{action{verb: startAgent, start: daemon.NewAgent{Persona: "p", Cwd: "~/app", Name: " n ", Prompt: "go\n", Columns: 80, Rows: 24}, home: "/srv/ann"},
