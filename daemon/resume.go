@@ -135,8 +135,12 @@ func (d *Daemon) openAgain(ctx context.Context, old *Agent, told func(next *Agen
 	if err = d.passMessages(ctx, c, old, a.ID, nil); err == nil {
 		err = d.commit(ctx, c)
 	}
-	if errors.Is(err, ErrMoved) {
-		return *old, Errorf(KindConflict, CodeAgentResumed, "Agent's session is being opened again already")
+	if errors.Is(err, ErrMoved) && ctx.Err() == nil { // another resume, which the next look refuses; or the last usage of the session was counted
+		fresh, err := d.Store.Agent(ctx, old.ID)
+		if err != nil {
+			return *old, fmt.Errorf("agent %d: resume: %w", old.ID, err)
+		}
+		return d.openAgain(ctx, &fresh, told)
 	}
 	if err != nil {
 		return *old, fmt.Errorf("agent %d: resume: %w", old.ID, err)
