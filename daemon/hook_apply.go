@@ -215,10 +215,6 @@ func (h *hookStep) sessionStart() {
 	if a.asksBeforeSession() {
 		a.noteAnswered(now)
 	}
-	if h.p.Source == "compact" && a.StopCameAt != nil && h.d.runtimeOf(a).Registry == nil {
-		h.setState(a.rest()) // it compacts when its turn is over, and its screen shows that as a turn
-		a.StopCameAt = nil
-	}
 	if h.p.Source != "compact" && !(copied && !a.AtRest()) { // a copy goes on with the turn in which it was made
 		h.setState(a.rest())
 	}
