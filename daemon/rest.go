@@ -21,10 +21,11 @@ const restLook = 50 * time.Millisecond
 // unreadable is how long a screen that cannot be read is taken for one that shows a turn.
 const unreadable = 10 * time.Second
 
-// mayGoOn reports whether a runtime may go on after its Stop without a prompt. The reports of a server say that its session is at
-// rest, and a runtime that tells nothing was found at rest by its screen.
+// mayGoOn reports whether a runtime may go on after its Stop without a prompt. It may not if a server, or our own extension inside
+// it, tells the Stop: these tell it when the session is at rest, and oh-my-pi's screen goes on showing a turn after a compaction
+// (18.2.3). A runtime that tells nothing was found at rest by its screen.
 func mayGoOn(can *runtimes.Can) bool {
-	return can.Registers != runtimes.RegistersByServer && can.QuietAfter == 0
+	return can.Registers != runtimes.RegistersByServer && can.Exit != runtimes.ByInbox && can.QuietAfter == 0
 }
 
 // restSigns is what a runtime shows after its Stop.

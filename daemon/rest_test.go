@@ -29,6 +29,20 @@ func TestTurnIsOverWhenTheRuntimeRests(t *testing.T) {
 	}
 }
 
+// TestWhoMayGoOn: only the Stop of a runtime that calls hooks may be blocked by the hook of somebody else.
+func TestWhoMayGoOn(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": false, "omp": false} {
+		rt, err := runtimes.For(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mayGoOn(&rt.Can); got != want {
+			t.Errorf("%s: may go on %t", name, got)
+		}
+	}
+}
+
 // TestBlockedStopEndsNothing: several hooks block the Stops of one turn. Until the runtime rests, no work is done, nothing is unread
 // and the agent is shown at work; the last Stop is the one whose message counts.
 func TestBlockedStopEndsNothing(t *testing.T) {
