@@ -319,10 +319,9 @@ func (h *hookStep) stopped() {
 	if said := words.Clip(words.Line(h.p.LastAssistantMessage), maxLastMessage); said != "" {
 		a.LastMessage = said
 	}
+	h.confirmHeard()
 	for _, dl := range h.tx.Deliveries {
 		switch {
-		case dl.State == DeliveryTyped && dl.Heard != 0 && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID):
-			h.confirm(dl, evidenceHeard(dl.Heard), false)
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		case dl.State == DeliveryTyped && dl.byKeys() && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):

@@ -29,6 +29,16 @@ func (d *Delivery) hear(hook int64) {
 	d.State, d.Heard, d.Attempts = DeliveryTyped, hook, max(d.Attempts, 1)
 }
 
+// confirmHeard confirms the texts that the runtime has reported as the prompt of the turn that has ended now. Whether it ended well or
+// with an error: it ran, so no hook had refused its prompt.
+func (h *hookStep) confirmHeard() {
+	for _, dl := range h.tx.Deliveries {
+		if dl.State == DeliveryTyped && dl.Heard != 0 && (h.p.PromptID == "" || h.p.PromptID == h.tx.Agent.TurnPromptID) {
+			h.confirm(dl, evidenceHeard(dl.Heard), false)
+		}
+	}
+}
+
 // evidenceHeard is the evidence of a text that the runtime has reported as a prompt.
 func evidenceHeard(hook int64) string { return fmt.Sprintf("UserPromptSubmit, hook %d", hook) }
 

@@ -74,6 +74,7 @@ func (h *hookStep) stopFailed() {
 		return // the turn of a sub-agent or of a compaction failed; the agent's own turn goes on, and reports its own end
 	}
 	a := h.tx.Agent
+	h.confirmHeard()
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
 	now := Trouble{Code: code, Message: words.Clip(words.Line(text), maxTrouble), Since: h.in.At}
 	was, hint := a.Trouble, a.TroubleHint()

@@ -18,11 +18,12 @@ import (
 
 // hooked is an agent with its handoff, to which a test applies hooks one after the other.
 type hooked struct {
-	t       *testing.T
-	agent   *Agent
-	handoff *Handoff
-	id      int64 // of the last hook
-	at      time.Time
+	t          *testing.T
+	agent      *Agent
+	handoff    *Handoff
+	deliveries []*Delivery
+	id         int64 // of the last hook
+	at         time.Time
 }
 
 func hookedAgent(t *testing.T) *hooked {
@@ -49,7 +50,7 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	step := hookStep{d: h.daemon(), p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff}}
+	step := hookStep{d: h.daemon(), p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
 	out := step.decide()
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", name, out.Reason)

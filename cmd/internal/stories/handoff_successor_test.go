@@ -116,6 +116,8 @@ func TestSuccessorInAMissingFolderFails(t *testing.T) {
 		r.misbehave("ignore-exit")
 		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.ShuttingDown)
+		// Until the agent is asked to exit, the daemon would find out in time.
+		r.await("the agent is asked to exit", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_stopping")) > 0, "it is not" })
 		if err := os.Rename(r.work, r.work+".away"); err != nil {
 			t.Fatal(err)
 		}
