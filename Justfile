@@ -35,7 +35,7 @@ bench:
 
 # measure all of docs/performance.md, on a machine that does nothing else
 performance:
-    go run ./.ci/performance/main.go >bin/performance.md && mv bin/performance.md docs/performance.md
+    mkdir -p bin && go run ./.ci/performance/main.go >bin/performance.md && mv bin/performance.md docs/performance.md
 
 # make the README's pictures anew, among them a film of `top`
 shots:

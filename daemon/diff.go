@@ -48,8 +48,8 @@ func (d *Daemon) noteBase(ctx context.Context, a *Agent) {
 		return
 	}
 	base, err := d.Differ.Begin(ctx, a.Cwd, d.now())
-	switch made, ok := worktree.MadeSince(a.Cwd, a.CreatedAt); {
-	case err == nil && ok && a.StartCwd != "": // the session has moved into it, maybe a turn ago: all that has changed in it since is the agent's
+	if made, ok := worktree.MadeSince(a.Cwd, a.CreatedAt); err == nil && ok && a.StartCwd != "" {
+		// The session has moved into it, maybe a turn ago: all that has changed in it since is the agent's.
 		base.Commit, base.Before, base.BeforeCount = made, nil, 0
 	}
 	switch {

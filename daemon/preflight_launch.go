@@ -16,10 +16,6 @@ func takesCommandLine(ctx context.Context, d *Daemon, next *Agent) error {
 	planned.ID = 0
 	if next.StepID != nil {
 		planned.PipelineID, planned.StepID, planned.Persona = nil, nil, nil // a pipeline keeps the skill of a persona that is gone
-	} else if next.Persona != nil {
-		if _, err := d.Personas.Get(*next.Persona); err != nil {
-			planned.Persona = nil // it may have another name by now, which the row gets
-		}
 	}
 	_, err := d.launchPlan(ctx, &planned)
 	if _, told := errors.AsType[*Error](err); err == nil || told || ctx.Err() != nil || retryable(err) {

@@ -37,7 +37,8 @@ type Server struct {
 	socket  string
 	foreign bool
 	timeout time.Duration
-	cfg     Config
+	file    func() string // the user's own file of tmux commands; see Config
+	warn    func(error)
 	slots   chan struct{} // one token per running tmux command
 	buffers string        // prefix of our buffer names, unique to this Server
 	pastes  atomic.Uint64
@@ -65,7 +66,8 @@ func New(cfg Config) (*Server, error) {
 		cfg.Warn = func(error) {}
 	}
 	s := &Server{
-		cfg:     cfg,
+		file:    cfg.Include,
+		warn:    cfg.Warn,
 		bin:     cfg.Bin,
 		socket:  cfg.Socket,
 		foreign: cfg.Foreign,
@@ -118,9 +120,9 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	begin := call{socket: s.socket, start: true, again: true, cmds: slices.Concat(startup, statusLine, comforts)}
 	_, err := s.run(ctx, begin)
-	if path := s.cfg.Include(); err == nil && path != "" {
+	if path := s.file(); err == nil && path != "" {
 		if wrong := s.include(ctx, path); wrong != nil {
-			s.cfg.Warn(wrong)
+			s.warn(wrong)
 			begin.cmds = slices.Concat(startup, statusLine) // a mistake has ended the list
 			_, err = s.run(ctx, begin)
 		}
