@@ -20,28 +20,28 @@ const archive = ".archive"
 
 // load reads the persona in the folder parent/slug below root. It returns fs.ErrNotExist if there
 // is no such folder. Any fault of the persona's files becomes the persona's Problem.
-func load(root *os.Root, parent, slug string) (Persona, error) {
+func (s *Store) load(root *os.Root, parent, slug string) (Persona, error) {
 	name := path.Join(parent, slug)
 	info, err := root.Lstat(name)
 	if err != nil {
 		return Persona{}, err
 	}
-	s, err := ParseSlug(slug)
+	parts, err := ParseSlug(slug)
 	if err != nil {
 		return Persona{}, err
 	}
 	p := Persona{
-		Slug: slug, Role: s.Role, Name: s.Name, N: s.N,
+		Slug: slug, Role: parts.Role, Name: parts.Name, N: parts.N,
 		Dir: filepath.Join(root.Name(), name), Archived: parent == archive,
 	}
-	if err := p.read(root, name, info); err != nil {
+	if err := p.read(root, name, info, &s.parsed); err != nil {
 		p.Problem = fmt.Sprintf("Persona %s can't be used: %v", slug, err)
 	}
 	return p, nil
 }
 
 // read reads the files in the folder. Its error says why the persona can't be used.
-func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
+func (p *Persona) read(root *os.Root, name string, named fs.FileInfo, known *memo[Persona]) error {
 	if named.Mode()&fs.ModeSymlink != 0 {
 		return errors.New("its folder is a symbolic link: move the folder itself here")
 	}
@@ -78,7 +78,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 		return err
 	}
 	p.ModTime = info.ModTime()
-	parsed, err := Parse(p.Slug, skill)
+	parsed, err := known.parse(p.Slug, string(skill), func() (Persona, error) { return Parse(p.Slug, skill) })
 	if err != nil {
 		p.SkillFile = strings.ToValidUTF8(string(skill), "\uFFFD")
 		return err

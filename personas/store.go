@@ -24,6 +24,7 @@ type Store struct {
 	watching
 	changed chan struct{}
 	scans   atomic.Uint64 // how many scans have begun
+	parsed  memo[Persona] // by slug
 
 	mu       sync.Mutex
 	snapshot []Persona // never modified, only replaced
@@ -63,9 +64,9 @@ func (s *Store) Get(slug string) (Persona, error) {
 		return Persona{}, fmt.Errorf("persona %s: %w", slug, err)
 	}
 	defer root.Close()
-	p, err := load(root, ".", slug)
+	p, err := s.load(root, ".", slug)
 	if errors.Is(err, fs.ErrNotExist) {
-		p, err = load(root, archive, slug)
+		p, err = s.load(root, archive, slug)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return Persona{}, fmt.Errorf("%w: %s", ErrNotFound, slug)
@@ -167,7 +168,7 @@ func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 				watch(filepath.Join(s.root, slug))
 				watch(filepath.Join(s.root, slug, "handoffs"))
 			}
-			p, err := load(root, parent, slug)
+			p, err := s.load(root, parent, slug)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // removed after it was listed
 			}
@@ -178,6 +179,7 @@ func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 			found = append(found, p)
 		}
 	}
+	s.parsed.keep(func(slug string) bool { return active[slug] })
 	slices.SortStableFunc(found, func(a, b Persona) int {
 		return cmp.Or(compareBool(a.Archived, b.Archived), cmp.Compare(a.Slug, b.Slug))
 	})

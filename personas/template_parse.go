@@ -24,6 +24,12 @@ var (
 	stepKeys     = []string{"agent", "description", "prompt", "approval", "remind_after", "timeout", "runtime", "model", "next", "else", "max_rounds"}
 )
 
+// parsedTemplate is a template as its text says it, and the line of its name.
+type parsedTemplate struct {
+	Template
+	line int
+}
+
 // templateFile is the name of a template's file in errors.
 type templateFile string
 
@@ -37,17 +43,16 @@ func (f templateFile) errorf(line int, format string, args ...any) error {
 }
 
 // parse reads the text of a template. It refuses unknown keys, because a misspelt key would be an
-// approval or a deadline that is missing without notice. Descriptions and prompts may be empty. parse
-// also returns the line of the template's name.
-func (f templateFile) parse(b []byte) (Template, int, error) {
+// approval or a deadline that is missing without notice. Descriptions and prompts may be empty.
+func (f templateFile) parse(b []byte) (parsedTemplate, error) {
 	t, nameLine, err := parseTemplate(b)
 	if e, ok := errors.AsType[*yamlfile.Error](err); ok {
 		err = f.errorf(e.Line, "%s", strings.TrimSpace(e.Of+" "+e.Message))
 	}
 	if err != nil {
-		return Template{}, 0, err
+		return parsedTemplate{}, err
 	}
-	return t, nameLine, nil
+	return parsedTemplate{t, nameLine}, nil
 }
 
 func parseTemplate(b []byte) (t Template, nameLine int, err error) {

@@ -45,8 +45,8 @@ steps:
 		{"most steps", "name: x\nsteps:\n" + strings.Repeat("- agent: developer\n", 50), Template{Name: "x", Steps: slicesRepeat(one[0], 50)}},
 		{"longest names", "name: " + strings.Repeat("x", 64) + "\nsteps:\n- agent: " + strings.Repeat("y", 64), Template{Name: strings.Repeat("x", 64), Steps: []TemplateStep{{Agent: strings.Repeat("y", 64)}}}},
 	} {
-		got, _, err := templateFile("t.yaml").parse([]byte(test.in))
-		if err != nil || !reflect.DeepEqual(got, test.want) {
+		got, err := templateFile("t.yaml").parse([]byte(test.in))
+		if err != nil || !reflect.DeepEqual(got.Template, test.want) {
 			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", test.name, got, err, test.want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestParseTemplateTimes(t *testing.T) {
 		"0": -1, "0s": -1, "-1": -1, "-5s": -1, "720h0m1s": -1, "2592001": -1, "1e300": -1, ".inf": -1, "-.inf": -1, ".nan": -1, "1e-10": -1,
 		"": 0, "~": 0, "5": 5 * time.Second, "'5'": 0, "1d": 0, "1:30": 0, "30 minutes": 0, "true": 0, "[1]": 0, "{a: 1}": 0, "!!float x": 0, "2026-01-02": 0,
 	} {
-		got, _, err := templateFile("t.yaml").parse([]byte(plainTemplate + "    timeout: " + in + "\n"))
+		got, err := templateFile("t.yaml").parse([]byte(plainTemplate + "    timeout: " + in + "\n"))
 		switch {
 		case want > 0:
 			if err != nil || got.Steps[0].Timeout != want {
@@ -170,9 +170,9 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"\n\nname: x\n# \x1b[2J\n":                                     "4: a control character",
 		"name: x\n# \u009b2J\n":                                        "2: a control character",
 	} {
-		got, _, err := templateFile("t.yaml").parse([]byte(in))
+		got, err := templateFile("t.yaml").parse([]byte(in))
 		wantProblem(t, in, err, "t.yaml:"+want)
-		if !reflect.DeepEqual(got, Template{}) {
+		if !reflect.DeepEqual(got, parsedTemplate{}) {
 			t.Errorf("%q gives an error and %+v", in, got)
 		}
 	}
@@ -182,7 +182,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 func TestSyntaxLineGivesUp(t *testing.T) {
 	t.Parallel()
 	in := "name: [\n" + strings.Repeat("a: b\n", maxFile/5)
-	_, _, err := templateFile("t.yaml").parse([]byte(in))
+	_, err := templateFile("t.yaml").parse([]byte(in))
 	wantProblem(t, "a large file", err, "t.yaml: not YAML")
 }
 
@@ -192,15 +192,15 @@ func FuzzParseTemplate(f *testing.F) {
 	f.Add([]byte("&a name: *a\n<<: {}\n---\n? [b]\n: !!float .nan\n"))
 	begin := regexp.MustCompile(`^t\.yaml(:[1-9][0-9]*)?: [^ ]`)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, line, err := templateFile("t.yaml").parse(b)
+		got, err := templateFile("t.yaml").parse(b)
 		if err != nil {
 			if !begin.MatchString(err.Error()) || strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("problem %q", err)
 			}
 			return
 		}
-		if n := 1 + strings.Count(string(b), "\n") + strings.Count(string(b), "\r"); line < 1 || line > n+strings.Count(string(b), "\u2028")+strings.Count(string(b), "\u2029") {
-			t.Fatalf("name in line %d of %d", line, n)
+		if n := 1 + strings.Count(string(b), "\n") + strings.Count(string(b), "\r"); got.line < 1 || got.line > n+strings.Count(string(b), "\u2028")+strings.Count(string(b), "\u2029") {
+			t.Fatalf("name in line %d of %d", got.line, n)
 		}
 		if !regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`).MatchString(got.Name) || len(got.Steps) == 0 || len(got.Steps) > 50 {
 			t.Fatalf("accepted %+v", got)

@@ -20,12 +20,12 @@ func TestParseRules(t *testing.T) {
 		"  next:\n":    {},
 		"  next: []\n": {},
 	} {
-		got, _, err := templateFile("t.yaml").parse([]byte(head + in))
+		got, err := templateFile("t.yaml").parse([]byte(head + in))
 		if want.Agent = "qa"; err != nil || !reflect.DeepEqual(got.Steps[2], want) {
 			t.Errorf("%s\ngot  %+v, %v\nwant %+v", in, got.Steps, err, want)
 		}
 	}
-	got, _, err := templateFile("t.yaml").parse([]byte("name: x\nsteps:\n- agent: a\n  next: {when: 'A: b', goto: later}\n- agent: later\n"))
+	got, err := templateFile("t.yaml").parse([]byte("name: x\nsteps:\n- agent: a\n  next: {when: 'A: b', goto: later}\n- agent: later\n"))
 	if err != nil || got.Steps[0].Next[0].Goto != 2 || got.CheckRoutes() != nil {
 		t.Errorf("got %+v, %v: want a rule that leads to step 2", got.Steps, err)
 	}
@@ -67,7 +67,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"next: {when: 'A: b', goto: 1}\n  max_rounds: many":               "7: step 3: max_rounds must be a number from 1 to 20",
 		"max_rounds: 2": "6: step 3: max_rounds is of use with next alone",
 	} {
-		_, _, err := templateFile("t.yaml").parse([]byte(head + "  " + in + "\n"))
+		_, err := templateFile("t.yaml").parse([]byte(head + "  " + in + "\n"))
 		wantProblem(t, in, err, "t.yaml:"+want)
 	}
 }

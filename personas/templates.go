@@ -75,6 +75,7 @@ type Templates struct {
 
 	root string // absolute
 	watching
+	parsed memo[parsedTemplate] // by file
 
 	mu       sync.Mutex
 	snapshot []Template // never modified, only replaced
@@ -262,7 +263,7 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 		if !isTemplate(e.Name()) {
 			continue
 		}
-		now, line, err := loadTemplate(root, e.Name())
+		now, line, err := t.load(root, e.Name())
 		if _, gone := root.Lstat(e.Name()); errors.Is(gone, fs.ErrNotExist) {
 			continue // removed after it was listed
 		}
@@ -278,6 +279,7 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 		}
 		found = append(found, now)
 	}
+	t.parsed.keep(func(file string) bool { return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == file }) })
 	return found, nil
 }
 
@@ -293,9 +295,9 @@ func lastInOrder(before []Template, file string, holder map[string]string) Templ
 	return Template{Name: strings.TrimSuffix(base, filepath.Ext(base)), File: file}
 }
 
-// loadTemplate reads the template in one file. It also returns the line of the template's name. The error begins with the
-// name of the file.
-func loadTemplate(root *os.Root, name string) (Template, int, error) {
+// load reads the template in one file. It also returns the line of the template's name. The error begins with the name of the
+// file.
+func (t *Templates) load(root *os.Root, name string) (Template, int, error) {
 	b, info, err := readFile(root, name)
 	if err != nil {
 		return Template{}, 0, fmt.Errorf("%w: mend or remove it", err)
@@ -303,12 +305,12 @@ func loadTemplate(root *os.Root, name string) (Template, int, error) {
 	if err := trust.CheckInfo(filepath.Join(root.Name(), name), info); err != nil {
 		return Template{}, 0, err
 	}
-	t, line, err := templateFile(name).parse(b)
+	parsed, err := t.parsed.parse(name, string(b), func() (parsedTemplate, error) { return templateFile(name).parse(b) })
 	if err != nil {
 		return Template{}, 0, err
 	}
-	t.File = filepath.Join(root.Name(), name)
-	return t, line, nil
+	parsed.File = filepath.Join(root.Name(), name)
+	return parsed.Template, parsed.line, nil
 }
 
 // isTemplate reports whether a name is the name of a template's file, and not of a temporary file of an editor.
