@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
@@ -14,8 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestGenerateWithoutSessionOrRuntimeFails: The runtime does not know the session, or the runtime's program is
-// missing.
+// TestGenerateWithoutSessionOrRuntimeFails: the runtime does not know the session, or the runtime's program is missing.
 func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -40,12 +38,9 @@ func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	if err := os.Remove(script); err != nil {
 		t.Fatal(err)
 	}
-	r.retryHandoff(in.HandoffID)
-	h := r.awaitPhase(in.HandoffID, daemon.Failed)
-	if h.Error.Code != "generation_failed" || !strings.HasPrefix(h.Error.Message, "Handoff failed: ") || !strings.Contains(h.Error.Message, script) {
-		t.Errorf("failure %+v: want it to name %s", h.Error, script)
-	}
+	_, err = r.client.RetryHandoff(t.Context(), in.HandoffID, "")
+	wantRefused(t, err, daemon.CodeRuntimeMissing, script)
 	write()
-	r.retryHandoff(h.ID)
-	r.awaitPhase(h.ID, daemon.Completed)
+	r.retryHandoff(in.HandoffID)
+	r.awaitPhase(in.HandoffID, daemon.Completed)
 }

@@ -13,29 +13,46 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestMissingRuntimeFailsTheSuccessorsStart: The runtime's command is gone when the daemon starts the successor.
-func TestMissingRuntimeFailsTheSuccessorsStart(t *testing.T) {
+// TestMissingRuntimeEndsNobody: the runtime's command is gone, at the request or after it. No successor could start, so the only
+// one who can work lives on.
+func TestMissingRuntimeEndsNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	command := filepath.Join(filepath.Dir(r.root), "agent-cli")
-	if err := os.Symlink(cmdtest.AgentProgram(t), command); err != nil {
-		t.Fatal(err)
+	link := func() {
+		t.Helper()
+		if err := os.Symlink(cmdtest.AgentProgram(t), command); err != nil {
+			t.Fatal(err)
+		}
 	}
+	remove := func() {
+		t.Helper()
+		if err := os.Remove(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link()
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{command}}}
 	r.start()
 	a := r.startAgent(con)
-	if err := os.Remove(command); err != nil {
-		t.Fatal(err)
+	remove()
+	_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+	wantRefused(t, err, daemon.CodeRuntimeMissing, command)
+	link()
+
+	held, release := r.newHoldFile()
+	r.sendMessage(a.ID, "@hold "+held)
+	r.awaitState(a.ID, daemon.Working)
+	id := r.requestHandoff(a.ID)
+	remove()
+	release()
+	failed := r.awaitFailure(id, daemon.ShuttingDown, string(daemon.CodeRuntimeMissing))
+	if now := r.getAgent(a.ID); !now.Active() || now.StopAskedAt != nil || !strings.Contains(failed.Error.Message, command) {
+		t.Errorf("agent %s, failure %q", now.State, failed.Error.Message)
 	}
-	failed := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
-	if !strings.Contains(failed.Error.Message, "could not be started") || !strings.Contains(failed.Error.Message, command) {
-		t.Errorf("failure %q does not name the command", failed.Error.Message)
-	}
-	if err := os.Symlink(cmdtest.AgentProgram(t), command); err != nil {
-		t.Fatal(err)
-	}
-	r.retryHandoff(failed.ID)
-	h := r.awaitPhase(failed.ID, daemon.Completed)
+	link()
+	r.retryHandoff(id)
+	h := r.awaitPhase(id, daemon.Completed)
 	r.wantRecord(failed, h)
 	r.wantOneLive(a.ID, h)
 }

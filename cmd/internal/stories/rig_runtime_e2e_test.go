@@ -61,7 +61,7 @@ var runtimeCases = []runtimeCase{
 		asked: "Do you want to proceed?", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.OtherTrouble, 401: runtimes.Unauthenticated, 429: runtimes.RateLimit},
 		heals:  true,
-		limit:  runtimes.RateLimit, // the home has a key; only a subscription has a usage limit
+		limit:  runtimes.UsageLimit, untimed: true, // the home has a key: only a subscription is told the time
 	},
 	{
 		name: "codex",
