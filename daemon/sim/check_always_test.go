@@ -153,6 +153,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 	w.checkGoOn(a, prompt)
 	ours := false
 	counted := map[string]int{}
+	var taken []*daemon.Delivery
 	for i := range list {
 		d := &list[i]
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
@@ -160,6 +161,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		}
 		w.checkHeld(a, d)
 		if d.State != daemon.DeliveryQueued {
+			taken = append(taken, d)
 			counted[token(d)]++
 		}
 		w.coverTaken(a, d.ID)
@@ -171,6 +173,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.checkSkill(a)
 		}
 	}
+	w.checkOnce(a, taken)
 	for key, sent := range counted {
 		w.takes[takeKey(a.id, key)]++
 		if n := w.takes[takeKey(a.id, key)]; n > sent {
