@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // TestFirstTextIsHeld: another hook of the session's start holds the first text for 50 s, and somebody retries at once whatever fails.
@@ -45,6 +49,35 @@ func TestStepPromptIsHeld(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
 		p.w.born = func(a *agent) { a.mood.held, a.heldFor = 1, 50*time.Second }
 		p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
+	})
+}
+
+// TestMoveThatIsHeardLate: a session moves and its process ends before the daemon could store the hooks that tell of the move. The agent is
+// opened again where it worked. Every run checks the place.
+func TestMoveThatIsHeardLate(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		ended := false
+		p.w.inject = func(c *call) fault { // no hook reaches the daemon before the end is committed
+			if !ended && strings.HasPrefix(c.what, "RecordHook") {
+				return failed
+			}
+			return none
+		}
+		p.w.after = func(what string) { ended = ended || strings.Contains(what, "ended") }
+		a.extra = func(context.Context) bool {
+			a.worked = filepath.Join(h.cwd, "tree-0")
+			_ = os.MkdirAll(a.worked, 0o700)
+			a.moveTo(a.worked)
+			return true
+		}
+		a.person("go on elsewhere", tmux.Enter)
+		p.await("the Stop", time.Minute, func() bool { return len(a.answers) > 1 })
+		a.end("killed", 137)
+		a.worked = ""
+		p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
+		p.poll("its place", func() bool { return strings.HasSuffix(p.row(a).Cwd, "tree-0") })
 	})
 }
 
