@@ -122,6 +122,18 @@ func (w *world) checkGoOn(a *agent, prompt string) {
 	}
 }
 
+// checkAsked: nobody is asked about a limit because of a prompt that the agent has taken.
+func (w *world) checkAsked(c *daemon.Change) {
+	for _, a := range c.Agents {
+		if a.Limit == nil || a.Limit.Do != daemon.LimitAsk || a.Limit.DeliveryID == nil || a.Limit.By != daemon.LimitByPolicy {
+			continue
+		}
+		if d, err := w.lent.Delivery(ctx(), *a.Limit.DeliveryID); err == nil && d.Verdict != nil && *d.Verdict == daemon.Submitted {
+			w.fail("somebody is asked about the limit of agent %d (%s), which has taken the prompt to go on", a.ID, a.Limit.Why)
+		}
+	}
+}
+
 // checkLimits: an agent is handed over because of a limit, and prompted to go on, at most as often as it was limited.
 func (w *world) checkLimits(agents []daemon.Agent, handoffs []daemon.Handoff, events []event.Event) {
 	for i := range agents {
