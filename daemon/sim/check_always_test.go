@@ -295,6 +295,8 @@ func (w *world) checkEnd(a *agent, how string) {
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
 	case handoffs[i].HeirsFirst() && slices.ContainsFunc(handoffs[i].Heirs, func(heir daemon.HandoffHeir) bool { return heir.Phase != daemon.Completed }):
 		w.fail("agent %d is ended (%s) by handoff %d before all heirs are briefed", a.id, how, handoffs[i].ID)
+	case a.tasks > 0 && w.awaited(&row) > 0:
+		w.fail("agent %d is ended (%s) by handoff %d although %d tasks run in its background, as its last Stop has told", a.id, how, handoffs[i].ID, w.awaited(&row))
 	case len(a.pending) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d although a prompt has not reached its model yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
 	case a.stop != nil && a.working != "":

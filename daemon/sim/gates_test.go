@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // What goes on after a Stop: the turn, if a hook that is not ours has blocked the Stop, and sub-agents, which ask for permission
@@ -69,6 +70,21 @@ func (w *world) checkDialogs(c *daemon.Change) {
 			}
 		}
 	}
+}
+
+// awaited returns how many tasks in the background of an agent a handoff has to wait for, as the agent's row says: by the setting also for
+// commands, which may run for ever.
+func (w *world) awaited(a *daemon.Agent) int {
+	n := a.BackgroundTasks
+	if w.background == daemon.BackgroundWait || a.Background == nil {
+		return n
+	}
+	for _, t := range a.Background.Tasks {
+		if t.Type == hooks.TaskShell {
+			n--
+		}
+	}
+	return n
 }
 
 // delegate starts a sub-agent, which goes on in the background and asks for permission once.

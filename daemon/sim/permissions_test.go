@@ -92,8 +92,13 @@ func (h *host) sendHeld(own *owner, env hooks.Envelope, post func(context.Contex
 	}
 }
 
-// answerPermission answers what an agent asks, from a seat at any host. It reports whether there was something to answer.
+// answerPermission answers what an agent asks, from a seat at any host, and now and then in its pane as well. It reports whether there was
+// something to answer.
 func (p *person) answerPermission(a *agent) bool {
+	if p.w.rng.IntN(4) == 0 {
+		a.person("", tmux.Enter)
+		p.wait("answers at its seat, too", 0, 300*time.Millisecond)
+	}
 	list, err := p.w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id, Open: true, Limit: 1})
 	if err != nil || len(list) == 0 || list[0].State != daemon.PermissionOpen {
 		return false
