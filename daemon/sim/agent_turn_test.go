@@ -77,7 +77,7 @@ func newMood(rng *rand.Rand, p *plan) mood {
 		m.moves = odds(0.4)
 	}
 	if p.has("starts held") {
-		m.held = 0.5
+		m.held = 0.8
 	}
 	if p.has("prompts refused") {
 		m.refuses = odds(0.4)

@@ -56,6 +56,12 @@ func (w *world) checkGated(c *daemon.Change) {
 // checkDialogs: a permission is answered in the pane if its dialog was, whatever dialogs of the agent stand before and after it. While its
 // dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice.
 func (w *world) checkDialogs(c *daemon.Change) {
+	for _, row := range c.Agents {
+		a := w.process(row.ID)
+		for i := 0; a != nil && len(c.Permissions) > 0 && row.State == daemon.Working && i < len(a.behind); i++ {
+			w.fail("agent %d is said to work because permission %d has ended, but it waits for another: %s", a.id, c.Permissions[0].ID, a.behind[i].Detail)
+		}
+	}
 	for _, p := range c.Permissions {
 		for _, a := range w.agents {
 			d := a.asked[p.Subject]
