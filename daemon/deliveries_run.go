@@ -73,7 +73,7 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Heard != 0:
-		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
+		dl.decideHeard(d.runtimeOf(a), transcriptTail(a), d.earliestShown(*dl.TypedAt), now)
 	default:
 		dl.decide(Unconfirmed, evidenceEnded, now)
 	}
@@ -286,7 +286,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		if left > 0 && !d.inTranscript(a, dl) {
 			return false, min(left, 100*time.Millisecond), nil
 		}
-		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
+		dl.decideHeard(d.runtimeOf(a), transcriptTail(a), d.earliestShown(*dl.TypedAt), now)
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	if next := time.Duration(dl.Attempts) * enterAfter; age < next && left > 0 {

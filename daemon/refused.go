@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -39,6 +40,22 @@ func (h *hookStep) confirmHeard() {
 	}
 }
 
+// decideHeard gives a text that the runtime has reported as a prompt its verdict, although no turn has proved it: the agent has ended,
+// or nothing more came in time. The end of the transcript may have the refusal; since is when the text was typed at the earliest.
+func (d *Delivery) decideHeard(rt *runtimes.Runtime, jsonl []byte, since, now time.Time) {
+	for line := range bytes.Lines(jsonl) {
+		r, ok := rt.Tail("", line)
+		if !ok || r.Event != hooks.PromptRefused {
+			continue
+		}
+		if p, err := hooks.Parse(r.Event, r.Body); err == nil && refusedPrompt(p, d) && !r.At.Before(since.Truncate(time.Millisecond)) {
+			d.decide(NotSubmitted, refusalWords(p.Reason), now)
+			return
+		}
+	}
+	d.decide(Submitted, evidenceHeard(d.Heard), now)
+}
+
 // evidenceHeard is the evidence of a text that the runtime has reported as a prompt.
 func evidenceHeard(hook int64) string { return fmt.Sprintf("UserPromptSubmit, hook %d", hook) }
 
@@ -69,7 +86,8 @@ func (h *hookStep) promptRefused() {
 		dl.decide(NotSubmitted, why, h.d.now())
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		e := h.d.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && a.PipelineID == nil
+		stepFails := a.StepID != nil && a.startedWith(dl) // its step tells, as a handoff does
+		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && !stepFails
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	switch {

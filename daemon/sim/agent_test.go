@@ -49,6 +49,7 @@ type agent struct {
 	prompt     string        // the prompt of its command line
 	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
 	introduced bool          // its SessionStart was sent
+	held       bool          // other hooks of its SessionStart run, and hold what is typed
 	inbox      string        // folder of texts for it; "": it has none
 	told       int           // how many events it has told
 	source     string        // how its session began
@@ -81,6 +82,8 @@ type agent struct {
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
 	failing  bool                           // each turn ends with an error of the API
+	refusing bool                           // another hook refuses each prompt
+	heldFor  time.Duration                  // how long other hooks hold its start; 0: by chance
 	limits   []*limitHit                    // the usage limits that it has hit
 	undead   bool                           // no signal ends it
 	given    []string                       // the texts that were submitted to it or given in answer to a Stop
@@ -175,6 +178,7 @@ func (a *agent) run(launch string) {
 	if !a.cli.late {
 		a.introduce()
 	}
+	a.holdStart()
 	a.ready = true
 	if a.cli.live != nil {
 		a.cli.live(a)

@@ -30,6 +30,7 @@ type mood struct {
 	noDocument, late, hangs, crashes float64
 	compacts, limits, unread         float64
 	gates, delegates, moves          float64
+	held, refuses                    float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -75,6 +76,12 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	if p.has("sessions move") {
 		m.moves = odds(0.4)
 	}
+	if p.has("starts held") {
+		m.held = 0.5
+	}
+	if p.has("prompts refused") {
+		m.refuses = odds(0.4)
+	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
 	}
@@ -115,7 +122,7 @@ func (a *agent) typed(in tmuxtest.Input) {
 // surprise opens, now and then, a dialog over a text that was just typed to an idle agent. Keys that the agent has not read by
 // then are lost in the dialog, and an Enter among them answers it. The daemon does not know the dialogs of a generic runtime.
 func (a *agent) surprise() {
-	if a.cli == linesCLI || !a.ready || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
+	if a.cli == linesCLI || !a.ready && !a.held || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
 		return
 	}
 	go func() {
@@ -296,7 +303,10 @@ func (a *agent) turn(j job) {
 	a.stop = stop
 	defer func() { a.stop = nil }()
 	a.promptID = uuid(a.rng)
-	a.tries()
+	refused := a.refusesPrompt(j)
+	if !refused {
+		a.tries()
+	}
 	a.register("busy")
 	a.frame.Working = "Thinking"
 	a.frame.Print(actor.BlockUser, j.prompt)
@@ -308,6 +318,10 @@ func (a *agent) turn(j job) {
 		if answer := a.hook(hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(j.prompt)); answer.block {
 			return
 		}
+	}
+	if refused {
+		a.dropPrompt(j.prompt)
+		return
 	}
 	prompt, active := j.prompt, false
 	a.take(prompt, j.from)

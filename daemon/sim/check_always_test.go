@@ -21,11 +21,12 @@ type checks struct {
 	takes     map[string]int         // how often a model was given a delivery's text
 	entered   map[int64]moment       // when each handoff entered its phase
 	typed     map[int64]moment       // when each delivery was typed, or given as an answer
+	late      map[int64]bool         // agents of which a hook came after their end
 	briefed   map[heirSlot]int64     // the agent that each heir was when it was briefed
 }
 
 func newChecks() checks {
-	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}}
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}, late: map[int64]bool{}}
 }
 
 // afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies
@@ -153,6 +154,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 	w.checkGoOn(a, prompt)
 	ours := false
 	counted := map[string]int{}
+	var taken []*daemon.Delivery
 	for i := range list {
 		d := &list[i]
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
@@ -160,6 +162,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		}
 		w.checkHeld(a, d)
 		if d.State != daemon.DeliveryQueued {
+			taken = append(taken, d)
 			counted[token(d)]++
 		}
 		w.coverTaken(a, d.ID)
@@ -171,6 +174,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.checkSkill(a)
 		}
 	}
+	w.checkOnce(a, taken)
 	for key, sent := range counted {
 		w.takes[takeKey(a.id, key)]++
 		if n := w.takes[takeKey(a.id, key)]; n > sent {

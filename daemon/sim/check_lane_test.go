@@ -148,6 +148,9 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 	if in.Replayed && !tx.Again && len(out.Output) > 0 {
 		w.fail("hook %d comes out of the spool, but the daemon answers it: %s", tx.HookID, out.Output)
 	}
+	if tx.Agent != nil && !tx.Agent.Active() {
+		w.late[tx.Agent.ID] = true
+	}
 	now := func(id int64) (state daemon.DeliveryState, confirmed bool) {
 		for _, d := range tx.Deliveries {
 			if d.ID == id {
