@@ -207,10 +207,7 @@ var errInterrupted = errors.New("interrupted by Esc")
 
 // reply answers the open dialog.
 func (a *agent) reply(choice int) {
-	select {
-	case a.dialog.answer <- choice:
-	default: // it has an answer already
-	}
+	a.dialog.give(choice)
 }
 
 // submit submits a text, as Enter does.
@@ -386,6 +383,10 @@ func (a *agent) take(prompt string, from origin) {
 
 // act is the model's part of a turn. done is false if the turn was interrupted.
 func (a *agent) act(ctx context.Context, prompt string) (answer string, done bool) {
+	if task := actor.Understand(prompt); task.Kind == actor.WriteHandoff {
+		a.writes = task.Document
+		defer func() { a.writes = "" }()
+	}
 	if a.doIn(ctx, "thinks", 20*time.Millisecond, a.mood.think) {
 		return "", false
 	}
@@ -467,33 +468,33 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 // permission asks for permission to run a command. It returns false if the turn ended, by Escape or by a No.
 func (a *agent) permission(ctx context.Context) bool {
 	const command = "rm -r build"
+	if a.cli.rt.Can.HoldsPermission {
+		choice := a.askHeld(fmt.Sprint(command, "/", a.dialogs), false)
+		a.hook(hooks.DialogClosed, nil)
+		return choice != 1 && choice >= 0 && ctx.Err() == nil
+	}
 	for a.dialog != nil {
 		a.do("waits for the dialog of another", time.Second, time.Second)
 	}
 	if ctx.Err() != nil {
 		return false
 	}
-	if a.cli.rt.Can.HoldsPermission {
-		choice := a.askHeld(command, false)
-		a.hook(hooks.DialogClosed, nil)
-		return choice != 1 && choice >= 0 && ctx.Err() == nil
-	}
 	a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
 	if ctx.Err() != nil {
 		return false
 	}
-	go a.remind(a.dialogs + 1)
-	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
-		Choices: []string{"Yes", "No"}}})
+	d := allowsBash(command, false)
+	go a.remind(d)
+	choice := a.askIn("permission", "waiting", d)
 	a.denied = choice != 0
 	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil
 }
 
 // remind reminds people of a dialog that stays open.
-func (a *agent) remind(opened int) {
+func (a *agent) remind(d *dialog) {
 	a.do("reminds of its dialog", 6*time.Second, 6*time.Second)
-	if a.dialog != nil && a.dialogs == opened {
+	if a.dialog == d {
 		a.hook(hooks.Notification, a.hooks().PermissionPrompt())
 	}
 }

@@ -40,8 +40,8 @@ func (a *agent) moveTo(dir string) {
 	a.w.trace.note(a.owner.name, "moves to %s", dir)
 }
 
-// checkPlaces checks that each agent is where the last hook of its session has told, and that its successor was started there,
-// unless a hook came after the end.
+// checkPlaces checks that each agent is where the last hook of its session has told, and that a successor that began after its end was
+// started there, unless a hook came after the end.
 func (w *world) checkPlaces(agents []daemon.Agent) {
 	told := map[string]string{} // by session
 	last := int64(0)
@@ -73,7 +73,7 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 			if a.StartCwd != "" {
 				begun = a.StartCwd
 			}
-			if !prev.Active() && begun != prev.Cwd && !w.late[prev.ID] {
+			if !prev.Active() && !prev.EndedAt.After(a.CreatedAt) && begun != prev.Cwd && !w.late[prev.ID] {
 				w.fail("agent %d began in %s, its predecessor %d worked in %s", a.ID, begun, prev.ID, prev.Cwd)
 			}
 		}
