@@ -283,11 +283,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	if dl.Heard != 0 {
-		if left > 0 && !d.inTranscript(a, dl) {
-			return false, min(left, 100*time.Millisecond), nil
-		}
-		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
-		return d.saveDelivery(ctx, a, dl, false)
+		return decideHeard(ctx, d, a, dl, left)
 	}
 	if next := time.Duration(dl.Attempts) * enterAfter; age < next && left > 0 {
 		return false, min(left, next-age), nil
