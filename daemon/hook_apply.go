@@ -26,6 +26,7 @@ type hookStep struct {
 	around  int64                           // id of the active agent inside whose process the hook's process runs; 0: none
 	command bool                            // the hook is a person's /handoff
 	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
+	unknown bool                            // the daemon has read about the end of a turn whose prompt no hook has told
 	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
 	moves   map[move]bool                   // whether the session has moved, as a look before the transaction found
 	unmoved *move                           // a move that decide asked for and that is not in moves; nil: none
@@ -134,7 +135,7 @@ func (h *hookStep) apply() {
 	if h.p.PermissionMode != "" && h.p.AgentID == "" { // a subagent may have a mode of its own
 		a.SessionMode = h.p.PermissionMode
 	}
-	if h.ofUnknownTurn() {
+	if h.unknown = h.ofUnknownTurn(); h.unknown {
 		a.endUnknownTurn(h.p.PromptID, h.in.At)
 	}
 	defer h.contextReported() // after the event, which may begin a new window
