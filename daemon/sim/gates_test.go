@@ -36,16 +36,16 @@ func (w *world) checkGated(c *daemon.Change) {
 				w.fail("agent %d is said to have finished, but its Stop was blocked, and it goes on", a.id)
 			}
 		}
+		if out := c.NewOutput; out != nil && out.AgentID == a.id {
+			w.fail("step %d has ended, but the Stop of its agent %d was blocked, and it goes on", out.StepID, a.id)
+		}
+		if w.plan.on["hooks lost"] { // without the hook of its prompt, nobody knows which turn the Stop was of
+			continue
+		}
 		for _, row := range c.Agents {
 			if row.ID == a.id && row.Unread && row.StopCameAt == nil && row.State == daemon.Idle {
 				w.fail("agent %d has finished, as its row says, but its Stop was blocked, and it goes on", a.id)
 			}
-		}
-		if out := c.NewOutput; out != nil && out.AgentID == a.id {
-			w.fail("step %d has ended, but the Stop of its agent %d was blocked, and it goes on", out.StepID, a.id)
-		}
-		if w.plan.on["hooks lost"] { // without the hook of its prompt, a prompt that is queued behind the Stop looks like the next turn
-			continue
 		}
 		if c.NewRecord != nil && c.Move != nil && c.Move.Handoff.AgentID == a.id && c.Move.Handoff.Mode == daemon.ModeAgent && !c.Move.Handoff.Retrying {
 			w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", c.Move.Handoff.ID, a.id)
