@@ -18,7 +18,7 @@ import (
 // restLook is how long the lane waits between two looks at whether a runtime rests after its Stop.
 const restLook = 50 * time.Millisecond
 
-// unreadable is how long a screen that cannot be read is taken for one that shows a turn.
+// unreadable is how long a screen that cannot be read is taken for one that shows a turn: one look that fails tells nothing.
 const unreadable = 10 * time.Second
 
 // mayGoOn reports whether a runtime may go on after its Stop without a prompt. It may not if a server, or our own extension inside
@@ -55,9 +55,24 @@ func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
 	s := restSigns{known: entry.known, status: entry.status, moved: entry.parked != "" || entry.copied}
 	if !s.known && rt.Registry == nil && a.HasPane() {
 		shown, err := d.readScreen(ctx, a)
-		s.busy = shown.Busy || err != nil && d.timeSpent(*a.StopCameAt) < unreadable
+		s.busy = shown.Busy || unreadFor(d, a, err) < unreadable && err != nil
 	}
 	return s
+}
+
+// unreadFor notes whether the last look at an agent's screen has failed, and returns for how long the looks have failed.
+func unreadFor(d *Daemon, a *Agent, err error) (had time.Duration) {
+	d.memories.change(a.ID, func(m *agentMemory) {
+		switch {
+		case err == nil:
+			m.unreadSince = time.Time{}
+		case m.unreadSince.IsZero():
+			m.unreadSince = time.Now()
+		default:
+			had = time.Since(m.unreadSince)
+		}
+	})
+	return had
 }
 
 // endsTurn reports whether the agent's Stop has come, and it is not known yet whether its turn is over.

@@ -80,6 +80,7 @@ type agent struct {
 	tasks    int                            // in the background
 	subs     int                            // of them, sub-agents
 	gated    bool                           // a hook that is not ours has blocked its Stop, and it goes on
+	gating   time.Duration                  // how long a hook that is not ours runs before it blocks each Stop; 0: by chance
 	dialogs  int                            // how many dialogs it has opened
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -18,9 +19,9 @@ func (a *agent) gate() (blocked bool) {
 	if a.cli != claudeCLI && a.cli != codexCLI {
 		return false
 	}
-	a.gated = a.mood.gates > 0 && a.odd("Stop blocked", a.mood.gates)
+	a.gated = a.gating > 0 || a.mood.gates > 0 && a.odd("Stop blocked", a.mood.gates)
 	if a.gated {
-		a.do("runs a gate", 0, time.Minute)
+		a.do("runs a gate", a.gating, cmp.Or(a.gating, time.Minute))
 	}
 	return a.gated
 }
