@@ -121,3 +121,36 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswerWaitsForItsHook: the daemon is killed right after the answer from the seat is committed, and the dialog is answered in the pane
+// before the hook has come back to the next daemon. The hook gets the answer, and nobody is told that it was lost.
+func TestAnswerWaitsForItsHook(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		asked := p.delegates(a, "touch one")
+		killed := h.daemon
+		p.w.inject = func(c *call) fault {
+			if isCommit(c, "«permission_answered»") {
+				p.w.inject = nil
+				return crashAfter
+			}
+			return none
+		}
+		p.w.delay = func(c *call) time.Duration {
+			if c.what == "asks again" {
+				return 10 * time.Second
+			}
+			return 0
+		}
+		if g := h.daemon; g != nil {
+			_, _ = g.call(p.name, 20*time.Second, func(ctx context.Context, d *daemon.Daemon) error {
+				_, err := d.AnswerPermission(ctx, asked[0].ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: asked[0].Digest, From: p.name})
+				return err
+			})
+		}
+		a.person("", tmux.Enter)
+		p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon != killed && h.daemon.listening })
+		p.await("the end of the permission", time.Minute, func() bool { return len(p.open(a)) == 0 })
+		p.becomes(asked[0].ID, daemon.PermissionGiven)
+	})
+}
