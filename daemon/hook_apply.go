@@ -248,7 +248,8 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
-		if hears(h.d.runtimeOf(a), dl, queued) {
+		behind := queued && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID) // else its hook is late, and another turn has begun since
+		if hears(h.d.runtimeOf(a), dl, behind) {
 			dl.hear(h.tx.HookID)
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {

@@ -38,14 +38,12 @@ func (s dialogSigns) over() (state PermissionState, note string) {
 	switch {
 	case s.ended:
 		return PermissionPane, evidenceEnded
+	case s.known && s.status == runtimes.StatusWaiting && s.other,
+		s.known && s.status != runtimes.StatusWaiting && (s.shown || s.moved && s.asked >= dialogShows),
+		!s.known && s.moved:
+		return PermissionPane, noteInPane
 	case s.late:
 		return PermissionUnanswered, noteTimeout
-	case s.known && s.status == runtimes.StatusWaiting:
-		if s.other {
-			return PermissionPane, noteInPane
-		}
-	case s.known && (s.shown || s.moved && s.asked >= dialogShows), !s.known && s.moved:
-		return PermissionPane, noteInPane
 	}
 	return "", ""
 }

@@ -51,6 +51,23 @@ func TestRefusedMessageIsTold(t *testing.T) {
 	}
 }
 
+// TestHookOfAPromptIsLate: another turn has begun when the hook of a prompt comes. The prompt was not queued behind that turn, so another
+// hook may still refuse it.
+func TestHookOfAPromptIsLate(t *testing.T) {
+	t.Parallel()
+	for id, heard := range map[string]bool{"late": true, "running": false} {
+		h := hookedAgent(t)
+		h.agent.Runtime = "claude"
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "something else", "prompt_id": "running"})
+		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindMessage, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "look at the sheds"}
+		h.deliveries = []*Delivery{dl}
+		h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text, "prompt_id": id})
+		if (dl.Heard != 0) != heard || dl.has(Submitted) == heard {
+			t.Errorf("%s: %+v", id, dl)
+		}
+	}
+}
+
 // TestHeardPromptThatWasRefused: the transcript has the refusal of a text for which no other proof came. A refusal before the text was
 // typed is about another prompt.
 func TestHeardPromptThatWasRefused(t *testing.T) {

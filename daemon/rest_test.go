@@ -106,6 +106,7 @@ func TestPermissionIsOpenWhileItsDialogStands(t *testing.T) {
 		"no registry, the agent went on":       {dialogSigns{moved: true}, PermissionPane},
 		"no registry":                          {dialogSigns{asked: time.Hour}, ""},
 		"the agent has ended":                  {dialogSigns{ended: true, known: true, status: waiting}, PermissionPane},
+		"answered while nobody looked":         {dialogSigns{late: true, known: true, status: busy, moved: true, asked: time.Hour}, PermissionPane},
 		"nobody has answered":                  {dialogSigns{late: true, known: true, status: waiting}, PermissionUnanswered},
 	} {
 		if state, note := tt.signs.over(); state != tt.state || (state != "") != (note != "") {

@@ -77,7 +77,7 @@ func newMood(rng *rand.Rand, p *plan) mood {
 		m.moves = odds(0.4)
 	}
 	if p.has("starts held") {
-		m.held = 0.5
+		m.held = 0.8
 	}
 	if p.has("prompts refused") {
 		m.refuses = odds(0.4)
@@ -300,6 +300,7 @@ func (a *agent) turn(j job) {
 	a.stop = stop
 	defer func() { a.stop = nil }()
 	a.promptID = uuid(a.rng)
+	a.gated = false // if the last turn was interrupted behind a Stop that was blocked
 	refused := a.refusesPrompt(j)
 	if !refused {
 		a.tries()

@@ -94,7 +94,7 @@ func (p *plan) latency(rng *rand.Rand, c *call) time.Duration {
 			slow = 10
 		}
 	case looking, typing:
-		if p.has("terminal slow") {
+		if p.has("terminal slow") && !strings.HasPrefix(c.what, "Signal ") { // a signal is no call of tmux, and arrives at once
 			slow = 10
 		}
 	case sending, deciding:

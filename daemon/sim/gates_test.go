@@ -36,16 +36,16 @@ func (w *world) checkGated(c *daemon.Change) {
 				w.fail("agent %d is said to have finished, but its Stop was blocked, and it goes on", a.id)
 			}
 		}
+		if out := c.NewOutput; out != nil && out.AgentID == a.id {
+			w.fail("step %d has ended, but the Stop of its agent %d was blocked, and it goes on", out.StepID, a.id)
+		}
+		if w.plan.on["hooks lost"] { // without the hook of its prompt, nobody knows which turn the Stop was of
+			continue
+		}
 		for _, row := range c.Agents {
 			if row.ID == a.id && row.Unread && row.StopCameAt == nil && row.State == daemon.Idle {
 				w.fail("agent %d has finished, as its row says, but its Stop was blocked, and it goes on", a.id)
 			}
-		}
-		if out := c.NewOutput; out != nil && out.AgentID == a.id {
-			w.fail("step %d has ended, but the Stop of its agent %d was blocked, and it goes on", out.StepID, a.id)
-		}
-		if w.plan.on["hooks lost"] { // without the hook of its prompt, a prompt that is queued behind the Stop looks like the next turn
-			continue
 		}
 		if c.NewRecord != nil && c.Move != nil && c.Move.Handoff.AgentID == a.id && c.Move.Handoff.Mode == daemon.ModeAgent && !c.Move.Handoff.Retrying {
 			w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", c.Move.Handoff.ID, a.id)
@@ -56,6 +56,12 @@ func (w *world) checkGated(c *daemon.Change) {
 // checkDialogs: a permission is answered in the pane if its dialog was, whatever dialogs of the agent stand before and after it. While its
 // dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice.
 func (w *world) checkDialogs(c *daemon.Change) {
+	for _, row := range c.Agents {
+		a := w.process(row.ID)
+		for i := 0; a != nil && len(c.Permissions) > 0 && row.State == daemon.Working && i < len(a.behind); i++ {
+			w.fail("agent %d is said to work because permission %d has ended, but it waits for another: %s", a.id, c.Permissions[0].ID, a.behind[i].Detail)
+		}
+	}
 	for _, p := range c.Permissions {
 		for _, a := range w.agents {
 			d := a.asked[p.Subject]

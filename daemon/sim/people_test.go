@@ -32,7 +32,7 @@ func (w *world) people() {
 		w.employ("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.employEndless("somebody on "+h.name, func(p *person) { p.look(h) })
 	}
-	if w.plan.on["retries at once"] {
+	if w.plan.on["retries at once"] || w.plan.on["starts held"] {
 		w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
 	}
 	w.employEndless("caretaker", func(p *person) { p.caretake() })

@@ -25,7 +25,8 @@ func (a *agent) holdStart() {
 	}
 	a.held = true
 	a.register("idle")
-	a.do("another hook of its start runs", cmp.Or(a.heldFor, time.Second), cmp.Or(a.heldFor, heldStart))
+	least := []time.Duration{time.Second, settings().Handoff.AckTimeout}[a.rng.IntN(2)] // half of them longer than a text is waited for
+	a.do("another hook of its start runs", cmp.Or(a.heldFor, least), cmp.Or(a.heldFor, heldStart))
 	a.held = false
 }
 
