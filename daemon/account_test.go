@@ -17,7 +17,7 @@ import (
 // TestAccountIsSaidBeforeAHandoff: what a successor will not have of its predecessor's account is a warning of the handoff's row.
 func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 	t.Parallel()
-	environ := []string{"CLAUDE_CONFIG_DIR=/work", "ANTHROPIC_AUTH_TOKEN=secret", "ANTHROPIC_MODEL=a\tb", "OPENCODE_CONFIG=/oc.json"}
+	environ := []string{"CLAUDE_CONFIG_DIR=/work", "ANTHROPIC_AUTH_TOKEN=secret", "ANTHROPIC_MODEL=a\tb", "OPENCODE_CONFIG_CONTENT={}"}
 	account, _ := runtimes.ReadAccount(environ, "/")
 	plain, _ := runtimes.ReadAccount([]string{"HOME=/h"}, "/")
 	both, _ := runtimes.ReadAccount([]string{"CLAUDE_CONFIG_DIR=/work", "CODEX_HOME=/codex"}, "/")
@@ -35,7 +35,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 		"its process has gone":       {&account, false, false, nil, []string{"has no ANTHROPIC_MODEL", "has no ANTHROPIC_AUTH_TOKEN: nobody"}},
 		"another CLI":                {&account, false, true, []string{"codex"}, []string{"on Codex: it has the account that the daemon has there"}},
 		"another CLI that it has":    {&both, false, true, []string{"codex"}, []string{"on Codex: it has what the session was given for that CLI, by CODEX_HOME"}},
-		"a variable that is ours":    {&account, false, true, []string{"opencode"}, []string{"runs on OpenCode", "has no OPENCODE_CONFIG"}},
+		"a variable that is ours":    {&account, false, true, []string{"opencode"}, []string{"runs on OpenCode", "has no OPENCODE_CONFIG_CONTENT"}},
 		"two heirs, each said once":  {&both, false, true, []string{"claude", "codex", "codex"}, []string{"runs on Codex"}},
 		"a runtime without any list": {&account, false, true, []string{"aider"}, []string{"runs on"}},
 	} {

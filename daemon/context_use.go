@@ -230,7 +230,7 @@ type measurement struct {
 
 // measure reads an agent's use of its context from its transcript, once after each turn, unless a status line or hooks report it.
 func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source != fromTranscript {
+	if a.State != Idle || a.LastStop == 0 || !a.measured() {
 		return false, 0, nil
 	}
 	due, wait := d.measureDue(a)
@@ -245,16 +245,44 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 		}
 		return false, 0, d.commit(ctx, &Change{Events: events})
 	}
-	var limit *int64
-	if window > 0 {
-		limit = &window
-	}
 	before := a.Rev
-	if err := d.setContext(ctx, a, used, limit, fromTranscript); err != nil {
+	if err := d.setContext(ctx, a, used, sized(window), fromTranscript); err != nil {
 		d.memories.change(a.ID, func(m *agentMemory) { m.measured = measurement{} })
 		return false, 0, fmt.Errorf("agent %d: context: %w", a.ID, err)
 	}
 	return a.Rev != before, 0, nil
+}
+
+// measured reports whether an agent's transcript says how full its context is: no status line and no hook has said it.
+func (a *Agent) measured() bool {
+	return a.TranscriptPath != nil && (a.Context == nil || a.Context.Source == fromTranscript)
+}
+
+// sized returns the size of a window; nil: it is not known.
+func sized(window int64) *int64 {
+	if window > 0 {
+		return &window
+	}
+	return nil
+}
+
+// measureAtRecord reads the use of an agent's context once more when its handoff is recorded. measure may still wait for a status line
+// then, and what it has read is older than the document. If nothing can be read, the last numbers stay.
+func measureAtRecord(d *Daemon, c *Change, a *Agent, at time.Time) {
+	if !a.measured() {
+		return
+	}
+	used, window, ok, err := transcript.Use(d.runtimeOf(a), *a.TranscriptPath)
+	if err != nil || !ok {
+		return
+	}
+	limit := sized(window)
+	if limit == nil && a.Context != nil {
+		limit = a.Context.Limit
+	}
+	if a.Context == nil || a.Context.Tokens != used {
+		d.useContext(c, a, ContextUse{Tokens: used, Limit: limit, Source: fromTranscript}, at)
+	}
 }
 
 // measureDue reports whether measure must read the transcript now. If so, it notes the transcript as read for this turn. If

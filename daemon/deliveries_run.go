@@ -73,7 +73,7 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Heard != 0:
-		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
+		dl.closeHeard(refusalOf(d, a, dl), Submitted, evidenceHeard(dl.Heard), now)
 	default:
 		dl.decide(Unconfirmed, evidenceEnded, now)
 	}

@@ -110,8 +110,12 @@ func (r *handoffRun) awaitDocument() outcome {
 // verify checks the document. A good one goes on to [handoffRun.record].
 func (r *handoffRun) verify() outcome {
 	h := r.h
-	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
-		return stayFor(time.Second, noteTurn) // the agent may be writing the document right now
+	if h.Retrying && r.agent.Active() && !r.agent.AtRest() && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
+		note := noteTurn // the agent may be writing the document right now
+		if r.agent.State == Waiting {
+			note = noteDialog
+		}
+		return stayFor(time.Second, note)
 	}
 	doc, err := r.readDocument()
 	var bad *data.DocumentError
@@ -170,12 +174,13 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	}
 	r.now = r.d.now() // the time of the assembly counts for this phase
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
+	c := Change{Agents: []*Agent{r.agent}, NewRecord: &got.record}
+	measureAtRecord(r.d, &c, r.agent, r.now)
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
 	h.Metrics.DurationMS = milliseconds(time.Since(r.began))
 	h.Metrics.ContextSizeBytes = int64(len(got.context))
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
 	h.Metrics.MemoryRefsTransferred = got.rendered.References
-	c := Change{Agents: []*Agent{r.agent}, NewRecord: &got.record}
 	if err := r.clearQueue(&c); err != nil {
 		return outcome{err: err}
 	}
@@ -183,7 +188,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 		r.agent.Options = opts
 	}
 	r.keepChoices(&got)
-	c.Events = r.recordEvents(&got)
+	c.Events = append(c.Events, r.recordEvents(&got)...)
 	out := moveTo(Recorded, "document verified", c)
 	out.then = func() { r.logRecord(&got) }
 	return out

@@ -106,7 +106,7 @@ func (h *hookStep) ofUnknownTurn() bool {
 	return h.own && h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && h.p.Event != hooks.UserPromptSubmit
 }
 
-// afterEnd applies a hook that came after its agent's end was committed.
+// afterEnd applies a hook that came after its agent's end was committed, as out of the spool. The session is opened again where it was last.
 func (h *hookStep) afterEnd() {
 	a := h.tx.Agent
 	switch {
@@ -115,6 +115,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
 		a.endTurn(h.tx.HookID, &h.p, true)
 	}
+	h.follow()
 }
 
 // apply applies the hook's event to an active agent. It takes the session's id and the transcript's path from any hook,

@@ -26,6 +26,7 @@ const (
 // following step comes, unless why says that a person must decide.
 func (s *Step) decide(output string) (rule *personas.Rule, why Undecided) {
 	lacking, unclear := UndecidedNoRule, false
+	refuses := func(u data.Under) bool { return data.Refuses(u.Text) }
 	if s.Otherwise != personas.Stop {
 		lacking = ""
 	}
@@ -49,6 +50,8 @@ func (s *Step) decide(output string) (rule *personas.Rule, why Undecided) {
 		case data.Near:
 			unclear = true
 		}
+		// Where a rule sends the work back, a refusal in other words must not let it go on.
+		unclear = unclear || rule.Goto <= s.Number && slices.ContainsFunc(under, refuses)
 	}
 	if unclear {
 		return nil, UndecidedUnclear

@@ -12,7 +12,7 @@ func TestDecide(t *testing.T) {
 	rule := func(heading, contains string, to int) personas.Rule {
 		return personas.Rule{When: personas.Condition{Heading: heading, Contains: contains}, Goto: to}
 	}
-	review := Step{Next: []personas.Rule{rule("Verdict", "changes requested", 1)}}
+	review := Step{Number: 2, Next: []personas.Rule{rule("Verdict", "changes requested", 1)}}
 	strict := Step{Next: review.Next, Otherwise: personas.Stop}
 	longer := Step{Next: []personas.Rule{rule("Verdict", "not ready", 1), rule("Verdict", "ready", 3)}}
 	shorter := Step{Next: []personas.Rule{rule("Verdict", "ready", 3), rule("Verdict", "not ready", 1)}}
@@ -42,6 +42,29 @@ func TestDecide(t *testing.T) {
 		{review, "## Verdict\nREQUEST_CHANGES", 0, UndecidedUnclear},
 		{review, "## Verdict\napproved | changes requested", 0, UndecidedUnclear},
 		{review, "## Verdict\nready\n## Verdict\nchanges requested", 0, UndecidedUnclear},
+		{review, "**Verdict**: request changes", 0, UndecidedUnclear},
+		{review, "Verdict - Changes Requested", 1, ""},
+		{review, "# 4) Verdict ✅\nchanges requested", 1, ""},
+		{review, "## Final Verdict\nChanges requested", 1, ""},
+		{review, "**Overall verdict:** changes requested", 1, ""},
+		{review, "Verdict:\n\nchanges requested", 1, ""},
+		{review, "### Verdict\n\n> Changes requested", 1, ""},
+		{review, "| Item | Result |\n|---|---|\n| Verdict | Changes requested |", 1, ""},
+		{review, "~~~\n## Verdict\nchanges requested\n~~~\n## Verdict\nApproved with comments", 0, ""},
+		{review, "## Verdict\nLGTM 👍", 0, ""},
+		{review, "## Verdict\nApproved, no blocking issues. Needs a ticket.", 0, ""},
+		{review, "## Verdict\n0 changes requested", 0, ""},
+		{review, "## Verdict\n[x] Approved\n[ ] Changes requested", 0, ""},
+		{review, "## Verdict\n✅ Approved\n⬜ Changes requested", 0, ""},
+		{review, "## Verdict\nAll changes requested have been made. Approved.", 0, UndecidedUnclear},
+		{review, "## Verdict\nPreviously: changes requested. Now: approved.", 0, UndecidedUnclear},
+		{review, "## Verdict\nNeeds changes", 0, UndecidedUnclear},
+		{review, "## Verdict\nChanges required", 0, UndecidedUnclear},
+		{review, "## Verdict: Rejected", 0, UndecidedUnclear},
+		{review, "## Verdict\nNot approved", 0, UndecidedUnclear},
+		{review, "## Verdict\nIt cannot be approved as it is", 0, UndecidedUnclear},
+		{review, "## Verdict\nApproved: no", 0, UndecidedUnclear},
+		{review, "## Verdict\nApproved: ❌", 0, UndecidedUnclear},
 		{strict, "## Verdict\nready", 0, UndecidedNoRule},
 		{strict, "## Verdict\nchanges requested", 1, ""},
 		{longer, "## Verdict\nnot ready", 1, ""},

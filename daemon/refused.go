@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -42,6 +43,34 @@ func (h *hookStep) confirmHeard() {
 	}
 }
 
+// refusal looks in the end of a transcript for what refuses a text; "": nothing there does. since is when the text was typed at the
+// earliest: a refusal before that is about another prompt.
+func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
+	for line := range bytes.Lines(jsonl) {
+		r, ok := rt.Tail("", line)
+		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since.Truncate(time.Millisecond)) {
+			continue
+		}
+		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && refusedPrompt(p, d, r.At) {
+			why = refusalWords(p.Reason)
+		}
+	}
+	return why
+}
+
+// refusalOf is [Delivery.refusal] in the transcript of the text's agent.
+func refusalOf(d *Daemon, a *Agent, dl *Delivery) (why string) {
+	return dl.refusal(d.runtimeOf(a), transcriptTail(a), d.earliestShown(*dl.TypedAt))
+}
+
+// closeHeard gives a heard text the verdict that nothing proves, unless it was refused.
+func (d *Delivery) closeHeard(refusal string, v Verdict, evidence string, now time.Time) {
+	if refusal != "" {
+		v, evidence = NotSubmitted, refusal
+	}
+	d.decide(v, evidence, now)
+}
+
 // decideHeard gives a heard text its verdict. The transcript proves that the runtime has taken it. Until then another hook of the prompt
 // may still run. left is how long the daemon waits if no turn runs. A transcript that nobody can read proves nothing, so the hook stands.
 func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left time.Duration) (bool, time.Duration, error) {
@@ -55,7 +84,7 @@ func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left ti
 	case left > 0:
 		return false, min(left, again), nil
 	default:
-		dl.decide(Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.now())
+		dl.closeHeard(refusalOf(d, a, dl), Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.now())
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }
@@ -135,7 +164,8 @@ func (h *hookStep) promptRefused() {
 		dl.decide(NotSubmitted, why, h.d.now())
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		e := h.d.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && a.PipelineID == nil
+		stepFails := a.StepID != nil && a.startedWith(dl) // its step tells, as a handoff does
+		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && !stepFails
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	switch {

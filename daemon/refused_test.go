@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -26,6 +28,49 @@ func TestTurnOfAHeardInstructionFails(t *testing.T) {
 	h.takes("StopFailure", map[string]any{"prompt_id": "p", "error": "rate_limit", "last_assistant_message": "API Error: 429"})
 	if !dl.has(Submitted) || !h.handoff.Confirmed || h.handoff.Trouble == "" {
 		t.Errorf("the delivery is %+v; trouble of the handoff: %q", dl, h.handoff.Trouble)
+	}
+}
+
+// TestRefusedMessageIsTold: a message that another hook refuses is an alert, also if its agent works for a pipeline. The prompt of a step
+// is none of its own: the step fails and tells.
+func TestRefusedMessageIsTold(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]bool{"a message": false, "the prompt of the step": true} {
+		h := hookedAgent(t)
+		pipeline, step := int64(3), int64(5)
+		h.agent.Runtime, h.agent.PipelineID, h.agent.StepID = "claude", &pipeline, &step
+		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindMessage, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "look at the sheds"}
+		if first {
+			h.agent.FirstPromptID = &dl.ID
+		}
+		h.deliveries = []*Delivery{dl}
+		events := h.takes("PromptRefused", map[string]any{"prompt": dl.Text, "reason": "the gate is closed"})
+		if len(events) == 0 || events[0].Type != event.DeliveryNotSubmitted || events[0].Alert == first {
+			t.Errorf("%s: %+v", name, events)
+		}
+	}
+}
+
+// TestHeardPromptThatWasRefused: the transcript has the refusal of a text for which no other proof came. A refusal before the text was
+// typed is about another prompt.
+func TestHeardPromptThatWasRefused(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	line := fmt.Appendf(nil, `{"type":"system","subtype":"informational","timestamp":%q,"uuid":"u","content":"UserPromptSubmit operation blocked by hook:\nno\n\nOriginal prompt: look"}`+"\n", at.Format(time.RFC3339))
+	for name, tt := range map[string]struct {
+		jsonl []byte
+		since time.Time
+		want  Verdict
+	}{
+		"refused":             {line, at.Add(-time.Second), NotSubmitted},
+		"an earlier one was":  {line, at.Add(time.Second), Submitted},
+		"nothing was refused": {nil, at, Submitted},
+	} {
+		dl := &Delivery{State: DeliveryTyped, Heard: 9, Way: runtimes.ByTyping, Text: "look"}
+		dl.closeHeard(dl.refusal(runtimes.Claude(), tt.jsonl, tt.since), Submitted, "", at)
+		if !dl.has(tt.want) {
+			t.Errorf("%s: %s", name, *dl.Verdict)
+		}
 	}
 }
 

@@ -57,6 +57,12 @@ func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
 	return Reloaded{Changes: changes}, nil
 }
 
+// TellMistake alerts the operator to a mistake in a file that the settings name, which shows only when the file is used.
+func TellMistake(d *Daemon, err error) {
+	d.Log.Warn("a file that the settings name has a mistake", "error", err)
+	d.alert(event.SettingsRefused, err.Error()+".")
+}
+
 // changesWords says which settings have changed.
 func changesWords(changes []SettingChange) string {
 	var now, later []string

@@ -201,8 +201,8 @@ func (o outline) label(l, previous line, missing []string) (p part, ok bool) {
 		p.from = l.end
 	}
 	switch own := o.own(p); {
-	case p.form == plain: // a word alone in a line is no heading
-		return p, own != ""
+	case p.form == plain: // a word alone in a line is no heading, unless it has a colon
+		return p, own != "" || strings.HasSuffix(strings.TrimSpace(content), ":")
 	case p.form == cell:
 		p.cellOnly = own != "" && !o.isHeaderRow(l)
 		return p, own != ""
@@ -255,12 +255,10 @@ var numbering = sync.OnceValue(func() *regexp.Regexp {
 // readTitle looks for a title at the start of the text of a heading. which is its index among the keys, -1 if there is
 // none. value is where the text behind the title begins, len(text) if nothing follows.
 func readTitle(text string, keys []string) (which, value int) {
-	for _, numbered := range [2]bool{false, true} {
-		from := 0
-		if numbered {
-			if from = numberEnd(text); from == 0 {
-				break
-			}
+	number := numberEnd(text)
+	for i, from := range [3]int{0, number, leadEnd(text, number)} {
+		if i > 0 && from == 0 {
+			continue
 		}
 		for which, key := range keys {
 			if key == "" {
@@ -282,6 +280,25 @@ func numberEnd(text string) int {
 		return 0 // the expression takes long
 	}
 	return len(numbering().FindString(text))
+}
+
+// leads are words before a title that don't make it another one: "Final Verdict".
+var leads = set("my our final overall")
+
+// leadEnd returns where the title begins behind leads that begin at from; 0: there are none.
+func leadEnd(text string, from int) (end int) {
+	for {
+		start := strings.IndexFunc(text[from:], inKey)
+		if start < 0 {
+			return end
+		}
+		word, _, blank := strings.Cut(text[from+start:], " ")
+		if !blank || !leads[strings.ToLower(word)] {
+			return end
+		}
+		from += start + len(word)
+		end = from
+	}
 }
 
 // titleEnd returns where a title with that key ends, if text begins with one.

@@ -28,7 +28,8 @@ const (
 //   - in an open box of a task list, crossed out, or in a comment.
 //
 // It is unclear whether the text says the phrase as one of several ("approved | changes requested", "one of"), as a question,
-// or if the text says and denies it. A phrase without a letter or digit is in no text.
+// under a condition ("approved once the tests pass"), of another time ("the changes requested are made"), or if the text says
+// and denies it. A phrase without a letter or digit is in no text.
 func Weigh(text, phrase string) Verdict {
 	have, want := phraseWords(text), phraseWords(phrase)
 	want = want[:len(want)-1]
@@ -66,10 +67,12 @@ func HasWords(text string) bool { return len(phraseWords(text)) > 1 }
 // token is a word of a text, and what stands between it and the word before.
 type token struct {
 	word  string
+	line  bool // a break between two lines
 	ends  bool // punctuation or a break that ends a clause
 	asks  bool // a question mark
 	label bool // a colon, a question mark or a dash, behind which an answer may stand
-	or    bool // | or /, which stand between alternatives
+	or    bool // | or / or an open box, which stand between alternatives
+	cross bool // a cross behind a label, which is an answer: "Approved: ❌"
 }
 
 type tokenList []token
@@ -85,8 +88,9 @@ func phraseWords(text string) (all tokenList) {
 	}, norm.NFKC.String(cutOut(cutOut(text, "<!--", "-->"), "~~", "~~")))
 	gap := token{ends: true}
 	for _, line := range lines(text) {
+		gap.line = true
 		_, content, item := listItem(line)
-		if box := strings.TrimLeft(strings.TrimLeft(line, " \t"), "-*+ \t"); item && strings.HasPrefix(box, "[ ]") {
+		if openBox(strings.TrimLeft(line, "-*+ \t")) > 0 {
 			gap.ends = true
 			continue
 		}
@@ -99,12 +103,17 @@ func phraseWords(text string) (all tokenList) {
 				all, gap, content = append(all, gap), token{}, content[n:]
 				continue
 			}
+			box := openBox(content)
 			switch {
+			case box > 0:
+				gap.or, size = true, box
+			case gap.label && strings.ContainsRune("❌✖✗✘👎", r):
+				gap.cross = true
 			case row && r == '|':
 				gap.ends = true
 			case r == '|', r == '/':
 				gap.or = true
-			case strings.ContainsRune(":?—–", r):
+			case strings.ContainsRune(":?—–", r), strings.HasPrefix(content, "- "):
 				gap.ends, gap.label, gap.asks = true, true, gap.asks || r == '?'
 			case strings.ContainsRune(".,;!(){}[]→", r):
 				gap.ends = true
@@ -114,6 +123,16 @@ func phraseWords(text string) (all tokenList) {
 	}
 	gap.ends = true
 	return append(all, gap)
+}
+
+// openBox returns the length of the open box at the start of a text; 0: there is none.
+func openBox(text string) int {
+	for _, box := range [...]string{"[ ]", "[]", "( )", "☐", "⬜", "◻", "□", "🔲"} {
+		if strings.HasPrefix(text, box) {
+			return len(box)
+		}
+	}
+	return 0
 }
 
 // cutOut returns a text without what stands between two marks. A mark that is not closed is text.
@@ -140,7 +159,7 @@ func wordEnd(text string) int {
 }
 
 var (
-	denials = set("no not non none never neither nor without cannot t kein keine keinen keiner keinerlei nicht ohne nie niemals " +
+	denials = set("no not non none never neither nor without cannot t zero 0 kein keine keinen keiner keinerlei nicht ohne nie niemals " +
 		"aucun aucune pas sans jamais ningún ninguna sin nunca nessun nessuna senza")
 	answers  = set("no none non nein keine nothing nil na false never nichts aucun aucune ninguno ninguna nessuno 0")
 	ors      = set("or oder ou o either entweder vs")
@@ -158,7 +177,7 @@ func (l tokenList) weigh(i, j int) Verdict {
 		return Unsaid
 	case l.negated(i):
 		return Unsaid
-	case next.asks:
+	case next.asks, next.cross, l.hedged(i, j):
 		return Unclear
 	}
 	return Said

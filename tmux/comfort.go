@@ -34,7 +34,8 @@ func (s *Server) include(ctx context.Context, path string) error {
 		err = complaint(said)
 	}
 	if err != nil {
-		return fmt.Errorf("tmux.include: %w: put %s right, or take tmux.include out of config.yaml", err, path)
+		return fmt.Errorf("tmux.include: %w: the agents run without what stands behind the mistake; put %s right and read it again "+
+			"(tmux -S %s source-file %[2]s), or take tmux.include out of config.yaml", err, path, s.socket)
 	}
 	return nil
 }

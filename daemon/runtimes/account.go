@@ -51,7 +51,7 @@ func ReadAccount(environ []string, dir string) (a Account, secrets []string) {
 		_, again := a.Variables[name]
 		switch {
 		case !ok || value == "" || again || slices.Contains(a.Secrets, name) || slices.Contains(a.Left, name):
-		case !cleanAccount(value):
+		case kind == AccountOwn || !cleanAccount(value):
 			a.Left = append(a.Left, name)
 		case kind == AccountSecret || hasCredentials(value):
 			a.Secrets, secrets = append(a.Secrets, name), append(secrets, kv)
@@ -98,7 +98,7 @@ func (rt *Runtime) AccountEnviron(base []string, a *Account, secrets []string) (
 		return listed
 	})
 	for _, name := range slices.Sorted(maps.Keys(a.Variables)) {
-		if kind, listed := kinds[name]; listed && kind != AccountOwn {
+		if _, listed := kinds[name]; listed {
 			environ = append(environ, name+"="+a.Variables[name])
 		}
 	}
@@ -118,12 +118,7 @@ func (rt *Runtime) AccountSecrets(a *Account) []string { return rt.reads(a.Secre
 
 // AccountLeft returns the names of the account's variables that the runtime reads, and that an agent of it is launched without.
 func (rt *Runtime) AccountLeft(a *Account) []string {
-	kinds, left := rt.accountKinds(), rt.reads(a.Left)
-	for name := range a.Variables {
-		if kind, listed := kinds[name]; listed && kind == AccountOwn {
-			left = append(left, name)
-		}
-	}
+	left := rt.reads(a.Left)
 	slices.Sort(left)
 	return left
 }
@@ -206,8 +201,8 @@ var (
 		awsVars, googleVars,
 	)
 	opencodeAccount = slices.Concat(
-		vars(AccountPath, "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
-		vars(AccountOwn, "OPENCODE_CONFIG"),
+		vars(AccountPath, "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
+		vars(AccountOwn, "OPENCODE_CONFIG_CONTENT"),
 		vars(AccountSecret, "OPENCODE_API_KEY"),
 		providerVars,
 	)

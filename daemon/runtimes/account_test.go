@@ -49,7 +49,7 @@ func TestAccount(t *testing.T) {
 		"CLAUDE_CONFIG_DIR=work", "ANTHROPIC_BASE_URL=https://gateway.example", "ANTHROPIC_AUTH_TOKEN=tok", "ANTHROPIC_API_KEY=",
 		"ANTHROPIC_CUSTOM_HEADERS=A: b\nC: d", "ANTHROPIC_VERTEX_BASE_URL=https://me:pass@vertex.example", "ANTHROPIC_MODEL=a\x1b[2J",
 		"ANTHROPIC_FOUNDRY_API_KEY=\xff", "AWS_PROFILE=two\nlines", "AWS_REGION=" + strings.Repeat("x", maxAccountValue+1),
-		"CODEX_HOME=/home/dev/.codex-work", "OPENAI_API_KEY=sk", "OPENCODE_CONFIG=/home/dev/oc.json", "CLAUDE_CONFIG_DIR=twice",
+		"CODEX_HOME=/home/dev/.codex-work", "OPENAI_API_KEY=sk", "OPENCODE_CONFIG=/home/dev/oc.json", "OPENCODE_CONFIG_CONTENT={}", "CLAUDE_CONFIG_DIR=twice",
 	}, "/home/dev/repo")
 	want := Account{
 		Variables: map[string]string{
@@ -57,7 +57,7 @@ func TestAccount(t *testing.T) {
 			"OPENCODE_CONFIG": "/home/dev/oc.json",
 		},
 		Secrets: []string{"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_VERTEX_BASE_URL", "OPENAI_API_KEY"},
-		Left:    []string{"ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_MODEL", "AWS_PROFILE", "AWS_REGION"}, Lost: []string{},
+		Left:    []string{"ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_MODEL", "AWS_PROFILE", "AWS_REGION", "OPENCODE_CONFIG_CONTENT"}, Lost: []string{},
 	}
 	if !reflect.DeepEqual(a, want) {
 		t.Errorf("account %+v\nwant    %+v", a, want)
@@ -86,8 +86,8 @@ func TestAccount(t *testing.T) {
 			t.Errorf("%s leaves %q, want %q", c.rt.Name, got, c.left)
 		}
 	}
-	if left := opencode.AccountLeft(&a); !slices.Contains(left, "OPENCODE_CONFIG") {
-		t.Errorf("OpenCode leaves %q: its launch sets OPENCODE_CONFIG", left)
+	if left := opencode.AccountLeft(&a); !slices.Contains(left, "OPENCODE_CONFIG_CONTENT") {
+		t.Errorf("OpenCode leaves %q: its launch sets OPENCODE_CONFIG_CONTENT", left)
 	}
 	if environ, _ := claude.AccountEnviron(base, nil, nil); !slices.Equal(environ, base) {
 		t.Errorf("without an account the environment is %q", environ)

@@ -33,6 +33,10 @@ func ResetAt(unix int64, at time.Time) (time.Time, bool) {
 // returns false if the text names no time that it understands. It is the only place that reads such a time from a text;
 // testdata/limits.tsv has texts and what is read from them.
 func ReadReset(text string, at time.Time, local *time.Location, zone func(name string) (*time.Location, error)) (time.Time, bool) {
+	text, chinese := inEnglish(text)
+	if chinese { // the gateways that write so have the clock of China
+		local = china
+	}
 	text = strings.Join(strings.Fields(text), " ")
 	lower := lowerASCII(text)
 	if m := afterMilliseconds().FindStringSubmatch(lower); m != nil {
@@ -44,10 +48,14 @@ func ReadReset(text string, at time.Time, local *time.Location, zone func(name s
 		return ResetAt(n, at)
 	}
 	for _, m := range announced().FindAllStringIndex(lower, -1) {
-		p := resetText{text: text[m[1]:], lower: lower[m[1]:], at: at, local: local, zone: zone, window: windowOf(lower)}
+		p := resetText{text: text[m[1]:], lower: lower[m[1]:], at: at, local: local, zone: zone, window: windowOf(lower), behindAt: strings.HasSuffix(lower[:m[1]], "at")}
 		if t, found, ok := p.read(); found {
 			return t.UTC(), ok && believable(t, at)
 		}
+	}
+	if m := afterSeconds().FindStringSubmatch(lower); m != nil {
+		t := at.Add(time.Duration(number(m[1])) * time.Second)
+		return t.UTC(), believable(t, at)
 	}
 	return time.Time{}, false
 }
@@ -69,13 +77,17 @@ func lowerASCII(text string) string {
 
 var (
 	afterMilliseconds = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`retry-after-ms=(\d{1,12})`) })
+	// afterSeconds matches a header or a field that counts seconds.
+	afterSeconds = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:retry[-_]after(?:[-_]seconds)?|resets?[-_](?:in|after)[-_]seconds)["'\\]*[:= ]+["'\\]*(\d{1,7})s?(?:["'\\,;})\]]|\.?$| )`)
+	})
 	// unixReset matches seconds or milliseconds since 1970, behind a word about a reset or behind the bar of an older Claude Code.
 	unixReset = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?:reset[a-z_-]*["'\\]*[ :=]+["'\\]*|reached\|)(\d{10}|\d{13})\b`)
+		return regexp.MustCompile(`(?:reset[a-z_-]*["'\\]*(?: at|[ :=])[ :=]*["'\\]*|reached\|)(\d{10}|\d{13})\b`)
 	})
 	// announced matches the words that announce when a limit ends.
 	announced = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:reset(?:s|ting)?(?:[_ ]?(?:at|time))?["'\\]*|again|retry|retrying|available|access|until|(?:renew|refresh)(?:s|es|ed)?|resumes?|restored)\b["'\\]*`)
+		return regexp.MustCompile(`\b(?:reset(?:s|ting)?(?:[_ ]?(?:at|time))?["'\\]*|again|retry|retrying|available|access|until|(?:renew|refresh)(?:s|es|ed)?|resumes?|restored|lifted|unlocks?|ends|back)\b["'\\]*`)
 	})
 	// window matches how long the limit lasts at most.
 	window = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,2})[ -]?(?:hours?|h)\b`) })
@@ -93,15 +105,17 @@ func windowOf(lower string) time.Duration {
 // when somebody pays: "You've hit your 5-hour limit · resets 7:08am (UTC)". If it is not, the API only refuses requests for
 // the moment: "API Error: Request rejected (429)". The CLIs have the same word, rate_limit, for both.
 func isUsageLimit(text string) bool {
+	text, _ = inEnglish(text)
 	lower := strings.ToLower(strings.ReplaceAll(text, "’", "'"))
+	lower = address().ReplaceAllString(lower, "") // it may name a page about quotas
 	switch {
 	case hasAny(lower, momentary):
 		return false
-	case hasAny(lower, usageLimits):
+	case hasAny(lower, usageLimits), longLimit().MatchString(lower):
 		return true
 	}
 	return !strings.HasPrefix(lower, "api error") && !strings.Contains(lower, "rate limit") &&
-		strings.Contains(lower, "limit") && strings.Contains(lower, "reset")
+		hasAny(lower, []string{"limit", "credits", "allowance"}) && hasAny(lower, []string{"reset", "renew"})
 }
 
 // endsByItself reports whether a text about a limit says that it ends without anybody's doing.
@@ -119,12 +133,19 @@ func hasAny(text string, parts []string) bool {
 }
 
 var (
+	address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`https?://\S*`) })
+	// longLimit matches words about a limit of an hour or more: "weekly rate limit", "tokens per day (TPD)", "daily call limit".
+	longLimit = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:hourly|daily|weekly|monthly)(?: [a-z]+){0,2} limit|\b(?:tpd|rpd)\b`)
+	})
 	// usageLimits are parts of texts about a limit of an account or of a model.
 	usageLimits = []string{
 		"usage limit", "usage_limit", "usage exceeded", "hit your", "reached your", "out of usage", "out of credits", "out of extra usage",
-		"session limit", "5-hour limit", "daily limit", "weekly limit", "monthly limit", "weekly/monthly limit", "limit exhausted", "limit will reset",
-		"exhausted your", "quota", "per-day", "per day", "perday", "billing cycle", "token limit reached", "model limit reached",
+		"session limit", "5-hour limit", "weekly/monthly limit", "limit exhausted", "limit will reset",
+		"exhausted your", "quota", "per-day", "per day", "perday", "billing cycle", "token limit reached", "model limit reached", "key limit exceeded",
+		"budget has been exceeded", "exceededbudget",
 	}
 	// momentary are parts of texts about a limit that is over in a minute, whatever else they say.
-	momentary = []string{"per minute", "per-minute", "perminute", "per_minute", "per-min", "per min", "per second", "per-second", "persecond", "(tpm)", "(rpm)", "concurren", "not your usage limit", "temporarily"}
+	momentary = []string{"per minute", "per-minute", "perminute", "per_minute", "per-min", "per min", "per second", "per-second", "persecond", "(tpm)", "(rpm)", "concurren", "parallel", "e.g. check quota",
+		"aiplatform.googleapis.com/", "not your usage limit", "temporarily"}
 )

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ type resetText struct {
 	at          time.Time
 	local       *time.Location
 	zone        func(name string) (*time.Location, error)
+	behindAt    bool          // "at" stands before the text
 	window      time.Duration // how long the limit lasts at most; 0: not known
 }
 
@@ -24,6 +26,7 @@ type reset struct {
 	day        int
 	weekday    int // from 0, Sunday; -1: none
 	ahead      int // days from today, for "tomorrow"; -1: the text does not say
+	night      bool
 	timed      bool
 	hour, min  int
 	sec        int
@@ -35,15 +38,16 @@ type reset struct {
 // patterns of the parts of a time, each at the beginning of what is still to be read.
 var (
 	filler = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:[ ,:=·("'\\]+|(?:at|on|by|is|the|time|your|limit|quota|will|be|it|its|from|next|about|approximately|around)\b)`)
+		return regexp.MustCompile(`^(?:[ ,:=·()"'\\_-]+|(?:at|on|in|um|by|after|is|the|time|your|limit|quota|will|be|it|its|from|next|morning|evening|afternoon|about|approximately|around)\b)`)
 	})
 	spanLead = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[ ("'\\:=]*(?:at |on )?(?:in|after|within) (?:about |approximately |around |~ ?)?`)
+		return regexp.MustCompile(`^[ ("'\\:=_-]*(?:at |on )?(?:in|after|within)[ :=]+(?:about |approximately |around |less than |under |~ ?)?`)
 	})
 	spanPart = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:,? ?(?:and )?)(\d{1,6}(?:\.\d+)?|an?) ?(weeks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)(?:\b|[0-9])`)
+		return regexp.MustCompile(`^(?:,? ?(?:and )?)(\d{1,6}(?:\.\d+)?|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) ?(weeks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)(?:\b|[0-9])`)
 	})
-	isoDate = sync.OnceValue(func() *regexp.Regexp {
+	spanClock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{1,2}):(\d{2}):(\d{2})\b`) })
+	isoDate   = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:t|[ ,]+(?:at )?|$)`)
 	})
 	monthDay = sync.OnceValue(func() *regexp.Regexp {
@@ -52,30 +56,20 @@ var (
 	dayMonth = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?(?:,? (\d{4})\b)?`)
 	})
+	// numericDate matches 27.11.2026 and 11/27/2026.
+	numericDate = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\d{1,2})(?:(\.)(\d{1,2})\.(\d{4}\b)?|/(\d{1,2})(?:/(\d{4}))?\b)`)
+	})
 	weekday   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(sun|mon|tue|wed|thu|fri|sat)[a-z]*\b\.?`) })
 	dayWord   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(today|tonight|tomorrow)\b`) })
 	clockWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(midnight|noon)\b`) })
+	bareHour  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{1,2})(?:$|[ ).,;])`) })
 	clock     = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(\d{1,2})(?:[:.](\d{2})(?::(\d{2})(?:\.\d+)?)?)? ?(am|pm|a\.m\.|p\.m\.)?(h|uhr)?(?:\b|$|[ ).,]|z\b)`)
-	})
-	zoneOffset = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^ ?\(?(?:utc|gmt)? ?([+-])(\d{1,2})(?::?(\d{2}))?\b\)?`)
-	})
-	zoneName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^ ?(?:\(([a-z0-9_+/-]+)(?: time)?\)|([a-z]+/[a-z_]+(?:/[a-z_]+)?|[a-z]{1,5}))(?:\b|$|[ ).,])`)
 	})
 )
 
 const monthNames = `(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*`
-
-// zones of which texts have only a short name. A name of a zone with two offsets has an entry for each.
-var (
-	shortZones = map[string]int{ // hours east of UTC
-		"utc": 0, "gmt": 0, "z": 0, "pst": -8, "pdt": -7, "mst": -7, "mdt": -6, "cdt": -5, "est": -5, "edt": -4, "cet": 1, "cest": 2, "eet": 2, "eest": 3,
-		"bst": 1, "jst": 9, "kst": 9,
-	}
-	cityZones = map[string]string{"pt": "America/Los_Angeles", "mt": "America/Denver", "ct": "America/Chicago", "et": "America/New_York"}
-)
 
 // read reads the time at the beginning of the text. found is false if there is none; ok is false if it cannot be meant.
 func (p *resetText) read() (t time.Time, found, ok bool) {
@@ -123,10 +117,12 @@ func (p *resetText) take(pattern *regexp.Regexp) []string {
 
 func (p *resetText) skip(n int) { p.text, p.lower = p.text[n:], p.lower[n:] }
 
-// fill skips words that say nothing of the time.
-func (p *resetText) fill() {
-	for p.take(filler()) != nil {
+// fill skips words that say nothing of the time. at: the last one is "at", behind which an hour may stand.
+func (p *resetText) fill() (at bool) {
+	for m := p.take(filler()); m != nil; m = p.take(filler()) {
+		at = m[0] == "at" || at && strings.TrimSpace(m[0]) == ""
 	}
+	return at
 }
 
 // span reads a length of time such as "in 3 hours 5 minutes" or "after 18h33m12s".
@@ -135,15 +131,15 @@ func (p *resetText) span() (all time.Duration, ok bool) {
 	if rest.take(spanLead()) == nil {
 		return 0, false
 	}
+	if m := spanClock().FindStringSubmatch(rest.lower); m != nil {
+		return time.Duration(number(m[1]))*time.Hour + time.Duration(number(m[2]))*time.Minute + time.Duration(number(m[3]))*time.Second, true
+	}
 	for {
 		m := spanPart().FindStringSubmatch(rest.lower)
 		if m == nil {
 			break
 		}
-		n := 1.0
-		if m[1][0] != 'a' {
-			n, _ = strconv.ParseFloat(m[1], 64)
-		}
+		n := amount(m[1])
 		unit := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}[m[2][0]]
 		if m[2] == "ms" {
 			unit = time.Millisecond
@@ -158,17 +154,34 @@ func (p *resetText) span() (all time.Duration, ok bool) {
 	return all, ok
 }
 
+// amount returns the value of digits or of a word for a number.
+func amount(text string) float64 {
+	small := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+	n, err := strconv.ParseFloat(text, 64)
+	switch i := slices.Index(small, text); {
+	case strings.HasPrefix(text, "half"):
+		return 0.5
+	case i >= 0:
+		return float64(i + 1)
+	case err != nil: // "an hour"
+		return 1
+	}
+	return n
+}
+
 // date reads a date, a time of day, or both, in any order, and a zone. It returns false if there is neither.
 func (p *resetText) date(r *reset) bool {
 	found := false
-	for range 6 {
-		p.fill()
+	for i := range 6 {
+		at := p.fill() || i == 0 && p.behindAt
 		switch {
-		case r.month == 0 && p.calendar(r), r.weekday < 0 && p.takeWeekday(r), r.ahead < 0 && p.dayWord(r), !r.timed && p.clock(r):
-			found = true
-			continue
+		case r.month == 0 && p.calendar(r), r.weekday < 0 && p.takeWeekday(r), r.ahead < 0 && p.dayWord(r):
+			p.readZone(r)
+		case !r.timed && (p.clock(r) || p.bareHour(r, at)):
+		default:
+			return found
 		}
-		break
+		found = true
 	}
 	return found
 }
@@ -188,7 +201,19 @@ func (p *resetText) calendar(r *reset) bool {
 		r.month, r.day, r.year = monthOf(m[2]), number(m[1]), number(m[3])
 		return true
 	}
-	return false
+	m := p.take(numericDate())
+	switch {
+	case m == nil:
+		return false
+	case m[2] == ".":
+		r.day, r.month, r.year = number(m[1]), time.Month(number(m[3])), number(m[4])
+	default: // the United States have the month first, others the day
+		first, second := number(m[1]), number(m[5])
+		r.impossible = r.impossible || first <= 12 && second <= 12 && first != second
+		r.month, r.day, r.year = time.Month(min(first, second)), max(first, second), number(m[6])
+	}
+	r.impossible = r.impossible || r.month < 1 || r.month > 12
+	return true
 }
 
 func (p *resetText) takeWeekday(r *reset) bool {
@@ -202,11 +227,36 @@ func (p *resetText) takeWeekday(r *reset) bool {
 func (p *resetText) dayWord(r *reset) bool {
 	m := p.take(dayWord())
 	if m != nil {
-		if r.ahead = 0; m[1] == "tomorrow" {
+		if r.ahead, r.night = 0, m[1] == "tonight"; m[1] == "tomorrow" {
 			r.ahead = 1
 		}
 	}
 	return m != nil
+}
+
+// bareHour reads an hour without minutes, am or pm. A number is one only if a day and a zone, or "at" and one of them, stand with it.
+func (p *resetText) bareHour(r *reset, at bool) bool {
+	m := bareHour().FindStringSubmatch(p.lower)
+	if m == nil || number(m[1]) > 23 {
+		return false
+	}
+	rest, zoned := *p, *r
+	rest.skip(len(m[1]))
+	rest.readZone(&zoned)
+	signs := 0
+	for _, sign := range []bool{at, r.month != 0 || r.weekday >= 0 || r.ahead >= 0, zoned.where != nil || zoned.badZone} {
+		if sign {
+			signs++
+		}
+	}
+	if signs < 2 {
+		return false
+	}
+	*p, *r = rest, zoned
+	if r.timed, r.hour = true, number(m[1]); r.night && r.hour < 12 {
+		r.hour += 12
+	}
+	return true
 }
 
 // clock reads a time of day with its zone. A bare number is none.
@@ -238,44 +288,6 @@ func (p *resetText) clock(r *reset) bool {
 	}
 	p.readZone(r)
 	return true
-}
-
-// readZone reads the zone behind a time of day. A word in brackets must be a zone; any other word may be the next one of the
-// sentence.
-func (p *resetText) readZone(r *reset) {
-	if m := p.take(zoneOffset()); m != nil {
-		east := number(m[2])*3600 + number(m[3])*60
-		if m[1] == "-" {
-			east = -east
-		}
-		r.where = time.FixedZone("", east)
-		return
-	}
-	m := zoneName().FindStringSubmatchIndex(p.lower)
-	if m == nil {
-		return
-	}
-	from, to := m[2], m[3]
-	if from < 0 {
-		from, to = m[4], m[5]
-	}
-	name, short := p.text[from:to], p.lower[from:to]
-	hours, known := shortZones[short]
-	city, hasCity := cityZones[short]
-	bare := m[2] < 0
-	switch {
-	case bare && !strings.Contains(name, "/") && (!known && !hasCity || name != strings.ToUpper(name)):
-		return
-	case known:
-		r.where = time.FixedZone(strings.ToUpper(short), hours*3600)
-	default:
-		if hasCity {
-			name = city
-		}
-		where, err := p.zone(name)
-		r.where, r.badZone = where, err != nil
-	}
-	p.skip(to)
 }
 
 func monthOf(name string) time.Month {

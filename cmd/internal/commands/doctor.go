@@ -84,7 +84,8 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	} else {
 		found = append(found, doctor.CheckPostgres())
 	}
-	found = append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c), a.checkHooks(ctx), doctor.CheckHookProgram())
+	found = append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c))
+	found = append(append(found, a.checkHooks(ctx)...), doctor.CheckHookProgram())
 	found = append(found, doctor.CheckRuntimes(ctx, s)...)
 	found = append(found, checkTrees(ctx, c)...)
 	return append(found, doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
@@ -117,28 +118,41 @@ func checkTrees(ctx context.Context, c *api.Client) []doctor.Finding {
 	return []doctor.Finding{doctor.OK("work trees", "%d, %d of them used by nobody: see `understudy worktree list`", len(list), idle)}
 }
 
-func (a *app) checkHooks(ctx context.Context) doctor.Finding {
+// checkHooks looks at the hooks of this shell's settings, and at those of the accounts of agents where something is wrong.
+func (a *app) checkHooks(ctx context.Context) []doctor.Finding {
+	all, err := a.hooksReports(ctx, "")
+	if err != nil {
+		return []doctor.Finding{{Name: "hooks", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "understudy hooks install"}}
+	}
+	var found []doctor.Finding
+	for i, r := range all {
+		f := hooksFinding(r)
+		if i == 0 || f.State == doctor.FindingWarning && (r.Disabled || r.Problem != "" || len(r.Broken) > 0) {
+			if strings.HasSuffix(f.Fix, "hooks install") {
+				f.Fix += ofSettings(r, i)
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func hooksFinding(r hooksReport) doctor.Finding {
 	f := doctor.Finding{Name: "hooks", State: doctor.FindingWarning, Fix: "understudy hooks install"}
-	r, err := a.hooksReport(ctx, hooksFlags{})
 	switch {
-	case err != nil:
-		f.Detail = cli.Sentence(err)
-		return f
 	case r.Disabled: // disableAllHooks also stops the hooks of agents that understudy starts
 		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
-		return f
 	case len(r.Broken) > 0:
 		f.Detail = fmt.Sprintf("Claude Code refuses a hook that is not understudy's, and asks about it at each start: %s", strings.Join(r.Broken, "; "))
 		f.Fix = "correct it in " + r.Settings
-		return f
-	case len(r.Events) == 0:
+	case len(r.Events) == 0 && r.Problem == "":
 		f.Detail = "not installed; needed only for agents that you start yourself"
-		return f
 	case r.Problem != "":
 		f.Detail, _, _ = strings.Cut(r.Problem, ": ")
-		return f
+	default:
+		return doctor.OK("hooks", "%d events in %s", len(r.Events), r.Settings)
 	}
-	return doctor.OK("hooks", "%d events in %s", len(r.Events), r.Settings)
+	return f
 }
 
 func (a *app) printFindings(found []doctor.Finding) {

@@ -4,8 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -23,12 +27,63 @@ type hooksReport struct {
 	Problem  string   `json:"problem"`
 }
 
-func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error) {
-	r := hooksReport{Events: []string{}, Missing: []string{}, Broken: []string{}}
-	var err error
-	if r.Settings, err = a.settingsPath(f.settings); err != nil {
-		return r, err
+// hooksReports returns a report on the settings that a flag names or, without it, on those of this shell and then on those of the
+// accounts of agents that live, which may have a folder of their own.
+func (a *app) hooksReports(ctx context.Context, flag string) ([]hooksReport, error) {
+	own, err := a.settingsPath(flag)
+	if err != nil {
+		return nil, err
 	}
+	paths := []string{own}
+	if flag == "" {
+		paths = append(paths, a.accountSettings(ctx)...)
+	}
+	var all []hooksReport
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) {
+			continue
+		}
+		r, err := a.hooksReport(ctx, path)
+		if err != nil && i == 0 {
+			return nil, err
+		}
+		if err != nil { // a folder of somebody else's account hides nothing of the others
+			r.Problem = cli.Sentence(err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// accountSettings returns the settings files in the folders of the accounts of agents, as far as this machine has those folders.
+// Without a daemon there are none.
+func (a *app) accountSettings(ctx context.Context) (paths []string) {
+	c, err := a.Client()
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	agents, err := c.Agents(ctx, api.ListOptions{State: "active", Limit: 500})
+	if err != nil {
+		return nil
+	}
+	for i := range agents {
+		if agents[i].Account == nil {
+			continue
+		}
+		dir := agents[i].Account.Variables["CLAUDE_CONFIG_DIR"]
+		if info, err := os.Stat(dir); dir != "" && err == nil && info.IsDir() {
+			paths = append(paths, filepath.Join(dir, "settings.json"))
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func (a *app) hooksReport(ctx context.Context, path string) (hooksReport, error) {
+	r := hooksReport{Settings: path, Events: []string{}, Missing: []string{}, Broken: []string{}}
 	text, err := hooks.ReadSettings(r.Settings)
 	if err != nil {
 		return r, err
@@ -105,18 +160,34 @@ func commandProblem(command hooks.SlashFile, found hooks.Report) string {
 }
 
 func (a *app) hooksStatus(ctx context.Context, f hooksFlags) error {
-	r, err := a.hooksReport(ctx, f)
+	all, err := a.hooksReports(ctx, f.settings)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.PrintJSON(r)
+		return a.PrintJSON(struct {
+			hooksReport
+			Accounts []hooksReport `json:"accounts"` // of agents with a folder of their own
+		}{all[0], append([]hooksReport{}, all[1:]...)})
 	}
-	events := strings.Join(r.Events, " ")
-	if events == "" {
-		events = "none: `understudy hooks install` installs them"
+	for i, r := range all {
+		events := strings.Join(r.Events, " ")
+		if events == "" {
+			events = "none: `understudy hooks install" + ofSettings(r, i) + "` installs them"
+		}
+		if i > 0 {
+			a.UI(a.Stdout).Printf("\nof the account of an agent:\n")
+		}
+		a.UI(a.Stdout).Fields("settings", r.Settings, "events", events, "missing", strings.Join(r.Missing, " "),
+			"command", r.Command, "binary", r.Binary, "data", r.Data, "broken", strings.Join(r.Broken, "; "), "problem", strings.ReplaceAll(r.Problem, "hooks install`", "hooks install"+ofSettings(r, i)+"`"))
 	}
-	a.UI(a.Stdout).Fields("settings", r.Settings, "events", events, "missing", strings.Join(r.Missing, " "),
-		"command", r.Command, "binary", r.Binary, "data", r.Data, "broken", strings.Join(r.Broken, "; "), "problem", r.Problem)
 	return nil
+}
+
+// ofSettings returns the flag that names the settings of a report; "": they are those of this shell.
+func ofSettings(r hooksReport, i int) string {
+	if i == 0 {
+		return ""
+	}
+	return " --settings " + proc.ShellQuote(r.Settings)
 }

@@ -3,8 +3,10 @@ package git
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -38,6 +40,11 @@ func (r repository) beginning(ctx context.Context, branch, from string) (b begin
 		}
 	case len(remote) > 1:
 		return b, several(branch, remote)
+	case len(remote) == 0:
+		if err := r.nameless(ctx, branch); err != nil {
+			return b, err
+		}
+		fallthrough
 	default:
 		if b.base, err = r.headBranch(ctx); err != nil {
 			return b, err
@@ -65,6 +72,30 @@ func (r repository) beginning(ctx context.Context, branch, from string) (b begin
 	}
 	return b, err
 }
+
+// nameless refuses a branch that is to be made under the name of something else, because a person who gives that name means it: a tag, a
+// remote's branch, or a commit.
+func (r repository) nameless(ctx context.Context, branch string) error {
+	const example = "give the new branch another name, and begin it there, for example --worktree=NAME --base %[1]s"
+	_, short, _ := strings.Cut(branch, "/")
+	for _, other := range []struct{ ref, means string }{
+		{"refs/tags/" + branch, "a tag of that name: " + example},
+		{"refs/remotes/" + branch, "the remote's branch %[1]s: leave out the remote (--worktree=%[2]s), or " + example},
+		{branch, "a commit that git calls so: " + example},
+	} {
+		if other.ref == branch && !strings.HasPrefix(branch, "refs/") && !fullHash().MatchString(branch) {
+			continue // an abbreviation may be a word
+		}
+		if at, err := r.commitOf(ctx, other.ref); err != nil {
+			return err
+		} else if at != "" {
+			return fmt.Errorf("there is no branch %s here, but "+other.means, branch, short)
+		}
+	}
+	return nil
+}
+
+var fullHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // several returns the error that more than one remote has a branch.
 func several(branch string, refs []string) error {

@@ -76,6 +76,33 @@ func TestBranchOfRemote(t *testing.T) {
 	}
 }
 
+// TestBranchNamedLikeSomethingElse: a person who gives the name of a tag, of a remote's branch or of a commit means that, so no branch
+// of that name begins at HEAD. Said where it begins, it is made.
+func TestBranchNamedLikeSomethingElse(t *testing.T) {
+	t.Parallel()
+	origin, path := newTreeRepo(t)
+	origin.Git("branch", "feature/x")
+	r := origin.at(realDir(t) + "/clone")
+	origin.Git("clone", "-q", origin.Dir, r.Dir)
+	r.Git("tag", "v1.0")
+	r.Git("branch", "named")
+	r.Git("tag", "named")
+	head := r.says("rev-parse", "HEAD")
+	for branch, want := range map[string]string{
+		"v1.0":             "a tag of that name: give the new branch another name, and begin it there, for example --worktree=NAME --base v1.0",
+		"origin/feature/x": "leave out the remote (--worktree=feature/x)", "refs/tags/v1.0": "--base refs/tags/v1.0", head: "--base " + head,
+		"named": "", "deadbeef": "", "v1": "",
+	} {
+		_, err := r.plan(worktree.Spec{Branch: branch, Path: path})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", branch, err, want)
+		}
+		if _, err := r.plan(worktree.Spec{Branch: branch, From: "main", Path: path}); err != nil && branch != "named" {
+			t.Errorf("%s, begun at main: %v", branch, err)
+		}
+	}
+}
+
 // wantTreeAt compares the branch and the commit of a tree.
 func (r repo) wantTreeAt(branch, commit string) {
 	r.T.Helper()
@@ -135,6 +162,12 @@ func TestRepositoryMoved(t *testing.T) {
 	}
 	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err == nil || !strings.Contains(err.Error(), "worktree repair") {
 		t.Errorf("not repaired: %q, %v", kept, err)
+	}
+	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
+		t.Errorf("merge, not repaired: %+v, %v", m, err)
+	}
+	if _, err := Push(t.Context(), Pushing{Path: path, Environ: cmdtest.GitTestEnv()}, func(Pushed) {}); err == nil || !strings.Contains(err.Error(), "worktree repair") {
+		t.Errorf("push, not repaired: %v", err)
 	}
 	r = r.at(moved)
 	r.Git("worktree", "repair")

@@ -85,6 +85,9 @@ func (t *Trees) openTree(ctx context.Context, path string) (r repository, err er
 	at := realPath(path)
 	g := git{env: append(t.env[:len(t.env):len(t.env)], "GIT_WORK_TREE="+at), dir: at, limit: treeLimit}
 	said, err := g.paths(ctx, "--git-dir", "--git-common-dir")
+	if errors.Is(err, worktree.ErrNone) {
+		err = fmt.Errorf("git has lost the repository of %s: if the repository was moved, run `git worktree repair %[1]s` in its new place, and try again", path)
+	}
 	if err != nil {
 		return r, err
 	}

@@ -29,6 +29,11 @@ func (e notOursError) Error() string {
 	return fmt.Sprintf("%s is there and is no work tree of the repository %s: move it away", e.path, e.repository)
 }
 
+// stranger says why what stands at the path of a work tree is not removed: it is none of the repository's.
+func (r repository) stranger() string {
+	return "it is no work tree of the repository " + r.dir + " (see `git worktree list` there)"
+}
+
 // look finds out the state of a path whose folders are not links. If the path holds something that is not a work tree of
 // the repository, look returns a notOursError.
 func (r repository) look(path string) (standing, error) {

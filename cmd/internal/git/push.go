@@ -41,7 +41,7 @@ func Push(ctx context.Context, p Pushing, before func(Pushed)) (out Pushed, err 
 	find := git{env: gitEnv(p.Environ), dir: p.Path, limit: treeLimit}
 	at, _, err := find.find(ctx)
 	if errors.Is(err, worktree.ErrNone) {
-		err = fmt.Errorf("%s is no git work tree", p.Path)
+		err = fmt.Errorf("%s is no git work tree: if its repository was moved, run `git worktree repair %[1]s` in its new place, and try again", p.Path)
 	}
 	if err != nil {
 		return out, err

@@ -55,7 +55,7 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 	defer release()
 	found, err := r.look(at)
 	if _, notOurs := errors.AsType[notOursError](err); notOurs {
-		out.Kept = "it is no work tree of the repository " + r.dir
+		out.Kept = r.stranger()
 		return out, nil
 	}
 	if err != nil {

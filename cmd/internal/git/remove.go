@@ -65,7 +65,7 @@ func (t *Trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	_, notOurs := errors.AsType[notOursError](err)
 	switch {
 	case notOurs:
-		return "it is no work tree of the repository " + r.dir, nil
+		return r.stranger(), nil
 	case err != nil:
 		return "", err
 	case found == halfTree && !discarding && holdsFiles(at):

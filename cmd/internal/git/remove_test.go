@@ -57,8 +57,8 @@ func TestTreesKeep(t *testing.T) {
 		}, "it holds 2 commits that no branch does"},
 		"without its index": {func(r repo) { loseIndex(r); r.Write("work", "") }, lostTrack},
 		"without its index, of files that were committed": {loseIndex, lostTrack},
-		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP"},
-		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP"},
+		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
+		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
 		"another folder's":  {func(r repo) { elsewhere(r) }, "it holds 1 file that is not committed (work)"},
 		"a submodule in it": {func(r repo) { submodule(r); r.Write("module/mine", "") }, "it holds 1 file not committed in the submodule module (mine)"},
 		"a repository committed as a submodule": {func(r repo) {
@@ -191,7 +191,7 @@ func TestTreesDiscard(t *testing.T) {
 				}
 			}
 		}, ""},
-		"another's place": {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP"},
+		"another's place": {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -123,14 +123,16 @@ func Run(ctx context.Context, cfg Config) error {
 			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
 		}
 	}
-	conf.Store, conf.Terminal, conf.Servers = base.db, terminals(dir, cfg.Settings.Tmux.Include, cfg.Log), base.servers
+	var d *daemon.Daemon // no terminal starts before it is there
+	conf.Store, conf.Servers = base.db, base.servers
+	conf.Terminal = terminals(dir, cfg.Settings.Tmux.Include, func(err error) { daemon.TellMistake(d, err) })
 	conf.Program = cfg.Binary
 	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, clis.Version, clis.Lookup, proc.OneShot
 	if conf.PublicURL = cfg.Settings.PublicURL; conf.PublicURL == "" && tcp != nil {
 		conf.PublicURL = api.LocalURL(tcp.Addr())
 	}
 	conf.Control = opencode.New // OpenCode is the only runtime with a server
-	d := cfg.NewDaemon(conf)
+	d = cfg.NewDaemon(conf)
 	up := &Serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
 	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
 		Address: up.Address, Hosts: append(api.LoopbackNames(), cfg.Settings.names()...), PublicURL: cfg.Settings.PublicURL,

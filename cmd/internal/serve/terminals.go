@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -11,8 +10,8 @@ import (
 )
 
 // terminals returns a function that returns the driver of the tmux server at a socket. It makes one driver for each
-// server. include is a file of tmux commands for the daemon's own server; "": none.
-func terminals(dir data.Dir, include string, log *slog.Logger) func(socket string) (daemon.Terminal, error) {
+// server. include is a file of tmux commands for the daemon's own server; "": none. mistake is told what is wrong with that file.
+func terminals(dir data.Dir, include string, mistake func(error)) func(socket string) (daemon.Terminal, error) {
 	var mu sync.Mutex
 	known := map[string]*tmux.Server{}
 	return func(socket string) (daemon.Terminal, error) {
@@ -24,7 +23,7 @@ func terminals(dir data.Dir, include string, log *slog.Logger) func(socket strin
 		s, err := tmux.New(tmux.Config{
 			Socket: filepath.Clean(socket), Foreign: filepath.Clean(socket) != dir.TmuxSocket(),
 			Include: func() string { return include },
-			Warn:    func(err error) { log.Warn("a file of tmux commands has a mistake", "error", err) },
+			Warn:    mistake,
 		})
 		if err != nil {
 			return nil, err

@@ -109,6 +109,23 @@ func TestAccountOfAPersonGoesOn(t *testing.T) {
 	if text, err := os.ReadFile(*h.ContextPath); err != nil || !strings.Contains(string(text), "has no ANTHROPIC_AUTH_TOKEN") {
 		t.Errorf("the context does not say that the token is lost: %v", err)
 	}
+	r.wantHooksOfAccount(filepath.Join(config, "settings.json"))
+}
+
+// wantHooksOfAccount fails unless `hooks status` and `doctor`, in a shell with other settings, name a broken hook in the settings of an
+// agent's account.
+func (r *rig) wantHooksOfAccount(settings string) {
+	r.t.Helper()
+	r.writeFile(settings, `{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}`)
+	env := map[string]string{"HOME": r.work, "UNDERSTUDY_DATA": r.root}
+	const broken = "hooks.Stop[0].hooks[0] has no type"
+	if code, out, errs := r.runInside(env, "", "hooks", "status"); code != 0 || !strings.Contains(out, settings) || !strings.Contains(out, broken) ||
+		!strings.Contains(out, filepath.Join(r.work, ".claude/settings.json")) {
+		r.t.Errorf("hooks status: %d\n%s%s", code, out, errs)
+	}
+	if _, out, _ := r.runInside(env, "", "doctor"); !strings.Contains(out, broken) || !strings.Contains(out, "correct it in "+settings) {
+		r.t.Errorf("doctor:\n%s", out)
+	}
 }
 
 // wantOnlyInLaunches fails if a file of the data directory has the secret that is none of a launch, or that others may read.

@@ -55,6 +55,24 @@ func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 	})
 }
 
+// TestContextIsReadAgainAtTheRecord: without a status line, the use of the context is read from the transcript some seconds after a
+// turn. The handoff has what the transcript says when the record is made.
+func TestContextIsReadAgainAtTheRecord(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.memory.noStatusLine = true
+		r.start()
+		a := r.startAgent(con)
+		if use := r.fillContext(a.ID, 300_000); use.Source != "transcript" {
+			t.Fatalf("context %+v, want it from the transcript", use)
+		}
+		r.doTurn(a.ID, "go on @tokens 700000")
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		if h.ContextUse == nil || h.ContextUse.Tokens != 700_000 {
+			t.Errorf("handed over at %+v, want 700000 tokens", h.ContextUse)
+		}
+	})
+}
+
 // TestStatusLineOfAnotherSessionIsIgnored: The daemon ignores a status line that reports another session. A session
 // that begins anew has an empty context.
 func TestStatusLineOfAnotherSessionIsIgnored(t *testing.T) {

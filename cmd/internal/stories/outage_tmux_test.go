@@ -3,6 +3,7 @@ package stories
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,6 +32,24 @@ func TestTmuxKilledBeforeTheRecordFailsTheHandoff(t *testing.T) {
 	r.misbehave("")
 	r.retryHandoff(h.ID)
 	r.awaitPhase(h.ID, daemon.Completed)
+}
+
+// TestMistakeInTheUsersTmuxFile: it shows when the server begins. The operator is told what to do, and the agent works.
+func TestMistakeInTheUsersTmuxFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	file := filepath.Join(r.work, "tmux.conf")
+	r.writeFile(file, "set -g no-such-option 1\n")
+	r.cfg.Settings.Tmux.Include = file
+	r.start()
+	r.startAgent(con)
+	told := r.awaitNotification(func(e event.Event) bool {
+		text, _ := field(t, e, "message").(string)
+		return strings.Contains(text, "tmux.include: ") && strings.Contains(text, "no-such-option") && strings.Contains(text, "source-file "+file)
+	})
+	if r.awaitAlertEvent("settings_refused"); told.ID == 0 {
+		t.Error("nobody was told")
+	}
 }
 
 // TestOneAlertForATmuxServer: Agents, a handoff and a pipeline end with the tmux server. The operator is told once,
