@@ -73,7 +73,7 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Heard != 0:
-		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
+		dl.closeHeard(refusalOf(d, a, dl), Submitted, evidenceHeard(dl.Heard), now)
 	default:
 		dl.decide(Unconfirmed, evidenceEnded, now)
 	}
@@ -283,11 +283,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	if dl.Heard != 0 {
-		if left > 0 && !d.inTranscript(a, dl) {
-			return false, min(left, 100*time.Millisecond), nil
-		}
-		dl.decide(Submitted, evidenceHeard(dl.Heard), now)
-		return d.saveDelivery(ctx, a, dl, false)
+		return decideHeard(ctx, d, a, dl, left)
 	}
 	if next := time.Duration(dl.Attempts) * enterAfter; age < next && left > 0 {
 		return false, min(left, next-age), nil

@@ -134,6 +134,8 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 func (d *Daemon) confirmSent(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout)
 	switch {
+	case dl.Heard != 0:
+		return decideHeard(ctx, d, a, dl, left)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", d.now())
 	case left > 0 && d.sendsAgain(a, dl):

@@ -110,8 +110,12 @@ func (r *handoffRun) awaitDocument() outcome {
 // verify checks the document. A good one goes on to [handoffRun.record].
 func (r *handoffRun) verify() outcome {
 	h := r.h
-	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
-		return stayFor(time.Second, noteTurn) // the agent may be writing the document right now
+	if h.Retrying && r.agent.Active() && !r.agent.AtRest() && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
+		note := noteTurn // the agent may be writing the document right now
+		if r.agent.State == Waiting {
+			note = noteDialog
+		}
+		return stayFor(time.Second, note)
 	}
 	doc, err := r.readDocument()
 	var bad *data.DocumentError

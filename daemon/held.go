@@ -19,3 +19,14 @@ func leftHeld(d *Daemon, a *Agent, dl *Delivery) time.Duration {
 	}
 	return d.timeLeft(*a.RegisteredAt, startHooks)
 }
+
+// untilForgotten returns how long a session has still to take the prompt of its command line, before the daemon takes the prompt for
+// forgotten. A dialog before the session may make the runtime forget it. Without such a dialog only the hooks of the session's start can
+// hold it for so long, and the runtime takes it when they end.
+func untilForgotten(d *Daemon, a *Agent) time.Duration {
+	limit := d.Settings().Handoff.AckTimeout
+	if d.runtimeOf(a).Can.Registers == runtimes.RegistersByHook && a.AnsweredAt == nil {
+		limit = max(limit, startHooks)
+	}
+	return d.timeLeft(*a.RegisteredAt, limit)
+}

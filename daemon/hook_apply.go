@@ -26,6 +26,7 @@ type hookStep struct {
 	around  int64                           // id of the active agent inside whose process the hook's process runs; 0: none
 	command bool                            // the hook is a person's /handoff
 	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
+	unknown bool                            // the daemon has read about the end of a turn whose prompt no hook has told
 	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
 	moves   map[move]bool                   // whether the session has moved, as a look before the transaction found
 	unmoved *move                           // a move that decide asked for and that is not in moves; nil: none
@@ -105,7 +106,7 @@ func (h *hookStep) ofUnknownTurn() bool {
 	return h.own && h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && h.p.Event != hooks.UserPromptSubmit
 }
 
-// afterEnd applies a hook that came after its agent's end was committed.
+// afterEnd applies a hook that came after its agent's end was committed, as out of the spool. The session is opened again where it was last.
 func (h *hookStep) afterEnd() {
 	a := h.tx.Agent
 	switch {
@@ -114,6 +115,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
 		a.endTurn(h.tx.HookID, &h.p, true)
 	}
+	h.follow()
 }
 
 // apply applies the hook's event to an active agent. It takes the session's id and the transcript's path from any hook,
@@ -133,7 +135,7 @@ func (h *hookStep) apply() {
 	if h.p.PermissionMode != "" && h.p.AgentID == "" { // a subagent may have a mode of its own
 		a.SessionMode = h.p.PermissionMode
 	}
-	if h.ofUnknownTurn() {
+	if h.unknown = h.ofUnknownTurn(); h.unknown {
 		a.endUnknownTurn(h.p.PromptID, h.in.At)
 	}
 	defer h.contextReported() // after the event, which may begin a new window

@@ -13,8 +13,11 @@ import (
 // with Claude Code 2.1.330 on a quiet machine.
 const dialogShows = 3 * time.Second
 
-// paneDialog is what the registry has said of the dialog of one permission.
-type paneDialog struct{ shown bool }
+// paneDialog is what was seen of the dialog of one permission.
+type paneDialog struct {
+	shown bool // the registry has said that a dialog is open
+	stood bool // beside others that were open, it stood in the pane
+}
 
 // dialogSigns is what is known of the dialog of an open permission.
 type dialogSigns struct {
@@ -25,7 +28,7 @@ type dialogSigns struct {
 	known  bool            // the registry has an entry
 	status runtimes.Status // that the entry has
 	shown  bool            // the registry has said before that a dialog is open
-	other  bool            // the pane shows the dialog of another permission instead
+	other  bool            // the pane has shown its dialog, and shows that of another permission instead
 }
 
 // over says how an open permission has ended although nobody has answered it here; state is "" if it has not. What hooks tell of
@@ -75,20 +78,24 @@ func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDi
 	s.known, s.status, s.shown = true, reg.Status, dialog.shown
 	if s.status == runtimes.StatusWaiting {
 		dialog.shown = true
-		s.other = showsOther(d, ctx, p, &a)
+		s.other = showsOther(d, ctx, p, &a, dialog)
 	}
 	return s, true
 }
 
-// showsOther reports whether the pane shows the dialog of another permission of the agent, and not that of p. Dialogs wait for each
-// other, and the registry says the same of all.
-func showsOther(d *Daemon, ctx context.Context, p *Permission, a *Agent) bool {
+// showsOther reports whether the pane shows the dialog of another permission of the agent, and not that of p any more. Dialogs wait for
+// each other, and the registry says the same of all: a dialog that has not stood in the pane yet waits for its turn.
+func showsOther(d *Daemon, ctx context.Context, p *Permission, a *Agent, dialog *paneDialog) bool {
 	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: p.AgentID, Open: true})
 	if err != nil || len(open) < 2 || !a.HasPane() {
 		return false
 	}
 	s, err := d.readDialog(ctx, a)
-	if err != nil || asks(s.Text, p) {
+	if err != nil {
+		return false
+	}
+	mine := asks(s.Text, p)
+	if dialog.stood = dialog.stood || mine; mine || !dialog.stood {
 		return false
 	}
 	for i := range open {

@@ -32,18 +32,23 @@ func (d *Daemon) placeOf(ctx context.Context, a *Agent) (*tmux.Ref, error) {
 		return nil, nil
 	}
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: a.ID, Limit: 1})
-	if err != nil || len(list) == 0 || !list[0].InPlace || list[0].HeirsFirst() {
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	prev, err := d.Store.Agent(ctx, *a.PreviousAgentID)
 	if err != nil {
 		return nil, fmt.Errorf("agent %d: its predecessor: %w", a.ID, err)
 	}
-	if prev.Active() || !prev.Managed || !prev.HasPane() {
+	if !list[0].takesPlaceOf(&prev) {
 		return nil, nil
 	}
 	ref := prev.Ref()
 	return &ref, nil
+}
+
+// takesPlaceOf reports whether the successor of a handoff takes the pane of its predecessor, which has ended.
+func (h *Handoff) takesPlaceOf(prev *Agent) bool {
+	return h.InPlace && !h.HeirsFirst() && !prev.Active() && prev.Managed && prev.HasPane()
 }
 
 // takePlace starts an agent in the pane of its predecessor. moved says that it has done so, and again that the pane may be

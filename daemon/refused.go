@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,14 +15,17 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// A runtime runs all hooks of a prompt at once. Each of them may refuse the prompt: then the model never sees it, no turn runs, no
-// Stop comes, and Claude Code puts the text back into the composer. Our own hook hears of the prompt before that is decided. So for a
-// runtime that writes refusals into its transcript, the hook of a prompt is no verdict yet: the delivery is heard. The transcript
-// shows which of the two came, the prompt or the refusal. A Stop of that turn shows it as well.
+// A runtime runs all hooks of a prompt at once. Each of them may refuse the prompt: then the model never sees it, no turn runs and no
+// Stop comes. Our own hook hears of the prompt before that is decided. So for a runtime that writes refusals into its transcript, the
+// hook of a prompt is no verdict yet: the delivery is heard. The transcript shows which of the two came, the prompt or the refusal. A
+// Stop of that turn shows it as well. Claude Code puts the refused text back into the composer.
+
+// promptHooks is how long the hooks of a prompt may take: Claude Code gives each ten minutes at most.
+const promptHooks = 10 * time.Minute
 
 // hears reports whether the hook of a prompt leaves open whether the runtime takes the prompt.
 func hears(rt *runtimes.Runtime, dl *Delivery, queued bool) bool {
-	return rt.Can.TellsRefusals && !queued && dl.byKeys() && dl.Way != runtimes.ByEcho
+	return rt.Can.TellsRefusals && !queued && dl.Way != runtimes.ByEcho
 }
 
 // hear notes the hook of a typed prompt on its delivery and its handoff.
@@ -39,16 +43,62 @@ func (h *hookStep) confirmHeard() {
 	}
 }
 
+// refusal looks in the end of a transcript for what refuses a text; "": nothing there does. since is when the text was typed at the
+// earliest: a refusal before that is about another prompt.
+func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
+	for line := range bytes.Lines(jsonl) {
+		r, ok := rt.Tail("", line)
+		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since.Truncate(time.Millisecond)) {
+			continue
+		}
+		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && refusedPrompt(p, d) {
+			why = refusalWords(p.Reason)
+		}
+	}
+	return why
+}
+
+// refusalOf is [Delivery.refusal] in the transcript of the text's agent.
+func refusalOf(d *Daemon, a *Agent, dl *Delivery) (why string) {
+	return dl.refusal(d.runtimeOf(a), transcriptTail(a), d.earliestShown(*dl.TypedAt))
+}
+
+// closeHeard gives a heard text the verdict that nothing proves, unless it was refused.
+func (d *Delivery) closeHeard(refusal string, v Verdict, evidence string, now time.Time) {
+	if refusal != "" {
+		v, evidence = NotSubmitted, refusal
+	}
+	d.decide(v, evidence, now)
+}
+
+// decideHeard gives a heard text its verdict. The transcript proves that the runtime has taken it. Until then another hook of the prompt
+// may still run. left is how long the daemon waits if no turn runs. A transcript that nobody can read proves nothing, so the hook stands.
+func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left time.Duration) (bool, time.Duration, error) {
+	again := 100 * time.Millisecond
+	if left <= 0 && a.State == Working {
+		left, again = d.timeLeft(*dl.TypedAt, promptHooks), time.Second
+	}
+	switch {
+	case d.inTranscript(a, dl) || left <= 0 && transcriptTail(a) == nil:
+		dl.decide(Submitted, evidenceHeard(dl.Heard), d.now())
+	case left > 0:
+		return false, min(left, again), nil
+	default:
+		dl.closeHeard(refusalOf(d, a, dl), Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.now())
+	}
+	return d.saveDelivery(ctx, a, dl, false)
+}
+
 // evidenceHeard is the evidence of a text that the runtime has reported as a prompt.
 func evidenceHeard(hook int64) string { return fmt.Sprintf("UserPromptSubmit, hook %d", hook) }
 
 // refusedPrompt reports whether a refusal is about the text of a delivery. A hook may have the runtime leave out the prompt.
 func refusedPrompt(p hooks.Payload, dl *Delivery) bool {
-	if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !dl.byKeys() {
+	if dl.State != DeliveryTyping && dl.State != DeliveryTyped {
 		return false
 	}
-	if p.Prompt == "" {
-		return dl.Heard != 0
+	if p.Prompt == "" { // a server that refuses a text tells of no prompt before
+		return dl.Heard != 0 || dl.Way == runtimes.ByServer
 	}
 	return carries(p.Prompt, dl)
 }
@@ -58,25 +108,73 @@ func refusalWords(reason string) string {
 	return "another hook refused the prompt: " + words.Quote(words.Clip(words.Line(cmp.Or(reason, "it gave no reason")), maxTrouble))
 }
 
+// readRefusal completes the report of a refusal that the transcript of an agent tells, before it is applied; ok is false if the report
+// is none. The runtimes write the same line when no prompt was refused: Codex at the end of a turn in which the model was not asked, as
+// when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held its end. A prompt that the transcript has
+// was not refused.
+func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload) (runtimes.Report, bool) {
+	rt, body := d.runtimeOf(a), map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
+	if p.Prompt == "" && !p.Kept && d.promptedAfter(a, "", a.StateAt) {
+		body["notification_type"] = "idle_prompt"
+		r.Event, r.Body = hooks.Notification, event.Payload(body)
+		return r, p.PromptID != "" // only Codex, which names the turn, writes the line at the end of one
+	}
+	if p.Reason == "" && rt.Refusal != nil {
+		body["reason"] = shownRefusal(ctx, d, a, rt)
+		r.Body = event.Payload(body)
+	}
+	if rt.Can.ReturnsRefused {
+		if err := clearRefused(ctx, d, a, p); err != nil {
+			d.Log.Warn("refused text not taken out of the composer", "agent_id", a.ID, "error", err)
+		}
+	}
+	return r, true
+}
+
+// shownRefusal waits a moment until the screen of an agent shows why a hook has refused its newest prompt; "": it does not show it.
+func shownRefusal(ctx context.Context, d *Daemon, a *Agent, rt *runtimes.Runtime) string {
+	for until := time.Now().Add(time.Second); a.HasPane() && time.Now().Before(until); {
+		s, err := d.readScreen(ctx, a)
+		if err != nil {
+			return ""
+		}
+		if why := rt.Refusal(runtimes.View{Text: s.text}); why != "" {
+			return why
+		}
+		if !ticked(ctx, time.After(50*time.Millisecond)) {
+			return ""
+		}
+	}
+	return ""
+}
+
 // promptRefused applies the report that another hook has refused a prompt. The turn that our own hook has begun does not run.
 func (h *hookStep) promptRefused() {
 	a, why, ours := h.tx.Agent, refusalWords(h.p.Reason), false
 	for _, dl := range h.tx.Deliveries {
-		if !refusedPrompt(h.p, dl) {
+		if h.unknown || !refusedPrompt(h.p, dl) {
 			continue
 		}
 		ours = true
+		if h.p.Kept {
+			h.confirm(dl, evidenceHeard(dl.Heard), false)
+			continue
+		}
 		dl.decide(NotSubmitted, why, h.d.now())
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		e := h.d.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && a.PipelineID == nil
+		stepFails := a.StepID != nil && a.startedWith(dl) // its step tells, as a handoff does
+		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && !stepFails
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	switch {
 	case a.State == Working && h.in.At.Before(a.StateAt.Truncate(time.Millisecond)):
 		return // a later prompt has begun a turn
-	case a.State != Working && !ours:
-		return // our own hook refuses commands of ours, which begin no turn
+	case h.unknown:
+		h.setState(a.rest()) // no prompt of which we know began that turn
+		return
+	case !ours && (a.State != Working || a.StopCameAt != nil):
+		return // our own hook refuses commands of ours, which begin no turn; or a hook has held the end of a turn
 	}
 	if hf := h.tx.Handoff; hf != nil && hf.awaitsStop() && a.HandingOver {
 		hf.failTurn(why)

@@ -1,9 +1,16 @@
 package daemon
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // TestTurnOfAHeardInstructionFails: the end of a turn proves that its prompt was taken, also an end with an error, which may come before
@@ -21,5 +28,147 @@ func TestTurnOfAHeardInstructionFails(t *testing.T) {
 	h.takes("StopFailure", map[string]any{"prompt_id": "p", "error": "rate_limit", "last_assistant_message": "API Error: 429"})
 	if !dl.has(Submitted) || !h.handoff.Confirmed || h.handoff.Trouble == "" {
 		t.Errorf("the delivery is %+v; trouble of the handoff: %q", dl, h.handoff.Trouble)
+	}
+}
+
+// TestRefusedMessageIsTold: a message that another hook refuses is an alert, also if its agent works for a pipeline. The prompt of a step
+// is none of its own: the step fails and tells.
+func TestRefusedMessageIsTold(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]bool{"a message": false, "the prompt of the step": true} {
+		h := hookedAgent(t)
+		pipeline, step := int64(3), int64(5)
+		h.agent.Runtime, h.agent.PipelineID, h.agent.StepID = "claude", &pipeline, &step
+		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindMessage, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "look at the sheds"}
+		if first {
+			h.agent.FirstPromptID = &dl.ID
+		}
+		h.deliveries = []*Delivery{dl}
+		events := h.takes("PromptRefused", map[string]any{"prompt": dl.Text, "reason": "the gate is closed"})
+		if len(events) == 0 || events[0].Type != event.DeliveryNotSubmitted || events[0].Alert == first {
+			t.Errorf("%s: %+v", name, events)
+		}
+	}
+}
+
+// TestHeardPromptThatWasRefused: the transcript has the refusal of a text for which no other proof came. A refusal before the text was
+// typed is about another prompt.
+func TestHeardPromptThatWasRefused(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	line := fmt.Appendf(nil, `{"type":"system","subtype":"informational","timestamp":%q,"uuid":"u","content":"UserPromptSubmit operation blocked by hook:\nno\n\nOriginal prompt: look"}`+"\n", at.Format(time.RFC3339))
+	for name, tt := range map[string]struct {
+		jsonl []byte
+		since time.Time
+		want  Verdict
+	}{
+		"refused":             {line, at.Add(-time.Second), NotSubmitted},
+		"an earlier one was":  {line, at.Add(time.Second), Submitted},
+		"nothing was refused": {nil, at, Submitted},
+	} {
+		dl := &Delivery{State: DeliveryTyped, Heard: 9, Way: runtimes.ByTyping, Text: "look"}
+		dl.closeHeard(dl.refusal(runtimes.Claude(), tt.jsonl, tt.since), Submitted, "", at)
+		if !dl.has(tt.want) {
+			t.Errorf("%s: %s", name, *dl.Verdict)
+		}
+	}
+}
+
+// TestRefusedPrompt: whichever way a runtime tells that another hook has refused a prompt, the text is not submitted, with the reason,
+// and its handoff learns that no turn runs. The runtimes write the same lines in other cases, which refuse nothing.
+func TestRefusedPrompt(t *testing.T) {
+	t.Parallel()
+	const closed = "the gate is closed"
+	type fields = map[string]any
+	for name, c := range map[string]struct {
+		runtime string
+		way     runtimes.Way
+		prompt  fields // what else the hook of the prompt says
+		stop    bool   // a Stop comes before the report
+		told    fields
+		want    Verdict // "": none yet
+		state   AgentState
+	}{
+		"Codex":                         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt_id": "t", "reason": closed}, NotSubmitted, Idle},
+		"Codex's queue":                 {"codex", runtimes.ByQueue, fields{"prompt_id": "t"}, false, fields{"prompt_id": "t", "reason": closed}, NotSubmitted, Idle},
+		"a compaction of Codex":         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, true, fields{"prompt_id": "u"}, Submitted, Idle},
+		"another turn of Codex":         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt_id": "u"}, "", Idle},
+		"Gemini":                        {"gemini", runtimes.ByTyping, nil, false, fields{"reason": closed}, NotSubmitted, Idle},
+		"Gemini keeps it":               {"gemini", runtimes.ByTyping, nil, false, fields{"reason": closed, "kept": true}, Submitted, Idle},
+		"Gemini, a turn whose end held": {"gemini", runtimes.ByTyping, nil, true, fields{"reason": closed}, Submitted, Working},
+		"OpenCode":                      {"opencode", runtimes.ByServer, nil, false, fields{"reason": closed}, NotSubmitted, Idle},
+		"Claude Code":                   {"claude", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt": "[ref] hand over", "reason": closed}, NotSubmitted, Idle},
+		"Claude Code, without the text": {"claude", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"reason": closed}, NotSubmitted, Idle},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hookedAgent(t)
+			h.agent.Runtime = c.runtime
+			dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindInstruction, State: DeliveryTyped, Way: c.way, Text: "[ref] hand over", Nonce: "[ref]"}
+			h.deliveries, h.handoff = []*Delivery{dl}, &Handoff{ID: 1, Phase: Instructing, DeliveryID: &dl.ID}
+			prompt := fields{"prompt": dl.Text}
+			for k, v := range c.prompt {
+				prompt[k] = v
+			}
+			if c.way != runtimes.ByServer { // which tells of no prompt that a plugin refuses
+				h.takes("UserPromptSubmit", prompt)
+			}
+			if c.way != runtimes.ByServer && dl.Heard == 0 || dl.Verdict != nil || (h.agent.State == Working) != (dl.Heard != 0) {
+				t.Fatalf("after the hook of its prompt the delivery is %+v and the agent is %s", dl, h.agent.State)
+			}
+			if c.stop {
+				h.takes("Stop", prompt)
+			}
+			h.own = true
+			h.takes(hooks.PromptRefused, c.told)
+			if dl.has(c.want) == (c.want == "") || dl.Open() != (c.want == "") || h.agent.State != c.state {
+				t.Fatalf("the delivery is %+v, the agent is %s; want %s, %s", dl, h.agent.State, c.want, c.state)
+			}
+			keeps, fails := !c.stop && c.want == Submitted, !c.stop && c.want != ""
+			if strings.Contains(h.agent.TurnError, closed) != fails || keeps == (h.handoff.Trouble == "") || strings.Contains(dl.Evidence, closed) != (c.want == NotSubmitted) {
+				t.Errorf("evidence %q, the turn's error %q, the handoff's trouble %q", dl.Evidence, h.agent.TurnError, h.handoff.Trouble)
+			}
+		})
+	}
+}
+
+// TestTakenPromptIsNotRefused: Gemini CLI writes that a hook has blocked, and Codex that a turn has ended without an answer, also about
+// a prompt that it has taken. Then the transcript has the prompt.
+func TestTakenPromptIsNotRefused(t *testing.T) {
+	t.Parallel()
+	began := time.Now().Add(-time.Minute)
+	gemini := func(after time.Duration) string {
+		return `{"id":"u","timestamp":"` + began.Add(after).UTC().Format(time.RFC3339Nano) + `","type":"user","content":[{"text":"how is the house?"}]}` + "\n"
+	}
+	codex := func(after time.Duration) string {
+		return `{"timestamp":"` + began.Add(after).UTC().Format(time.RFC3339Nano) + `","type":"response_item","payload":{"type":"message","role":"user",` +
+			`"content":[{"type":"input_text","text":"how is the house?"}]}}` + "\n"
+	}
+	for name, c := range map[string]struct {
+		runtime, transcript, body string
+		ok                        bool
+		event                     string
+	}{
+		"Gemini, refused":    {"gemini", gemini(-time.Second), `{"reason":"the gate is closed"}`, true, hooks.PromptRefused},
+		"Gemini, held":       {"gemini", gemini(time.Second), `{"reason":"the gate is closed"}`, false, ""},
+		"Gemini, keeps it":   {"gemini", gemini(time.Second), `{"reason":"the gate is closed","kept":true}`, true, hooks.PromptRefused},
+		"Codex, refused":     {"codex", "", `{"prompt_id":"t"}`, true, hooks.PromptRefused},
+		"Codex, no answer":   {"codex", codex(time.Second), `{"prompt_id":"t"}`, true, hooks.Notification},
+		"Codex, one earlier": {"codex", codex(-time.Second), `{"prompt_id":"t"}`, true, hooks.PromptRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "transcript")
+			if err := os.WriteFile(path, []byte(c.transcript), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d, a := hookedAgent(t).daemon(), &Agent{ID: 3, Runtime: c.runtime, TranscriptPath: &path, CreatedAt: began.Add(-time.Hour), StateAt: began}
+			p, err := hooks.Parse(hooks.PromptRefused, []byte(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, ok := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p)
+			if ok != c.ok || ok && r.Event != c.event {
+				t.Errorf("it is the report %s %s, %v; want %s, %v", r.Event, r.Body, ok, c.event, c.ok)
+			}
+		})
 	}
 }

@@ -42,8 +42,8 @@ func (d *Daemon) readTail(ctx context.Context, a *Agent) (moved bool, again time
 				continue
 			}
 			if p, err := hooks.Parse(r.Event, r.Body); err == nil && p.Event == hooks.PromptRefused {
-				if err := clearRefused(ctx, d, a, p); err != nil {
-					d.Log.Warn("refused text not taken out of the composer", "agent_id", a.ID, "error", err)
+				if r, ok = readRefusal(ctx, d, a, r, p); !ok {
+					continue
 				}
 			}
 			if err := d.report(ctx, a, r); err != nil {

@@ -31,8 +31,8 @@ const (
 const (
 	Interrupt    = "Interrupt"    // a person has interrupted the turn
 	DialogClosed = "DialogClosed" // the dialog that a PermissionRequest reported is gone, and the turn goes on
-	// PromptRefused says that another hook has refused a prompt, of which UserPromptSubmit has told; Reason says why. Claude Code
-	// tells it in its transcript only.
+	// PromptRefused says that another hook has refused a prompt, of which UserPromptSubmit has told; Reason says why. The CLIs tell it
+	// in their transcripts only.
 	PromptRefused = "PromptRefused"
 	RetryStarted  = "RetryStarted" // the API has refused a request of the running turn, and the runtime sends it again by itself
 	RetryEnded    = "RetryEnded"   // the API has answered such a request, and the turn goes on
@@ -124,6 +124,7 @@ type Payload struct {
 	AgentID              string // the id of a subagent
 	AgentType            string
 	StopHookActive       bool // a hook has blocked the previous Stop
+	Kept                 bool // PromptRefused: the prompt is in the conversation all the same, and the model sees it with the next one
 	BackgroundTasks      int  // how many background tasks are still running
 	// Tasks are these tasks, and Crons are the prompts that the session has scheduled, as far as the CLI says it.
 	Tasks []Task
@@ -214,6 +215,7 @@ func parse(event string, body []byte) (Payload, error) {
 	var tasks []json.RawMessage
 	err = errors.Join(
 		field(fields, "stop_hook_active", &p.StopHookActive, "true or false"),
+		field(fields, "kept", &p.Kept, "true or false"),
 		field(fields, truncatedField, &p.Truncated, "true or false"),
 		field(fields, malformedField, &p.Malformed, "true or false"),
 		field(fields, contextField, &p.Context, "numbers of tokens"),

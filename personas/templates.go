@@ -279,7 +279,9 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 		}
 		found = append(found, now)
 	}
-	t.parsed.keep(func(file string) bool { return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == file }) })
+	t.parsed.keep(func(file string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == file })
+	})
 	return found, nil
 }
 

@@ -25,8 +25,9 @@ type Can struct {
 	OpensFile          bool // that file is what the CLI opens again with the session; without it there is no conversation
 	SubagentFiles      bool // sub-agents have transcripts of their own, in a folder beside it
 	EarlySession       bool // the session, and with it the transcript, begins before the first prompt
-	// TellsRefusals says that the transcript shows that a hook has refused a prompt, and so also that none has.
-	TellsRefusals bool
+	// TellsRefusals says that the transcript shows that a hook has refused a prompt, and so also that none has. With ReturnsRefused the
+	// refused text stands in the composer again.
+	TellsRefusals, ReturnsRefused bool
 	// QuietAfter is how long the screen must not change until a turn counts as ended; 0: the runtime tells when a turn begins
 	// and ends.
 	QuietAfter time.Duration
@@ -53,6 +54,7 @@ type Can struct {
 	Model, Mode string
 
 	Turns       string   // where the beginning and the end of a turn are read
+	Refusals    string   // where it is read that a hook of somebody else has refused a prompt; "": none can
 	Errors      string   // where errors of the API are read
 	Limits      string   // where a usage limit is read
 	Usage       string   // where the use of the context window is read

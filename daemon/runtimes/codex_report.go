@@ -57,6 +57,8 @@ type codexTurnEnd struct {
 			Message string          `json:"message"`
 			Info    json.RawMessage `json:"codex_error_info"`
 		} `json:"error"`
+		Answer *string  `json:"last_agent_message"`
+		Asked  *float64 `json:"time_to_first_token_ms"` // nil: the model has answered nothing
 	} `json:"payload"`
 }
 
@@ -76,6 +78,9 @@ func codexTail(session string, line []byte) (Report, bool) {
 	switch {
 	case l.Payload.Type == "turn_aborted":
 		r.Event = hooks.Interrupt
+	case l.Payload.Type == "task_complete" && l.Payload.Error == nil && l.Payload.Answer == nil && l.Payload.Asked == nil:
+		// The model was not asked. If a prompt began this turn, a hook has refused it; the line does not say why.
+		r.Event = hooks.PromptRefused
 	case l.Payload.Type == "task_complete" && l.Payload.Error == nil:
 		r.Event, body["notification_type"] = hooks.Notification, "idle_prompt"
 	case l.Payload.Type == "task_complete":

@@ -164,3 +164,30 @@ func codexBusy(above []string, title string) bool {
 	const reach = 6 // lines
 	return slices.ContainsFunc(above[max(0, len(above)-reach):], codexSpinner().MatchString)
 }
+
+// codexRefusals are the heads of what the screen shows when a hook has refused a prompt.
+var codexRefusals = []string{"• Blocked by hook", "• Hook stopped"}
+
+// codexRefusal returns the words of the hook that has refused the newest prompt. They stand between that prompt and the composer: the
+// first line behind "  └ ", the others indented by four.
+func codexRefusal(v View) string {
+	lines := screenLines(v.Text)
+	at := len(lines) - 1
+	for ; at >= 0 && !strings.HasPrefix(lines[at]+" ", codexSign); at-- { // the composer
+	}
+	for at--; at >= 0 && !strings.HasPrefix(lines[at], codexSign); at-- {
+		if !slices.Contains(codexRefusals, lines[at]) {
+			continue
+		}
+		var words []string
+		for _, l := range lines[at+1:] {
+			text, first := strings.CutPrefix(l, "  └ ")
+			if !first && !strings.HasPrefix(l, "    ") || first == (len(words) > 0) {
+				break
+			}
+			words = append(words, strings.TrimSpace(text))
+		}
+		return strings.Join(words, " ")
+	}
+	return ""
+}

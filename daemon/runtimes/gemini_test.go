@@ -257,6 +257,9 @@ func TestTailGemini(t *testing.T) {
 		{line("error", "[API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later."), hooks.StopFailure, UsageLimit},
 		{line("error", "[API Error: fetch failed]"), hooks.StopFailure, OtherTrouble},
 		{line("error", "Unknown command: /x"), "", ""},
+		{line("warning", "Agent execution blocked: the gate is closed"), hooks.PromptRefused, ""},
+		{line("info", "Agent execution stopped: the gate is closed"), hooks.PromptRefused, ""},
+		{line("user", "Agent execution blocked: quoted"), "", ""},
 		{line("user", "Request cancelled."), "", ""},
 		{line("gemini", "[API Error: quoted]"), "", ""},
 	} {

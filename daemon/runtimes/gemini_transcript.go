@@ -117,11 +117,15 @@ func withoutGeminiMarks(text string) string {
 const (
 	geminiErrorMark = "[API Error: "
 	geminiCancelled = "Request cancelled."
+	// A hook has refused the prompt, which the model never sees. The CLI writes the same if a hook holds the end of a turn.
+	geminiBlocked = "Agent execution blocked: "
+	// A hook has ended the turn. A prompt that it has stopped is part of the conversation all the same.
+	geminiStopped = "Agent execution stopped: "
 )
 
-// tailGemini reads from the session file what no hook tells: that an error of the API ended a turn, and that a person did.
+// tailGemini reads from the session file what no hook tells: that an error of the API ended a turn, and that a person or a hook did.
 func tailGemini(session string, line []byte) (Report, bool) {
-	if !bytes.Contains(line, []byte(geminiErrorMark)) && !bytes.Contains(line, []byte(geminiCancelled)) {
+	if !slices.ContainsFunc([]string{geminiErrorMark, geminiCancelled, geminiBlocked, geminiStopped}, func(mark string) bool { return bytes.Contains(line, []byte(mark)) }) {
 		return Report{}, false
 	}
 	var l struct {
@@ -142,6 +146,10 @@ func tailGemini(session string, line []byte) (Report, bool) {
 	case l.Type == "error" && strings.HasPrefix(text, geminiErrorMark):
 		r.Event = hooks.StopFailure
 		body["error"], body["last_assistant_message"] = geminiTrouble(text)
+	case l.Type == "warning" && strings.HasPrefix(text, geminiBlocked):
+		r.Event, body["reason"] = hooks.PromptRefused, strings.TrimPrefix(text, geminiBlocked)
+	case l.Type == "info" && strings.HasPrefix(text, geminiStopped):
+		r.Event, body["reason"], body["kept"] = hooks.PromptRefused, strings.TrimPrefix(text, geminiStopped), true
 	default:
 		return Report{}, false
 	}

@@ -24,7 +24,7 @@ var opencode = &Runtime{
 		Skill:  SkillInSystem, Registers: RegistersByServer, Ways: []Way{ByServer, ByTyping}, Exit: ByServer,
 		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
 		Reads: opencodeReads, Todos: "`todowrite`", Model: "each prompt",
-		Turns: "its server: messages and status", Errors: "its server: the error of an answer",
+		Turns: "its server: messages and status", Refusals: "its server: the error that a plugin has thrown in chat.message", Errors: "its server: the error of an answer",
 		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer", Tokens: "its server, without sub-agents", Cost: "its server",
 		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",
 		OneShot: "`run`, with a database of its own",

@@ -142,6 +142,10 @@ func (s *OpencodeSight) Reports(now time.Time) (reports []Report, limited bool, 
 	for i := range turns {
 		r.turn(&turns[i], i == len(turns)-1)
 	}
+	if why, ok := s.Failed.refusal(); ok {
+		r.add(hooks.PromptRefused, "refused "+strconv.FormatInt(s.FailedAt.UnixMilli(), 10), map[string]any{"reason": why})
+		r.reports[len(r.reports)-1].At = s.FailedAt
+	}
 	r.asked()
 	return r.reports, r.limited, r.again
 }

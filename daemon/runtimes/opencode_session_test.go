@@ -26,7 +26,7 @@ func told(t *testing.T, reports []Report) (short []string) {
 		}
 		keys[r.Key] = true
 		if r.Event != hooks.SessionStart {
-			short = append(short, strings.Join(strings.Fields(strings.Join([]string{r.Event, p.PromptID, p.Prompt, p.Error, p.LastAssistantMessage, p.Message}, " ")), " "))
+			short = append(short, strings.Join(strings.Fields(strings.Join([]string{r.Event, p.PromptID, p.Prompt, p.Error, p.LastAssistantMessage, p.Message, p.Reason}, " ")), " "))
 		}
 	}
 	return short
@@ -60,6 +60,12 @@ func failedWith(m OpencodeMessage, name string, status int, text string) Opencod
 	m.Info.Error, m.Info.Time.Completed = e, m.Info.Time.Created
 	return m
 }
+
+// opencodeGate is what OpenCode 1.18.33 tells of a hook chat.message that has thrown an error.
+const opencodeGate = `Error: the gate is closed
+    at chat.message (/home/u/.config/opencode/plugin/gate.js:6:47)
+    at Plugin.trigger (/$bunfs/root/chunk-p1c43e92.js:1142:8941)
+    at SessionPrompt.createUserMessage (/$bunfs/root/chunk-p1c43e92.js:1142:9959)`
 
 // TestOpencodeReports: what a session tells at one moment, 10 seconds after noon unless the case says otherwise.
 func TestOpencodeReports(t *testing.T) {
@@ -105,6 +111,8 @@ func TestOpencodeReports(t *testing.T) {
 				Failed: failedWith(open, "UnknownError", 0, "Model not found: x/y").Info.Error}},
 		{name: "an error of an earlier turn says nothing about a later prompt", want: nil,
 			sight: OpencodeSight{Messages: []OpencodeMessage{u2}, FailedAt: opencodeNoon, Failed: &OpencodeError{Name: "APIError"}}},
+		{name: "a plugin has refused a prompt", want: []string{"UserPromptSubmit m1 do m1", "Stop m1 done", "PromptRefused the gate is closed"},
+			sight: OpencodeSight{Messages: []OpencodeMessage{u1, done}, FailedAt: opencodeNoon.Add(time.Second), Failed: failedWith(open, "UnknownError", 0, opencodeGate).Info.Error}},
 		{name: "a short retry", sight: OpencodeSight{Messages: []OpencodeMessage{u1, open},
 			Status: OpencodeStatus{Type: "retry", Message: "fake error 500", Next: opencodeNoon.Add(12 * time.Second).UnixMilli()}}, want: []string{"UserPromptSubmit m1 do m1", "RetryStarted m1 server_error fake error 500"}},
 		{name: "a retry that was reported", sight: OpencodeSight{Messages: []OpencodeMessage{u1, open}, Retried: true,

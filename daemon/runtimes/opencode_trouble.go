@@ -41,3 +41,13 @@ func opencodeRefusal(text string) string {
 	}
 	return ServerError
 }
+
+// refusal returns why a plugin of the user's has refused a prompt: its hook chat.message threw an error, before the message was made. The
+// error's stack tells where that was.
+func (e *OpencodeError) refusal() (why string, ok bool) {
+	if e == nil || !strings.Contains(e.Data.Message, "SessionPrompt.createUserMessage") {
+		return "", false
+	}
+	why, _, _ = strings.Cut(strings.TrimPrefix(e.Data.Message, "Error: "), "\n")
+	return why, true
+}

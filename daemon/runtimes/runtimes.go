@@ -147,6 +147,9 @@ type Runtime struct {
 	// Tail reads a line of the transcript that tells what no hook reports; ok is false for all other lines. session is the
 	// agent's session. nil: hooks report everything.
 	Tail func(session string, line []byte) (report Report, ok bool)
+	// Refusal reads from the screen why a hook has refused the newest prompt; "": the screen does not show it. nil: the transcript
+	// tells it.
+	Refusal func(View) string
 	// Fork returns the command that asks a copy of a session a question, or a new session: Can says what of that it can. Its
 	// error is for people. ForkAnswer reads the command's output. nil: it can do neither, or the runtime's server does it.
 	Fork       func(ForkSpec) (ForkCommand, error)

@@ -24,6 +24,7 @@ func (rt *Runtime) Facts() []Fact {
 		{"a person's draft", draftInWords(rt)},
 		{"turns", cmp.Or(can.Turns, "–")},
 		{"asked while busy", yes(can.HoldsTurn, "as the answer to the end of its turn", "when its turn is over")},
+		{"a prompt that another hook refuses", cmp.Or(can.Refusals, "no hook can")},
 		{"errors", cmp.Or(can.Errors, "–")},
 		{"usage limits", cmp.Or(can.Limits, "–")},
 		{"after a limit", yes(can.Continues, "goes on by itself", "has to be prompted")},

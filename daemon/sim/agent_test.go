@@ -49,6 +49,7 @@ type agent struct {
 	prompt     string        // the prompt of its command line
 	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
 	introduced bool          // its SessionStart was sent
+	held       bool          // other hooks of its SessionStart run, and hold what is typed
 	inbox      string        // folder of texts for it; "": it has none
 	told       int           // how many events it has told
 	source     string        // how its session began
@@ -67,6 +68,8 @@ type agent struct {
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
+	behind   []*dialog                      // the dialogs that wait behind it
+	asked    map[string]*dialog             // the dialogs about permissions, by what they ask
 	denied   bool                           // a person has denied what its last dialog asked
 	hooking  int                            // how many of its hooks run
 	pastedAt time.Time                      // when a daemon pasted a text
@@ -81,6 +84,8 @@ type agent struct {
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
 	failing  bool                           // each turn ends with an error of the API
+	refusing bool                           // another hook refuses each prompt
+	heldFor  time.Duration                  // how long other hooks hold its start; 0: by chance
 	limits   []*limitHit                    // the usage limits that it has hit
 	undead   bool                           // no signal ends it
 	given    []string                       // the texts that were submitted to it or given in answer to a Stop
@@ -91,6 +96,7 @@ type agent struct {
 
 	documentAt  time.Time // when it wrote its newest handoff document
 	unmentioned []string  // prompts of people that it took after that document
+	writes      string    // the handoff document that its turn is to write
 	working     string    // the prompt of its turn; "" if the daemon or the agent itself wrote that prompt
 	pending     []string  // prompts that were submitted, but have not reached its model yet
 }
@@ -110,17 +116,6 @@ const (
 	notification               // made by the agent itself
 )
 
-// dialog is an open question.
-type dialog struct {
-	actor.Dialog
-	answer chan int
-	exit   bool   // the question is whether to exit although tasks run
-	limit  bool   // the question is whether to keep trying although a usage limit is reached
-	chosen int    // with limit: the answer that Enter would give
-	sub    bool   // a sub-agent's: the agent itself may end its turn and begin another one
-	before string // the status in the registry without the dialog
-}
-
 // newAgent starts an agent's process in a pane.
 func newAgent(h *host, ref tmux.Ref, server int, launch, dir string) (a *agent) {
 	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
@@ -128,7 +123,7 @@ func newAgent(h *host, ref tmux.Ref, server int, launch, dir string) (a *agent) 
 		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch, dir: dir, begun: dir, worked: dir,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
-		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, queuedAs: map[int64]string{},
+		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, asked: map[string]*dialog{}, queuedAs: map[int64]string{},
 	}
 	a.mood = newMood(a.rng, h.w.plan)
 	a.frame = actor.Frame{Width: 200, Height: 50, Header: []string{"✻ Simulated agent"}, Footer: "auto"}
@@ -175,6 +170,7 @@ func (a *agent) run(launch string) {
 	if !a.cli.late {
 		a.introduce()
 	}
+	a.holdStart()
 	a.ready = true
 	if a.cli.live != nil {
 		a.cli.live(a)
@@ -337,37 +333,6 @@ func hookMode(mode string) string {
 
 // contextTokens is how full the context of a resumed session is.
 const contextTokens = 14_000
-
-// ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
-func (a *agent) ask(what, status string, d dialog) int {
-	a.press() // keys that were typed before the dialog opens do not answer it
-	return a.await(what, status, d)
-}
-
-// await opens a dialog as ask does, but keys that were typed before are lost in it, and may answer it.
-func (a *agent) await(what, status string, d dialog) int {
-	d.answer, d.before = make(chan int, 1), a.status
-	a.dialog = &d
-	a.dialogs++
-	if status != "startup" {
-		a.register("waiting")
-	}
-	a.draw()
-	a.w.trace.note(a.owner.name, "opens a dialog: %s", what)
-	var choice int
-	select {
-	case choice = <-d.answer:
-	case <-a.ended:
-		runtime.Goexit()
-	}
-	a.do("dialog answered", 0, 5*time.Millisecond)
-	a.dialog = nil
-	if status != "startup" {
-		a.register(d.before)
-	}
-	a.draw()
-	return choice
-}
 
 // signal handles a signal to the process.
 func (a *agent) signal(sig syscall.Signal) {

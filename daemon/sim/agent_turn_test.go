@@ -30,6 +30,7 @@ type mood struct {
 	noDocument, late, hangs, crashes float64
 	compacts, limits, unread         float64
 	gates, delegates, moves          float64
+	held, refuses                    float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -75,6 +76,12 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	if p.has("sessions move") {
 		m.moves = odds(0.4)
 	}
+	if p.has("starts held") {
+		m.held = 0.5
+	}
+	if p.has("prompts refused") {
+		m.refuses = odds(0.4)
+	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
 	}
@@ -115,7 +122,7 @@ func (a *agent) typed(in tmuxtest.Input) {
 // surprise opens, now and then, a dialog over a text that was just typed to an idle agent. Keys that the agent has not read by
 // then are lost in the dialog, and an Enter among them answers it. The daemon does not know the dialogs of a generic runtime.
 func (a *agent) surprise() {
-	if a.cli == linesCLI || !a.ready || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
+	if a.cli == linesCLI || !a.ready && !a.held || a.busy() || a.leaving || a.dialog != nil || !a.odd("dialog over a text", a.mood.surprises) {
 		return
 	}
 	go func() {
@@ -200,10 +207,7 @@ var errInterrupted = errors.New("interrupted by Esc")
 
 // reply answers the open dialog.
 func (a *agent) reply(choice int) {
-	select {
-	case a.dialog.answer <- choice:
-	default: // it has an answer already
-	}
+	a.dialog.give(choice)
 }
 
 // submit submits a text, as Enter does.
@@ -296,7 +300,10 @@ func (a *agent) turn(j job) {
 	a.stop = stop
 	defer func() { a.stop = nil }()
 	a.promptID = uuid(a.rng)
-	a.tries()
+	refused := a.refusesPrompt(j)
+	if !refused {
+		a.tries()
+	}
 	a.register("busy")
 	a.frame.Working = "Thinking"
 	a.frame.Print(actor.BlockUser, j.prompt)
@@ -308,6 +315,10 @@ func (a *agent) turn(j job) {
 		if answer := a.hook(hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(j.prompt)); answer.block {
 			return
 		}
+	}
+	if refused {
+		a.dropPrompt(j.prompt)
+		return
 	}
 	prompt, active := j.prompt, false
 	a.take(prompt, j.from)
@@ -372,6 +383,10 @@ func (a *agent) take(prompt string, from origin) {
 
 // act is the model's part of a turn. done is false if the turn was interrupted.
 func (a *agent) act(ctx context.Context, prompt string) (answer string, done bool) {
+	if task := actor.Understand(prompt); task.Kind == actor.WriteHandoff {
+		a.writes = task.Document
+		defer func() { a.writes = "" }()
+	}
 	if a.doIn(ctx, "thinks", 20*time.Millisecond, a.mood.think) {
 		return "", false
 	}
@@ -453,33 +468,33 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 // permission asks for permission to run a command. It returns false if the turn ended, by Escape or by a No.
 func (a *agent) permission(ctx context.Context) bool {
 	const command = "rm -r build"
+	if a.cli.rt.Can.HoldsPermission {
+		choice := a.askHeld(fmt.Sprint(command, "/", a.dialogs), false)
+		a.hook(hooks.DialogClosed, nil)
+		return choice != 1 && choice >= 0 && ctx.Err() == nil
+	}
 	for a.dialog != nil {
 		a.do("waits for the dialog of another", time.Second, time.Second)
 	}
 	if ctx.Err() != nil {
 		return false
 	}
-	if a.cli.rt.Can.HoldsPermission {
-		choice := a.askHeld(command, false)
-		a.hook(hooks.DialogClosed, nil)
-		return choice != 1 && choice >= 0 && ctx.Err() == nil
-	}
 	a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
 	if ctx.Err() != nil {
 		return false
 	}
-	go a.remind(a.dialogs + 1)
-	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
-		Choices: []string{"Yes", "No"}}})
+	d := allowsBash(command, false)
+	go a.remind(d)
+	choice := a.askIn("permission", "waiting", d)
 	a.denied = choice != 0
 	a.hook(hooks.DialogClosed, nil)
 	return choice == 0 && ctx.Err() == nil
 }
 
 // remind reminds people of a dialog that stays open.
-func (a *agent) remind(opened int) {
+func (a *agent) remind(d *dialog) {
 	a.do("reminds of its dialog", 6*time.Second, 6*time.Second)
-	if a.dialog != nil && a.dialogs == opened {
+	if a.dialog == d {
 		a.hook(hooks.Notification, a.hooks().PermissionPrompt())
 	}
 }

@@ -21,11 +21,12 @@ type checks struct {
 	takes     map[string]int         // how often a model was given a delivery's text
 	entered   map[int64]moment       // when each handoff entered its phase
 	typed     map[int64]moment       // when each delivery was typed, or given as an answer
+	late      map[int64]bool         // agents of which a hook came after their end
 	briefed   map[heirSlot]int64     // the agent that each heir was when it was briefed
 }
 
 func newChecks() checks {
-	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}}
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}, late: map[int64]bool{}}
 }
 
 // afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies
@@ -87,6 +88,11 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 			w.fail("handoff %d had ended as %s and moved to %s", h.ID, from, t.To)
 		}
 		w.last[h.ID] = t.To
+		if a := w.process(h.AgentID); a != nil && a.writes == h.FilePath && t.From == daemon.Verifying && t.To == daemon.Instructing {
+			if had := time.Since(w.entered[h.ID].seen); had < settings().Handoff.BusyTimeout-10*time.Second {
+				w.fail("handoff %d asks agent %d for another document %s after a retry, while the agent is about to write it", h.ID, a.id, had)
+			}
+		}
 		if a := w.process(h.AgentID); a != nil && t.To == daemon.Verifying && h.Mode == daemon.ModeTranscript {
 			a.documentAt, a.unmentioned = time.Now(), nil // the document has the whole conversation
 		}
@@ -153,6 +159,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 	w.checkGoOn(a, prompt)
 	ours := false
 	counted := map[string]int{}
+	var taken []*daemon.Delivery
 	for i := range list {
 		d := &list[i]
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
@@ -160,6 +167,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 		}
 		w.checkHeld(a, d)
 		if d.State != daemon.DeliveryQueued {
+			taken = append(taken, d)
 			counted[token(d)]++
 		}
 		w.coverTaken(a, d.ID)
@@ -171,6 +179,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.checkSkill(a)
 		}
 	}
+	w.checkOnce(a, taken)
 	for key, sent := range counted {
 		w.takes[takeKey(a.id, key)]++
 		if n := w.takes[takeKey(a.id, key)]; n > sent {
@@ -228,13 +237,19 @@ func (w *world) checkSkill(a *agent) {
 	}
 }
 
-// afterLaunch: no two processes are the same agent. It is called when a process has read its launch file.
+// afterLaunch: no two processes are the same agent, and the only heir of a handoff starts after its predecessor has ended. It is called when a process has read its launch file.
 func (w *world) afterLaunch(a *agent) {
 	w.trace.note(a.owner.name, "is agent %d", a.id)
 	w.cover(a.cli.rt.Name, "launch")
 	for _, b := range w.agents {
 		if b != a && b.id == a.id && !b.dead {
 			w.fail("agent %d has two processes", a.id)
+		}
+	}
+	_, handoffs := w.rows()
+	for i := range handoffs {
+		if h := &handoffs[i]; h.SuccessorID != nil && *h.SuccessorID == a.id && !h.HeirsFirst() && w.process(h.AgentID) != nil {
+			w.fail("agent %d is started by handoff %d while its predecessor %d lives", a.id, h.ID, h.AgentID)
 		}
 	}
 }
@@ -280,6 +295,8 @@ func (w *world) checkEnd(a *agent, how string) {
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
 	case handoffs[i].HeirsFirst() && slices.ContainsFunc(handoffs[i].Heirs, func(heir daemon.HandoffHeir) bool { return heir.Phase != daemon.Completed }):
 		w.fail("agent %d is ended (%s) by handoff %d before all heirs are briefed", a.id, how, handoffs[i].ID)
+	case a.tasks > 0 && w.awaited(&row) > 0:
+		w.fail("agent %d is ended (%s) by handoff %d although %d tasks run in its background, as its last Stop has told", a.id, how, handoffs[i].ID, w.awaited(&row))
 	case len(a.pending) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d although a prompt has not reached its model yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
 	case a.stop != nil && a.working != "":

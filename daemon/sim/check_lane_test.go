@@ -14,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -148,10 +149,13 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 	if in.Replayed && !tx.Again && len(out.Output) > 0 {
 		w.fail("hook %d comes out of the spool, but the daemon answers it: %s", tx.HookID, out.Output)
 	}
+	if tx.Agent != nil && !tx.Agent.Active() {
+		w.late[tx.Agent.ID] = true
+	}
 	now := func(id int64) (state daemon.DeliveryState, confirmed bool) {
 		for _, d := range tx.Deliveries {
 			if d.ID == id {
-				state, confirmed = d.State, d.Heard != 0 || d.Verdict != nil && *d.Verdict == daemon.Submitted
+				state, confirmed = d.State, heard(tx, d) || d.Verdict != nil && *d.Verdict == daemon.Submitted
 			}
 		}
 		return state, confirmed
@@ -171,6 +175,12 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 			w.fail("hook %d proves that the answer with delivery %d was taken, but it is %s", tx.HookID, d.ID, state)
 		}
 	}
+}
+
+// heard reports whether a hook has told of a delivery as a prompt that the runtime may still refuse.
+func heard(tx daemon.HookTx, d *daemon.Delivery) bool {
+	rt, err := runtimes.For(tx.Agent.Runtime)
+	return err == nil && rt.Can.TellsRefusals && d.Heard == tx.HookID && d.State == daemon.DeliveryTyped
 }
 
 // moves returns the moves that the tables in docs/states.md allow: of handoffs, of pipelines and of steps.

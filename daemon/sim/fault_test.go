@@ -50,6 +50,7 @@ var classes = []string{
 	"crash", "store fails", "store moved", "store loses answers", "store slow", "store away", "terminal fails", "terminal slow",
 	"hooks late", "hooks lost", "hooks doubled", "replies lost", "notifier fails", "daemon frozen", "daemon stopped", "machine sleeps", "clock steps",
 	"agents die", "tmux dies", "person types", "person prompts", "person interrupts", "agents misbehave", "operator acts", "documents fail", "agents compact", "usage limits", "briefings unread", "dialogs over texts", "stops blocked", "sub-agents ask", "sessions move",
+	"starts held", "prompts refused", "retries at once",
 }
 
 // plan decides what goes wrong in one run.

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // What goes on after a Stop: the turn, if a hook that is not ours has blocked the Stop, and sub-agents, which ask for permission
@@ -42,22 +44,47 @@ func (w *world) checkGated(c *daemon.Change) {
 		if out := c.NewOutput; out != nil && out.AgentID == a.id {
 			w.fail("step %d has ended, but the Stop of its agent %d was blocked, and it goes on", out.StepID, a.id)
 		}
+		if w.plan.on["hooks lost"] { // without the hook of its prompt, a prompt that is queued behind the Stop looks like the next turn
+			continue
+		}
 		if c.NewRecord != nil && c.Move != nil && c.Move.Handoff.AgentID == a.id && c.Move.Handoff.Mode == daemon.ModeAgent && !c.Move.Handoff.Retrying {
 			w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", c.Move.Handoff.ID, a.id)
 		}
 	}
 }
 
-// checkDialogs: a permission is not answered in the pane while its dialog stands there. Only the dialogs of sub-agents ask for
-// something of their own.
+// checkDialogs: a permission is answered in the pane if its dialog was, whatever dialogs of the agent stand before and after it. While its
+// dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice.
 func (w *world) checkDialogs(c *daemon.Change) {
 	for _, p := range c.Permissions {
 		for _, a := range w.agents {
-			if a.id == p.AgentID && p.State == daemon.PermissionPane && !a.dead && a.dialog != nil && a.dialog.sub && a.dialog.Detail == p.Subject {
+			d := a.asked[p.Subject]
+			if a.id != p.AgentID || a.dead || d == nil {
+				continue
+			}
+			switch {
+			case p.State == daemon.PermissionPane && d.answered.IsZero():
 				w.fail("permission %d has ended (%s), but its dialog stands in the pane of agent %d", p.ID, p.Note, a.id)
+			case p.State == daemon.PermissionUnanswered && strings.HasPrefix(p.Note, "nobody answered in time") && !d.answered.IsZero() && a.h.usableSince(d.answered) > 20*time.Second:
+				w.fail("permission %d has ended (%s), but its dialog was answered %s before", p.ID, p.Note, time.Since(d.answered))
 			}
 		}
 	}
+}
+
+// awaited returns how many tasks in the background of an agent a handoff has to wait for, as the agent's row says: by the setting also for
+// commands, which may run for ever.
+func (w *world) awaited(a *daemon.Agent) int {
+	n := a.BackgroundTasks
+	if w.background == daemon.BackgroundWait || a.Background == nil {
+		return n
+	}
+	for _, t := range a.Background.Tasks {
+		if t.Type == hooks.TaskShell {
+			n--
+		}
+	}
+	return n
 }
 
 // delegate starts a sub-agent, which goes on in the background and asks for permission once.
@@ -69,10 +96,7 @@ func (a *agent) delegate() {
 	a.subs++
 	go func() {
 		a.do("sub-agent works", 0, 10*time.Second)
-		for a.dialog != nil || !a.ready {
-			a.do("sub-agent waits for the dialog of another", time.Second, time.Second)
-		}
-		if !a.leaving {
+		if !a.leaving && a.ready {
 			a.askHeld(fmt.Sprintf("touch %s", uuid(a.rng)), true)
 		}
 		a.tasks--

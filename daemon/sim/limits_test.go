@@ -26,7 +26,7 @@ func drawLimits(rng *rand.Rand) daemon.LimitSettings {
 // settings returns the settings of the run's daemons.
 func (w *world) settings() daemon.Settings {
 	set := settings()
-	set.Limits, set.Resume = w.limits, w.resume
+	set.Limits, set.Resume, set.Handoff.Background = w.limits, w.resume, w.background
 	set.Runtimes[fallback] = set.Runtimes["claude"]
 	for _, name := range cliNames {
 		set.Runtimes[name] = []string{name}
@@ -119,6 +119,18 @@ func (w *world) checkGoOn(a *agent, prompt string) {
 		w.fail("agent %d was prompted to go on, although it had gone on by itself", a.id)
 	case time.Now().Before(l.over) && !w.plan.on["clock steps"]:
 		w.fail("agent %d was prompted to go on before its limit was over", a.id)
+	}
+}
+
+// checkAsked: nobody is asked about a limit because of a prompt that the agent has taken.
+func (w *world) checkAsked(c *daemon.Change) {
+	for _, a := range c.Agents {
+		if a.Limit == nil || a.Limit.Do != daemon.LimitAsk || a.Limit.DeliveryID == nil || a.Limit.By != daemon.LimitByPolicy {
+			continue
+		}
+		if d, err := w.lent.Delivery(ctx(), *a.Limit.DeliveryID); err == nil && d.Verdict != nil && *d.Verdict == daemon.Submitted {
+			w.fail("somebody is asked about the limit of agent %d (%s), which has taken the prompt to go on", a.ID, a.Limit.Why)
+		}
 	}
 }
 

@@ -40,13 +40,18 @@ func (a *agent) moveTo(dir string) {
 	a.w.trace.note(a.owner.name, "moves to %s", dir)
 }
 
-// checkPlaces checks that each agent is where the last hook of its session has told, and that its successor was started there.
+// checkPlaces checks that each agent is where the last hook of its session has told, and that a successor that began after its end was
+// started there, unless a hook came after the end.
 func (w *world) checkPlaces(agents []daemon.Agent) {
 	told := map[string]string{} // by session
-	for id := int64(1); ; id++ {
+	last := int64(0)
+	for i := range agents {
+		last = max(last, agents[i].LastHook)
+	}
+	for id := int64(1); id <= last; id++ {
 		hook, err := w.lent.StoredHook(ctx(), id)
 		if err != nil {
-			break
+			continue // its transaction has failed
 		}
 		if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.Event != hooks.SessionEnd && p.AgentID == "" && p.CWD != "" {
 			told[p.SessionID] = p.CWD
@@ -68,7 +73,7 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 			if a.StartCwd != "" {
 				begun = a.StartCwd
 			}
-			if !prev.Active() && begun != prev.Cwd {
+			if !prev.Active() && !prev.EndedAt.After(a.CreatedAt) && begun != prev.Cwd && !w.late[prev.ID] {
 				w.fail("agent %d began in %s, its predecessor %d worked in %s", a.ID, begun, prev.ID, prev.Cwd)
 			}
 		}

@@ -149,7 +149,7 @@ func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff, e
 			told := asked || slices.ContainsFunc(events, func(e event.Event) bool {
 				return tells(&e, d.ID) && (e.Type == event.DeliveryCancelled || e.Type == event.DeliveryNotSubmitted && e.Alert)
 			})
-			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && !told {
+			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && !told && isPassable(w, d) {
 				w.fail("message %d was not given to agent %d (%s), and no alert says so", d.ID, a.ID, d.Evidence)
 			}
 		}

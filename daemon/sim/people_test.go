@@ -32,6 +32,9 @@ func (w *world) people() {
 		w.employ("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.employEndless("somebody on "+h.name, func(p *person) { p.look(h) })
 	}
+	if w.plan.on["retries at once"] {
+		w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+	}
 	w.employEndless("caretaker", func(p *person) { p.caretake() })
 }
 
@@ -231,7 +234,7 @@ func (p *person) look(h *host) {
 			case !p.faulty() && a.draftBlocks() && a.stop == nil:
 				p.w.trace.note(p.name, "deletes the draft of agent %d", a.id)
 				a.person("", tmux.CtrlU)
-			case plan.has("person prompts") && p.w.rng.IntN(4) == 0 && a.ready && a.cli.rt.Can.QuietAfter == 0: // else nobody notices the turn
+			case plan.has("person prompts") && p.w.rng.IntN(4) == 0 && (a.ready || a.held) && a.cli.rt.Can.QuietAfter == 0: // else nobody notices the turn
 				text := p.newText()
 				plan.count("person prompts")
 				p.w.trace.note(p.name, "prompts agent %d: %s", a.id, text)

@@ -24,18 +24,18 @@ const heldFor = time.Hour
 
 // askHeld asks for permission as a CLI does that shows its dialog beside the hook. It returns what was chosen.
 func (a *agent) askHeld(command string, sub bool) int {
-	opened := a.dialogs + 1
-	go a.remind(opened)
+	d := allowsBash(command, sub)
+	a.asked[command] = d
+	go a.remind(d)
 	go func() {
 		answer := a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
-		if answer.permits == "" || a.dialog == nil || a.dialogs != opened {
+		if answer.permits == "" {
 			return
 		}
 		a.w.plan.count("permission from the seat")
-		a.reply(map[string]int{"allow": 0, "deny": deniedByHook}[answer.permits])
+		d.give(map[string]int{"allow": 0, "deny": deniedByHook}[answer.permits])
 	}()
-	return a.ask("permission", "waiting", dialog{sub: sub, Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
-		Choices: []string{"Yes", "No"}}})
+	return a.askIn("permission", "waiting", d)
 }
 
 // hold runs do as a request whose answer the daemon may hold. answered is false if the daemon ended or took too long; was
@@ -92,8 +92,13 @@ func (h *host) sendHeld(own *owner, env hooks.Envelope, post func(context.Contex
 	}
 }
 
-// answerPermission answers what an agent asks, from a seat at any host. It reports whether there was something to answer.
+// answerPermission answers what an agent asks, from a seat at any host, and now and then in its pane as well. It reports whether there was
+// something to answer.
 func (p *person) answerPermission(a *agent) bool {
+	if p.w.rng.IntN(4) == 0 {
+		a.person("", tmux.Enter)
+		p.wait("answers at its seat, too", 0, 300*time.Millisecond)
+	}
 	list, err := p.w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id, Open: true, Limit: 1})
 	if err != nil || len(list) == 0 || list[0].State != daemon.PermissionOpen {
 		return false

@@ -39,7 +39,7 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 			}
 		}
 		clear(w.plan.on)
-		w.limits = daemon.DefaultLimits
+		w.limits, w.background = daemon.DefaultLimits, daemon.BackgroundWarn
 		w.plan.until, w.calm = w.trace.began, w.trace.began
 		w.live(func() {
 			w.employ("story", func(p *person) {

@@ -23,16 +23,17 @@ type world struct {
 	store *memory.Store
 	lent  *memory.Store // the same store for checks: it returns rows without copying them
 	*schedule
-	hosts  []*host
-	agents []*agent
-	self   *owner // owns the calls of people, service managers and accidents
-	rng    *rand.Rand
-	limits daemon.LimitSettings
-	resume bool              // the setting of all daemons
-	routes map[string]string // templates with rules that the seed draws, by name
-	woods  *rand.Rand        // draws what foresters do
-	clis   *rand.Rand        // draws the runtimes of agents; nil: all are Claude Code
-	busy   int               // how many people have not finished their work
+	hosts      []*host
+	agents     []*agent
+	self       *owner // owns the calls of people, service managers and accidents
+	rng        *rand.Rand
+	limits     daemon.LimitSettings
+	resume     bool                    // the setting of all daemons
+	background daemon.BackgroundPolicy // the same
+	routes     map[string]string       // templates with rules that the seed draws, by name
+	woods      *rand.Rand              // draws what foresters do
+	clis       *rand.Rand              // draws the runtimes of agents; nil: all are Claude Code
+	busy       int                     // how many people have not finished their work
 	checks
 	pipelineChecks
 
@@ -68,6 +69,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	w.plan.away = map[*host]time.Time{}
 	w.woods = generator(seed, "woods")
 	w.resume = generator(seed, "resume").IntN(2) == 0
+	w.background = []daemon.BackgroundPolicy{daemon.BackgroundWarn, daemon.BackgroundWait}[generator(seed, "background").IntN(2)]
 	w.limits, w.routes = drawLimits(generator(seed, "limits")), drawTemplates(generator(seed, "routes"))
 	if rng := generator(seed, "runtimes"); rng.IntN(2) == 0 {
 		w.clis = rng

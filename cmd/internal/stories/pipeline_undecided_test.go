@@ -77,12 +77,12 @@ func TestVerdictThatIsNotFoundWaitsForAPerson(t *testing.T) {
 // TestElseStopWaitsForAPerson: no rule applies to a verdict, and the template says that a person decides then.
 func TestElseStopWaitsForAPerson(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.release(", else: stop")("## Verdict\n\nRejected.")
+		r.release(", else: stop")("## Verdict\n\nPostponed.")
 		r.start()
 		id := r.startPipeline("release", "Mend the roof.").ID
 		p := r.awaitPipeline(id, daemon.PipelineWaiting)
 		r.wantRounds(p, "1.1 done", "2.1 done", "3.1 pending")
-		if told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(told, "no rule of step 2 (reviewer) applies") || !strings.Contains(told, `it wrote "Rejected."`) {
+		if told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(told, "no rule of step 2 (reviewer) applies") || !strings.Contains(told, `it wrote "Postponed."`) {
 			t.Errorf("the operator was told %q", told)
 		}
 	})

@@ -47,6 +47,7 @@ type runtimePlace struct {
 	command   []string // as configured
 	untouched []string // files of the person's that must stay as they are
 	data      string   // a folder for the daemon's data; "": the system's temporary folder
+	gate      string   // while this file exists, a hook of the person's refuses each prompt, with what the file says; "": no hook can
 }
 
 // runtimeCases are the runtimes that the stories of runtime_e2e_test.go are about.
@@ -56,7 +57,10 @@ var runtimeCases = []runtimeCase{
 		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
 			api := claudetest.NewFakeAPI(t, script)
 			home := claudetest.Env(t, api)
-			return runtimePlace{api: api, environ: home.Environ, work: home.Workdir, command: append([]string{claudetest.Install(t)}, manual...)}
+			p := runtimePlace{api: api, environ: home.Environ, work: home.Workdir, command: append([]string{claudetest.Install(t)}, manual...)}
+			p.gate = filepath.Join(home.Dir, "gate")
+			writeSettings(t, filepath.Join(home.ConfigDir, "settings.json"), "UserPromptSubmit", gateHook(p.gate))
+			return p
 		},
 		asked: "Do you want to proceed?", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.OtherTrouble, 401: runtimes.Unauthenticated, 429: runtimes.RateLimit},
@@ -68,6 +72,8 @@ var runtimeCases = []runtimeCase{
 		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
 			p, home := realPlace(t, realcli.Codex, script)
 			p.untouched = []string{filepath.Join(home.ConfigDir, "config.toml")}
+			p.gate = filepath.Join(home.Dir, "gate")
+			appendTo(t, p.untouched[0], fmt.Sprintf("\n[[hooks.UserPromptSubmit]]\nhooks = [{type = \"command\", command = %q, timeout = 20}]\n", gateHook(p.gate)))
 			return p
 		},
 		asked: "Would you like to run the following command?", no: tmux.Escape,
@@ -108,6 +114,8 @@ var runtimeCases = []runtimeCase{
 			p, home := realPlace(t, realcli.Gemini, script)
 			p.data = home.SystemDir // whose folders the person has trusted
 			p.untouched = []string{filepath.Join(home.ConfigDir, "settings.json")}
+			p.gate = filepath.Join(home.Dir, "gate")
+			writeSettings(t, p.untouched[0], "BeforeAgent", gateHook(p.gate))
 			return p
 		},
 		asked: "Allow execution of", no: tmux.Escape,

@@ -26,6 +26,7 @@ var runtimeStories = []runtimeStory{
 	{"launch", startsWithItsSkill, nil},
 	{"idle", takesATextWhenIdle, nil},
 	{"busy", takesATextAfterItsTurn, nil},
+	{"refused", isRefused, nil},
 	{"draft", takesATextBesideADraft, waitsForADraft},
 	{"interrupt", isInterrupted, nil},
 	{"error", reportsErrors, nil},

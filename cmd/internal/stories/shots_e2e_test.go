@@ -91,6 +91,6 @@ func (r *rig) filmTop(path string) {
 		s.awaitScreen(step)
 		f.take(1500 * time.Millisecond)
 	}
-	f.press(4*time.Second, []string{"─ agent 5 (scans)", "I have taken over"}, "Home", "Down", "Down")
+	f.press(4*time.Second, []string{"─ agent 5 (scans)", "I have taken over"}) // the selection goes with the work
 	f.save(path, "understudy top: an agent's question is answered, another agent is handed over, and its successor goes on")
 }

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestHandoffBesideTasks: what runs in the background of an agent holds its handoff if it is a sub-agent, or a command and the setting says
+// so; a command ends with the agent otherwise. A warning names commands. Every run checks that no agent is ended before.
+func TestHandoffBesideTasks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sub    bool
+		policy daemon.BackgroundPolicy
+		holds  bool
+	}{
+		"a sub-agent":           {true, daemon.BackgroundWarn, true},
+		"a command":             {false, daemon.BackgroundWarn, false},
+		"a command to wait for": {false, daemon.BackgroundWait, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				if p.w.background != tt.policy {
+					p.w.background = tt.policy
+					p.end(h)
+				}
+				a := p.agent(h)
+				over := false
+				a.extra = func(context.Context) bool {
+					a.tasks++
+					if tt.sub {
+						a.subs++
+					}
+					p.w.employEndless("task", func(p *person) {
+						p.wait("runs", time.Minute, time.Minute)
+						over = true
+						if a.tasks--; tt.sub {
+							a.subs--
+						}
+						a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
+					})
+					return true
+				}
+				a.person("begin the task", tmux.Enter)
+				p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && a.stop == nil })
+				done := p.request(h, a, daemon.Completed)
+				if warned := strings.Contains(strings.Join(done.Warnings, "\n"), "make test"); over != tt.holds || warned == tt.sub {
+					t.Errorf("the handoff waited: %t; warnings %q", over, done.Warnings)
+				}
+			})
+		})
+	}
+}
+
+// TestHandoffOfASessionThatMoved: the successor starts where the session has moved. Every run checks that.
+func TestHandoffOfASessionThatMoved(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		to := filepath.Join(h.cwd, "tree-0")
+		a.extra = func(context.Context) bool {
+			_ = os.MkdirAll(to, 0o700)
+			a.moveTo(to)
+			a.worked = ""
+			return true
+		}
+		p.promptOnce(a)
+		done := p.request(h, a, daemon.Completed)
+		if next := p.w.process(*done.SuccessorID); next == nil || next.begun != to {
+			t.Errorf("the successor is not in %s", to)
+		}
+	})
+}

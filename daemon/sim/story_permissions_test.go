@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// delegates has an agent start sub-agents that ask for permissions at once, and end its own turn. It returns the permissions in the order
+// of their dialogs.
+func (p *person) delegates(a *agent, commands ...string) (asked []daemon.Permission) {
+	a.extra = func(context.Context) bool {
+		for _, command := range commands {
+			a.tasks, a.subs = a.tasks+1, a.subs+1
+			p.w.employEndless("sub-agent for "+command, func(*person) {
+				a.askHeld(command, true)
+				a.tasks, a.subs = a.tasks-1, a.subs-1
+			})
+		}
+		return true
+	}
+	a.person("delegate it", tmux.Enter)
+	p.await("the permissions", time.Minute, func() bool { return len(p.open(a)) == len(commands) })
+	p.await("the end of the turn", time.Minute, func() bool { return a.stop == nil && p.row(a).LastStop > 0 })
+	p.wait("looks on", 5*time.Second, 5*time.Second)
+	for _, d := range append([]*dialog{a.dialog}, a.behind...) {
+		for _, o := range p.open(a) {
+			if o.Subject == d.Detail {
+				asked = append(asked, o)
+			}
+		}
+	}
+	if len(asked) != len(commands) {
+		p.w.fail("of %d permissions %d are open: %+v", len(commands), len(asked), asked)
+	}
+	return asked
+}
+
+// open returns the open permissions of an agent.
+func (p *person) open(a *agent) []daemon.Permission {
+	list, err := p.w.store.Permissions(ctx(), daemon.PermissionFilter{AgentID: a.id, Open: true})
+	if err != nil {
+		p.w.fail("%v", err)
+	}
+	return list
+}
+
+// becomes waits until a permission has ended, and checks how.
+func (p *person) becomes(id int64, want daemon.PermissionState) {
+	var now daemon.Permission
+	p.await("the end of the permission", 5*time.Second, func() bool {
+		var err error
+		now, err = p.w.store.Permission(ctx(), id)
+		return err == nil && !now.Open()
+	})
+	if now.State != want {
+		p.w.fail("permission %d is %s (%s), not %s", id, now.State, now.Note, want)
+	}
+}
+
+// allow answers a permission from the seat.
+func (p *person) allow(h *host, asked *daemon.Permission) {
+	if err := p.ask(h, "allow", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.AnswerPermission(ctx, asked.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name})
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+}
+
+// TestPermissionsEndOneByOne: three sub-agents ask at once, and their dialogs wait for each other. Each permission is open until its own
+// dialog is answered, in the pane or from the seat, and ends then. Every run checks that none ends while its dialog waits or stands.
+func TestPermissionsEndOneByOne(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		asked := p.delegates(a, "touch one", "touch two", "touch three")
+		if t.Failed() || len(p.w.failures) > 0 {
+			return
+		}
+		p.allow(h, &asked[1]) // its dialog waits for its turn
+		p.becomes(asked[1].ID, daemon.PermissionGiven)
+		p.wait("looks on", 5*time.Second, 5*time.Second)
+		if open := p.open(a); len(open) != 2 {
+			t.Errorf("%d permissions are open, want 2: %+v", len(open), open)
+		}
+		a.person("", tmux.Enter)
+		p.becomes(asked[0].ID, daemon.PermissionPane)
+		p.wait("looks on", 5*time.Second, 5*time.Second)
+		if open := p.open(a); len(open) != 1 || open[0].ID != asked[2].ID || a.dialog == nil || p.row(a).State != daemon.Waiting || !strings.Contains(p.row(a).WaitsFor, "touch three") {
+			t.Errorf("the open permissions are %+v, the agent %s for %q", open, p.row(a).State, p.row(a).WaitsFor)
+		}
+		a.person("", tmux.Enter)
+		p.becomes(asked[2].ID, daemon.PermissionPane)
+	})
+}
+
+// TestPermissionIsAnsweredOnBothSides: the dialog is answered in the pane, and from the seat before the daemon has committed that. The answer
+// from the seat was given to the hook, and nobody is told that it was lost.
+func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		asked := p.delegates(a, "touch one")
+		ends := false
+		p.delayFirst(func(c *call) bool { return isCommit(c, "«permission_ended»") }, func() time.Duration {
+			ends = true
+			return 2 * time.Second
+		})
+		a.person("", tmux.Enter)
+		p.poll("the end", func() bool { return ends })
+		p.allow(h, &asked[0])
+		p.becomes(asked[0].ID, daemon.PermissionGiven)
+		for _, e := range p.w.log() {
+			if e.Type == event.PermissionEnded || e.Alert && strings.HasPrefix(string(e.Type), "permission") && e.Type != event.PermissionAsked {
+				t.Errorf("event %s %s", e.Type, e.Payload)
+			}
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestFirstTextIsHeld: another hook of the session's start holds the first text for 50 s, and somebody retries at once whatever fails.
+// The agent gets the text once. Every run checks that a handoff's texts are taken once.
+func TestFirstTextIsHeld(t *testing.T) {
+	for name, over := range map[string]bool{"nothing else": false, "a dialog opens over it": true} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.promptOnce(a)
+				p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+				p.w.born = func(next *agent) { next.mood.held, next.heldFor = 1, 50*time.Second }
+				p.request(h, a, daemon.Briefing)
+				next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+				if over {
+					p.poll("the text", func() bool { return len(next.pending) > 0 })
+					p.w.employEndless("chance", func(p *person) {
+						next.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+					})
+					p.wait("reads", 3*time.Second, 3*time.Second)
+					next.reply(1)
+				}
+				done := p.reach(a, daemon.Completed)
+				p.wait("looks on", time.Minute, time.Minute)
+				if n := p.w.takes[takeKey(next.id, done.Ref)]; n != 1 || !next.ready {
+					t.Errorf("the successor took its prompt %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// TestStepPromptIsHeld: the same for the prompt of a command line. Every run checks that the agent of a step gets its prompt once.
+func TestStepPromptIsHeld(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.held, a.heldFor = 1, 50*time.Second }
+		p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
+	})
+}
+
+// TestMoveThatIsHeardLate: a session moves and its process ends before the daemon could store the hooks that tell of the move. The agent is
+// opened again where it worked. Every run checks the place.
+func TestMoveThatIsHeardLate(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		ended := false
+		p.w.inject = func(c *call) fault { // no hook reaches the daemon before the end is committed
+			if !ended && strings.HasPrefix(c.what, "RecordHook") {
+				return failed
+			}
+			return none
+		}
+		p.w.after = func(what string) { ended = ended || strings.Contains(what, "ended") }
+		a.extra = func(context.Context) bool {
+			a.worked = filepath.Join(h.cwd, "tree-0")
+			_ = os.MkdirAll(a.worked, 0o700)
+			a.moveTo(a.worked)
+			return true
+		}
+		a.person("go on elsewhere", tmux.Enter)
+		p.await("the Stop", time.Minute, func() bool { return len(a.answers) > 1 })
+		a.end("killed", 137)
+		a.worked = ""
+		p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
+		p.poll("its place", func() bool { return strings.HasSuffix(p.row(a).Cwd, "tree-0") })
+	})
+}
+
+// TestRefusedPromptOfAnAgentThatEnds: another hook refuses a message, and the agent is killed before the daemon has read of that. The
+// message is not submitted, and the operator is told. Every run checks both.
+func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.refusing = true
+		p.send(a.id)
+		p.poll("the refusal", func() bool {
+			return slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "refuses ") })
+		})
+		h.daemon.frozen = time.Now().Add(5 * time.Second)
+		a.end("killed", 137)
+		p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
+		p.poll("the verdict", func() bool {
+			list, err := p.w.store.Deliveries(ctx(), a.id, 0, 1)
+			return err == nil && list[0].Verdict != nil && *list[0].Verdict == daemon.NotSubmitted && strings.Contains(list[0].Evidence, "the gate is closed")
+		})
+	})
+}

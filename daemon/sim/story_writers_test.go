@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestRetryBesideTheWriter: the document comes later than document_timeout, and somebody retries at once. The retry waits for the end of
+// the turn that writes the document, and takes it: the agent is asked once.
+func TestRetryBesideTheWriter(t *testing.T) {
+	for name, slow := range map[string]func(p *person, a *agent, ctx context.Context) bool{
+		"it writes for long": func(_ *person, a *agent, ctx context.Context) bool {
+			return !a.doIn(ctx, "works long", 120*time.Second, 120*time.Second)
+		},
+		"it asks for a permission": func(p *person, a *agent, ctx context.Context) bool {
+			p.w.employEndless("somebody", func(p *person) {
+				p.wait("is away", 120*time.Second, 120*time.Second)
+				a.person("", tmux.Enter)
+			})
+			return a.permission(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+				a := p.agent(h)
+				p.promptOnce(a)
+				a.extra = func(ctx context.Context) bool { return slow(p, a, ctx) }
+				p.request(h, a, daemon.Completed)
+				asked := 0
+				for _, text := range a.given {
+					if strings.Contains(text, "/handoffs/") {
+						asked++
+					}
+				}
+				if asked != 1 {
+					t.Errorf("the agent was asked for the document %d times", asked)
+				}
+			})
+		})
+	}
+}
+
+// TestGoOnIsTakenWithoutAHook: the hook of the prompt after a limit is lost. The transcript has the prompt, so nobody is asked about the
+// limit. Every run checks that.
+func TestGoOnIsTakenWithoutAHook(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.limits.OnLimit = daemon.LimitWait
+		p.end(h)
+		a := p.agent(h)
+		text, lasts := a.cli.limited(a, 2*time.Minute)
+		a.limits = append(a.limits, &limitHit{over: time.Now().Add(lasts), text: text})
+		a.person("some work", tmux.Enter)
+		p.await("the limit", time.Minute, func() bool { return p.row(a).State == daemon.Limited })
+		p.loseHooks(hooks.UserPromptSubmit)
+		a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works long", 20*time.Second, 20*time.Second) }
+		p.await("the prompt", 15*time.Minute, func() bool { return p.w.goOns(a.id) == 1 && a.stop != nil })
+		p.await("the end of the limit", time.Minute, func() bool { return p.row(a).State == daemon.Idle && p.row(a).Limit == nil })
+	})
+}
