@@ -50,7 +50,7 @@ func (d *Daemon) lost(a *Agent, dl *Delivery, s *screen) bool {
 func (d *Daemon) swallowed(a *Agent, dl *Delivery, s *screen) bool {
 	rt, over := d.runtimeOf(a), d.pastedOf(a, dl).dialog
 	switch {
-	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.IsZero() || time.Since(over) < lostAfter || leftHeld(d, a, dl) > 0:
+	case !dl.mayComeAgain() || dl.Kind == KindCommand || over.IsZero() || time.Since(over) < lostAfter || leftHeld(d, a, dl, s) > 0:
 		return false
 	case !a.AtRest() || a.StopAskedAt != nil || !s.empty() || s.Stashed || a.turnSince(dl):
 		return false

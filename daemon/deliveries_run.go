@@ -297,7 +297,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	if err == nil && !inComposer {
-		left = max(left, leftHeld(d, a, dl))
+		left = max(left, leftHeld(d, a, dl, screen))
 	}
 	switch {
 	case err == nil && d.lost(a, dl, screen) && !d.inTranscript(a, dl):
@@ -309,7 +309,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return moved, min(left, again), err
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
-	case dl.Kind == KindCommand && err == nil && !inComposer && (screen.Composer || screen.Dialog != ""):
+	case err == nil && commandTaken(ctx, d, a, dl, screen):
 		dl.decide(Submitted, "it left the composer; no hook confirms commands", now)
 	case left > 0:
 		return false, min(left, enterAfter), nil

@@ -9,10 +9,14 @@ import (
 // startHooks is how long the hooks of a session's start may take: Claude Code gives each ten minutes.
 const startHooks = 10 * time.Minute
 
-// leftHeld returns how long a session may still hold the first text that was typed to it. The daemon's own hook of the session's start
-// has come, but others may still run: until they end, the runtime keeps what is typed and shows no sign of it. A second text would be
-// a second prompt then. A session that has taken any prompt holds nothing.
-func leftHeld(d *Daemon, a *Agent, dl *Delivery) time.Duration {
+// leftHeld returns how long a session may still hold the text that was typed to it last. The daemon's own hook of the session's start
+// has come, but others may still run: until they end, the runtime keeps what is typed. A second text would be a second prompt then.
+// Claude Code 2.1.330 says so on its screen, also when a person has cleared the session or opened another one. Where no sign is known,
+// a session that has taken any prompt holds nothing.
+func leftHeld(d *Daemon, a *Agent, dl *Delivery, s *screen) time.Duration {
+	if s.Held && dl.byKeys() && dl.Kind != KindCommand {
+		return d.timeLeft(*dl.TypedAt, startHooks)
+	}
 	if d.runtimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !dl.byKeys() || dl.Way == runtimes.ByEcho ||
 		dl.Attempts == 0 || a.TurnPromptID != "" || a.LastStop != 0 || dl.Kind == KindCommand {
 		return 0

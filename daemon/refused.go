@@ -51,7 +51,7 @@ func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) 
 		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since.Truncate(time.Millisecond)) {
 			continue
 		}
-		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && refusedPrompt(p, d) {
+		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && refusedPrompt(p, d, r.At) {
 			why = refusalWords(p.Reason)
 		}
 	}
@@ -92,13 +92,14 @@ func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left ti
 // evidenceHeard is the evidence of a text that the runtime has reported as a prompt.
 func evidenceHeard(hook int64) string { return fmt.Sprintf("UserPromptSubmit, hook %d", hook) }
 
-// refusedPrompt reports whether a refusal is about the text of a delivery. A hook may have the runtime leave out the prompt.
-func refusedPrompt(p hooks.Payload, dl *Delivery) bool {
+// refusedPrompt reports whether a refusal that came at the time at is about the text of a delivery. A hook may have the runtime leave out
+// the prompt.
+func refusedPrompt(p hooks.Payload, dl *Delivery, at time.Time) bool {
 	if dl.State != DeliveryTyping && dl.State != DeliveryTyped {
 		return false
 	}
-	if p.Prompt == "" { // a server that refuses a text tells of no prompt before
-		return dl.Heard != 0 || dl.Way == runtimes.ByServer
+	if p.Prompt == "" { // a server that refuses a text tells of no prompt before, and it may refuse an earlier text twice
+		return dl.Heard != 0 || dl.Way == runtimes.ByServer && dl.TypedAt != nil && !at.Before(*dl.TypedAt)
 	}
 	return carries(p.Prompt, dl)
 }
@@ -152,7 +153,7 @@ func shownRefusal(ctx context.Context, d *Daemon, a *Agent, rt *runtimes.Runtime
 func (h *hookStep) promptRefused() {
 	a, why, ours := h.tx.Agent, refusalWords(h.p.Reason), false
 	for _, dl := range h.tx.Deliveries {
-		if h.unknown || !refusedPrompt(h.p, dl) {
+		if h.unknown || !refusedPrompt(h.p, dl, h.in.At) {
 			continue
 		}
 		ours = true
@@ -193,7 +194,7 @@ func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) err
 	}
 	for i := range open {
 		dl := &open[i]
-		if !refusedPrompt(p, dl) {
+		if !refusedPrompt(p, dl, d.now()) {
 			continue
 		}
 		term, err := d.terminalOf(a)

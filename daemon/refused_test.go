@@ -105,22 +105,25 @@ func TestRefusedPrompt(t *testing.T) {
 		told    fields
 		want    Verdict // "": none yet
 		state   AgentState
+		typed   time.Duration // after the agent's last state
 	}{
-		"Codex":                         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt_id": "t", "reason": closed}, NotSubmitted, Idle},
-		"Codex's queue":                 {"codex", runtimes.ByQueue, fields{"prompt_id": "t"}, false, fields{"prompt_id": "t", "reason": closed}, NotSubmitted, Idle},
-		"a compaction of Codex":         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, true, fields{"prompt_id": "u"}, Submitted, Idle},
-		"another turn of Codex":         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt_id": "u"}, "", Idle},
-		"Gemini":                        {"gemini", runtimes.ByTyping, nil, false, fields{"reason": closed}, NotSubmitted, Idle},
-		"Gemini keeps it":               {"gemini", runtimes.ByTyping, nil, false, fields{"reason": closed, "kept": true}, Submitted, Idle},
-		"Gemini, a turn whose end held": {"gemini", runtimes.ByTyping, nil, true, fields{"reason": closed}, Submitted, Working},
-		"OpenCode":                      {"opencode", runtimes.ByServer, nil, false, fields{"reason": closed}, NotSubmitted, Idle},
-		"Claude Code":                   {"claude", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt": "[ref] hand over", "reason": closed}, NotSubmitted, Idle},
-		"Claude Code, without the text": {"claude", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"reason": closed}, NotSubmitted, Idle},
+		"Codex":                         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt_id": "t", "reason": closed}, NotSubmitted, Idle, 0},
+		"Codex's queue":                 {"codex", runtimes.ByQueue, fields{"prompt_id": "t"}, false, fields{"prompt_id": "t", "reason": closed}, NotSubmitted, Idle, 0},
+		"a compaction of Codex":         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, true, fields{"prompt_id": "u"}, Submitted, Idle, 0},
+		"another turn of Codex":         {"codex", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt_id": "u"}, "", Idle, 0},
+		"Gemini":                        {"gemini", runtimes.ByTyping, nil, false, fields{"reason": closed}, NotSubmitted, Idle, 0},
+		"Gemini keeps it":               {"gemini", runtimes.ByTyping, nil, false, fields{"reason": closed, "kept": true}, Submitted, Idle, 0},
+		"Gemini, a turn whose end held": {"gemini", runtimes.ByTyping, nil, true, fields{"reason": closed}, Submitted, Working, 0},
+		"OpenCode":                      {"opencode", runtimes.ByServer, nil, false, fields{"reason": closed}, NotSubmitted, Idle, 0},
+		"OpenCode, an earlier text":     {"opencode", runtimes.ByServer, nil, false, fields{"reason": closed}, "", Idle, time.Hour},
+		"Claude Code":                   {"claude", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"prompt": "[ref] hand over", "reason": closed}, NotSubmitted, Idle, 0},
+		"Claude Code, without the text": {"claude", runtimes.ByTyping, fields{"prompt_id": "t"}, false, fields{"reason": closed}, NotSubmitted, Idle, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hookedAgent(t)
 			h.agent.Runtime = c.runtime
-			dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindInstruction, State: DeliveryTyped, Way: c.way, Text: "[ref] hand over", Nonce: "[ref]"}
+			typed := h.at.Add(c.typed)
+			dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindInstruction, State: DeliveryTyped, TypedAt: &typed, Way: c.way, Text: "[ref] hand over", Nonce: "[ref]"}
 			h.deliveries, h.handoff = []*Delivery{dl}, &Handoff{ID: 1, Phase: Instructing, DeliveryID: &dl.ID}
 			prompt := fields{"prompt": dl.Text}
 			for k, v := range c.prompt {

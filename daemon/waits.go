@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -107,8 +108,14 @@ func (a *Agent) answerWith() string {
 	switch {
 	case !a.HasPane():
 		return fmt.Sprintf("`understudy agent show %d`", a.ID)
-	case a.WaitsFor == waitsForFg:
+	case a.WaitsFor == waitsForFg, !AnswersDialog(a):
 		return fmt.Sprintf("`understudy agent attach %d`", a.ID)
 	}
 	return fmt.Sprintf("`understudy agent dialog %d`, or in its pane, `understudy agent attach %[1]d`", a.ID)
+}
+
+// AnswersDialog reports whether what an agent waits for may be answered from elsewhere than its pane.
+func AnswersDialog(a *Agent) bool {
+	rt, err := runtimes.For(a.Runtime) // the generic CLIs have no dialogs that can be read
+	return err == nil && rt.AnswersDialog(a.WaitsFor)
 }

@@ -80,3 +80,23 @@ func TestStopOfAnEarlierTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerWith: `agent dialog` is recommended only where the choices of the dialog may be read.
+func TestAnswerWith(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		runtime, asks string
+		here          bool
+	}{
+		{"claude", "trust in this folder", true}, {"claude", "permission for Bash: ls", true}, {"codex", "permission", true}, {"gemini", "a folder", true},
+		{"claude", "transcript view", false}, {"claude", "agents view", false}, {"claude", waitsForFg, false},
+		{"opencode", "permission", false}, {"aider", "permission", false},
+	} {
+		a := &Agent{ID: 7, Name: "a", Runtime: c.runtime, State: Waiting, WaitsFor: c.asks, Pane: new("%1")}
+		for _, text := range []string{a.answerWith(), a.attention(nil, false, "").Next} {
+			if strings.Contains(text, "understudy agent dialog 7") != c.here || !strings.Contains(text, "understudy agent attach 7") {
+				t.Errorf("%s, %s: %q", c.runtime, c.asks, text)
+			}
+		}
+	}
+}

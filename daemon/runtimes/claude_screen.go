@@ -92,6 +92,7 @@ func readClaudeScreen(v View) Screen {
 		Draft:    draft(box),
 		Stashed:  top > 0 && strings.Contains(lines[top-1], "draft stashed"),
 		Busy:     strings.Contains(footer, "esc to interrupt") || strings.HasSuffix(box[0], queuedHint) || busyAbove(lines[:top]),
+		Held:     strings.Contains(spinnerAbove(lines[:top]), startsHooks),
 	}
 }
 
@@ -189,18 +190,24 @@ func draft(box []string) string {
 	return text
 }
 
+// startsHooks is in the spinner while other hooks of the session's start hold a prompt: "· Orbiting… (running SessionStart hooks… 1/2 · 2s)".
+const startsHooks = "(running SessionStart hooks…"
+
 // busyAbove reports whether a spinner is between the last message and the composer.
-func busyAbove(lines []string) bool {
+func busyAbove(lines []string) bool { return spinnerAbove(lines) != "" }
+
+// spinnerAbove returns the row of the spinner between the last message and the composer; "": there is none.
+func spinnerAbove(lines []string) string {
 	const reach = 20 // lines to search, because tips, queued prompts and a list of tasks may be below the spinner
 	for i := len(lines) - 1; i >= max(0, len(lines)-reach); i-- {
 		if spinner().MatchString(lines[i]) {
-			return true
+			return lines[i]
 		}
 		if strings.HasPrefix(lines[i], "● ") {
-			return false
+			return ""
 		}
 	}
-	return false
+	return ""
 }
 
 // claudeDialogLook says how Claude Code draws its dialogs. Above those of the first start it draws a picture, which ends with a

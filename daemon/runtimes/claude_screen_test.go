@@ -89,6 +89,23 @@ func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 
 // TestProposalsAreNoDrafts: a composer that shows a proposal is empty, so the daemon may type although a
 // draft is aside.
+// TestReadScreenOfHeldPrompt: the CLI (2.1.330) says that hooks of the session's start run, and that hooks of a prompt do.
+func TestReadScreenOfHeldPrompt(t *testing.T) {
+	t.Parallel()
+	for row, held := range map[string]bool{
+		"· Transfiguring… (running SessionStart hooks… 1/2 · 2s)":     true,
+		"· Transfiguring… (running UserPromptSubmit hooks… 1/2 · 2s)": false,
+		"· Transfiguring… (2s · ↓ 3 tokens)":                          false,
+		"● It says (running SessionStart hooks… 1/2 · 2s)":            false,
+	} {
+		rule := strings.Repeat("─", 60)
+		screen := "❯ how is the house?\n\n" + row + "\n      ◐ medium · /effort\n" + rule + "\n❯\u00a0\n" + rule + "\n  con\n  ⏸ manual mode on · ← for agents\n"
+		if got := readClaudeScreen(View{Text: screen}); got.Held != held || !got.Composer || got.Busy != !strings.HasPrefix(row, "●") {
+			t.Errorf("%q is read as %+v", row, got)
+		}
+	}
+}
+
 func TestProposalsAreNoDrafts(t *testing.T) {
 	t.Parallel()
 	bar := strings.Repeat("─", 80)

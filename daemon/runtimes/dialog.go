@@ -53,6 +53,11 @@ type dialogLook struct {
 	mark   rune // stands before the choice that is selected; 0: it is shown by a colour only
 }
 
+// AnswersDialog reports whether the choices of a dialog of that name can be read, so that one may be taken from elsewhere than the pane.
+func (rt *Runtime) AnswersDialog(name string) bool {
+	return rt.dialogs.region != nil && rt.dialogs.mark != 0 && !slices.Contains(views, name)
+}
+
 // ReadDialog reads the dialog that a pane shows.
 func (rt *Runtime) ReadDialog(v View) Dialog {
 	d := Dialog{Name: rt.ReadScreen(v).Dialog}
@@ -69,7 +74,7 @@ func (rt *Runtime) ReadDialog(v View) Dialog {
 		plain[i] = unboxed(r)
 	}
 	first, after := 0, 0
-	if rt.dialogs.mark != 0 && !slices.Contains(views, d.Name) {
+	if rt.AnswersDialog(d.Name) {
 		if list, ok := findList(plain, rt.dialogs.mark); ok {
 			first, after = list.first, list.after
 			d.Choices, d.Why = list.read(rows, plain)

@@ -114,6 +114,8 @@ type Screen struct {
 	Limit bool
 	// Stops is true if the chosen answer of the dialog about a usage limit ends the turn.
 	Stops bool
+	// Held is true if the screen says that hooks of the session's start run. What was typed waits for their end.
+	Held bool
 	// Busy is true if the screen shows a running turn. If Busy is false, a turn may still be running: Claude
 	// Code shows no sign of a turn while an answer streams under a draft. The registry and the hooks know.
 	Busy bool

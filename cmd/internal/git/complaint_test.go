@@ -25,6 +25,8 @@ func TestComplaint(t *testing.T) {
 		{"fatal: transport 'file' not allowed\nfatal: could not fetch 12ab from promisor remote\n", "fatal: could not fetch 12ab from promisor remote"},
 		{"warning: unable to access '/x': Permission denied\nhint: look\nUpdating files: 40%\rUpdating files: 90%\rerror: unable to create file a: No space left on device\nfatal: could not reset\n", "error: unable to create file a: No space left on device"},
 		{"fatal: early EOF\n", "fatal: early EOF"},
+		{"Encountered 1 file that should have been a pointer:\n\ta.bin\nerror: unable to read sha1 file of a\nfatal: could not reset\n", "error: unable to read sha1 file of a"},
+		{"Switched to a new branch\nsmudge: 1: gpg: not found\nfatal: a: smudge filter crypt failed\n", "smudge: 1: gpg: not found"},
 		{"usage: git worktree\n", "usage: git worktree"},
 		{"fatal: \x1b[31mred\a\n", "fatal: [31mred"},
 		{"fatal: " + strings.Repeat("x", 2000), "fatal: " + strings.Repeat("x", maxComplaint-8) + "…"},

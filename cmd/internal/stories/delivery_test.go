@@ -1,9 +1,11 @@
 package stories
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -72,6 +74,30 @@ func TestCommandMessageIsTyped(t *testing.T) {
 		}
 		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 		r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
+	})
+}
+
+// TestCommandThatIsDrawnLate: a busy runtime draws a pasted command after three seconds. Until Enter was pressed for it, an empty composer
+// does not show that the command has left it.
+func TestCommandThatIsDrawnLate(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.bendWith(&bend{paste: func(_ context.Context, _ string, do func() error) error {
+			go func() {
+				<-time.After(3 * time.Second)
+				_ = do() // the story shows whether the text came
+			}()
+			return nil
+		}})
+		r.start()
+		a := r.startAgent(con)
+		dl, err := r.client.SendMessage(t.Context(), a.ID, "/clear", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		if now := r.getAgent(a.ID); *now.SessionID == *a.SessionID {
+			t.Errorf("submitted although the command stands in the composer, or will:\n%s", r.shown(a.ID))
+		}
 	})
 }
 

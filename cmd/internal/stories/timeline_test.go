@@ -52,7 +52,7 @@ func TestTimelineOfALine(t *testing.T) {
 		again, _, _ := r.handOver(next.ID)
 		for want, command := range map[string][]string{
 			`beside the median of 1 other completed handoff`: {"handoff", "show", fmt.Sprint(again.ID)},
-			`awaiting document +█* +\d.* s +\d.*×`:           {"handoff", "show", fmt.Sprint(again.ID)},
+			`instructing +█* +\d.* s +\d.*×`:                 {"handoff", "show", fmt.Sprint(again.ID)},
 			`over time +[▁▂▃▄▅▆▇█]{24} in `:                  {"agent", "show", fmt.Sprint(a.ID)},
 			`working +\d.*, 3 agents, at most`:               {"house"},
 			`(?m)^1 +developer-con-1 +[67] +\d`:              {"house"},

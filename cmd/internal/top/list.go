@@ -337,7 +337,7 @@ func (r *row) toDo() string {
 	switch p := r.asked(); {
 	case p != nil && p.Whole:
 		return "y shows all of it, and y once more allows it; n denies it"
-	case p == nil && r.kind == agentRow && r.need.Kind == daemon.NeedsAnswer && r.agent.HasPane():
+	case p == nil && r.kind == agentRow && r.need.Kind == daemon.NeedsAnswer && r.agent.HasPane() && daemon.AnswersDialog(r.agent):
 		return "x shows the dialog and its choices; a leads to the pane"
 	}
 	return r.need.Next
