@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -37,9 +38,17 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	if err := r.leadOn(s, text, c); err != nil {
 		return runOutcome{err: err}
 	}
-	if next := r.p.front(); next == nil || next.Persona == nil || r.startable(r.agentFor(next)) == nil {
+	var refused error
+	var told *Error
+	if next := r.p.front(); next != nil && next.Persona != nil {
+		refused = r.startable(r.agentFor(next))
+	}
+	switch {
+	case refused == nil:
 		r.dismiss(a, c, false)
-	} else {
+	case !errors.As(refused, &told) || told.Kind == KindUnavailable || told.Kind == KindInternal:
+		return runOutcome{err: refused} // it is not known whether its follower can be started
+	default:
 		c.write(a) // it lives until its follower can be started: see reach
 	}
 	r.followWork(s, a, c)
