@@ -39,8 +39,8 @@ func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 		r.spoolHooks(r.newForeignHook(a, event))
 		r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
 	}
-	if now := r.getAgent(a.ID); now.State != daemon.Idle || now.Context == nil || now.Context.Tokens != 760_000 {
-		t.Errorf("%s, context %+v: want what the agent itself has used", now.State, now.Context)
+	if now := r.awaitState(a.ID, daemon.Idle); now.Context == nil || now.Context.Tokens != 760_000 {
+		t.Errorf("context %+v: want what the agent itself has used", now.Context)
 	}
 	r.wantHandoffs(a.ID, 0)
 	r.fillContext(a.ID, 800_000)
