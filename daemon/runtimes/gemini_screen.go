@@ -14,9 +14,10 @@ var (
 	geminiFooter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ workspace \(.* /model$`) })
 	// geminiRuns matches the row of a running turn, and that of a hook, during which the CLI drops the Enter key. The row of a
 	// hook stands for three seconds, however soon the hook has ended. All the same it counts: of a text that was submitted within
-	// 0.1 s of the end of a turn, the CLI often did not report the end of its turn (seen in 0.61.0).
+	// 0.1 s of the end of a turn, the CLI often did not report the end of its turn (seen in 0.61.0). If the row is long, because a
+	// person's own hooks have no names, the hint about shortcuts covers its beginning: "? for shortcutsks: notify-send (1/2)".
 	geminiRuns = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^ \S .*\(esc to cancel|^ +(?:\S )?Executing Hooks?: `)
+		return regexp.MustCompile(`^ \S .*\(esc to cancel|^ +(?:\S )?Executing Hooks?: |^\? for shortcuts\S+: `)
 	})
 	geminiAnswer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^│ +(●)? +\d+\. (.*?) +│$`) })
 )

@@ -69,6 +69,7 @@ func TestReadGeminiScreenAtOtherTimes(t *testing.T) {
 		"a menu that is late": {text: rule + " Shift+Tab to accept edits\n\n > /quit\n\n clear   Clear the screen\n quit   Exit the cli\n" + footer, want: Screen{Row: " > /quit", Draft: "/quit"}},
 		"no menu yet":         {text: rule + " Shift+Tab to accept edits\n\n > /quit\n\n" + footer, want: Screen{Row: " > /quit", Draft: "/quit"}},
 		"a hook":              {text: "  Executing Hook: understudy      ? for shortcuts\n" + rule + " YOLO\n\n * x\n\n" + footer, want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
+		"hooks of a person's": {text: "? for shortcutsks: if test -e 'gate'; then exit 2; fi (1/2), understudy (2/2)\n" + rule + " YOLO\n\n * x\n\n" + footer, want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
 		"busy by the title":   {text: rule + " YOLO\n\n * x\n\n" + footer, title: "✦  Working… (work)", want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
 		"shell mode":          {text: rule + " YOLO\n\n ! rm x\n\n" + footer, want: Screen{Dialog: "shell mode: Enter would run the text as a command"}},
 		"the choice to stop":  {text: "╭────╮\n│ Usage limit reached for m.   │\n│   1. Keep trying │\n│ ● 2. Stop  │\n╰────╯", want: Screen{Dialog: "usage limit: keep trying or stop?", Limit: true, Stops: true, Row: "│ ● 2. Stop  │"}},
