@@ -47,7 +47,8 @@ type runtimePlace struct {
 	command   []string // as configured
 	untouched []string // files of the person's that must stay as they are
 	data      string   // a folder for the daemon's data; "": the system's temporary folder
-	gate      string   // while this file exists, a hook of the person's refuses each prompt, with what the file says; "": no hook can
+	gate      string   // while this file exists, the hook of guard refuses each prompt, with what the file says
+	guard     func()   // adds that hook to the person's own settings; nil: no hook of this runtime can refuse
 }
 
 // runtimeCases are the runtimes that the stories of runtime_e2e_test.go are about.
@@ -59,7 +60,9 @@ var runtimeCases = []runtimeCase{
 			home := claudetest.Env(t, api)
 			p := runtimePlace{api: api, environ: home.Environ, work: home.Workdir, command: append([]string{claudetest.Install(t)}, manual...)}
 			p.gate = filepath.Join(home.Dir, "gate")
-			writeSettings(t, filepath.Join(home.ConfigDir, "settings.json"), "UserPromptSubmit", gateHook(p.gate))
+			p.guard = func() {
+				writeSettings(t, filepath.Join(home.ConfigDir, "settings.json"), "UserPromptSubmit", gateHook(p.gate))
+			}
 			return p
 		},
 		asked: "Do you want to proceed?", no: tmux.Escape,
@@ -73,7 +76,9 @@ var runtimeCases = []runtimeCase{
 			p, home := realPlace(t, realcli.Codex, script)
 			p.untouched = []string{filepath.Join(home.ConfigDir, "config.toml")}
 			p.gate = filepath.Join(home.Dir, "gate")
-			appendTo(t, p.untouched[0], fmt.Sprintf("\n[[hooks.UserPromptSubmit]]\nhooks = [{type = \"command\", command = %q, timeout = 20}]\n", gateHook(p.gate)))
+			p.guard = func() {
+				appendTo(t, p.untouched[0], fmt.Sprintf("\n[[hooks.UserPromptSubmit]]\nhooks = [{type = \"command\", command = %q, timeout = 20}]\n", gateHook(p.gate)))
+			}
 			return p
 		},
 		asked: "Would you like to run the following command?", no: tmux.Escape,
@@ -115,7 +120,7 @@ var runtimeCases = []runtimeCase{
 			p.data = home.SystemDir // whose folders the person has trusted
 			p.untouched = []string{filepath.Join(home.ConfigDir, "settings.json")}
 			p.gate = filepath.Join(home.Dir, "gate")
-			writeSettings(t, p.untouched[0], "BeforeAgent", gateHook(p.gate))
+			p.guard = func() { writeSettings(t, p.untouched[0], "BeforeAgent", gateHook(p.gate)) }
 			return p
 		},
 		asked: "Allow execution of", no: tmux.Escape,

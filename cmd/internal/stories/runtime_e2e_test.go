@@ -53,7 +53,11 @@ func eachRuntime(t *testing.T, asks bool, stories []runtimeStory) {
 	for _, c := range runtimeCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			newRuntimeRig(t, c, asks).tell(t, stories)
+			r := newRuntimeRig(t, c, asks)
+			if r.guard != nil {
+				r.guard() // before the first agent is started
+			}
+			r.tell(t, stories)
 		})
 	}
 }

@@ -76,7 +76,7 @@ func (r *runtimeRig) openGate() {
 // isRefused: another hook of the person's refuses a message, and then the instruction of a handoff. Both are told at once, with the
 // reason and what to do. The model sees neither, nothing of them is left in the composer, and the next text arrives alone.
 func isRefused(r *runtimeRig, a daemon.Agent) int64 {
-	if r.gate == "" {
+	if r.guard == nil {
 		return a.ID
 	}
 	r.closeGate()
