@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/realcli"
@@ -115,6 +116,7 @@ func newRoundRig(t *testing.T) *roundRig {
 	environ = append(append(environ, home.Environ...), "HOME="+home.Dir, "GORACE=atexit_sleep_ms=0")
 	r.cfg.Environ = lastOfEach(environ)
 	r.cfg.Settings.Runtimes = commands
+	r.cfg.Settings.Handoff.AckTimeout = 90 * time.Second // OpenCode's server was silent for 35 s on a busy machine, just after its start
 	if _, err := r.dir.Seed(); err != nil {
 		t.Fatal(err)
 	}
