@@ -87,7 +87,9 @@ func (d *Daemon) give(ctx context.Context, a *Agent, dl *Delivery) error {
 		if d.memories.of(a.ID).sent != dl.ID {
 			since = time.Time{} // an earlier daemon may have sent it, and the clock may have been set back since
 		}
+		began := time.Now()
 		err = d.bySession(a, func(c Control) error { return c.Send(ctx, dl.Text, since) })
+		noteAnswer(d, a, dl, began, err)
 	case runtimes.ByQueue:
 		err = d.queueText(ctx, a, dl.Text)
 	default:
@@ -123,8 +125,8 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 		return d.saveDelivery(ctx, a, dl, true)
 	case spent < sentShown:
 		return false, sentShown - spent, nil
-	case d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout) <= 0:
-		dl.decide(Unconfirmed, "ack_timeout: it is not known whether it was sent", d.now())
+	case timeLeftToShow(d, a, dl) <= 0:
+		dl.decide(Unconfirmed, "ack_timeout: it is not known whether it was sent"+silenceWords(d, a, dl), d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	return d.send(ctx, a, dl)
@@ -132,7 +134,7 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 
 // confirmSent waits until the runtime reports a text that was sent to it.
 func (d *Daemon) confirmSent(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout)
+	left := timeLeftToShow(d, a, dl)
 	switch {
 	case dl.Heard != 0:
 		return decideHeard(ctx, d, a, dl, left)
@@ -146,7 +148,7 @@ func (d *Daemon) confirmSent(ctx context.Context, a *Agent, dl *Delivery) (bool,
 		// Nobody can have acted on it: a turn runs that no report has begun, or a dialog is open.
 		return d.requeue(ctx, a, dl, "the agent did not take it from its inbox")
 	default:
-		dl.decide(Unconfirmed, "ack_timeout: neither a report nor the transcript shows it", d.now())
+		dl.decide(Unconfirmed, "ack_timeout: neither a report nor the transcript shows it"+silenceWords(d, a, dl), d.now())
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }

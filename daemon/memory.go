@@ -55,6 +55,8 @@ type agentMemory struct {
 	// sent is the delivery that this daemon sent by a way beside the composer. After a restart, a text that the session has is
 	// not sent once more, whenever it was submitted: the daemon does not know whether the clock was set back.
 	sent int64
+	// silence is for how long the server has not answered when it was given a text. After a restart the daemon counts anew.
+	silence silence
 	// held counts the hooks of a person's /handoff whose answers wait for the document. While it is not 0, the runtime is busy
 	// with the hook alone. After a restart the hook's command asks again within a second.
 	held int

@@ -34,10 +34,13 @@ func (d *Delivery) hear(hook int64) {
 }
 
 // confirmHeard confirms the texts that the runtime has reported as the prompt of the turn that has ended now. Whether it ended well or
-// with an error: it ran, so no hook had refused its prompt.
+// with an error: it ran, so no hook had refused its prompt. If a person's prompt came after the text, the turn may be that prompt's alone:
+// the transcript decides.
 func (h *hookStep) confirmHeard() {
+	a := h.tx.Agent
 	for _, dl := range h.tx.Deliveries {
-		if dl.State == DeliveryTyped && dl.Heard != 0 && (h.p.PromptID == "" || h.p.PromptID == h.tx.Agent.TurnPromptID) {
+		ran := (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID) && a.LastPrompt <= dl.Heard
+		if dl.State == DeliveryTyped && dl.Heard != 0 && ran {
 			h.confirm(dl, evidenceHeard(dl.Heard), false)
 		}
 	}
@@ -168,6 +171,7 @@ func (h *hookStep) promptRefused() {
 		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && !stepFails
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
+	a.restSince(h.in.At) // the hook of the prompt may still come, out of the spool
 	switch {
 	case a.State == Working && h.in.At.Before(a.StateAt.Truncate(time.Millisecond)):
 		return // a later prompt has begun a turn

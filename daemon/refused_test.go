@@ -68,6 +68,57 @@ func TestHookOfAPromptIsLate(t *testing.T) {
 	}
 }
 
+// TestStopOfAnotherPrompt: a person's prompt came behind a text that another hook may still have refused. The Stop that comes then may be
+// that of the person's prompt, so it does not prove the text.
+func TestStopOfAnotherPrompt(t *testing.T) {
+	t.Parallel()
+	for _, behind := range []string{"", "another's", "another's, without an id"} {
+		h := hookedAgent(t)
+		h.agent.Runtime = "claude"
+		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindSkill, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
+		h.deliveries = []*Delivery{dl}
+		id := func(name string) map[string]any {
+			if strings.Contains(behind, "without") {
+				return map[string]any{}
+			}
+			return map[string]any{"prompt_id": name}
+		}
+		prompt, stop := id("p1"), id("p1")
+		prompt["prompt"] = dl.Text
+		h.takes("UserPromptSubmit", prompt)
+		if behind != "" {
+			h.agent.be(Idle, h.at) // the registry says so
+			prompt, stop = id("p2"), id("p2")
+			prompt["prompt"] = "look at the sheds"
+			h.takes("UserPromptSubmit", prompt)
+		}
+		h.takes("Stop", stop)
+		if dl.has(Submitted) == (behind != "") {
+			t.Errorf("a Stop of %q: %+v", behind, dl)
+		}
+	}
+}
+
+// TestHookOfARefusedPromptIsLate: the transcript has told the refusal of a person's prompt before the hook of that prompt comes out of the
+// spool. No turn runs then, and the text that comes next is not queued behind one.
+func TestHookOfARefusedPromptIsLate(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.agent.Runtime = "claude"
+	dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindSkill, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
+	h.deliveries, h.own = []*Delivery{dl}, true
+	h.takes(hooks.PromptRefused, map[string]any{"prompt": "look at the sheds", "reason": "the gate is closed"})
+	h.own, h.replayed, h.at = false, true, h.at.Add(-90*time.Second)
+	h.takes("UserPromptSubmit", map[string]any{"prompt": "look at the sheds"})
+	if h.agent.State != Idle {
+		t.Errorf("the agent is %s", h.agent.State)
+	}
+	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text})
+	if dl.Heard == 0 || dl.Verdict != nil {
+		t.Errorf("the text is %+v", dl)
+	}
+}
+
 // TestHeardPromptThatWasRefused: the transcript has the refusal of a text for which no other proof came. A refusal before the text was
 // typed is about another prompt.
 func TestHeardPromptThatWasRefused(t *testing.T) {

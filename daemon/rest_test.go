@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -144,5 +146,28 @@ func TestTaskNotificationLeavesADialogOpen(t *testing.T) {
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "<task-notification>", "prompt_id": "q"})
 	if a := h.agent; a.State != Waiting || a.WaitsFor == "" {
 		t.Errorf("while the dialog stands the agent is %s for %q", a.State, a.WaitsFor)
+	}
+}
+
+// openHandoffs is a database with one open handoff.
+type openHandoffs struct {
+	Store
+	handoff Handoff
+}
+
+func (s *openHandoffs) Handoffs(context.Context, HandoffFilter) ([]Handoff, error) {
+	return []Handoff{s.handoff}, nil
+}
+
+// TestHandoffIsNewerThanItsAgent: a Stop is applied between the reading of the agent and that of its handoff. The agent's row does not say
+// yet that a Stop came which another hook may block, so the handoff waits for the next look.
+func TestHandoffIsNewerThanItsAgent(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	h := Handoff{ID: 2, AgentID: 3, Phase: AwaitingDocument, StopHook: 9, PhaseAt: at}
+	d := New(Config{Host: "h", Store: &openHandoffs{handoff: h}, Log: slog.New(slog.DiscardHandler)})
+	a := &Agent{ID: 3, Host: "h", State: Working, LastHook: 8, PID: 7, RegisteredAt: &at}
+	if moved, again, err := d.handOver(t.Context(), a); moved || again != restLook || err != nil {
+		t.Errorf("moved %v, again in %s, %v", moved, again, err)
 	}
 }

@@ -25,6 +25,7 @@ type hooked struct {
 	id         int64 // of the last hook
 	at         time.Time
 	own        bool // the daemon has read them
+	replayed   bool // they come out of the spool
 }
 
 func hookedAgent(t *testing.T) *hooked {
@@ -51,7 +52,7 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	step := hookStep{d: h.daemon(), own: h.own, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
+	step := hookStep{d: h.daemon(), own: h.own, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
 	out := step.decide()
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", name, out.Reason)

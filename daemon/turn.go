@@ -25,7 +25,12 @@ func (a *Agent) beginTurn(promptID string, queued bool) {
 // the prompt may still come, out of the spool.
 func (a *Agent) endUnknownTurn(promptID string, at time.Time) {
 	a.TurnPromptID = promptID
-	if a.AtRest() {
+	a.restSince(at)
+}
+
+// restSince notes a sign of rest that came before the hook of its prompt: a hook of an earlier moment tells of no turn that runs.
+func (a *Agent) restSince(at time.Time) {
+	if a.AtRest() && at.After(a.StateAt) {
 		a.StateAt = at
 	}
 }

@@ -220,6 +220,8 @@ func (d *Daemon) handOver(ctx context.Context, a *Agent) (bool, time.Duration, e
 		d.endFork(a.ID)
 	}
 	switch {
+	case open && h.StopHook > a.LastHook:
+		return false, restLook, nil // that Stop was applied after the agent was read: only the next look knows whether the turn is over
 	case open:
 		return d.advance(ctx, a, &h)
 	case a.Active() && !(a.StepID != nil && a.turnOver()): // the agent of a step that is over has nothing to hand over

@@ -182,3 +182,40 @@ func TestEnterAfterAKill(t *testing.T) {
 		})
 	}
 }
+
+// TestServerIsSilent: a server takes a text, and answers nobody for longer than ack_timeout. Nothing can show the text meanwhile, so that
+// time does not count, within a bound: the text has been submitted once, or nobody knows.
+func TestServerIsSilent(t *testing.T) {
+	for name, c := range map[string]struct {
+		silent time.Duration
+		want   daemon.Verdict
+	}{
+		"a minute":    {time.Minute, daemon.Submitted},
+		"ten minutes": {10 * time.Minute, daemon.Unconfirmed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, "opencode")
+				var since time.Time
+				p.w.inject = func(one *call) fault {
+					given := strings.HasPrefix(one.what, "POST prompt")
+					if since.IsZero() && given {
+						since = time.Now()
+					}
+					if since.IsZero() || time.Since(since) > c.silent || !given && !strings.HasPrefix(one.what, "GET session") {
+						return none
+					}
+					return lostAnswer
+				}
+				p.message(h, a, "Mend the fence")
+				d := p.verdict(a)
+				if *d.Verdict != c.want || (c.want == daemon.Unconfirmed) != strings.Contains(d.Evidence, "its server did not answer for") {
+					t.Errorf("the verdict is %v: %s", *d.Verdict, d.Evidence)
+				}
+				if n := len(slices.DeleteFunc(slices.Clone(a.given), func(text string) bool { return !strings.Contains(text, "Mend the fence") })); n != 1 {
+					t.Errorf("the agent was given the text %d times", n)
+				}
+			})
+		})
+	}
+}
