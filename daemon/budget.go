@@ -131,7 +131,7 @@ func (d *Daemon) budgetOf(a *Agent) (b personas.Budget, known bool) {
 	if a.Persona == nil {
 		return b, true
 	}
-	p, err := d.Personas.Get(*a.Persona)
+	p, err := d.Personas.Latest(*a.Persona)
 	if errors.Is(err, personas.ErrNotFound) {
 		return b, true
 	}

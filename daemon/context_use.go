@@ -172,7 +172,7 @@ func (d *Daemon) autoFor(a *Agent) AutoSettings {
 	if a.Persona == nil {
 		return auto
 	}
-	p, err := d.Personas.Get(*a.Persona)
+	p, err := d.Personas.Latest(*a.Persona)
 	if err != nil || p.Auto == "" {
 		return auto
 	}

@@ -102,7 +102,7 @@ func (d *Daemon) limitPolicy(a *Agent) LimitSettings {
 	if a.Persona == nil {
 		return policy
 	}
-	p, err := d.Personas.Get(*a.Persona)
+	p, err := d.Personas.Latest(*a.Persona)
 	if err != nil {
 		return policy
 	}

@@ -178,10 +178,11 @@ func (so *readSoFar) more() error {
 		return err
 	}
 	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
 		return errors.Join(err, errNoTranscript)
 	}
-	b := make([]byte, tailChunk)
+	b := make([]byte, chunkFor(fi.Size()-so.offset))
 	for kept := 0; so.offset < maxBriefed; {
 		n, err := f.ReadAt(b[kept:], so.offset+int64(kept))
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -13,7 +13,7 @@ import (
 func (d *Daemon) notifiesFinished(a *Agent) bool {
 	says := a.NotifyFinished
 	if says == "" && a.Persona != nil {
-		if p, err := d.Personas.Get(*a.Persona); err == nil {
+		if p, err := d.Personas.Latest(*a.Persona); err == nil {
 			says = p.NotifyFinished
 		}
 	}

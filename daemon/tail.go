@@ -25,6 +25,10 @@ const tailStart = 8 << 20
 // tailChunk is how many bytes are read at once.
 const tailChunk = 1 << 20
 
+// chunkFor returns how large a buffer must be that reads what is left of a file, or a chunk of it, and sees whether that was the end. Most
+// looks at a transcript find little or nothing new.
+func chunkFor(left int64) int { return int(min(max(left, 0)+1, tailChunk)) }
+
 // readTail takes what an agent's transcript tells and no hook of its runtime reports, such as an error that ended a turn.
 func (d *Daemon) readTail(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	rt := d.runtimeOf(a)

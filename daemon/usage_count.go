@@ -162,7 +162,7 @@ func (d *Daemon) countFile(ctx context.Context, a *Agent, path string, was usage
 		at.offset = 0 // it was written anew; what was counted counts once
 	}
 	for {
-		b, err := nextLines(f, at.offset)
+		b, err := nextLines(f, at.offset, fi.Size())
 		if err != nil || len(b) == 0 {
 			return at, nil
 		}
@@ -209,9 +209,10 @@ func (d *Daemon) answers(a *Agent, path string, lines []byte, at *usageReading) 
 // maxAnswer is how many tokens an answer can have at most. More is no answer but a broken line.
 const maxAnswer = 1 << 40
 
-// nextLines returns the next whole lines from an offset on: none, if there is no whole line yet.
-func nextLines(f *os.File, offset int64) ([]byte, error) {
-	for size := tailChunk; ; size *= 2 {
+// nextLines returns the next whole lines from an offset on, of which the file had size bytes a moment ago: none, if there is no whole
+// line yet.
+func nextLines(f *os.File, offset, size int64) ([]byte, error) {
+	for size := chunkFor(size - offset); ; size *= 2 {
 		b := make([]byte, size)
 		n, err := f.ReadAt(b, offset)
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -104,7 +104,7 @@ func (s *Store) Archive(ctx context.Context, slug string) error {
 
 // afterChange updates the snapshot and returns the persona as it is now.
 func (s *Store) afterChange(slug string) (Persona, error) {
-	if err := s.rescan(func(string) {}); err != nil {
+	if err := s.Refresh(); err != nil {
 		return Persona{}, err
 	}
 	return s.Get(slug)

@@ -41,7 +41,7 @@ func Open(root string) (*Store, error) {
 	if _, err := os.Stat(abs); err != nil {
 		return nil, fmt.Errorf("personas folder: %w", err)
 	}
-	if err := s.rescan(func(string) {}); err != nil {
+	if err := s.Refresh(); err != nil {
 		return nil, err
 	}
 	select {
@@ -77,6 +77,20 @@ func (s *Store) Get(slug string) (Persona, error) {
 	return p, nil
 }
 
+// Latest returns one persona of the latest snapshot, and reads no file for it. It is for what an agent's persona says about the agent,
+// which is asked for again and again. A persona that the snapshot lacks is read from the disk: see [Store.Get].
+func (s *Store) Latest(slug string) (Persona, error) {
+	s.mu.Lock()
+	snapshot := s.snapshot
+	s.mu.Unlock()
+	for _, p := range snapshot { // the active ones come first
+		if p.Slug == slug {
+			return p, nil
+		}
+	}
+	return s.Get(slug)
+}
+
 // List returns the personas of the latest snapshot by slug, the active ones first.
 func (s *Store) List() []Persona {
 	s.mu.Lock()
@@ -93,6 +107,9 @@ func (s *Store) Run(ctx context.Context) error {
 	s.follow(ctx, followed{scan: s.rescan, relevant: s.relevant, log: s.log().With("folder", s.root)})
 	return nil
 }
+
+// Refresh brings the snapshot up to date at once.
+func (s *Store) Refresh() error { return s.rescan(func(string) {}) }
 
 // relevant reports whether an event may have changed the snapshot. A change of a file's mode does not
 // change it, and neither does a temporary file of an editor.

@@ -98,6 +98,9 @@ func (p *person) writeSkill(h *host, text string) {
 	if err := os.WriteFile(filepath.Join(h.dir.Persona(personaSlugs[0]), "skill.md"), []byte(text), 0o600); err != nil {
 		p.w.fail("%v", err)
 	}
+	if err := h.daemon.d.Personas.Refresh(); err != nil {
+		p.w.fail("%v", err)
+	}
 }
 
 // queued returns how many texts wait for an agent.
