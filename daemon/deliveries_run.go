@@ -296,7 +296,10 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		d.noteDialogOver(a, dl, screen)
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
-	if err == nil && !inComposer {
+	switch failing := unreadFor(d, a, err); {
+	case err != nil:
+		left = max(left, unreadable-failing) // one look that fails does not tell whether the session holds the text
+	case !inComposer:
 		left = max(left, leftHeld(d, a, dl, screen))
 	}
 	switch {

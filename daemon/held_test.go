@@ -14,17 +14,26 @@ func TestLeftHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		session Agent
 		screen  runtimes.Screen
+		enters  int
+		dialog  bool // was over the text
 		want    bool
 	}{
-		"a new session":                          {Agent{}, runtimes.Screen{}, true},
-		"it has taken a prompt":                  {Agent{TurnPromptID: "p"}, runtimes.Screen{}, false},
-		"it was cleared, and its screen says so": {Agent{TurnPromptID: "p", LastStop: 3}, runtimes.Screen{Held: true}, true},
+		"a new session":                          {Agent{}, runtimes.Screen{}, 1, false, true},
+		"a person has pressed Enter":             {Agent{}, runtimes.Screen{}, 0, false, true},
+		"a dialog came before the Enter":         {Agent{}, runtimes.Screen{}, 0, true, false},
+		"a dialog came after the Enter":          {Agent{}, runtimes.Screen{}, 1, true, true},
+		"it has taken a prompt":                  {Agent{TurnPromptID: "p"}, runtimes.Screen{}, 1, false, false},
+		"it was cleared, and its screen says so": {Agent{TurnPromptID: "p", LastStop: 3}, runtimes.Screen{Held: true}, 1, false, true},
 	} {
 		h := hookedAgent(t)
 		a := &c.session
 		a.Runtime, a.RegisteredAt = "claude", &now
-		dl := &Delivery{Kind: KindMessage, State: DeliveryTyped, TypedAt: &now, Attempts: 1, Way: runtimes.ByTyping}
-		if left := leftHeld(h.daemon(), a, dl, &screen{Screen: c.screen}); left > 0 != c.want {
+		dl := &Delivery{Kind: KindMessage, State: DeliveryTyped, TypedAt: &now, Attempts: c.enters, Way: runtimes.ByTyping}
+		d := h.daemon()
+		if c.dialog {
+			d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{dialog: now} })
+		}
+		if left := leftHeld(d, a, dl, &screen{Screen: c.screen}); left > 0 != c.want {
 			t.Errorf("%s: held for %v", name, left)
 		}
 	}

@@ -50,8 +50,8 @@ type agentMemory struct {
 	quiet quiet
 	// still is since when the screen has shown no turn although one should run. After a restart the daemon counts anew.
 	still still
-	// unreadSince is since when the screen cannot be read after a Stop; the zero time: it can. After a restart the daemon counts anew.
-	unreadSince time.Time
+	// unread is since when no look at the screen has shown anything. After a restart the daemon counts anew.
+	unread unread
 	// sent is the delivery that this daemon sent by a way beside the composer. After a restart, a text that the session has is
 	// not sent once more, whenever it was submitted: the daemon does not know whether the clock was set back.
 	sent int64

@@ -60,17 +60,22 @@ func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
 	return s
 }
 
+// unread is a series of looks at a screen that have failed.
+type unread struct{ since, last time.Time }
+
 // unreadFor notes whether the last look at an agent's screen has failed, and returns for how long the looks have failed.
 func unreadFor(d *Daemon, a *Agent, err error) (had time.Duration) {
 	d.memories.change(a.ID, func(m *agentMemory) {
+		now := time.Now()
 		switch {
 		case err == nil:
-			m.unreadSince = time.Time{}
-		case m.unreadSince.IsZero():
-			m.unreadSince = time.Now()
-		default:
-			had = time.Since(m.unreadSince)
+			m.unread = unread{}
+			return
+		case now.Sub(m.unread.last) > unreadable: // nobody has looked for a while
+			m.unread.since = now
 		}
+		m.unread.last = now
+		had = now.Sub(m.unread.since)
 	})
 	return had
 }

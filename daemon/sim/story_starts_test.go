@@ -17,7 +17,8 @@ import (
 // TestFirstTextIsHeld: another hook of the session's start holds the first text for 50 s, and somebody retries at once whatever fails.
 // The agent gets the text once. Every run checks that a handoff's texts are taken once.
 func TestFirstTextIsHeld(t *testing.T) {
-	for name, over := range map[string]bool{"nothing else": false, "a dialog opens over it": true} {
+	const dialogOver, unread = "a dialog opens over it", "its pane cannot be read when ack_timeout ends"
+	for _, name := range []string{"nothing else", dialogOver, unread} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				a := p.agent(h)
@@ -26,8 +27,17 @@ func TestFirstTextIsHeld(t *testing.T) {
 				p.w.born = func(next *agent) { next.mood.held, next.heldFor = 1, 50*time.Second }
 				p.request(h, a, daemon.Briefing)
 				next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
-				if over {
-					p.poll("the text", func() bool { return len(next.pending) > 0 })
+				p.poll("the text", func() bool { return len(next.pending) > 0 })
+				switch name {
+				case unread:
+					ends := time.Now().Add(settings().Handoff.AckTimeout)
+					p.w.inject = func(c *call) fault {
+						if off := time.Until(ends).Abs(); off < 3*time.Second && strings.HasPrefix(c.what, "Look ") {
+							return failed
+						}
+						return none
+					}
+				case dialogOver:
 					p.w.employEndless("chance", func(p *person) {
 						next.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 					})
