@@ -129,11 +129,11 @@ func (d *Daemon) workAfter(ctx context.Context, p *Permission, a *Agent, c *Chan
 	if !a.Active() || a.State != Waiting {
 		return
 	}
-	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true})
+	list, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Limit: recentPermissions})
 	if err != nil {
 		return // the registry will tell
 	}
-	if next := firstAsked(open, p.ID); next != nil {
+	if next := firstAsked(list, p.ID, a.StateAt); next != nil {
 		a.WaitsFor = askedFor(next)
 		c.Agents = []*Agent{a}
 		return

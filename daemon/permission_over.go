@@ -117,27 +117,33 @@ func asks(dialog string, p *Permission) bool {
 // squeezed returns a text without white space.
 func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// firstAsked returns the open permission of an agent that was asked first, but for the one with the id except: its dialog is the
-// one that stands in the pane. nil: there is none.
-func firstAsked(open []Permission, except int64) (first *Permission) {
-	for i := range open {
-		if p := &open[i]; p.ID != except && p.State == PermissionOpen && (first == nil || p.ID < first.ID) {
+// firstAsked returns the permission of an agent whose dialog stands in the pane, but for the one with the id except: of those that are
+// open, the one that was asked first. nil: there is none. The agent has waited since the time waits. A permission that nobody has
+// answered in time is not open any more, but its dialog still stands if the agent has waited ever since.
+func firstAsked(list []Permission, except int64, waits time.Time) (first *Permission) {
+	for i := range list {
+		p := &list[i]
+		stands := p.State == PermissionOpen || p.State == PermissionUnanswered && p.EndedAt != nil && !p.EndedAt.Before(waits)
+		if p.ID != except && stands && (first == nil || p.ID < first.ID) {
 			first = p
 		}
 	}
 	return first
 }
 
+// recentPermissions is how many permissions of an agent are looked at for one whose dialog stands.
+const recentPermissions = 20
+
 // nameDialog names what a waiting agent asks for, if its registry entry alone has told that it waits.
 func nameDialog(d *Daemon, ctx context.Context, a *Agent) {
 	if a.State != Waiting || a.WaitsFor != "" {
 		return
 	}
-	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true})
+	list, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Limit: recentPermissions})
 	if err != nil {
 		return // it waits for something that has no name
 	}
-	if p := firstAsked(open, 0); p != nil {
+	if p := firstAsked(list, 0, a.StateAt); p != nil {
 		a.WaitsFor = words.Clip(askedFor(p), maxWaitsFor)
 	}
 }

@@ -126,12 +126,18 @@ func TestDialogTellsWhichPermissionStands(t *testing.T) {
 			t.Errorf("%q: %t", subject, got)
 		}
 	}
-	open := []Permission{{ID: 9, State: PermissionOpen}, {ID: 7, State: PermissionOpen}, {ID: 5, State: PermissionAnswered}}
-	if p := firstAsked(open, 0); p == nil || p.ID != 7 {
-		t.Errorf("the first of three: %+v", p)
+	now := time.Now()
+	list := []Permission{
+		{ID: 9, State: PermissionOpen}, {ID: 7, State: PermissionOpen}, {ID: 5, State: PermissionAnswered}, {ID: 3, State: PermissionUnanswered, EndedAt: &now},
 	}
-	if p := firstAsked(open, 7); p == nil || p.ID != 9 {
+	if p := firstAsked(list, 0, now.Add(time.Second)); p == nil || p.ID != 7 {
+		t.Errorf("the first of four: %+v", p)
+	}
+	if p := firstAsked(list, 7, now.Add(time.Second)); p == nil || p.ID != 9 {
 		t.Errorf("the one after it: %+v", p)
+	}
+	if p := firstAsked(list, 7, now.Add(-time.Second)); p == nil || p.ID != 3 {
+		t.Errorf("the agent has waited since before one ended without an answer: %+v", p)
 	}
 }
 

@@ -346,5 +346,6 @@ func (r *handoffRun) askAnew(why string) outcome {
 	if out != nil {
 		return *out
 	}
+	c.Agents = []*Agent{r.agent} // a hook that has come since the look writes its row, as when the old instruction is taken after all
 	return moveTo(Instructing, "retry: "+why, c)
 }

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,9 +60,8 @@ func (w *world) checkGated(c *daemon.Change) {
 // dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice.
 func (w *world) checkDialogs(c *daemon.Change) {
 	for _, row := range c.Agents {
-		a := w.process(row.ID)
-		for i := 0; a != nil && len(c.Permissions) > 0 && row.State == daemon.Working && i < len(a.behind); i++ {
-			w.fail("agent %d is said to work because permission %d has ended, but it waits for another: %s", a.id, c.Permissions[0].ID, a.behind[i].Detail)
+		if a := w.process(row.ID); a != nil && len(c.Permissions) > 0 && row.State == daemon.Working {
+			w.checkNothingStands(a, c.Permissions)
 		}
 	}
 	for _, p := range c.Permissions {
@@ -75,6 +76,21 @@ func (w *world) checkDialogs(c *daemon.Change) {
 			case p.State == daemon.PermissionUnanswered && strings.HasPrefix(p.Note, "nobody answered in time") && !d.answered.IsZero() && a.h.usableSince(d.answered) > 20*time.Second:
 				w.fail("permission %d has ended (%s), but its dialog was answered %s before", p.ID, p.Note, time.Since(d.answered))
 			}
+		}
+	}
+}
+
+// checkNothingStands: an agent that is said to work because permissions have ended waits for no other one that the daemon has heard of.
+func (w *world) checkNothingStands(a *agent, ended []*daemon.Permission) {
+	stored, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{AgentID: a.id})
+	if err != nil {
+		w.fail("%v", err)
+	}
+	for _, p := range stored {
+		d := a.asked[p.Subject]
+		over := slices.ContainsFunc(ended, func(e *daemon.Permission) bool { return e.ID == p.ID })
+		if d != nil && !over && d.answered.IsZero() && (p.State == daemon.PermissionOpen || p.State == daemon.PermissionUnanswered) {
+			w.fail("agent %d is said to work because permission %d has ended, but it waits for permission %d: %s", a.id, ended[0].ID, p.ID, p.Subject)
 		}
 	}
 }

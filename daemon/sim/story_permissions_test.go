@@ -99,6 +99,26 @@ func TestPermissionsEndOneByOne(t *testing.T) {
 	})
 }
 
+// TestDialogOfAnUnansweredPermissionStands: nobody answers a permission in time, so its dialog goes on standing in the pane. A sub-agent asks
+// for another one meanwhile, which is answered from the seat: the agent waits all the same, until the first dialog is answered.
+func TestDialogOfAnUnansweredPermissionStands(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		first := p.delegates(a, "touch one")[0]
+		p.await("the end of its time", time.Hour, func() bool { return len(p.open(a)) == 0 })
+		p.w.employEndless("another sub-agent", func(*person) { a.askHeld("touch two", true) })
+		p.await("the second permission", time.Minute, func() bool { return len(p.open(a)) == 1 })
+		second := p.open(a)[0]
+		p.allow(h, &second)
+		p.becomes(second.ID, daemon.PermissionGiven)
+		if row := p.row(a); row.State != daemon.Waiting || !strings.Contains(row.WaitsFor, "touch one") {
+			t.Errorf("the agent is %s for %q while the dialog of permission %d stands", row.State, row.WaitsFor, first.ID)
+		}
+		a.person("", tmux.Enter)
+		p.await("the agent to go on", time.Minute, func() bool { return p.row(a).State != daemon.Waiting })
+	})
+}
+
 // TestPermissionIsAnsweredOnBothSides: the dialog is answered in the pane, and from the seat before the daemon has committed that. The answer
 // from the seat was given to the hook, and nobody is told that it was lost.
 func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
