@@ -244,6 +244,9 @@ func (h *hookStep) promptSubmitted() {
 	a := h.tx.Agent
 	queued := a.State == Working && (a.StopCameAt == nil || h.p.PromptID != "" && h.p.PromptID == a.TurnPromptID)
 	ours, asked := false, h.p.Prompt
+	if !h.command {
+		a.beginTurn(turnID(h.p), queued)
+	}
 	for _, dl := range h.tx.Deliveries {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
@@ -274,7 +277,6 @@ func (h *hookStep) promptSubmitted() {
 	if h.command {
 		return
 	}
-	a.beginTurn(turnID(h.p), queued)
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:

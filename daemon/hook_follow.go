@@ -24,8 +24,7 @@ func (m move) leadsElsewhere() bool {
 }
 
 // follow notes where the session and its transcript are, if the hook is one of the agent's own session. A sub-agent may work
-// in a directory of its own. Before a SessionEnd Claude Code has taken the session and its transcript back to where it
-// began, so that hook tells where the transcript is, but not where the work is (measured with 2.1.330).
+// in a directory of its own.
 func (h *hookStep) follow() {
 	a := h.tx.Agent
 	if h.p.AgentID != "" || a.SessionID == nil || a.TranscriptPath == nil || h.p.SessionID != *a.SessionID || h.p.TranscriptPath == "" {
@@ -36,7 +35,7 @@ func (h *hookStep) follow() {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path
 	}
-	if *a.TranscriptPath != h.p.TranscriptPath || h.p.Event == hooks.SessionEnd {
+	if *a.TranscriptPath != h.p.TranscriptPath || goesBack(&h.p) {
 		return
 	}
 	m := move{from: a.Cwd, to: rt.SessionDir(h.p.CWD, h.p.TranscriptPath, was, h.beginsSession())}
@@ -54,6 +53,11 @@ func (h *hookStep) follow() {
 		h.event(event.AgentMoved, map[string]any{"from": m.from, "to": m.to}, a)
 	}
 }
+
+// goesBack reports whether a hook tells where the transcript is, but not where the work is: before the SessionEnd of an /exit Claude Code
+// has taken the session and its transcript back to where it began. A session that a signal ends stays where it works, and its SessionEnd
+// may be the first hook to tell of a move, or overtake the one that does (measured with 2.1.330).
+func goesBack(p *hooks.Payload) bool { return p.Event == hooks.SessionEnd && p.Reason != "other" }
 
 // beginsSession reports whether the runtime's session begins with the hook, or is opened again. Its shell has gone nowhere yet.
 func (h *hookStep) beginsSession() bool {

@@ -107,8 +107,7 @@ func endTurnAtRest(d *Daemon, ctx context.Context, a *Agent) (moved bool, again 
 // goToRest ends the turn of an agent whose Stop has come and whose runtime rests, and returns the events. The agent has finished,
 // unless it is being handed over, and the operator who wants to know that is told.
 func goToRest(d *Daemon, a *Agent, handing bool) (events []*event.Event) {
-	stop := *a.StopCameAt
-	a.StopCameAt = nil
+	stop := leaveTurn(a)
 	if a.be(a.rest(), d.now()) {
 		events = append(events, d.stateEvent(a, map[string]any{"hook": "Stop"}))
 	}

@@ -63,6 +63,58 @@ func TestBlockedStopEndsNothing(t *testing.T) {
 	}
 }
 
+// TestPromptInATurnThatNoHookTold: a prompt that was queued begins a turn of an id that no hook has told. Another hook blocks the Stop of
+// that turn, and a person types on: the prompt is queued in that turn, which is not over.
+func TestPromptInATurnThatNoHookTold(t *testing.T) {
+	t.Parallel()
+	for id, over := range map[string]bool{"second": false, "third": true} {
+		h := hookedAgent(t)
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "first"})
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Write the document", "prompt_id": "first"})
+		h.takes("Stop", map[string]any{"prompt_id": "first"})
+		h.takes("Stop", map[string]any{"prompt_id": "second"})
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
+		if a := h.agent; endsTurn(a) == over || a.TurnPromptID != id {
+			t.Errorf("prompt in turn %s: turn %q, ends since %v", id, a.TurnPromptID, a.StopCameAt)
+		}
+	}
+}
+
+// TestBlockedStopOfAHandoff: other hooks block the Stops of the turn in which a handoff's document is written. None of them ends work of
+// the agent's own, and the next turn does.
+func TestBlockedStopOfAHandoff(t *testing.T) {
+	t.Parallel()
+	for _, told := range []bool{true, false} {
+		for _, seen := range []bool{true, false} {
+			h := hookedAgent(t)
+			dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindInstruction, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] write it", Nonce: "[ref]"}
+			h.deliveries = []*Delivery{dl}
+			if told {
+				h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text, "prompt_id": "p"})
+			} else {
+				h.agent.be(Working, h.at)
+			}
+			for range 3 {
+				h.takes("Stop", map[string]any{"prompt_id": "p"})
+				if a := h.agent; a.WorkStop != 0 || !a.HandingOver {
+					t.Errorf("told %t: Stop %d ended work, handing over %t", told, a.WorkStop, a.HandingOver)
+				}
+			}
+			if seen {
+				goToRest(h.daemon(), h.agent, true)
+				if h.agent.HandingOver {
+					t.Errorf("told %t: at rest it still hands over", told)
+				}
+			}
+			h.takes("UserPromptSubmit", map[string]any{"prompt": "<task-notification>done</task-notification>", "prompt_id": "q"})
+			h.takes("Stop", map[string]any{"prompt_id": "q"})
+			if a := h.agent; a.WorkStop != h.id || a.HandingOver {
+				t.Errorf("told %t, seen at rest %t: the next turn ended no work, handing over %t", told, seen, a.HandingOver)
+			}
+		}
+	}
+}
+
 // TestPromptAfterAStopBeginsATurn: a prompt that comes before the runtime was seen at rest is not taken for one that was queued in
 // the turn that has ended, unless it says that it was.
 func TestPromptAfterAStopBeginsATurn(t *testing.T) {

@@ -26,6 +26,7 @@ type hooked struct {
 	at         time.Time
 	own        bool // the daemon has read them
 	replayed   bool // they come out of the spool
+	moves      map[move]bool
 }
 
 func hookedAgent(t *testing.T) *hooked {
@@ -52,7 +53,7 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	step := hookStep{d: h.daemon(), own: h.own, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
+	step := hookStep{d: h.daemon(), own: h.own, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, moves: h.moves, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
 	out := step.decide()
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", name, out.Reason)

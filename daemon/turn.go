@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -12,12 +13,12 @@ import (
 // document is written. Most changes come from hooks, in any phase of the handoff. The comment of each function names its
 // caller.
 
-// beginTurn notes a prompt that the runtime has taken. The agent's UserPromptSubmit calls it. queued says that the prompt
-// came while a turn ran: it becomes part of that turn, or begins a turn that no hook reports.
+// beginTurn notes a prompt that the runtime has taken. The agent's UserPromptSubmit calls it before it looks whose prompt that is. queued
+// says that the prompt came while a turn ran: it becomes part of that turn, or begins a turn that no hook reports.
 func (a *Agent) beginTurn(promptID string, queued bool) {
 	a.TurnError = ""
 	if !queued {
-		a.TurnPromptID, a.StopCameAt = promptID, nil
+		a.TurnPromptID, a.StopCameAt, a.HandingOver = promptID, nil, false
 	}
 }
 
@@ -63,13 +64,24 @@ func (a *Agent) takeInstruction() { a.HandingOver = true }
 // of the spool, because its sender never got the answer.
 func (a *Agent) loseInstruction() { a.HandingOver = false }
 
-// endTurn notes that a turn ended well. The agent's Stop calls it, also a Stop that comes after the agent's end. own
-// says that the turn was for the agent's own work, and not for a handoff's document.
+// endTurn notes that a turn ended well, unless another hook has it go on. The agent's Stop calls it, also a Stop that comes after the
+// agent's end. own says that the turn was for the agent's own work, and not for a handoff's document. No hook may have told the prompt of
+// the turn: then the Stop is the first to name it.
 func (a *Agent) endTurn(hook int64, stop *hooks.Payload, own bool) {
-	a.LastStop, a.BackgroundTasks, a.Background, a.TurnError, a.HandingOver = hook, stop.BackgroundTasks, backgroundOf(stop), "", false
+	a.LastStop, a.BackgroundTasks, a.Background, a.TurnError = hook, stop.BackgroundTasks, backgroundOf(stop), ""
+	a.TurnPromptID = cmp.Or(stop.PromptID, a.TurnPromptID)
 	if own {
 		a.WorkStop = hook
+	} else {
+		a.takeInstruction() // the turn may go on, and its next Stop ends no work either
 	}
+}
+
+// leaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
+func leaveTurn(a *Agent) (stop time.Time) {
+	stop = *a.StopCameAt
+	a.StopCameAt, a.HandingOver = nil, false
+	return stop
 }
 
 // failTurn notes that the runtime ended a turn with an error. The agent's StopFailure calls it. It clears

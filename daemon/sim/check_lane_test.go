@@ -149,6 +149,9 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 	if in.Replayed && !tx.Again && len(out.Output) > 0 {
 		w.fail("hook %d comes out of the spool, but the daemon answers it: %s", tx.HookID, out.Output)
 	}
+	if w.hookOf[tx.HookID] = tx.NewAgentID; tx.Agent != nil {
+		w.hookOf[tx.HookID] = tx.Agent.ID
+	}
 	if tx.Agent != nil && !tx.Agent.Active() {
 		w.late[tx.Agent.ID] = true
 	}

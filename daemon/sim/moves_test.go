@@ -43,7 +43,11 @@ func (a *agent) moveTo(dir string) {
 // checkPlaces checks that each agent is where the last hook of its session has told, and that a successor that began after its end was
 // started there, unless a hook came after the end.
 func (w *world) checkPlaces(agents []daemon.Agent) {
-	told := map[string]string{} // by session
+	type part struct { // of a session that is opened again, each agent has a part
+		agent   int64
+		session string
+	}
+	told := map[part]string{}
 	last := int64(0)
 	for i := range agents {
 		last = max(last, agents[i].LastHook)
@@ -53,8 +57,8 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 		if err != nil {
 			continue // its transaction has failed
 		}
-		if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.Event != hooks.SessionEnd && p.AgentID == "" && p.CWD != "" {
-			told[p.SessionID] = p.CWD
+		if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && (p.Event != hooks.SessionEnd || p.Reason == "other") && p.AgentID == "" && p.CWD != "" {
+			told[part{w.hookOf[id], p.SessionID}] = p.CWD
 		}
 	}
 	byID := map[int64]*daemon.Agent{}
@@ -63,8 +67,10 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 	}
 	for i := range agents {
 		a := &agents[i]
-		if a.Runtime == claudeCLI.rt.Name && a.SessionID != nil && a.RegisteredAt != nil && told[*a.SessionID] != "" && told[*a.SessionID] != a.Cwd && !w.registered(a) {
-			w.fail("agent %d is in %s by its row, its hooks told %s last", a.ID, a.Cwd, told[*a.SessionID])
+		if a.Runtime == claudeCLI.rt.Name && a.SessionID != nil && a.RegisteredAt != nil {
+			if dir := told[part{a.ID, *a.SessionID}]; dir != "" && dir != a.Cwd && !w.registered(a) {
+				w.fail("agent %d is in %s by its row, its hooks told %s last", a.ID, a.Cwd, dir)
+			}
 		}
 		if a.PreviousAgentID == nil {
 			continue
