@@ -69,7 +69,8 @@ type Delivery struct {
 	AfterHook int64 `json:"-"`
 	// Heard is the id of the hook by which the runtime told of the text as a prompt, before other hooks may have refused it; 0: none
 	// has. See refused.go.
-	Heard int64 `json:"-" db:"heard_hook"`
+	Heard   int64      `json:"-" db:"heard_hook"`
+	HeardAt *time.Time `json:"-"` // when that hook was sent
 	// Way is how the text is given to the agent. It is set with TypedAt; before, and for the answer to a Stop, it is "".
 	Way runtimes.Way `json:"-"`
 }

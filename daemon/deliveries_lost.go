@@ -137,5 +137,5 @@ func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string
 
 // unsend sets a delivery back to DeliveryQueued.
 func (d *Delivery) unsend(why string) {
-	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way, d.Heard = DeliveryQueued, nil, 0, why, "", 0
+	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way, d.Heard, d.HeardAt = DeliveryQueued, nil, 0, why, "", 0, nil
 }

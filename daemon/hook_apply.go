@@ -253,7 +253,7 @@ func (h *hookStep) promptSubmitted() {
 		}
 		behind := queued && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID) // else its hook is late, and another turn has begun since
 		if hears(h.d.runtimeOf(a), dl, behind) {
-			dl.hear(h.tx.HookID)
+			dl.hear(h.tx.HookID, h.in.At)
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
 				hf.hearIn(h.p.PromptID)

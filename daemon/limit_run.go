@@ -273,7 +273,7 @@ func (d *Daemon) handOverLimited(ctx context.Context, a *Agent) (bool, time.Dura
 	switch {
 	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:
 		if told.Code == CodeAgentNotLimited {
-			return false, 0, nil // the agent has gone on; its row says so
+			return true, 0, nil // the agent has gone on since its row was read: no duty may go on with that row
 		}
 		return d.askAbout(ctx, a, "it can't be handed over: "+words.TrimDot(told.Message), false)
 	case err != nil:

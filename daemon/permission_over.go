@@ -74,6 +74,9 @@ func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDi
 		return s, true
 	}
 	s.known, s.status, s.shown = true, reg.Status, dialog.shown
+	// The hook of the permission has made the agent wait, so something has moved an agent that does not. The times say so only if the
+	// clock was not set back since. Without a registry they are needed, because an earlier hook may have come late.
+	s.moved = a.State != Waiting
 	if s.status == runtimes.StatusWaiting {
 		dialog.shown = true
 		s.other = showsOther(d, ctx, p, &a, dialog)

@@ -29,8 +29,23 @@ func hears(rt *runtimes.Runtime, dl *Delivery, queued bool) bool {
 }
 
 // hear notes the hook of a typed prompt on its delivery and its handoff.
-func (d *Delivery) hear(hook int64) {
-	d.State, d.Heard, d.Attempts = DeliveryTyped, hook, max(d.Attempts, 1)
+func (d *Delivery) hear(hook int64, at time.Time) {
+	d.State, d.Heard, d.HeardAt, d.Attempts = DeliveryTyped, hook, &at, max(d.Attempts, 1)
+}
+
+// refusedSince returns the earliest time of a refusal that can be about a text as it was submitted last. A text that was refused stands in
+// the composer again, where a person may submit it once more before the daemon has read that: the refusal from before is about neither
+// the text nor the turn that may run then. The hook that refuses may be faster than ours, which has told of the text.
+func refusedSince(d *Daemon, dl *Delivery) (since time.Time) {
+	if dl.TypedAt != nil {
+		since = d.earliestShown(*dl.TypedAt).Truncate(time.Millisecond) // a transcript may have its times in milliseconds
+	}
+	if dl.HeardAt != nil {
+		if heard := d.earliestShown(*dl.HeardAt).Add(-twinWithin); heard.After(since) {
+			return heard
+		}
+	}
+	return since
 }
 
 // confirmHeard confirms the texts that the runtime has reported as the prompt of the turn that has ended now. Whether it ended well or
@@ -46,12 +61,12 @@ func (h *hookStep) confirmHeard() {
 	}
 }
 
-// refusal looks in the end of a transcript for what refuses a text; "": nothing there does. since is when the text was typed at the
-// earliest: a refusal before that is about another prompt.
+// refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:
+// see refusedSince.
 func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
 	for line := range bytes.Lines(jsonl) {
 		r, ok := rt.Tail("", line)
-		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since.Truncate(time.Millisecond)) {
+		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since) {
 			continue
 		}
 		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && refusedPrompt(p, d, r.At) {
@@ -63,7 +78,7 @@ func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) 
 
 // refusalOf is [Delivery.refusal] in the transcript of the text's agent.
 func refusalOf(d *Daemon, a *Agent, dl *Delivery) (why string) {
-	return dl.refusal(d.runtimeOf(a), transcriptTail(a), d.earliestShown(*dl.TypedAt))
+	return dl.refusal(d.runtimeOf(a), transcriptTail(a), refusedSince(d, dl))
 }
 
 // closeHeard gives a heard text the verdict that nothing proves, unless it was refused.
@@ -154,9 +169,13 @@ func shownRefusal(ctx context.Context, d *Daemon, a *Agent, rt *runtimes.Runtime
 
 // promptRefused applies the report that another hook has refused a prompt. The turn that our own hook has begun does not run.
 func (h *hookStep) promptRefused() {
-	a, why, ours := h.tx.Agent, refusalWords(h.p.Reason), false
+	a, why, ours, later := h.tx.Agent, refusalWords(h.p.Reason), false, h.beforeLastPrompt()
 	for _, dl := range h.tx.Deliveries {
 		if h.unknown || !refusedPrompt(h.p, dl, h.in.At) {
+			continue
+		}
+		if h.in.At.Before(refusedSince(h.d, dl)) {
+			later = later || dl.Heard != 0
 			continue
 		}
 		ours = true
@@ -173,8 +192,8 @@ func (h *hookStep) promptRefused() {
 	}
 	a.restSince(h.in.At) // the hook of the prompt may still come, out of the spool
 	switch {
-	case a.State == Working && h.in.At.Before(a.StateAt.Truncate(time.Millisecond)):
-		return // a later prompt has begun a turn
+	case later, a.State == Working && h.in.At.Before(a.StateAt.Truncate(time.Millisecond)):
+		return // a later prompt has begun a turn, or is with the hooks
 	case h.unknown:
 		h.setState(a.rest()) // no prompt of which we know began that turn
 		return
@@ -187,6 +206,12 @@ func (h *hookStep) promptRefused() {
 	}
 	a.refuseTurn(why)
 	h.setState(a.rest())
+}
+
+// beforeLastPrompt reports whether a refusal came before the newest prompt of a person.
+func (h *hookStep) beforeLastPrompt() bool {
+	last := h.tx.Agent.LastPromptAt
+	return last != nil && h.in.At.Before(h.d.earliestShown(*last).Add(-twinWithin))
 }
 
 // clearRefused takes a text that another hook has refused, and that the daemon has typed, out of the composer, in which the runtime

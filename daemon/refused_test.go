@@ -119,6 +119,61 @@ func TestHookOfARefusedPromptIsLate(t *testing.T) {
 	}
 }
 
+// TestRefusalOfAnEarlierAttempt: a text that another hook has refused stands in the composer again, and a person submits it once more before
+// the daemon has read the refusal. That refusal is about neither the text nor the turn that may run; the next one is. It is the same with
+// what a person types. The hook that refuses may be a little faster than ours.
+func TestRefusalOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	for _, ours := range []bool{true, false} {
+		h := hookedAgent(t)
+		h.agent.Runtime, h.at, h.agent.StateAt = "claude", time.Now().Add(-time.Hour), time.Now().Add(-2*time.Hour)
+		typed := h.at
+		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindSkill, State: DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
+		h.deliveries = []*Delivery{dl}
+		prompt := map[string]any{"prompt": "look at the sheds"}
+		if ours {
+			prompt["prompt"] = dl.Text + "look at the sheds"
+		}
+		for _, id := range []string{"p1", "p2"} {
+			prompt["prompt_id"] = id
+			h.takes("UserPromptSubmit", prompt)
+		}
+		last := h.at
+		refused := func(after time.Duration) {
+			h.own, h.at = true, last.Add(after-time.Minute)
+			h.takes(hooks.PromptRefused, map[string]any{"prompt": prompt["prompt"], "reason": "the gate is closed"})
+		}
+		refused(-30 * time.Second)
+		if dl.Verdict != nil || h.agent.State != Working || h.agent.TurnError != "" {
+			t.Errorf("ours %v: after the first refusal the text is %+v, the agent %s with the error %q", ours, dl, h.agent.State, h.agent.TurnError)
+		}
+		h.agent.StateAt = h.at
+		refused(-time.Second)
+		if dl.has(NotSubmitted) != ours || h.agent.State != Idle || h.agent.TurnError == "" {
+			t.Errorf("ours %v: after the second refusal the text is %+v, the agent %s with the error %q", ours, dl, h.agent.State, h.agent.TurnError)
+		}
+	}
+}
+
+// TestRefusalBeforeTheEnd: a text that was refused was submitted once more, and no other refusal came before its agent ended.
+func TestRefusalBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	at := time.Now().Add(-time.Hour)
+	path := filepath.Join(t.TempDir(), "transcript")
+	line := fmt.Sprintf(`{"type":"system","subtype":"informational","timestamp":%q,"uuid":"u","content":"UserPromptSubmit operation blocked by hook:\nno\n\nOriginal prompt: look"}`+"\n", at.Format(time.RFC3339))
+	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, typed := &Agent{ID: 3, Runtime: "claude", TranscriptPath: &path}, at.Add(-time.Minute)
+	for heard, refused := range map[time.Duration]bool{-time.Second: true, time.Second: true, time.Minute: false} {
+		dl := &Delivery{State: DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "look"}
+		dl.hear(9, at.Add(heard))
+		if why := refusalOf(hookedAgent(t).daemon(), a, dl); (why != "") != refused {
+			t.Errorf("heard %s after the refusal: %q", heard, why)
+		}
+	}
+}
+
 // TestHeardPromptThatWasRefused: the transcript has the refusal of a text for which no other proof came. A refusal before the text was
 // typed is about another prompt.
 func TestHeardPromptThatWasRefused(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 
 // deliveryColumns lists the columns in the order of [deliveryValues].
 const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
-	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook, heard_hook, way,
+	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook, heard_hook, heard_at, way,
 	from_agent_id, passed_from, typed_again`
 
 func deliveryValues(d *daemon.Delivery) []any {
 	return storable(d.ID, d.AgentID, d.HandoffID, d.Kind, d.Text, d.Nonce, d.State, d.Verdict, d.Attempts,
-		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook, d.Heard, d.Way,
+		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook, d.Heard, d.HeardAt, d.Way,
 		d.FromAgentID, d.PassedFrom, d.TypedAgain)
 }
 

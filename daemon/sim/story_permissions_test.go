@@ -142,6 +142,24 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 	})
 }
 
+// TestPermissionAfterTheClockWasSetBack: the clock is set back while no daemon runs, and the dialog is answered in the pane. All that the
+// next daemon hears of the agent seems to be older than the permission, which ends all the same.
+func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
+	for _, by := range []time.Duration{0, -8 * time.Second, -20 * time.Second, -10 * time.Minute} {
+		t.Run(by.String(), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				asked := p.delegates(a, "touch one")
+				p.end(h)
+				h.setClock(by)
+				a.person("", tmux.Enter)
+				p.await("the hook at the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+				p.becomes(asked[0].ID, daemon.PermissionPane)
+			})
+		})
+	}
+}
+
 // TestAnswerWaitsForItsHook: the daemon is killed right after the answer from the seat is committed, and the dialog is answered in the pane
 // before the hook has come back to the next daemon. The hook gets the answer, and nobody is told that it was lost.
 func TestAnswerWaitsForItsHook(t *testing.T) {
