@@ -159,6 +159,9 @@ func (h *hookStep) apply() {
 			}
 		case "agent_needs_input":
 			h.beginWaiting()
+		case dialogFollows:
+			a.WaitsFor = ""
+			h.beginWaiting()
 		case "idle_prompt":
 			h.setState(a.rest())
 		case "quota_auto_resume_fired":

@@ -50,6 +50,8 @@ type agentMemory struct {
 	quiet quiet
 	// still is since when the screen has shown no turn although one should run. After a restart the daemon counts anew.
 	still still
+	// shown is the dialog that the screen shows. After a restart the one that is seen first is taken for the one of the row.
+	shown namedDialog
 	// unread is since when no look at the screen has shown anything. After a restart the daemon counts anew.
 	unread unread
 	// sent is the delivery that this daemon sent by a way beside the composer. After a restart, a text that the session has is

@@ -68,6 +68,11 @@ func (d *Daemon) watchScreen(ctx context.Context, a *Agent, text string) error {
 	d.noteGlimpse(a, dialog)
 	open := d.memories.of(a.ID).glimpse.open()
 	switch {
+	case open && a.State == Waiting && anotherFollows(d, a, words.Line(dialog)):
+		return d.report(ctx, a, runtimes.Report{
+			Event: hooks.Notification, Key: fmt.Sprintf("next dialog after hook %d", a.LastHook),
+			Body: event.Payload(map[string]string{"notification_type": dialogFollows, "message": words.Line(dialog)}),
+		})
 	case open && (a.State == Idle || a.State == Working):
 		return d.report(ctx, a, runtimes.Report{
 			Event: hooks.Notification, Key: fmt.Sprintf("dialog after hook %d", a.LastHook),
@@ -85,6 +90,37 @@ func (d *Daemon) watchScreen(ctx context.Context, a *Agent, text string) error {
 		return d.report(ctx, a, r)
 	}
 	return nil
+}
+
+// dialogFollows is the type of our own Notification that another dialog has taken the place of the one for which the agent waits.
+const dialogFollows = "dialog_follows"
+
+// namedDialog is the dialog that the screen of a waiting agent shows.
+type namedDialog struct {
+	hook  int64  // the agent's newest hook then
+	name  string // of the dialog for which it waits
+	other string // that the last look has shown in its place
+}
+
+// anotherFollows reports whether another dialog than the one for which an agent waits stands on its screen, and no hook tells of it. It
+// believes two looks that show the same: a dialog may be drawn in parts.
+func anotherFollows(d *Daemon, a *Agent, name string) (follows bool) {
+	if name == "" {
+		return false
+	}
+	d.memories.change(a.ID, func(m *agentMemory) {
+		switch s := &m.shown; {
+		case s.hook != a.LastHook || s.name == "":
+			*s = namedDialog{hook: a.LastHook, name: name}
+		case s.name == name:
+			s.other = ""
+		case s.other == name:
+			follows = true
+		default:
+			s.other = name
+		}
+	})
+	return follows
 }
 
 // maxLimitKeys is how many keys the daemon presses in one dialog about a usage limit. A dialog that is still open then is

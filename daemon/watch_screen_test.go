@@ -114,3 +114,48 @@ func TestLeaveLimitOfAChangedDialog(t *testing.T) {
 		t.Errorf("typed %v", typed)
 	}
 }
+
+// TestAnotherDialogFollows: a dialog that only the screen tells of takes the place of another one while the agent waits. Two looks must show
+// it, and a hook that has told of a dialog meanwhile has named it.
+func TestAnotherDialogFollows(t *testing.T) {
+	t.Parallel()
+	type look struct {
+		dialog string
+		hook   int64
+	}
+	for name, c := range map[string]struct {
+		looks []look
+		want  bool // after the last look
+	}{
+		"the same":               {[]look{{"run a command", 1}, {"run a command", 1}, {"run a command", 1}}, false},
+		"another, one look":      {[]look{{"run a command", 1}, {"trust the folder", 1}}, false},
+		"another":                {[]look{{"run a command", 1}, {"trust the folder", 1}, {"trust the folder", 1}}, true},
+		"drawn in parts":         {[]look{{"run a command", 1}, {"trust", 1}, {"run a command", 1}, {"trust", 1}}, false},
+		"none for a moment":      {[]look{{"run a command", 1}, {"", 1}, {"trust the folder", 1}, {"trust the folder", 1}}, true},
+		"a hook has told of it":  {[]look{{"run a command", 1}, {"trust the folder", 2}, {"trust the folder", 2}}, false},
+		"the report was applied": {[]look{{"run a command", 1}, {"trust the folder", 1}, {"trust the folder", 1}, {"trust the folder", 2}}, false},
+	} {
+		d, got := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)}), false
+		for _, l := range c.looks {
+			got = anotherFollows(d, &Agent{ID: 3, State: Waiting, LastHook: l.hook}, l.dialog)
+		}
+		if got != c.want {
+			t.Errorf("%s: another follows: %t", name, got)
+		}
+	}
+}
+
+// TestDialogThatFollowsIsNamed: our own report that another dialog follows names it, and tells people. A runtime's Notification does not: it
+// comes after the hook of the same dialog, and says less.
+func TestDialogThatFollowsIsNamed(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{dialogFollows: "trust the folder", "permission_prompt": "permission for Bash: ls"} {
+		h := hookedAgent(t)
+		h.agent.Runtime = "codex"
+		h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}})
+		events := h.takes("Notification", map[string]any{"notification_type": kind, "message": "trust the folder"})
+		if h.agent.State != Waiting || h.agent.WaitsFor != want || (len(events) > 0) != (kind == dialogFollows) {
+			t.Errorf("%s: %s for %q, %d events", kind, h.agent.State, h.agent.WaitsFor, len(events))
+		}
+	}
+}
