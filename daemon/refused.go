@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,8 +131,11 @@ func refusalWords(reason string) string {
 // readRefusal completes the report of a refusal that the transcript of an agent tells, before it is applied; ok is false if the report
 // is none. The runtimes write the same line when no prompt was refused: Codex at the end of a turn in which the model was not asked, as
 // when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held its end. A prompt that the transcript has
-// was not refused.
-func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload) (runtimes.Report, bool) {
+// was not refused, and neither was one that it has behind the refusal: somebody has submitted it again.
+func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, behind []byte) (runtimes.Report, bool) {
+	if takenBehind(ctx, d, a, p, behind) {
+		return r, false
+	}
 	rt, body := d.runtimeOf(a), map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
 	if p.Prompt == "" && !p.Kept && d.promptedAfter(a, "", a.StateAt) {
 		body["notification_type"] = "idle_prompt"
@@ -148,6 +152,19 @@ func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p 
 		}
 	}
 	return r, true
+}
+
+// takenBehind reports whether what the transcript has behind a refusal shows that the agent took the refused text of an open delivery after
+// all. The order of the lines tells that also if the clock has stepped.
+func takenBehind(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload, behind []byte) bool {
+	if p.Prompt == "" || len(behind) == 0 {
+		return false
+	}
+	rt := d.runtimeOf(a)
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	return err == nil && slices.ContainsFunc(open, func(dl Delivery) bool {
+		return refusedPrompt(p, &dl, d.now()) && (rt.TranscriptContains(behind, dl.Nonce) || dl.Nonce == "" && rt.TranscriptHasPrompt(behind, dl.Text, time.Time{}))
+	})
 }
 
 // shownRefusal waits a moment until the screen of an agent shows why a hook has refused its newest prompt; "": it does not show it.

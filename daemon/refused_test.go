@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -291,10 +293,46 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, ok := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p)
+			r, ok := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p, nil)
 			if ok != c.ok || ok && r.Event != c.event {
 				t.Errorf("it is the report %s %s, %v; want %s, %v", r.Event, r.Body, ok, c.event, c.ok)
 			}
 		})
+	}
+}
+
+// openText is a database with one open delivery.
+type openText struct {
+	Store
+	dl Delivery
+}
+
+func (s openText) OpenDeliveries(context.Context, int64) ([]Delivery, error) {
+	return []Delivery{s.dl}, nil
+}
+
+// TestRefusedTextWasTakenAfterAll: a text that another hook has refused stands in the composer again, and a person submits it with words of
+// their own behind it. The transcript has that prompt behind the refusal, whatever the times say.
+func TestRefusedTextWasTakenAfterAll(t *testing.T) {
+	t.Parallel()
+	const user = `{"type":"user","timestamp":"2026-03-04T05:06:07Z","message":{"role":"user","content":%q}}` + "\n"
+	typed := time.Now()
+	for name, c := range map[string]struct {
+		nonce, behind string
+		want          bool
+	}{
+		"taken":              {"[ref]", fmt.Sprintf(user, "[ref] hand over and look at the sheds"), true},
+		"taken, no nonce":    {"", fmt.Sprintf(user, "[ref] hand over"), true},
+		"another prompt":     {"[ref]", fmt.Sprintf(user, "look at the sheds"), false},
+		"nothing behind it":  {"[ref]", "", false},
+		"a part of it alone": {"", fmt.Sprintf(user, "[ref] hand"), false},
+	} {
+		d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Store: openText{dl: Delivery{
+			ID: 4, AgentID: 3, Kind: KindInstruction, State: DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: c.nonce,
+		}}})
+		p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"}
+		if got := takenBehind(t.Context(), d, &Agent{ID: 3, Runtime: "claude"}, p, []byte(c.behind)); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

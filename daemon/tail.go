@@ -40,13 +40,15 @@ func (d *Daemon) readTail(ctx context.Context, a *Agent) (moved bool, again time
 		if err != nil || len(b) == 0 {
 			return moved, 0, nil // the file may not be made yet
 		}
+		read := 0
 		for line := range bytes.Lines(b) {
+			read += len(line)
 			r, ok := rt.Tail(*a.SessionID, line)
 			if !ok {
 				continue
 			}
 			if p, err := hooks.Parse(r.Event, r.Body); err == nil && p.Event == hooks.PromptRefused {
-				if r, ok = readRefusal(ctx, d, a, r, p); !ok {
+				if r, ok = readRefusal(ctx, d, a, r, p, b[read:]); !ok {
 					continue
 				}
 			}
