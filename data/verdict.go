@@ -72,7 +72,8 @@ type token struct {
 	asks  bool // a question mark
 	label bool // a colon, a question mark or a dash, behind which an answer may stand
 	or    bool // | or / or an open box, which stand between alternatives
-	cross bool // a cross behind a label, which is an answer: "Approved: ❌"
+	cross bool // a cross
+	no    bool // a cross behind a label, which is an answer: "Approved: ❌"
 }
 
 type tokenList []token
@@ -107,8 +108,8 @@ func phraseWords(text string) (all tokenList) {
 			switch {
 			case box > 0:
 				gap.or, size = true, box
-			case gap.label && strings.ContainsRune("❌✖✗✘👎", r):
-				gap.cross = true
+			case strings.ContainsRune("❌✖✗✘👎🚫⛔🛑", r):
+				gap.cross, gap.no = true, gap.no || gap.label
 			case row && r == '|':
 				gap.ends = true
 			case r == '|', r == '/':
@@ -162,6 +163,7 @@ var (
 	denials = set("no not non none never neither nor without cannot t zero 0 kein keine keinen keiner keinerlei nicht ohne nie niemals " +
 		"aucun aucune pas sans jamais ningún ninguna sin nunca nessun nessuna senza")
 	answers  = set("no none non nein keine nothing nil na false never nichts aucun aucune ninguno ninguna nessuno 0")
+	goods    = set("approved approve approves accepted accept passed pass passes ok okay good ready lgtm yes success successful done genehmigt angenommen bestanden ja")
 	ors      = set("or oder ou o either entweder vs")
 	betweens = set("a an any the more further other additional new yet been being be blocking remaining outstanding really entirely " +
 		"fully quite completely weitere weiteren andere anderen noch mehr ganz")
@@ -177,7 +179,7 @@ func (l tokenList) weigh(i, j int) Verdict {
 		return Unsaid
 	case l.negated(i):
 		return Unsaid
-	case next.asks, next.cross, l.hedged(i, j):
+	case next.asks, next.no, l.hedged(i, j), goods[l[j-1].word] && (next.cross && !next.line || l[i].cross):
 		return Unclear
 	}
 	return Said
