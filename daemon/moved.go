@@ -31,7 +31,7 @@ func (d *Daemon) maybeMoved(a *Agent) bool {
 // session has moved there, and tells the operator. When the pane of such an agent is closed, the agent goes on without one,
 // and the operator is told again.
 func (d *Daemon) followSession(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	switch s := d.sighted(a.ID); {
+	switch s := d.look(a); { // the last look may be from before a hook that has told of a move
 	case s.parked != "":
 		return d.followJob(ctx, a, s.parked)
 	case s.behind:

@@ -74,9 +74,11 @@ func (d *Daemon) holdPermission(ctx context.Context, cmd *command, stored json.R
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("permission %d: its hook: %w", p.ID, ctx.Err())
 		case <-wake:
 		case <-tick.C:
+		}
+		if err := ctx.Err(); err != nil { // whatever else has happened in the same moment
+			return nil, fmt.Errorf("permission %d: its hook: %w", p.ID, err)
 		}
 	}
 }

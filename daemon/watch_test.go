@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -90,5 +92,25 @@ func TestCopyTakesUpTheTurn(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestMoveIsReadAnew: the daemon stands still for a while after a hook has told of a move. What the registry said before that is not believed.
+func TestMoveIsReadAnew(t *testing.T) {
+	t.Parallel()
+	work, tree, config := t.TempDir(), t.TempDir(), t.TempDir()
+	session, at := "S", time.Now()
+	path := filepath.Join(config, "projects", "w", session+".jsonl")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("{}\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	entry := fmt.Appendf(nil, `{"pid":7,"sessionId":%q,"cwd":%q,"status":"idle"}`, session, work)
+	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Registry: func(string) ([]byte, error) { return entry, nil }})
+	a := &Agent{ID: 3, Host: "h", Runtime: "claude", State: Idle, PID: 7, Cwd: work, SessionID: &session, TranscriptPath: &path, RegisteredAt: &at}
+	d.memories.change(a.ID, func(m *agentMemory) {
+		m.sighting = sighting{known: true, status: runtimes.StatusIdle, dir: tree, since: at.Add(-time.Minute)}
+	})
+	if moved, _, err := d.followSession(t.Context(), a); moved || err != nil || a.Cwd != work {
+		t.Errorf("moved %t to %s: %v", moved, a.Cwd, err)
 	}
 }
