@@ -67,7 +67,7 @@ func (h *hookStep) asks() {
 		h.beginWaiting()
 		return
 	default:
-		until := h.d.now().Add(h.d.Settings().Permissions.Hold)
+		until := p.AskedAt.Add(h.d.Settings().Permissions.Hold)
 		p.HeldUntil = &until
 		h.asked = p
 		h.beginWaiting()

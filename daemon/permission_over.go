@@ -55,7 +55,7 @@ func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDi
 		return s, false
 	}
 	s = dialogSigns{
-		ended: !a.Active(), late: p.HeldUntil != nil && !d.now().Before(*p.HeldUntil), asked: d.timeSpent(p.AskedAt),
+		ended: !a.Active(), late: p.HeldUntil != nil && d.timeLeft(p.AskedAt, p.HeldUntil.Sub(p.AskedAt)) <= 0, asked: d.timeSpent(p.AskedAt),
 		moved: a.State != Waiting && (a.StateAt.After(p.AskedAt) || a.LastPrompt > p.ID || a.LastStop > p.ID), // its id is that of its hook
 	}
 	if d.now().Before(p.AskedAt) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,36 @@ func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
 				p.becomes(asked[0].ID, daemon.PermissionPane)
 			})
 		})
+	}
+}
+
+// TestClockStepsWhileAPermissionIsOpen: the clock is set while a permission is open, while a daemon runs or while none does. A person has the
+// time of the setting to answer it, and no more. After a start it is half a minute at least.
+func TestClockStepsWhileAPermissionIsOpen(t *testing.T) {
+	for _, runs := range []bool{true, false} {
+		for _, by := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
+			t.Run(fmt.Sprintf("%s, runs %t", by, runs), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					a := p.agent(h)
+					asked := p.delegates(a, "touch one")
+					least := 40 * time.Second
+					if !runs {
+						p.end(h)
+						least = 25 * time.Second
+					}
+					h.setClock(by)
+					if !runs {
+						p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
+					}
+					p.wait("looks on", least, least)
+					if len(p.open(a)) != 1 {
+						t.Errorf("after %s: %+v", least, asked)
+					}
+					p.await("the end of its time", time.Minute, func() bool { return len(p.open(a)) == 0 })
+					p.becomes(asked[0].ID, daemon.PermissionUnanswered)
+				})
+			})
+		}
 	}
 }
 
