@@ -153,6 +153,9 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *com
 	p := step.p
 	step.resets = d.resetOf(p, step.in.At)
 	decided, res, err := d.recordHook(ctx, step)
+	if decided.asked != nil {
+		d.asking.note(decided.asked, d.now()) // whatever becomes of its hook, also if the commit seems to have failed
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("hook %s %s: %w", p.Event, step.in.Key, err)
 	}

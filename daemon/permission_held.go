@@ -56,7 +56,7 @@ func (h *held) join(id, agentID int64, now func() time.Time) (wake chan struct{}
 	}
 }
 
-// note remembers an open permission without a hook, as a daemon that restarts finds it.
+// note remembers an open permission without a hook: one whose hook is about to wait, or one that a daemon that restarts finds.
 func (h *held) note(p *Permission, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

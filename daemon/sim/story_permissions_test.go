@@ -143,6 +143,27 @@ func TestPermissionIsAnsweredOnBothSides(t *testing.T) {
 	})
 }
 
+// TestPermissionWhoseHookIsLost: the database fails right after the hook of a permission was stored, so that no hook waits for the
+// permission. Its dialog is answered in the pane, and the permission ends with it.
+func TestPermissionWhoseHookIsLost(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.inject = func(c *call) fault {
+			if c.what == "Permission" && strings.Contains(c.who, "hook PermissionRequest") {
+				p.w.inject = nil
+				return failed
+			}
+			return none
+		}
+		asked := p.delegates(a, "touch one")
+		a.person("", tmux.Enter)
+		p.becomes(asked[0].ID, daemon.PermissionPane)
+		if p.w.inject != nil {
+			t.Error("the database did not fail")
+		}
+	})
+}
+
 // TestPermissionAfterTheClockWasSetBack: the clock is set back while no daemon runs, and the dialog is answered in the pane. All that the
 // next daemon hears of the agent seems to be older than the permission, which ends all the same.
 func TestPermissionAfterTheClockWasSetBack(t *testing.T) {
