@@ -110,7 +110,9 @@ func (r *handoffRun) awaitDocument() outcome {
 // verify checks the document. A good one goes on to [handoffRun.record].
 func (r *handoffRun) verify() outcome {
 	h := r.h
-	if h.Retrying && r.agent.Active() && !r.agent.AtRest() && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
+	// A turn may run that the row does not show yet: no hook tells that a runtime has taken a prompt off its queue.
+	working := r.agent.Active() && (!r.agent.AtRest() || r.d.sighted(r.agent.ID).busy())
+	if h.Retrying && working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
 		note := noteTurn // the agent may be writing the document right now
 		if r.agent.State == Waiting {
 			note = noteDialog

@@ -33,18 +33,45 @@ func TestRetryBesideTheWriter(t *testing.T) {
 				p.promptOnce(a)
 				a.extra = func(ctx context.Context) bool { return slow(p, a, ctx) }
 				p.request(h, a, daemon.Completed)
-				asked := 0
-				for _, text := range a.given {
-					if strings.Contains(text, "/handoffs/") {
-						asked++
-					}
-				}
-				if asked != 1 {
-					t.Errorf("the agent was asked for the document %d times", asked)
-				}
+				a.askedOnce(t)
 			})
 		})
 	}
+}
+
+// askedOnce checks that the agent was asked for a document once.
+func (a *agent) askedOnce(t *testing.T) {
+	asked := 0
+	for _, text := range a.given {
+		if strings.Contains(text, "/handoffs/") {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the agent was asked for the document %d times", asked)
+	}
+}
+
+// TestRetryBesideAQueuedInstruction: a person's prompt comes before the instruction, which the runtime queues, and the API refuses that
+// prompt. No hook tells that the runtime then takes the instruction off its queue, and somebody retries at once: the agent is asked once.
+func TestRetryBesideAQueuedInstruction(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
+		a := p.agent(h)
+		p.promptOnce(a)
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") }, func() time.Duration {
+			a.failing = true
+			a.person("one more thing", tmux.Enter)
+			p.w.employEndless("chance", func(p *person) {
+				p.poll("the API to refuse the prompt", func() bool { return p.row(a).TurnError != "" })
+				a.failing = false
+				a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
+			})
+			return 0
+		})
+		p.request(h, a, daemon.Completed)
+		a.askedOnce(t)
+	})
 }
 
 // TestGoOnIsTakenWithoutAHook: the hook of the prompt after a limit is lost. The transcript has the prompt, so nobody is asked about the
