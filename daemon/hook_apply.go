@@ -245,7 +245,8 @@ func (h *hookStep) sessionStart() {
 // text of a typed delivery confirms that delivery.
 func (h *hookStep) promptSubmitted() {
 	a := h.tx.Agent
-	queued := a.State == Working && (a.StopCameAt == nil || h.p.PromptID != "" && h.p.PromptID == a.TurnPromptID)
+	sameTurn := h.p.PromptID != "" && h.p.PromptID == a.TurnPromptID && !a.AtRest() // also below the dialog of a sub-agent
+	queued := a.State == Working && a.StopCameAt == nil || sameTurn
 	ours, asked := false, h.p.Prompt
 	if !h.command {
 		a.beginTurn(turnID(h.p), queued)

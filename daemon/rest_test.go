@@ -80,6 +80,22 @@ func TestPromptInATurnThatNoHookTold(t *testing.T) {
 	}
 }
 
+// TestPromptBelowADialogAfterAStop: another hook holds the Stop of a turn, and the dialog of a sub-agent stands meanwhile. A prompt that is
+// typed below it is queued in that turn.
+func TestPromptBelowADialogAfterAStop(t *testing.T) {
+	t.Parallel()
+	for id, over := range map[string]bool{"p": false, "q": true, "": true} {
+		h := hookedAgent(t)
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
+		h.takes("Stop", map[string]any{"prompt_id": "p"})
+		h.agent.be(Waiting, h.at)
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
+		if a := h.agent; endsTurn(a) == over {
+			t.Errorf("prompt in turn %q: ends since %v", id, a.StopCameAt)
+		}
+	}
+}
+
 // TestBlockedStopOfAHandoff: other hooks block the Stops of the turn in which a handoff's document is written. None of them ends work of
 // the agent's own, and the next turn does.
 func TestBlockedStopOfAHandoff(t *testing.T) {

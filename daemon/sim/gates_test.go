@@ -28,11 +28,17 @@ func (a *agent) gate() (blocked bool) {
 	return a.gated
 }
 
-// checkGated: a turn whose Stop was blocked is not over for anybody.
+// checkGated: a turn whose Stop was blocked is not over for anybody who has heard of that Stop.
 func (w *world) checkGated(c *daemon.Change) {
 	for _, a := range w.agents {
 		if !a.gated || a.dead || a.stop == nil {
 			continue
+		}
+		if m := c.Move; m != nil && m.Handoff.AgentID == a.id && w.ofTurn(a, m.Handoff.StopHook) {
+			w.checkGatedHandoff(a, c)
+		}
+		if row, err := w.lent.Agent(ctx(), a.id); err == nil && !w.ofTurn(a, row.LastStop) {
+			continue // the daemon speaks of an earlier turn
 		}
 		for _, e := range c.Events {
 			if e.AgentID != nil && *e.AgentID == a.id && e.Type == "agent_finished" {
@@ -50,10 +56,25 @@ func (w *world) checkGated(c *daemon.Change) {
 				w.fail("agent %d has finished, as its row says, but its Stop was blocked, and it goes on", a.id)
 			}
 		}
-		if c.NewRecord != nil && c.Move != nil && c.Move.Handoff.AgentID == a.id && c.Move.Handoff.Mode == daemon.ModeAgent && !c.Move.Handoff.Retrying {
-			w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", c.Move.Handoff.ID, a.id)
-		}
 	}
+}
+
+// checkGatedHandoff: no document is recorded as long as the turn in which it is written goes on.
+func (w *world) checkGatedHandoff(a *agent, c *daemon.Change) {
+	h := c.Move.Handoff
+	if c.NewRecord != nil && h.Mode == daemon.ModeAgent && !h.Retrying && !w.plan.on["hooks lost"] {
+		w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", h.ID, a.id)
+	}
+}
+
+// ofTurn reports whether a stored hook may be one of the turn that an agent runs now: it names no other one.
+func (w *world) ofTurn(a *agent, hook int64) bool {
+	stored, err := w.lent.StoredHook(ctx(), hook)
+	if err != nil {
+		return true
+	}
+	p, err := hooks.Parse(stored.Event, stored.Body)
+	return err != nil || p.PromptID == "" || p.PromptID == a.promptID
 }
 
 // checkDialogs: a permission is answered in the pane if its dialog was, whatever dialogs of the agent stand before and after it. While its
