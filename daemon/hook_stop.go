@@ -42,8 +42,14 @@ func (h *hookStep) hasContent(path string) bool {
 // that turn took the instruction, and the transcript will confirm the delivery.
 func (h *hookStep) promptUnreported() bool {
 	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
-		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
+		return dl.Kind == KindInstruction && dl.Heard == 0 && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
 	})
+}
+
+// reportsNoPrompts reports whether the runtime has told of no prompt, neither of the text of a delivery nor of one that a person has typed
+// behind it. A prompt that was queued behind a turn of which nobody knows gives the row no turn.
+func reportsNoPrompts(a *Agent, dl *Delivery) bool {
+	return a.TurnPromptID == "" && dl.Heard == 0 && a.LastPrompt <= dl.AfterHook
 }
 
 // turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",

@@ -101,6 +101,33 @@ func TestStopOfAnotherPrompt(t *testing.T) {
 	}
 }
 
+// TestStopBehindAQueuedPrompt: the registry alone has told of the turn of a text, which another hook refuses, and another prompt is queued
+// behind that turn. The hook of either may come late or never. The Stop is that of the other prompt, so it does not prove the text.
+func TestStopBehindAQueuedPrompt(t *testing.T) {
+	t.Parallel()
+	const text, other = "[ref] go on", "look at the sheds"
+	for _, kind := range []DeliveryKind{KindPrompt, KindInstruction} {
+		for _, told := range [][]string{{other, text}, {text, other}, {other}, {text}} {
+			h := hookedAgent(t)
+			h.agent.Runtime, h.at = "claude", time.Now().Add(-time.Hour)
+			typed := h.at
+			dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: kind, State: DeliveryTyped, TypedAt: &typed, Attempts: 1, Way: runtimes.ByTyping, Text: text, Nonce: "[ref]"}
+			h.deliveries = []*Delivery{dl}
+			h.agent.be(Working, h.at)
+			for _, prompt := range told {
+				h.takes("UserPromptSubmit", map[string]any{"prompt": prompt, "prompt_id": "p1"})
+			}
+			h.takes("Stop", map[string]any{"prompt_id": "p2"})
+			if dl.Verdict != nil {
+				t.Errorf("%s, told %q: the text is %s: %s", kind, told, *dl.Verdict, dl.Evidence)
+			}
+			if last := len(told) - 1; last > 0 && told[last] == other && h.agent.WorkStop == 0 {
+				t.Errorf("%s, told %q: the end of the other prompt's turn is not the end of its own work", kind, told)
+			}
+		}
+	}
+}
+
 // TestHookOfARefusedPromptIsLate: the transcript has told the refusal of a person's prompt before the hook of that prompt comes out of the
 // spool. No turn runs then, and the text that comes next is not queued behind one.
 func TestHookOfARefusedPromptIsLate(t *testing.T) {
