@@ -255,7 +255,8 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
-		behind := queued && (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID) // else its hook is late, and another turn has begun since
+		late := h.in.Replayed && h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn // another turn has begun since
+		behind := queued && !late
 		if hears(h.d.runtimeOf(a), dl, behind) {
 			dl.hear(h.tx.HookID, h.in.At)
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)

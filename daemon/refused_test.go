@@ -57,13 +57,24 @@ func TestRefusedMessageIsTold(t *testing.T) {
 // hook may still refuse it.
 func TestHookOfAPromptIsLate(t *testing.T) {
 	t.Parallel()
-	for id, heard := range map[string]bool{"late": true, "running": false} {
+	for id, heard := range map[string]bool{"late": true, "running": false, "": true} {
 		h := hookedAgent(t)
 		h.agent.Runtime = "claude"
-		h.takes("UserPromptSubmit", map[string]any{"prompt": "something else", "prompt_id": "running"})
+		running := map[string]any{"prompt": "something else"}
+		if id != "" {
+			running["prompt_id"] = "running"
+		}
+		h.takes("UserPromptSubmit", running)
+		if id == "" { // its runtime gives prompts no ids, and it comes out of the spool
+			h.replayed, h.at = true, h.at.Add(-90*time.Second)
+		}
 		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindMessage, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "look at the sheds"}
 		h.deliveries = []*Delivery{dl}
-		h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text, "prompt_id": id})
+		in := map[string]any{"prompt": dl.Text}
+		if id != "" {
+			in["prompt_id"] = id
+		}
+		h.takes("UserPromptSubmit", in)
 		if (dl.Heard != 0) != heard || dl.has(Submitted) == heard {
 			t.Errorf("%s: %+v", id, dl)
 		}
