@@ -110,14 +110,9 @@ func (r *handoffRun) awaitDocument() outcome {
 // verify checks the document. A good one goes on to [handoffRun.record].
 func (r *handoffRun) verify() outcome {
 	h := r.h
-	// A turn may run that the row does not show yet: no hook tells that a runtime has taken a prompt off its queue.
-	working := r.agent.Active() && (!r.agent.AtRest() || r.d.sighted(r.agent.ID).busy())
-	if h.Retrying && working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
-		note := noteTurn // the agent may be writing the document right now
-		if r.agent.State == Waiting {
-			note = noteDialog
-		}
-		return stayFor(time.Second, note)
+	busy := !r.agent.AtRest() || r.d.sighted(r.agent.ID).busy() // no hook tells that a runtime has taken a prompt off its queue
+	if h.Retrying && r.agent.Active() && busy && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
+		return stayFor(time.Second, turnNote(r.agent)) // it may be writing the document right now
 	}
 	doc, err := r.readDocument()
 	var bad *data.DocumentError

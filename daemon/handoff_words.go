@@ -139,3 +139,11 @@ func (h *Handoff) MissingWords() string {
 	}
 	return strings.Join(titles, ", ")
 }
+
+// turnNote says that a handoff waits for the turn of an agent, or for the dialog that is open in it.
+func turnNote(a *Agent) string {
+	if a.State == Waiting {
+		return noteDialog
+	}
+	return noteTurn
+}
