@@ -48,17 +48,19 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 }
 
 // promptForgotten does what promptAgain does for an agent that forgot its prompt and got another prompt before the daemon
-// noticed. Such an agent has ended a turn, but not the turn of its step. h is the agent's handoff, for the failure of an
-// agent that has ended.
-func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOutcome, due bool) {
-	text, err := r.forgot(s, a)
+// noticed. Such an agent has ended a turn, but not the turn of its step, whose time may be over now: left is what is left of it.
+// h is the agent's handoff, for the failure of the step.
+func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff, left time.Duration) (out runOutcome, due bool) {
+	text, queued, err := r.forgot(s, a)
 	switch {
 	case err != nil:
 		return runOutcome{err: err}, true
-	case text == "":
+	case text == "" && !(queued && left <= 0):
 		return out, false
 	case !a.Active():
 		return r.failStep(s, a, h, r.gone(a, h)), true
+	case left <= 0:
+		return r.failStep(s, a, h, timedOut(r, s)), true
 	case a.StopAskedAt != nil || !a.HasPane():
 		return runOutcome{again: time.Second, note: r.p.Note}, true
 	}
@@ -68,34 +70,38 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 // forgot returns the prompt of a step, in a form that can be typed, if the step's agent got other prompts but never this
 // one; otherwise "". The transcript proves this only if it was read whole and has another prompt, because the prompt of
 // the command line would come first. Hooks may have reported none of these other prompts. The instruction of a handoff is
-// one of them.
-func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
+// one of them. queued: that was found before, and the prompt waits to be given to the agent.
+func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, queued bool, err error) {
 	if a.PreviousAgentID != nil {
-		return "", nil
+		return "", false, nil
 	}
 	if a.FirstPromptID != nil {
 		dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
-		if err != nil || dl.has(Submitted) || dl.Open() && a.Active() {
-			return "", err
+		queued = dl.State == DeliveryQueued && a.Active()
+		if err != nil || dl.has(Submitted) || dl.Open() && a.Active() && !queued {
+			return "", false, err
 		}
 	}
 	last, _, err := r.d.lastPrompt(r.ctx, a)
 	first := runtimes.FirstPrompt(s.Input)
 	if err != nil || runtimes.MatchesPrompt(last, first) {
-		return "", err
+		return "", false, err
+	}
+	if queued {
+		return "", true, nil
 	}
 	sessions, err := r.d.Store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
-		return "", err
+		return "", false, err
 	}
 	if text, err = r.typedPrompt(s, a); err != nil {
-		return "", err
+		return "", false, err
 	}
 	jsonl, rt := transcriptTail(a), r.d.runtimeOf(a)
 	if len(jsonl) == transcriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
-		return "", nil
+		return "", false, nil
 	}
-	return text, nil
+	return text, false, nil
 }
 
 // promptNotTaken is the evidence of a step's prompt that is given once more.

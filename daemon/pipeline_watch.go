@@ -22,14 +22,13 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return runOutcome{err: err}
 	}
 	handing := h != nil && h.Open()
-	limit := s.timeout(r.set)
 	left := r.stepLeft(s, a)
 	switch {
 	case !handing && a.turnOver():
 		if wait, err := r.goesOn(s, a); err != nil || wait > 0 && left > 0 {
 			return runOutcome{err: err, again: min(wait, left), note: r.p.Note}
 		}
-		if out, due := r.promptForgotten(s, a, h); due {
+		if out, due := r.promptForgotten(s, a, h, left); due {
 			return out
 		}
 		return r.takeOutput(s, a)
@@ -38,14 +37,16 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	case !handing && a.Active() && a.held():
 		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, noteBudget)}
 	case left <= 0 && !handing && a.workDone():
+		if out, due := r.promptForgotten(s, a, h, left); due {
+			return out
+		}
 		return r.takeOutputLate(s, a)
 	case left <= 0 && a.asksBeforeSession():
 		_, asked := r.d.startDeadline(a)
 		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
-		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: "Step timed out after " + seconds(limit) + "s",
-			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new pipeline with a longer timeout: a pipeline keeps the limits of its template", r.p.ID)})
+		return r.failStep(s, a, h, timedOut(r, s))
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
@@ -55,12 +56,23 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	case !a.Active():
 		return r.failStep(s, a, h, r.gone(a, h))
 	}
+	if a.workDone() { // with tasks in the background, which may run for ever
+		if out, due := r.promptForgotten(s, a, h, left); due {
+			return out
+		}
+	}
 	if out, due := r.promptAgain(s, a); due {
 		return out
 	}
 	out := r.stepNote(a, h)
 	out.again = shorterWait(out.again, left)
 	return out
+}
+
+// timedOut returns the failure of a step that has taken too long.
+func timedOut(r *pipelineRun, s *Step) failure {
+	return failure{code: CodeStepTimeout, says: "Step timed out after " + seconds(s.timeout(r.set)) + "s",
+		hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new pipeline with a longer timeout: a pipeline keeps the limits of its template", r.p.ID)}
 }
 
 // stepLeft returns how long a step may still take. The time in which a dialog before the agent's session waits for a person

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,39 @@ func TestForgottenPrompt(t *testing.T) {
 				}
 				a.person("something else first", tmux.Enter)
 				p.reachStatus(id, daemon.PipelineDone)
+			})
+		})
+	}
+}
+
+// TestForgottenPromptBesideATask: the same, and the turn of the person's prompt leaves a task in the background that runs for ever. The
+// daemon types the step's prompt beside the task. If it cannot before the time of the step is over, the step has failed: what the agent
+// said to the person is no output of it. Every run checks that.
+func TestForgottenPromptBesideATask(t *testing.T) {
+	for _, want := range []daemon.PipelineStatus{daemon.PipelineDone, daemon.PipelineFailed} {
+		t.Run(string(want), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				var a *agent
+				p.w.born = func(born *agent) {
+					a, born.mood.trust, born.mood.forgets = born, true, true
+					a.extra = func(context.Context) bool { a.tasks++; return true }
+				}
+				id := p.startPipeline(h, "one")
+				p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
+				a.person("", tmux.Enter)
+				p.await("its registration", time.Minute, func() bool { return a.ready })
+				a.person("something else first", tmux.Enter)
+				p.w.inject = func(c *call) fault {
+					if want == daemon.PipelineFailed && isCommit(c, " typing ") {
+						return failed
+					}
+					return none
+				}
+				pl := p.reachStatus(id, want)
+				p.w.inject = nil
+				if want == daemon.PipelineFailed && (pl.Error == nil || !strings.Contains(*pl.Error, "timed out")) {
+					t.Errorf("the pipeline has failed otherwise: %+v", pl.Steps[0])
+				}
 			})
 		})
 	}
