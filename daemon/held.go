@@ -36,3 +36,9 @@ func untilForgotten(d *Daemon, a *Agent) time.Duration {
 	}
 	return d.timeLeft(*a.RegisteredAt, limit)
 }
+
+// startHolds reports whether the screen of an agent says that hooks of its session's start run, and they still may. Then the prompt of its
+// command line is held, and not forgotten, also if a dialog came before the session.
+func startHolds(d *Daemon, a *Agent, s *screen) bool {
+	return s.Held && a.RegisteredAt != nil && d.timeLeft(*a.RegisteredAt, startHooks) > 0
+}

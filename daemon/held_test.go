@@ -38,3 +38,23 @@ func TestLeftHeld(t *testing.T) {
 		}
 	}
 }
+
+// TestStartHoldsThePromptOfTheCommandLine: while the screen says that hooks of the start run, the prompt of the command line is not typed
+// again, for as long as such hooks may run.
+func TestStartHoldsThePromptOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	long := now.Add(-2 * startHooks)
+	d := hookedAgent(t).daemon()
+	d.runBegan = long
+	for name, c := range map[string]struct {
+		registered *time.Time
+		held, want bool
+	}{
+		"it says so": {&now, true, true}, "it does not": {&now, false, false}, "for too long": {&long, true, false}, "no session": {nil, true, false},
+	} {
+		if got := startHolds(d, &Agent{Runtime: "claude", RegisteredAt: c.registered}, &screen{Screen: runtimes.Screen{Held: c.held}}); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

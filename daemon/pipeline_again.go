@@ -35,6 +35,9 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	if screen == nil {
 		return out, false
 	}
+	if startHolds(r.d, a, screen) {
+		return runOutcome{again: time.Second, note: r.p.Note}, true
+	}
 	text, err := r.typedPrompt(s, a)
 	if err != nil {
 		return runOutcome{err: err}, true
