@@ -139,6 +139,21 @@ func TestStopBehindAQueuedPrompt(t *testing.T) {
 	}
 }
 
+// TestTextIsSubmittedAgain: another hook has refused a text, and a person submits it once more before the daemon has read that. The second
+// hook of the text comes in the turn that the first has begun, and is no prompt that was queued behind it.
+func TestTextIsSubmittedAgain(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.agent.Runtime = "claude"
+	dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindMessage, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: "[ref]"}
+	h.deliveries = []*Delivery{dl}
+	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text})
+	h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text + " and look at the sheds"})
+	if dl.Verdict != nil || dl.Heard != h.id || !dl.HeardAt.Equal(h.at) {
+		t.Errorf("the text is %+v", dl)
+	}
+}
+
 // TestHookOfARefusedPromptIsLate: the transcript has told the refusal of a person's prompt before the hook of that prompt comes out of the
 // spool. No turn runs then, and the text that comes next is not queued behind one.
 func TestHookOfARefusedPromptIsLate(t *testing.T) {

@@ -196,10 +196,11 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 	}
 }
 
-// sentOn reports whether a person submitted a delivery after the daemon had given it up: its text was still in the
-// composer, and the person typed more behind it.
+// sentOn reports whether a person submitted a delivery after the daemon had given it up: its text was still in the composer, or the runtime
+// had put it back there because another hook refused it, and the person typed more behind it.
 func sentOn(d *daemon.Delivery, prompt string) bool {
-	return strings.Contains(d.Evidence, "still stands in the composer") && len(strings.TrimSpace(prompt)) > len(strings.TrimSpace(d.Text))
+	left := strings.Contains(d.Evidence, "still stands in the composer") || strings.Contains(d.Evidence, "another hook refused the prompt")
+	return left && len(strings.TrimSpace(prompt)) > len(strings.TrimSpace(d.Text))
 }
 
 // asked reports whether another delivery of the same text was typed, and was not judged as not submitted.
