@@ -162,7 +162,8 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if screen != nil {
 		return d.typeText(ctx, a, dl, screen)
 	}
-	if left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout); left > 0 {
+	left := max(d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout), leftHeld(d, a, dl, nil))
+	if left > 0 {
 		return false, min(left, max(again, 100*time.Millisecond)), nil
 	}
 	return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now")

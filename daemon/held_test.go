@@ -33,6 +33,9 @@ func TestLeftHeld(t *testing.T) {
 		if c.dialog {
 			d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{dialog: now} })
 		}
+		if left := leftHeld(d, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
+			t.Errorf("%s, its screen is not known: held for %v", name, left)
+		}
 		if left := leftHeld(d, a, dl, &screen{Screen: c.screen}); left > 0 != c.want {
 			t.Errorf("%s: held for %v", name, left)
 		}
