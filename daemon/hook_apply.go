@@ -256,7 +256,7 @@ func (h *hookStep) promptSubmitted() {
 			continue
 		}
 		late := h.in.Replayed && h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn // another turn has begun since
-		behind := queued && !late && dl.Heard == 0 // else the turn is that of the text itself, which was refused and submitted again
+		behind := queued && !late && dl.Heard == 0                                            // else the turn is that of the text itself, which was refused and submitted again
 		if hears(h.d.runtimeOf(a), dl, behind) {
 			dl.hear(h.tx.HookID, h.in.At)
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)

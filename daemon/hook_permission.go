@@ -15,6 +15,7 @@ import (
 // these files, so permission serves the agents that a person started.
 func (h *hookStep) permission() {
 	h.tx.Agent.passLimit() // the model has answered with the call of a tool
+	h.turnGoesOn()
 	var in struct {
 		FilePath string `json:"file_path"`
 	}
@@ -23,6 +24,14 @@ func (h *hookStep) permission() {
 		return
 	}
 	h.asks()
+}
+
+// turnGoesOn notes that the turn goes on whose Stop has come, because another hook has blocked that Stop: the agent itself asks for a permission
+// in it. A sub-agent may ask below an agent that rests.
+func (h *hookStep) turnGoesOn() {
+	if a := h.tx.Agent; h.p.AgentID == "" && a.StopCameAt != nil && h.in.At.After(*a.StopCameAt) {
+		a.StopCameAt = nil
+	}
 }
 
 // pointedTo returns the files that the daemon has told the agent to use with the requested tool. in is the requested file.

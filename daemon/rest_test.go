@@ -245,3 +245,19 @@ func TestHandoffIsNewerThanItsAgent(t *testing.T) {
 		t.Errorf("moved %v, again in %s, %v", moved, again, err)
 	}
 }
+
+// TestPermissionAfterABlockedStop: the agent itself asks for a permission after its Stop, so another hook has blocked that Stop, and the turn
+// goes on. A sub-agent may ask below an agent that rests.
+func TestPermissionAfterABlockedStop(t *testing.T) {
+	t.Parallel()
+	for sub, goesOn := range map[string]bool{"": true, "b": false} {
+		h := hookedAgent(t)
+		h.agent.Runtime = "codex"
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "build"})
+		h.takes("Stop", map[string]any{})
+		h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}, "agent_id": sub})
+		if h.agent.State != Waiting || (h.agent.StopCameAt == nil) != goesOn {
+			t.Errorf("sub-agent %q: %s, the Stop came at %v", sub, h.agent.State, h.agent.StopCameAt)
+		}
+	}
+}

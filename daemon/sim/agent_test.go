@@ -278,7 +278,7 @@ func (a *agent) settle() {
 // register writes the session's entry in the registry of its runtime. Neither writing nor reading an entry is a call of
 // the schedule, because the daemon reads entries more often than anything else.
 func (a *agent) register(status string) {
-	if d := a.dialog; d != nil && d.sub && status != "waiting" {
+	if d := a.dialog; d != nil && status != "waiting" { // a turn that begins below a dialog leaves the entry as it is
 		d.before = status
 		return
 	}
