@@ -91,6 +91,28 @@ func TestMoveThatIsHeardLate(t *testing.T) {
 	})
 }
 
+// TestRefusedTextIsClearedAfterALook: another hook refuses a message, and the first look at the pane fails. The text is taken out of the
+// composer all the same, so that what a person types is not glued behind it.
+func TestRefusedTextIsClearedAfterALook(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.refusing = true
+		p.w.inject = func(c *call) fault {
+			if strings.HasPrefix(c.what, "Look ") && strings.Contains(a.composer.Text, "Task") && len(a.inputs) == 0 && a.stop == nil {
+				p.w.inject = nil
+				return failed
+			}
+			return none
+		}
+		p.send(a.id)
+		p.await("the verdict", time.Minute, func() bool { return p.verdict(a).Verdict != nil })
+		p.wait("looks on", 2*time.Second, 2*time.Second)
+		if a.composer.Text != "" || p.w.inject != nil {
+			t.Errorf("the composer has %q; a look has failed: %v", a.composer.Text, p.w.inject == nil)
+		}
+	})
+}
+
 // TestRefusedPromptOfAnAgentThatEnds: another hook refuses a message, and the agent is killed before the daemon has read of that. The
 // message is not submitted, and the operator is told. Every run checks both.
 func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
