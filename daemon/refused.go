@@ -249,10 +249,11 @@ func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) err
 		}
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
+		var failed error // one look may fail: nobody looks again once the text has its verdict
 		for until, seen := time.Now().Add(time.Second), false; time.Now().Before(until); {
 			s, err := d.readScreen(ctx, a)
-			if err != nil || seen && s.empty() {
-				return err
+			if failed = err; seen && s.empty() {
+				return nil
 			}
 			if mine := s.Holds(dl.Text) || runtimes.IsPastedMark(s.Draft) && !runtimes.FitsTyped(dl.Text); s.Composer && d.inFront(a) && (mine || seen && s.Draft != "") {
 				if err := term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
@@ -262,6 +263,9 @@ func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) err
 			if !ticked(ctx, tick.C) {
 				return context.Cause(ctx)
 			}
+		}
+		if failed != nil {
+			return failed
 		}
 	}
 	return nil

@@ -91,6 +91,34 @@ func TestMoveThatIsHeardLate(t *testing.T) {
 	})
 }
 
+// TestRefusedTextIsClearedAfterALook: another hook refuses a message, and no look at the pane succeeds for a moment. The text is taken out
+// of the composer all the same, so that what a person types is not glued behind it.
+func TestRefusedTextIsClearedAfterALook(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.refusing = true
+		var since time.Time
+		p.w.inject = func(c *call) fault {
+			if list, err := p.w.lent.Deliveries(ctx(), a.id, 0, 1); !strings.HasPrefix(c.what, "Look ") || a.composer.Text == "" || err != nil || len(list) == 0 || list[0].Heard == 0 {
+				return none
+			}
+			if since.IsZero() {
+				since = time.Now()
+			}
+			if time.Since(since) < 500*time.Millisecond {
+				return failed
+			}
+			return none
+		}
+		p.send(a.id)
+		p.verdict(a)
+		p.wait("looks on", 2*time.Second, 2*time.Second)
+		if a.composer.Text != "" || since.IsZero() {
+			t.Errorf("the composer has %q; a look has failed: %v", a.composer.Text, !since.IsZero())
+		}
+	})
+}
+
 // TestRefusedPromptOfAnAgentThatEnds: another hook refuses a message, and the agent is killed before the daemon has read of that. The
 // message is not submitted, and the operator is told. Every run checks both.
 func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
