@@ -132,38 +132,35 @@ func refusalWords(reason string) string {
 // is none. The runtimes write the same line when no prompt was refused: Codex at the end of a turn in which the model was not asked, as
 // when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held its end. A prompt that the transcript has
 // was not refused, and neither was one that it has behind the refusal: somebody has submitted it again.
-func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, behind []byte) (runtimes.Report, bool) {
-	if takenBehind(ctx, d, a, p, behind) {
-		return r, false
+func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, behind []byte) (runtimes.Report, bool, error) {
+	rt := d.runtimeOf(a)
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	if err != nil || takenBehind(rt, open, p, behind, d.now()) {
+		return r, false, err
 	}
-	rt, body := d.runtimeOf(a), map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
+	body := map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
 	if p.Prompt == "" && !p.Kept && d.promptedAfter(a, "", a.StateAt) {
 		body["notification_type"] = "idle_prompt"
 		r.Event, r.Body = hooks.Notification, event.Payload(body)
-		return r, p.PromptID != "" // only Codex, which names the turn, writes the line at the end of one
+		return r, p.PromptID != "", nil // only Codex, which names the turn, writes the line at the end of one
 	}
 	if p.Reason == "" && rt.Refusal != nil {
 		body["reason"] = shownRefusal(ctx, d, a, rt)
 		r.Body = event.Payload(body)
 	}
 	if rt.Can.ReturnsRefused {
-		if err := clearRefused(ctx, d, a, p); err != nil {
+		if err := clearRefused(ctx, d, a, p, open); err != nil {
 			d.Log.Warn("refused text not taken out of the composer", "agent_id", a.ID, "error", err)
 		}
 	}
-	return r, true
+	return r, true, nil
 }
 
 // takenBehind reports whether what the transcript has behind a refusal shows that the agent took the refused text of an open delivery after
 // all. The order of the lines tells that also if the clock has stepped.
-func takenBehind(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload, behind []byte) bool {
-	if p.Prompt == "" || len(behind) == 0 {
-		return false
-	}
-	rt := d.runtimeOf(a)
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	return err == nil && slices.ContainsFunc(open, func(dl Delivery) bool {
-		return refusedPrompt(p, &dl, d.now()) && (rt.TranscriptContains(behind, dl.Nonce) || dl.Nonce == "" && rt.TranscriptHasPrompt(behind, dl.Text, time.Time{}))
+func takenBehind(rt *runtimes.Runtime, open []Delivery, p hooks.Payload, behind []byte, now time.Time) bool {
+	return p.Prompt != "" && slices.ContainsFunc(open, func(dl Delivery) bool {
+		return refusedPrompt(p, &dl, now) && (rt.TranscriptContains(behind, dl.Nonce) || dl.Nonce == "" && rt.TranscriptHasPrompt(behind, dl.Text, time.Time{}))
 	})
 }
 
@@ -233,12 +230,8 @@ func (h *hookStep) beforeLastPrompt() bool {
 
 // clearRefused takes a text that another hook has refused, and that the daemon has typed, out of the composer, in which the runtime
 // has put it back. Otherwise the next text would be glued behind it. It touches no text that a person has typed.
-func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) error {
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	if err != nil || !a.HasPane() {
-		return err
-	}
-	for i := range open {
+func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload, open []Delivery) error {
+	for i := 0; a.HasPane() && i < len(open); i++ {
 		dl := &open[i]
 		if !refusedPrompt(p, dl, d.now()) {
 			continue
@@ -255,7 +248,8 @@ func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) err
 			if failed = err; seen && s.empty() {
 				return nil
 			}
-			if mine := s.Holds(dl.Text) || runtimes.IsPastedMark(s.Draft) && !runtimes.FitsTyped(dl.Text); s.Composer && d.inFront(a) && (mine || seen && s.Draft != "") {
+			mark := runtimes.IsPastedMark(s.Draft) && !runtimes.FitsTyped(dl.Text)
+			if mine := mark || s.HoldsOnly(dl.Text, seen); mine && s.Composer && d.inFront(a) {
 				if err := term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
 					seen = true
 				}

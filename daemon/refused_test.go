@@ -312,6 +312,11 @@ func TestRefusedPrompt(t *testing.T) {
 	}
 }
 
+// noneOpen is a database without open deliveries.
+type noneOpen struct{ Store }
+
+func (noneOpen) OpenDeliveries(context.Context, int64) ([]Delivery, error) { return nil, nil }
+
 // TestTakenPromptIsNotRefused: Gemini CLI writes that a hook has blocked, and Codex that a turn has ended without an answer, also about
 // a prompt that it has taken. Then the transcript has the prompt.
 func TestTakenPromptIsNotRefused(t *testing.T) {
@@ -341,27 +346,18 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.transcript), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			d, a := hookedAgent(t).daemon(), &Agent{ID: 3, Runtime: c.runtime, TranscriptPath: &path, CreatedAt: began.Add(-time.Hour), StateAt: began}
+			d := New(Config{Host: "h", Store: noneOpen{}, Log: slog.New(slog.DiscardHandler)})
+			a := &Agent{ID: 3, Runtime: c.runtime, TranscriptPath: &path, CreatedAt: began.Add(-time.Hour), StateAt: began}
 			p, err := hooks.Parse(hooks.PromptRefused, []byte(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, ok := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p, nil)
-			if ok != c.ok || ok && r.Event != c.event {
+			r, ok, err := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p, nil)
+			if err != nil || ok != c.ok || ok && r.Event != c.event {
 				t.Errorf("it is the report %s %s, %v; want %s, %v", r.Event, r.Body, ok, c.event, c.ok)
 			}
 		})
 	}
-}
-
-// openText is a database with one open delivery.
-type openText struct {
-	Store
-	dl Delivery
-}
-
-func (s openText) OpenDeliveries(context.Context, int64) ([]Delivery, error) {
-	return []Delivery{s.dl}, nil
 }
 
 // TestRefusedTextWasTakenAfterAll: a text that another hook has refused stands in the composer again, and a person submits it with words of
@@ -380,11 +376,9 @@ func TestRefusedTextWasTakenAfterAll(t *testing.T) {
 		"nothing behind it":  {"[ref]", "", false},
 		"a part of it alone": {"", fmt.Sprintf(user, "[ref] hand"), false},
 	} {
-		d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Store: openText{dl: Delivery{
-			ID: 4, AgentID: 3, Kind: KindInstruction, State: DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: c.nonce,
-		}}})
+		open := []Delivery{{ID: 4, AgentID: 3, Kind: KindInstruction, State: DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: c.nonce}}
 		p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"}
-		if got := takenBehind(t.Context(), d, &Agent{ID: 3, Runtime: "claude"}, p, []byte(c.behind)); got != c.want {
+		if got := takenBehind(runtimes.Claude(), open, p, []byte(c.behind), typed); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

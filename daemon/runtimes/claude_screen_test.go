@@ -185,3 +185,26 @@ func TestHoldsTheEnd(t *testing.T) {
 		t.Errorf("draft %q", got.Draft)
 	}
 }
+
+// TestHoldsOnly: a composer that has more than a text has what a person has typed, which nobody may delete.
+func TestHoldsOnly(t *testing.T) {
+	t.Parallel()
+	const text = "[ref] hand over your work\nnow"
+	for _, c := range []struct {
+		draft string
+		part  bool
+		want  bool
+	}{
+		{"[ref] hand over your\n work now", false, true},
+		{"[ref] hand over your work now and look at the sheds", false, false},
+		{"look at the sheds [ref] hand over your work now", false, false},
+		{"[ref] hand over", false, false},
+		{"[ref] hand over", true, true}, // the last line was killed
+		{"[ref] hand over and", true, false},
+		{"", true, false},
+	} {
+		if got := (Screen{Draft: c.draft}).HoldsOnly(text, c.part); got != c.want {
+			t.Errorf("%q, part %t: %t", c.draft, c.part, got)
+		}
+	}
+}
