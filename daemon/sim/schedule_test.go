@@ -177,8 +177,9 @@ func (s *schedule) run(over func() bool) {
 	}
 }
 
-// mostStill is how many calls may be let go while no time passes. More mean a loop that nothing slows down.
-const mostStill = 2000
+// mostStill is how many calls may be let go while no time passes. More mean a loop that nothing slows down. A machine that wakes after an
+// hour answers all requests of that hour at once.
+const mostStill = 8000
 
 // mostCalls is how many calls a run may have. Most runs have some thousands; more than this mean a loop that hardly
 // anything slows down.
