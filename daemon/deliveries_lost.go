@@ -27,6 +27,7 @@ type pasted struct {
 	delivery int64
 	at       time.Time // when this daemon pasted it; zero: an earlier daemon did
 	dialog   time.Time // when a dialog was seen over the text last; zero: none was
+	missing  bool      // the composer was empty right after the paste: nobody can have submitted the text from there
 }
 
 // pastedOf returns what this daemon knows of a paste.
@@ -91,6 +92,15 @@ func (d *Daemon) transcriptLacks(a *Agent, dl *Delivery) bool {
 // notePaste notes that a text was pasted a moment ago.
 func (d *Daemon) notePaste(a *Agent, dl *Delivery) {
 	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now()} })
+}
+
+// noteMissing notes that a look has shown an empty composer although a text was pasted at began. A look that comes late tells nothing: a
+// person may have submitted the text meanwhile.
+func noteMissing(d *Daemon, a *Agent, dl *Delivery, s *screen, began time.Time) {
+	if p := d.pastedOf(a, dl); s.empty() && time.Since(began) < 2*shownWithin {
+		p.missing = true
+		d.memories.change(a.ID, func(m *agentMemory) { m.pasted = p })
+	}
 }
 
 // noteDialogOver notes that a look at the pane has seen a dialog over a text that was typed. What the registry says counts only

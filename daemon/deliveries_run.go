@@ -225,8 +225,8 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 		return false
 	}
 	wait := 5 * time.Millisecond // doubled after each look, because a look costs a process
-	for until := time.Now().Add(shownWithin); ; wait *= 2 {
-		late := time.Now().After(until)
+	for began := time.Now(); ; wait *= 2 {
+		late := time.Since(began) > shownWithin
 		s, err := d.readScreen(ctx, a)
 		if err == nil {
 			d.noteDialogOver(a, dl, s)
@@ -238,6 +238,9 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 			if err = d.sendEnter(ctx, a, dl, term, s); !errors.Is(err, tmux.ErrChanged) {
 				return true
 			}
+		}
+		if late && err == nil {
+			noteMissing(d, a, dl, s, began)
 		}
 		if late || !ticked(ctx, time.After(wait)) {
 			return false

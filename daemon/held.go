@@ -13,14 +13,15 @@ const startHooks = 10 * time.Minute
 // has come, but others may still run: until they end, the runtime keeps what is typed. A second text would be a second prompt then.
 // Claude Code 2.1.330 says so on its screen, also when a person has cleared the session or opened another one. Where no sign is known,
 // a session that has taken any prompt holds nothing. A text for which the daemon has pressed no Enter may have been submitted by a person,
-// unless a dialog was over it. s is nil if the screen is not known.
+// unless a dialog was over it or it never came to the composer. s is nil if the screen is not known.
 func leftHeld(d *Daemon, a *Agent, dl *Delivery, s *screen) time.Duration {
 	if s != nil && s.Held && dl.byKeys() && dl.Kind != KindCommand {
 		return d.timeLeft(*dl.TypedAt, startHooks)
 	}
-	swallowed := dl.Attempts == 0 && !d.pastedOf(a, dl).dialog.IsZero()
+	paste := d.pastedOf(a, dl)
+	lost := dl.Attempts == 0 && (paste.missing || !paste.dialog.IsZero())
 	if d.runtimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !dl.byKeys() || dl.Way == runtimes.ByEcho ||
-		swallowed || a.TurnPromptID != "" || a.LastStop != 0 || dl.Kind == KindCommand {
+		lost || a.TurnPromptID != "" || a.LastStop != 0 || dl.Kind == KindCommand {
 		return 0
 	}
 	return d.timeLeft(*a.RegisteredAt, startHooks)

@@ -15,24 +15,23 @@ func TestLeftHeld(t *testing.T) {
 		session Agent
 		screen  runtimes.Screen
 		enters  int
-		dialog  bool // was over the text
+		paste   pasted
 		want    bool
 	}{
-		"a new session":                          {Agent{}, runtimes.Screen{}, 1, false, true},
-		"a person has pressed Enter":             {Agent{}, runtimes.Screen{}, 0, false, true},
-		"a dialog came before the Enter":         {Agent{}, runtimes.Screen{}, 0, true, false},
-		"a dialog came after the Enter":          {Agent{}, runtimes.Screen{}, 1, true, true},
-		"it has taken a prompt":                  {Agent{TurnPromptID: "p"}, runtimes.Screen{}, 1, false, false},
-		"it was cleared, and its screen says so": {Agent{TurnPromptID: "p", LastStop: 3}, runtimes.Screen{Held: true}, 1, false, true},
+		"a new session":                          {Agent{}, runtimes.Screen{}, 1, pasted{}, true},
+		"a person has pressed Enter":             {Agent{}, runtimes.Screen{}, 0, pasted{}, true},
+		"it never came to the composer":          {Agent{}, runtimes.Screen{}, 0, pasted{missing: true}, false},
+		"a dialog came before the Enter":         {Agent{}, runtimes.Screen{}, 0, pasted{dialog: now}, false},
+		"a dialog came after the Enter":          {Agent{}, runtimes.Screen{}, 1, pasted{dialog: now}, true},
+		"it has taken a prompt":                  {Agent{TurnPromptID: "p"}, runtimes.Screen{}, 1, pasted{}, false},
+		"it was cleared, and its screen says so": {Agent{TurnPromptID: "p", LastStop: 3}, runtimes.Screen{Held: true}, 1, pasted{}, true},
 	} {
 		h := hookedAgent(t)
 		a := &c.session
 		a.Runtime, a.RegisteredAt = "claude", &now
 		dl := &Delivery{Kind: KindMessage, State: DeliveryTyped, TypedAt: &now, Attempts: c.enters, Way: runtimes.ByTyping}
 		d := h.daemon()
-		if c.dialog {
-			d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{dialog: now} })
-		}
+		d.memories.change(a.ID, func(m *agentMemory) { m.pasted = c.paste })
 		if left := leftHeld(d, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
 			t.Errorf("%s, its screen is not known: held for %v", name, left)
 		}

@@ -130,10 +130,10 @@ func (s Screen) Holds(text string) bool {
 	return text != "" && (strings.Contains(draft, text) || len(draft) >= heldEnd && strings.HasSuffix(text, draft))
 }
 
-// HoldsOnly reports whether the composer has the text and nothing beside it. part says that a part of the text is enough, as a
-// kill of one line after the other leaves it.
+// HoldsOnly reports whether the composer has the text and nothing beside it but the marks around a pasted text. part says that a part
+// of the text is enough, as a kill of one line after the other leaves it.
 func (s Screen) HoldsOnly(text string, part bool) bool {
-	return s.Draft != "" && strings.Contains(unspaced(text), unspaced(s.Draft)) && (part || s.Holds(text))
+	return s.Draft != "" && strings.Contains(unspaced(text), unspaced(wrapper().ReplaceAllString(s.Draft, ""))) && (part || s.Holds(text))
 }
 
 func unspaced(s string) string {

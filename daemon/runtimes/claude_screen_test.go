@@ -198,6 +198,8 @@ func TestHoldsOnly(t *testing.T) {
 		{"[ref] hand over your\n work now", false, true},
 		{"[ref] hand over your work now and look at the sheds", false, false},
 		{"look at the sheds [ref] hand over your work now", false, false},
+		{"<pasted_content id=\"f9\">\n[ref] hand over your work\nnow\n</pasted_content id=\"f9\">", false, true},
+		{"<pasted_content id=\"f9\">\n[ref] hand", true, true},
 		{"[ref] hand over", false, false},
 		{"[ref] hand over", true, true}, // the last line was killed
 		{"[ref] hand over and", true, false},
