@@ -255,8 +255,9 @@ func (h *hookStep) promptSubmitted() {
 		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
 			continue
 		}
-		late := h.in.Replayed && h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn // another turn has begun since
-		behind := queued && !late && dl.Heard == 0                                            // else the turn is that of the text itself, which was refused and submitted again
+		// It is behind no other turn if that turn began later, or is the text's own, which was refused and submitted again.
+		late := h.in.Replayed && h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn
+		behind := queued && !late && dl.Heard == 0
 		if hears(h.d.runtimeOf(a), dl, behind) {
 			dl.hear(h.tx.HookID, h.in.At)
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
