@@ -62,18 +62,39 @@ func todo(text string) (steps []claudetest.Reply) {
 	if !strings.Contains(text, "] understudy: ") {
 		return nil
 	}
-	paths := markdown.FindAllString(text, -1)
-	if path, ok := claudetest.Instruction(text); ok {
-		experience := paths[len(paths)-1]
-		return []claudetest.Reply{
-			claudetest.Write(path, document(text)), read(experience),
-			{Tool: "Edit", Input: map[string]any{"file_path": experience, "old_string": known, "new_string": known + "\n" + learned}},
-		}
+	if o, ok := orderOf(text); ok {
+		return append(o.first, claudetest.Write(o.document, document(o.text)), read(o.experience),
+			claudetest.Reply{Tool: "Edit", Input: map[string]any{"file_path": o.experience, "old_string": known, "new_string": known + "\n" + learned}})
 	}
-	for _, path := range paths {
+	for _, path := range markdown.FindAllString(text, -1) {
 		steps = append(steps, read(path))
 	}
 	return steps
+}
+
+// order is what an instruction asks of the outgoing agent.
+type order struct {
+	first                []claudetest.Reply // the call that reads the rest of the instruction, if it stands in a file
+	document, experience string             // paths
+	text                 string             // the whole instruction
+}
+
+// orderOf reads an instruction. Where the paths are long, its line names a file, and only that file names the experience.
+func orderOf(text string) (order, bool) {
+	path, ok := claudetest.Instruction(text)
+	if !ok {
+		return order{}, false
+	}
+	o := order{document: path, text: text}
+	for _, named := range markdown.FindAllString(text, -1) {
+		if strings.HasSuffix(named, ".request.md") {
+			o.first = append(o.first, read(named))
+			o.text += "\n" + fileText(named)
+		}
+	}
+	paths := markdown.FindAllString(o.text, -1)
+	o.experience = paths[len(paths)-1]
+	return o, true
 }
 
 func read(path string) claudetest.Reply {

@@ -337,12 +337,10 @@ func complies(r claudetest.Request) claudetest.Reply {
 
 // stepsOf are the calls by which a model does what a text of understudy's tells it.
 func stepsOf(text string) (steps []claudetest.Reply) {
-	paths := markdown.FindAllString(text, -1)
-	if path, ok := claudetest.Instruction(text); ok {
-		experience := paths[len(paths)-1]
-		return []claudetest.Reply{claudetest.Write(path, document(text)), read(experience), claudetest.Write(experience, known+"\n"+learned+"\n")}
+	if o, ok := orderOf(text); ok {
+		return append(o.first, claudetest.Write(o.document, document(o.text)), read(o.experience), claudetest.Write(o.experience, known+"\n"+learned+"\n"))
 	}
-	for _, path := range paths {
+	for _, path := range markdown.FindAllString(text, -1) {
 		steps = append(steps, read(path))
 	}
 	return steps

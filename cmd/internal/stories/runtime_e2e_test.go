@@ -307,12 +307,22 @@ func reportsErrors(r *runtimeRig, a daemon.Agent) int64 {
 	return a.ID
 }
 
-// handsOverItsWork is the main job: an idle agent writes the document, its successor reads it.
+// handsOverItsWork is the main job: an idle agent writes the document, its successor reads it. The handoff has a focus:
+// then, as with long paths, the agent reads the rest of its instruction in a file.
 func handsOverItsWork(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "hello before the handoff")
 	r.resetExperience()
-	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	in, err := r.client.RequestHandoff(r.t.Context(), a.ID, daemon.HandoffRequest{Focus: "the lexer above all", Force: true})
+	if err != nil {
+		r.t.Fatalf("handoff: %v", err)
+	}
+	h := r.awaitPhase(in.HandoffID, daemon.Completed)
 	r.wantHandedOver(h)
+	if !slices.ContainsFunc(r.api.Requests(), func(q claudetest.Request) bool {
+		return strings.Contains(strings.Join(results(q), "\n"), "the lexer above all")
+	}) {
+		r.t.Error("the agent has not read the rest of its instruction")
+	}
 	if got := r.wantOnce("hand over your work"); !strings.Contains(got, h.Ref) {
 		r.t.Errorf("the model was told %q, want %s", got, h.Ref)
 	}
