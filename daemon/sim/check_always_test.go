@@ -248,7 +248,7 @@ func (w *world) afterLaunch(a *agent) {
 			w.fail("agent %d has two processes", a.id)
 		}
 	}
-	_, handoffs := w.rows()
+	handoffs := w.handoffs()
 	for i := range handoffs {
 		if h := &handoffs[i]; h.SuccessorID != nil && *h.SuccessorID == a.id && !h.HeirsFirst() && w.process(h.AgentID) != nil {
 			w.fail("agent %d is started by handoff %d while its predecessor %d lives", a.id, h.ID, h.AgentID)
@@ -290,7 +290,7 @@ func (w *world) checkEnd(a *agent, how string) {
 	if !row.StopYields {
 		return
 	}
-	_, handoffs := w.rows()
+	handoffs := w.handoffs()
 	i := slices.IndexFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.id && h.Phase == daemon.ShuttingDown })
 	switch {
 	case i < 0 || handoffs[i].RecordedAt == nil:
@@ -313,7 +313,7 @@ func (w *world) beforePaste(g *daemonRun, a *agent, ref tmux.Ref, text string) {
 	if a == nil || a.ref != ref || a.dead {
 		return // the terminal refuses it
 	}
-	_, handoffs := w.rows()
+	handoffs := w.handoffs()
 	for i := range handoffs {
 		h := &handoffs[i]
 		if h.Phase != daemon.Cancelled || h.AgentID != a.id || !strings.Contains(text, h.Ref) {

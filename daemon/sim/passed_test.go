@@ -16,12 +16,15 @@ import (
 // resume it because it died.
 func (w *world) openDeliveries(a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
-	_, handoffs := w.rows()
+	if a.Active() || !slices.ContainsFunc(open, isMessage) {
+		return open, err
+	}
+	handoffs := w.handoffs()
 	failed := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool {
 		return h.AgentID == a.ID && h.Phase == daemon.Failed && h.RecordedAt != nil && !h.Keep && !h.DropMessages
 	})
 	died := a.Died() && a.PipelineID == nil && a.DismissedAt == nil && a.HasSession()
-	if failed && !a.Active() || died {
+	if failed || died {
 		open = slices.DeleteFunc(open, isMessage)
 	}
 	return open, err
@@ -109,7 +112,7 @@ func (w *world) checkEarly(d *daemon.Delivery) {
 	if d.Kind != daemon.KindMessage || d.State != daemon.DeliveryTyping {
 		return
 	}
-	_, handoffs := w.rows()
+	handoffs := w.handoffs()
 	for i := range handoffs {
 		h := &handoffs[i]
 		switch {
@@ -147,7 +150,7 @@ func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff, e
 				w.fail("message %d was dropped at the record of a handoff of agent %d", d.ID, a.ID)
 			}
 			told := asked || slices.ContainsFunc(events, func(e event.Event) bool {
-				return tells(&e, d.ID) && (e.Type == event.DeliveryCancelled || e.Type == event.DeliveryNotSubmitted && e.Alert)
+				return (e.Type == event.DeliveryCancelled || e.Type == event.DeliveryNotSubmitted && e.Alert) && tells(&e, d.ID)
 			})
 			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && !told && isPassable(w, d) {
 				w.fail("message %d was not given to agent %d (%s), and no alert says so", d.ID, a.ID, d.Evidence)

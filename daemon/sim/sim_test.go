@@ -59,7 +59,7 @@ func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 			t.Fatal(err)
 		}
 		w.live(w.people)
-		_, handoffs := w.rows()
+		handoffs := w.handoffs()
 		out = outcome{w.failures, w.trace, w.plan.counts, w.calls, len(handoffs), time.Since(w.trace.began), w.covered}
 	})
 	return out

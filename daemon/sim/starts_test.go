@@ -88,7 +88,7 @@ func (p *person) hurry() {
 	tries := map[int64]int{}
 	for {
 		p.wait("looks for what has failed", 50*time.Millisecond, 2*time.Second)
-		_, handoffs := p.w.rows()
+		handoffs := p.w.handoffs()
 		for i := range handoffs {
 			h := &handoffs[i]
 			if h.Retryable() && h.Open() == (h.Phase != daemon.Failed) && tries[h.ID] < 4 {

@@ -213,11 +213,16 @@ func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	if err != nil {
 		w.fail("%v", err)
 	}
-	handoffs, err := w.lent.Handoffs(ctx, daemon.HandoffFilter{Limit: 1000})
+	return agents, w.handoffs()
+}
+
+// handoffs returns the stored handoffs.
+func (w *world) handoffs() []daemon.Handoff {
+	handoffs, err := w.lent.Handoffs(context.Background(), daemon.HandoffFilter{Limit: 1000})
 	if err != nil {
 		w.fail("%v", err)
 	}
-	return agents, handoffs
+	return handoffs
 }
 
 // folder makes a folder for a run. Its path has the same length in each process, because the length of some typed texts
