@@ -83,5 +83,3 @@ func (l treesOf) Worktrees(_ context.Context, f WorktreeFilter) (out []Worktree,
 	}
 	return out, nil
 }
-
-func (l treesOf) OpenWorktrees(context.Context, string) ([]int64, error) { return nil, nil }

@@ -12,7 +12,8 @@ import (
 // sweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
 const sweepEvery = presence.ProveEvery
 
-// takeUp wakes the lanes of all active agents and all open pipelines, which an earlier daemon may have left in any state.
+// takeUp wakes the lanes of all active agents, which an earlier daemon may have left in any state. The first sweep wakes those of all
+// open pipelines and work trees.
 func (d *Daemon) takeUp(ctx context.Context) {
 	agents, err := d.Store.ActiveAgents(ctx, d.Host)
 	if err != nil {
@@ -22,25 +23,10 @@ func (d *Daemon) takeUp(ctx context.Context) {
 	for _, a := range agents {
 		d.Wake(a.ID)
 	}
-	if err := d.wakePipelines(ctx); err != nil {
-		d.Log.Warn("pipelines not taken up yet; the sweep will", "error", err)
-	}
 	if err := d.wakeLimited(ctx); err != nil {
 		d.Log.Warn("agents that died while they waited for a reset were not looked for", "error", err)
 	}
 	d.removeDeadPanes(ctx)
-}
-
-// wakePipelines wakes the lanes of the pipelines that may have something to do.
-func (d *Daemon) wakePipelines(ctx context.Context) error {
-	ids, err := d.Store.OpenPipelines(ctx, d.Host)
-	if err != nil {
-		return fmt.Errorf("open pipelines: %w", err)
-	}
-	for _, id := range ids {
-		d.Wake(-id)
-	}
-	return nil
 }
 
 // removeDeadPanes removes the dead panes of ended agents from the daemon's own tmux server. An earlier daemon may have
@@ -90,22 +76,22 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if empty, err := d.spool.Empty(); err != nil || !empty {
 		d.Wake(spoolLane)
 	}
-	if err := d.wakePipelines(ctx); err != nil {
-		return err
+	open, err := d.Store.Open(ctx, d.Host)
+	if err != nil {
+		return fmt.Errorf("open work: %w", err)
 	}
-	if err := d.wakeTrees(ctx); err != nil {
-		return err
+	for _, id := range open.Pipelines {
+		d.Wake(-id)
+	}
+	for _, id := range open.Trees {
+		d.Wake(treeLanes + id)
 	}
 	if err := d.resetBudgets(ctx); err != nil {
 		return err
 	}
-	ids, err := d.Store.OpenAgents(ctx, d.Host)
-	if err != nil {
-		return fmt.Errorf("open agents: %w", err)
-	}
 	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster: else a new agent looks ended
 	busy := map[int64]bool{}
-	for _, id := range append(ids, d.forkedAgents()...) {
+	for _, id := range append(open.Agents, d.forkedAgents()...) {
 		busy[id] = true
 		d.Wake(id)
 	}

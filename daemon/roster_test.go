@@ -55,9 +55,7 @@ func (s *rowStore) Agents(_ context.Context, f AgentFilter) (out []Agent, err er
 	return out, nil
 }
 
-func (s *rowStore) OpenAgents(context.Context, string) ([]int64, error) { return nil, nil }
-
-func (s *rowStore) OpenPipelines(context.Context, string) ([]int64, error) { return nil, nil }
+func (s *rowStore) Open(context.Context, string) (Open, error) { return Open{}, nil }
 
 func manyRows(n int) *rowStore {
 	s := &rowStore{rows: map[int64]Agent{}}

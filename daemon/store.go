@@ -245,9 +245,6 @@ type PipelineReader interface {
 	Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, error)
 	// PipelinePlaces returns the directories of the host's pipelines that have not ended, the oldest first.
 	PipelinePlaces(ctx context.Context, host string) ([]PipelinePlace, error)
-	// OpenPipelines returns the ids of the host's pipelines that may have something to do, the oldest first. These are
-	// all that have not ended, but of the pending ones only the oldest.
-	OpenPipelines(ctx context.Context, host string) ([]int64, error)
 	// StepRecord returns the large part of a step's output; ErrNotFound if none was stored with that output.
 	StepRecord(ctx context.Context, outputID int64) (StepRecord, error)
 }
@@ -336,15 +333,25 @@ type LogKeeper interface {
 	PruneHistory(ctx context.Context, before time.Time, most int) (PrunedHistory, error)
 }
 
-// OpenWork finds the agents of a host that have, or may have, something to do. The sweep asks it each second.
+// OpenWork finds what has, or may have, something to do on a host. The sweep asks it each second.
 type OpenWork interface {
-	// OpenAgents returns the ids of the host's agents that have something to do: agents that have not ended and are starting
-	// or were asked to stop, and all agents with an open handoff or an open delivery.
-	OpenAgents(ctx context.Context, host string) ([]int64, error)
+	// Open returns the rows of the host for which a lane has, or may have, work.
+	Open(ctx context.Context, host string) (Open, error)
 	// ActiveAgents returns all of the host's agents that have not ended, in the order of their ids.
 	ActiveAgents(ctx context.Context, host string) ([]AgentRev, error)
 	// AgentsByID returns the agents with the given ids, in the order of their ids. It leaves out unknown ids.
 	AgentsByID(ctx context.Context, ids []int64) ([]Agent, error)
+}
+
+// Open are the ids of the rows for which a lane has, or may have, work, in the order of the ids.
+type Open struct {
+	// Agents are the agents that have not ended and are starting or were asked to stop, all with an open handoff or an open
+	// delivery, and those that have ended and of which nobody has decided yet whether they read their handoff.
+	Agents []int64
+	// Pipelines are all that have not ended, but of the pending ones only the oldest.
+	Pipelines []int64
+	// Trees are the work trees that have a task.
+	Trees []int64
 }
 
 // AgentRev is the id and the revision of an agent's row.

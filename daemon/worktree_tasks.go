@@ -160,21 +160,6 @@ func (d *Daemon) usersOf(ctx context.Context, t *Worktree) (users []Agent, err e
 	return users, err
 }
 
-// wakeTrees wakes the lanes of the work trees that have a task.
-func (d *Daemon) wakeTrees(ctx context.Context) error {
-	if d.Keeper == nil {
-		return nil
-	}
-	ids, err := d.Store.OpenWorktrees(ctx, d.Host)
-	if err != nil {
-		return fmt.Errorf("open work trees: %w", err)
-	}
-	for _, id := range ids {
-		d.Wake(treeLanes + id)
-	}
-	return nil
-}
-
 // workTree does the task of a work tree, and commits what came of it.
 func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error) {
 	t, err := d.Store.Worktree(ctx, id)

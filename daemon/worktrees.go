@@ -101,8 +101,6 @@ type WorktreeReader interface {
 	Worktree(ctx context.Context, id int64) (Worktree, error)
 	// Worktrees lists the newest first.
 	Worktrees(ctx context.Context, f WorktreeFilter) ([]Worktree, error)
-	// OpenWorktrees returns the ids of the host's work trees that have a task, the oldest first.
-	OpenWorktrees(ctx context.Context, host string) ([]int64, error)
 }
 
 // WorktreeFilter narrows a list of work trees. Fields with zero values do not narrow it.

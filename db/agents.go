@@ -100,14 +100,34 @@ const listOpenAgents = `
 	SELECT a.id FROM deliveries d JOIN agents a ON a.id = d.agent_id
 	WHERE a.host = $1 AND d.state <> 'done'
 	UNION
-	SELECT id FROM agents WHERE host = $1 AND reading AND ended_at IS NOT NULL
+	SELECT id FROM agents WHERE host = $1 AND reading AND ended_at IS NOT NULL`
+
+// listOpen gives each id with its kind, the first letter of its table.
+const listOpen = `
+	SELECT 'a' AS kind, id FROM (` + listOpenAgents + `) a
+	UNION ALL SELECT 'p', id FROM (` + listOpenPipelines + `) p
+	UNION ALL SELECT 'w', id FROM (` + listOpenWorktrees + `) w
 	ORDER BY id`
 
-// OpenAgents returns, in order, the ids of the host's agents for which a lane has work. An agent with an open handoff or an
-// open delivery is one of them, even if it has ended. So is an agent that has not ended and is starting, or was asked to
-// stop; and one that has ended, and of which nobody has decided yet whether it read its handoff.
-func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
-	return db.ids(ctx, "list of open agents", listOpenAgents, host)
+// Open returns the rows of the host for which a lane has, or may have, work.
+func (db *DB) Open(ctx context.Context, host string) (daemon.Open, error) {
+	type row struct {
+		Kind string
+		ID   int64
+	}
+	rows, err := list[row](ctx, db, "list of open work", listOpen, host)
+	open := daemon.Open{Agents: []int64{}, Pipelines: []int64{}, Trees: []int64{}}
+	for _, r := range rows {
+		switch r.Kind {
+		case "a":
+			open.Agents = append(open.Agents, r.ID)
+		case "p":
+			open.Pipelines = append(open.Pipelines, r.ID)
+		default:
+			open.Trees = append(open.Trees, r.ID)
+		}
+	}
+	return open, err
 }
 
 const listActiveAgents = `SELECT id, rev FROM agents WHERE host = $1 AND ended_at IS NULL ORDER BY id`

@@ -60,16 +60,16 @@ func BenchmarkRecordHook(b *testing.B) {
 	})
 }
 
-// BenchmarkOpenAgents runs the query of the sweep each second, over many agents that have ended.
-func BenchmarkOpenAgents(b *testing.B) {
+// BenchmarkOpen runs the query of the sweep each second, over many agents that have ended.
+func BenchmarkOpen(b *testing.B) {
 	db := open(b)
 	for range 500 {
 		newAgent(b, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
 	}
 	newDelivery(b, db, newAgent(b, db, nil).ID)
 	percentiles(b, func(int) {
-		ids, err := db.OpenAgents(b.Context(), "h1")
-		must(b, ids, err)
+		open, err := db.Open(b.Context(), "h1")
+		must(b, open, err)
 	})
 }
 

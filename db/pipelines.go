@@ -202,14 +202,8 @@ func (db *DB) PipelinePlaces(ctx context.Context, host string) ([]daemon.Pipelin
 }
 
 // Of the pending pipelines only the oldest can be admitted; the others wait behind it.
+// listOpenPipelines: of the pending ones only the oldest.
 const listOpenPipelines = `
 	SELECT id FROM pipelines WHERE host = $1 AND status IN ('running', 'waiting_for_approval')
 	UNION
-	SELECT min(id) FROM pipelines WHERE host = $1 AND status = 'pending' HAVING min(id) IS NOT NULL
-	ORDER BY 1`
-
-// OpenPipelines returns the ids of the host's pipelines for which a lane may have work, the oldest first. These are
-// all pipelines that run or wait for approval, and the oldest pending one.
-func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
-	return db.ids(ctx, "list of open pipelines", listOpenPipelines, storetext.Text(host))
-}
+	SELECT min(id) FROM pipelines WHERE host = $1 AND status = 'pending' HAVING min(id) IS NOT NULL`

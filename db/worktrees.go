@@ -56,9 +56,4 @@ func (db *DB) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.
 	return list[daemon.Worktree](ctx, db, "list of work trees", listWorktrees, f.Host, f.There, f.Before, limitOr(f.Limit, 100))
 }
 
-const listOpenWorktrees = `SELECT id FROM worktrees WHERE host = $1 AND task IS NOT NULL ORDER BY id`
-
-// OpenWorktrees returns the ids of the host's work trees that have a task, the oldest first.
-func (db *DB) OpenWorktrees(ctx context.Context, host string) ([]int64, error) {
-	return db.ids(ctx, "list of open work trees", listOpenWorktrees, host)
-}
+const listOpenWorktrees = `SELECT id FROM worktrees WHERE host = $1 AND task IS NOT NULL`

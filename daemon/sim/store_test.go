@@ -216,10 +216,6 @@ func (s *gated) PipelinePlaces(ctx context.Context, host string) ([]daemon.Pipel
 	return query(s, ctx, "PipelinePlaces", func() ([]daemon.PipelinePlace, error) { return s.inner.PipelinePlaces(ctx, host) })
 }
 
-func (s *gated) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
-	return query(s, ctx, "OpenPipelines", func() ([]int64, error) { return s.inner.OpenPipelines(ctx, host) })
-}
-
 func (s *gated) StepRecord(ctx context.Context, id int64) (daemon.StepRecord, error) {
 	return query(s, ctx, "StepRecord", func() (daemon.StepRecord, error) { return s.inner.StepRecord(ctx, id) })
 }
@@ -250,10 +246,6 @@ func (s *gated) Worktree(ctx context.Context, id int64) (daemon.Worktree, error)
 
 func (s *gated) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
 	return query(s, ctx, "Worktrees", func() ([]daemon.Worktree, error) { return s.inner.Worktrees(ctx, f) })
-}
-
-func (s *gated) OpenWorktrees(ctx context.Context, host string) ([]int64, error) {
-	return query(s, ctx, "OpenWorktrees", func() ([]int64, error) { return s.inner.OpenWorktrees(ctx, host) })
 }
 
 func (s *gated) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
@@ -309,8 +301,8 @@ func (s *gated) PrunePushes(ctx context.Context, host string, before time.Time) 
 	return err
 }
 
-func (s *gated) OpenAgents(ctx context.Context, host string) ([]int64, error) {
-	return query(s, ctx, "OpenAgents", func() ([]int64, error) { return s.inner.OpenAgents(ctx, host) })
+func (s *gated) Open(ctx context.Context, host string) (daemon.Open, error) {
+	return query(s, ctx, "Open", func() (daemon.Open, error) { return s.inner.Open(ctx, host) })
 }
 
 func (s *gated) Census(ctx context.Context, host string) (daemon.Census, error) {

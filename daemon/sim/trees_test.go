@@ -170,8 +170,8 @@ func (w *world) treesOf(h *host) []daemon.Worktree {
 
 // treesOpen reports whether something is being done with a tree.
 func (w *world) treesOpen(h *host) bool {
-	ids, err := w.lent.OpenWorktrees(ctx(), h.name)
-	return err != nil || len(ids) > 0
+	open, err := w.lent.Open(ctx(), h.name)
+	return err != nil || len(open.Trees) > 0
 }
 
 // forest is somebody who works with trees.

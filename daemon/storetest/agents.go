@@ -108,15 +108,15 @@ func openAgents(t *testing.T, st daemon.Store) {
 	told := NewAgent(t, st, nil)
 	d := NewDelivery(t, st, told.ID)
 
-	equal(t, "open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID, undecided.ID, handsOver.ID, told.ID})
+	equal(t, "open", result(st.Open(t.Context(), "h1"))(t).Agents, []int64{starting.ID, stopping.ID, undecided.ID, handsOver.ID, told.ID})
 
 	d.State, d.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
 	Commit(t, st, Moved(h, daemon.Cancelled))
 	undecided.Reading = false
 	Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{undecided}})
-	equal(t, "less is open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID})
-	equal(t, "another host", result(st.OpenAgents(t.Context(), "h3"))(t), []int64{})
+	equal(t, "less is open", result(st.Open(t.Context(), "h1"))(t).Agents, []int64{starting.ID, stopping.ID})
+	equal(t, "another host", result(st.Open(t.Context(), "h3"))(t).Agents, []int64{})
 }
 
 func activeAgents(t *testing.T, st daemon.Store) {

@@ -48,16 +48,14 @@ type agentContents struct {
 
 // hostContents is what a store returns for one host.
 type hostContents struct {
-	Host          string
-	OpenAgents    []int64
-	OpenPipelines []int64
-	OpenWorktrees []int64
-	Places        []daemon.PipelinePlace
-	Pending       []event.Event
-	Census        daemon.Census
-	Preferences   tell.Preferences
-	Pushes        []tell.Push
-	PushReports   []tell.PushReport
+	Host        string
+	Open        daemon.Open
+	Places      []daemon.PipelinePlace
+	Pending     []event.Event
+	Census      daemon.Census
+	Preferences tell.Preferences
+	Pushes      []tell.Push
+	PushReports []tell.PushReport
 }
 
 // everything reads the contents of a store.
@@ -110,9 +108,7 @@ func readHost(t testing.TB, st daemon.Store, host string) hostContents {
 	t.Helper()
 	ctx := t.Context()
 	of := hostContents{Host: host}
-	of.OpenAgents = result(st.OpenAgents(ctx, host))(t)
-	of.OpenPipelines = result(st.OpenPipelines(ctx, host))(t)
-	of.OpenWorktrees = result(st.OpenWorktrees(ctx, host))(t)
+	of.Open = result(st.Open(ctx, host))(t)
 	of.Places = result(st.PipelinePlaces(ctx, host))(t)
 	of.Pending = result(st.PendingAlerts(ctx, host, all))(t)
 	of.Census = result(st.Census(ctx, host))(t)

@@ -191,7 +191,7 @@ func listOfPipelines(t *testing.T, st daemon.Store) {
 		}
 	}
 	for host, want := range map[string][]int64{"h1": {one.ID, five.ID}, "h2": {three.ID}, "h3": {}} {
-		equal(t, "open pipelines of "+host, result(st.OpenPipelines(t.Context(), host))(t), want)
+		equal(t, "open pipelines of "+host, result(st.Open(t.Context(), host))(t).Pipelines, want)
 	}
 }
 
@@ -239,7 +239,7 @@ func openPipelinesOfManyPending(t *testing.T, st daemon.Store) {
 	first := NewPipeline(t, st, 1, pending)
 	running := NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
 	last := NewPipeline(t, st, 1, pending)
-	equal(t, "open pipelines", result(st.OpenPipelines(t.Context(), "h1"))(t), []int64{first.ID, running.ID})
+	equal(t, "open pipelines", result(st.Open(t.Context(), "h1"))(t).Pipelines, []int64{first.ID, running.ID})
 	equal(t, "places", result(st.PipelinePlaces(t.Context(), "h1"))(t), []daemon.PipelinePlace{
 		{ID: first.ID, WorkDir: first.WorkDir}, {ID: running.ID, WorkDir: running.WorkDir}, {ID: last.ID, WorkDir: last.WorkDir},
 	})

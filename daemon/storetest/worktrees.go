@@ -64,8 +64,8 @@ func listsOfWorktrees(t *testing.T, st daemon.Store) {
 	equal(t, "that are there", list(daemon.WorktreeFilter{There: true, Host: "h1"}), []int64{two.ID})
 	equal(t, "before", list(daemon.WorktreeFilter{Before: two.ID}), []int64{one.ID})
 	equal(t, "limit", list(daemon.WorktreeFilter{Limit: 1}), []int64{three.ID})
-	equal(t, "open", result(st.OpenWorktrees(t.Context(), "h1"))(t), []int64{two.ID})
-	equal(t, "open on another host", result(st.OpenWorktrees(t.Context(), "h2"))(t), []int64{})
+	equal(t, "open", result(st.Open(t.Context(), "h1"))(t).Trees, []int64{two.ID})
+	equal(t, "open on another host", result(st.Open(t.Context(), "h2"))(t).Trees, []int64{})
 }
 
 func (d *drawer) worktreeID() int64 {

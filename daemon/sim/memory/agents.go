@@ -129,13 +129,17 @@ func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 	return agents, nil
 }
 
-// OpenAgents returns the ids, in order, of the host's agents that have something to do.
-func (s *Store) OpenAgents(ctx context.Context, host string) ([]int64, error) {
-	leave, err := s.enter(ctx, "list of open agents")
+// Open returns the rows of the host for which a lane has, or may have, work.
+func (s *Store) Open(ctx context.Context, host string) (daemon.Open, error) {
+	leave, err := s.enter(ctx, "list of open work")
 	if err != nil {
-		return nil, err
+		return daemon.Open{}, err
 	}
 	defer leave()
+	return daemon.Open{Agents: s.openAgents(host), Pipelines: s.openPipelines(host), Trees: s.openTrees(host)}, nil
+}
+
+func (s *Store) openAgents(host string) []int64 {
 	busy := map[int64]bool{}
 	for id, a := range s.agents.all() {
 		if a.Active() && (a.State == daemon.Starting || a.StopAskedAt != nil) || !a.Active() && a.Reading {
@@ -158,7 +162,7 @@ func (s *Store) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	return ids
 }
 
 // ActiveAgents returns the host's agents that have not ended, in the order of their ids.

@@ -236,14 +236,8 @@ func (s *Store) PipelinePlaces(ctx context.Context, host string) ([]daemon.Pipel
 	return places, nil
 }
 
-// OpenPipelines returns the ids of the host's open pipelines, the oldest first. Of the pending ones it returns only the
-// oldest.
-func (s *Store) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
-	leave, err := s.enter(ctx, "list of open pipelines")
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
+// openPipelines returns the ids of the host's open pipelines, the oldest first: of the pending ones only the oldest.
+func (s *Store) openPipelines(host string) []int64 {
 	ids, pending := []int64{}, false
 	for id, p := range s.pipelines.all() {
 		if p.Host != host || !p.Open() || pending && p.Status == daemon.PipelinePending {
@@ -252,5 +246,5 @@ func (s *Store) OpenPipelines(ctx context.Context, host string) ([]int64, error)
 		pending = pending || p.Status == daemon.PipelinePending
 		ids = append(ids, id)
 	}
-	return ids, nil
+	return ids
 }

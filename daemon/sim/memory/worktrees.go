@@ -66,18 +66,12 @@ func (s *Store) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemo
 	}), nil
 }
 
-// OpenWorktrees returns the ids of the host's work trees that have a task, the oldest first.
-func (s *Store) OpenWorktrees(ctx context.Context, host string) ([]int64, error) {
-	leave, err := s.enter(ctx, "open work trees")
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
+func (s *Store) openTrees(host string) []int64 {
 	ids := []int64{}
 	for id, w := range s.worktrees.all() {
 		if w.Host == host && w.Task != nil {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	return ids
 }
