@@ -55,7 +55,8 @@ func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
 	s := restSigns{known: entry.known, status: entry.status, moved: entry.parked != "" || entry.copied}
 	if !s.known && rt.Registry == nil && a.HasPane() {
 		shown, err := d.readScreen(ctx, a)
-		s.busy = shown.Busy || unreadFor(d, a, err) < unreadable && err != nil
+		failing := unreadFor(d, a, err) // also a look that shows a turn ends the series
+		s.busy = shown.Busy || err != nil && failing < unreadable
 	}
 	return s
 }
