@@ -84,6 +84,15 @@ func unreadFor(d *Daemon, a *Agent, err error) (had time.Duration) {
 // endsTurn reports whether the agent's Stop has come, and it is not known yet whether its turn is over.
 func endsTurn(a *Agent) bool { return a.started() && a.StopCameAt != nil }
 
+// documentDone reports whether the turn is over in which an agent has written a handoff's document. That its Stop has come is not enough: the
+// agent may have shown since then that it goes on in that turn, as by asking for a permission.
+func documentDone(a *Agent, h *Handoff) bool {
+	if h.StopHook == 0 || endsTurn(a) {
+		return false
+	}
+	return !a.started() || a.AtRest() || h.PromptID != "" && h.PromptID != a.TurnPromptID
+}
+
 // turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no task of its own left
 // that makes it go on.
 func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }

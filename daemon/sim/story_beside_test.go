@@ -77,6 +77,31 @@ func TestHandoffOfASessionThatMoved(t *testing.T) {
 	})
 }
 
+// TestAsksBehindABlockedStop: another hook blocks the Stop of the turn in which a handoff's document is written, and the agent asks for a
+// permission in that turn. Nothing is recorded before the turn is over. Every run checks that.
+func TestAsksBehindABlockedStop(t *testing.T) {
+	for _, cli := range []string{"claude", "codex"} {
+		t.Run(cli, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, cli)
+				p.promptOnce(a)
+				a.gating = time.Second
+				p.w.employEndless("gate", func(p *person) {
+					p.await("the gate", time.Minute, func() bool { return a.gated })
+					a.gating, a.extra = 0, a.permission
+					p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
+					p.wait("looks on", 10*time.Second, 10*time.Second)
+					a.person("", tmux.Enter)
+				})
+				p.request(h, a, daemon.Completed)
+				if a.extra != nil || a.dialogs == 0 {
+					t.Error("the agent has not asked")
+				}
+			})
+		})
+	}
+}
+
 // TestLooksFailBehindABlockedStop: another hook runs for a while before it blocks the Stop of a CLI without a registry, and now and then the
 // daemon cannot look at the screen. The turn is not over. Every run checks that nobody is told so.
 func TestLooksFailBehindABlockedStop(t *testing.T) {
