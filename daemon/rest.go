@@ -33,11 +33,11 @@ type restSigns struct {
 	known  bool            // it has an entry in its registry
 	status runtimes.Status // that the entry has
 	moved  bool            // the session has moved to another process, so that the entry does not tell of it
-	busy   bool            // if it has no entry: its screen shows a turn
+	busy   bool            // if it has no entry: its screen shows a turn, or a dialog
 }
 
-// rests reports whether a runtime whose Stop has come rests, so that the turn is over. A dialog that is open then is that of a
-// sub-agent, which goes on when it is answered.
+// rests reports whether a runtime whose Stop has come rests, so that the turn is over. A dialog that is open then is that of a sub-agent, or of
+// a turn that goes on and whose hook is late. In both cases the runtime goes on when the dialog is answered.
 func (s restSigns) rests() bool {
 	if s.known && !s.moved {
 		return s.status != runtimes.StatusBusy && s.status != runtimes.StatusWaiting
@@ -56,7 +56,7 @@ func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
 	if !s.known && rt.Registry == nil && a.HasPane() {
 		shown, err := d.readScreen(ctx, a)
 		failing := unreadFor(d, a, err) // also a look that shows a turn ends the series
-		s.busy = shown.Busy || err != nil && failing < unreadable
+		s.busy = shown.Busy || shown.Dialog != "" || err != nil && failing < unreadable
 	}
 	return s
 }

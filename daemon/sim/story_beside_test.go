@@ -102,6 +102,34 @@ func TestAsksBehindABlockedStop(t *testing.T) {
 	}
 }
 
+// TestDialogBehindABlockedStop: another hook blocks the Stop of a CLI without a registry, and the agent asks for a permission in that turn. The
+// daemon hears of that late. The dialog on the screen says that the turn is not over. Every run checks that nobody is told so.
+func TestDialogBehindABlockedStop(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "codex")
+		a.gating = time.Second
+		late := true
+		p.w.inject = func(c *call) fault {
+			if late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") {
+				return failed
+			}
+			return none
+		}
+		p.message(h, a, "some work")
+		p.await("the gate", time.Minute, func() bool { return a.gated })
+		a.gating, a.extra = 0, a.permission
+		p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
+		p.wait("looks on", 5*time.Second, 5*time.Second)
+		if row := p.row(a); row.StopCameAt == nil || row.State == daemon.Idle {
+			t.Errorf("the agent is %s, and its Stop came at %v", row.State, row.StopCameAt)
+		}
+		late = false
+		p.await("the permission", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
+		a.person("", tmux.Enter)
+		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+	})
+}
+
 // TestLooksFailBehindABlockedStop: another hook runs for a while before it blocks the Stop of a CLI without a registry, and now and then the
 // daemon cannot look at the screen. The turn is not over. Every run checks that nobody is told so.
 func TestLooksFailBehindABlockedStop(t *testing.T) {
