@@ -91,7 +91,7 @@ func (r *handoffRun) instruct() outcome {
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
 	switch {
-	case h.StopHook != 0 && !endsTurn(r.agent):
+	case documentDone(r.agent, h):
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
 		return r.failed(CodeRuntimeError, "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))
@@ -101,7 +101,7 @@ func (r *handoffRun) awaitDocument() outcome {
 		return stayFor(time.Second, noteDialog)
 	case r.agent.State == Idle && r.noTurnRuns() && fileHasContent(h.FilePath):
 		// No Stop came (Esc in the pane sends no hook), but the document is there.
-		h.endTurn(r.agent.LastHook)
+		h.endTurn(r.agent.LastHook, "")
 		return moveTo(Verifying, "the document is there and the agent is idle, without a Stop", Change{})
 	}
 	return stayFor(time.Second, "")

@@ -354,7 +354,7 @@ func (h *hookStep) stopped() {
 	switch {
 	case hf == nil:
 	case h.endsInstructionTurn(hf):
-		hf.endTurn(h.tx.HookID)
+		hf.endTurn(h.tx.HookID, h.p.PromptID)
 		h.touchHandoff()
 	default:
 		h.answerWithInstruction(hf)

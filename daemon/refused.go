@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,8 +153,34 @@ func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p 
 		if err := clearRefused(ctx, d, a, p, open); err != nil {
 			d.Log.Warn("refused text not taken out of the composer", "agent_id", a.ID, "error", err)
 		}
+		if again, err := submittedWithMore(ctx, d, a, p); again || err != nil {
+			return r, false, err
+		}
 	}
 	return r, true, nil
+}
+
+// submittedWithMore reports whether the hooks have told of an open text a second time, with what a person has typed behind it in the composer,
+// while the refusal is about the text alone. A person who types at that moment is faster than any of the times that refusedSince compares.
+func submittedWithMore(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) (bool, error) {
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	for i := 0; i < len(open) && err == nil; i++ {
+		dl := &open[i]
+		if dl.Heard == 0 || p.Prompt == "" || !refusedPrompt(p, dl, d.now()) || !runtimes.MatchesPrompt(dl.Text, p.Prompt) {
+			continue
+		}
+		hook, err := d.Store.StoredHook(ctx, dl.Heard)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if heard, err := hooks.Parse(hook.Event, hook.Body); err == nil && !runtimes.MatchesPrompt(dl.Text, heard.Prompt) {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // takenBehind reports whether what the transcript has behind a refusal shows that the agent took the refused text of an open delivery after

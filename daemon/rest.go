@@ -33,11 +33,11 @@ type restSigns struct {
 	known  bool            // it has an entry in its registry
 	status runtimes.Status // that the entry has
 	moved  bool            // the session has moved to another process, so that the entry does not tell of it
-	busy   bool            // if it has no entry: its screen shows a turn
+	busy   bool            // if it has no entry: its screen shows a turn, or a dialog
 }
 
-// rests reports whether a runtime whose Stop has come rests, so that the turn is over. A dialog that is open then is that of a
-// sub-agent, which goes on when it is answered.
+// rests reports whether a runtime whose Stop has come rests, so that the turn is over. A dialog that is open then is that of a sub-agent, or of
+// a turn that goes on and whose hook is late. In both cases the runtime goes on when the dialog is answered.
 func (s restSigns) rests() bool {
 	if s.known && !s.moved {
 		return s.status != runtimes.StatusBusy && s.status != runtimes.StatusWaiting
@@ -55,7 +55,8 @@ func restSignsOf(d *Daemon, ctx context.Context, a *Agent) restSigns {
 	s := restSigns{known: entry.known, status: entry.status, moved: entry.parked != "" || entry.copied}
 	if !s.known && rt.Registry == nil && a.HasPane() {
 		shown, err := d.readScreen(ctx, a)
-		s.busy = shown.Busy || unreadFor(d, a, err) < unreadable && err != nil
+		failing := unreadFor(d, a, err) // also a look that shows a turn ends the series
+		s.busy = shown.Busy || shown.Dialog != "" || err != nil && failing < unreadable
 	}
 	return s
 }
@@ -82,6 +83,15 @@ func unreadFor(d *Daemon, a *Agent, err error) (had time.Duration) {
 
 // endsTurn reports whether the agent's Stop has come, and it is not known yet whether its turn is over.
 func endsTurn(a *Agent) bool { return a.started() && a.StopCameAt != nil }
+
+// documentDone reports whether the turn is over in which an agent has written a handoff's document. That its Stop has come is not enough: the
+// agent may have shown since then that it goes on in that turn, as by asking for a permission.
+func documentDone(a *Agent, h *Handoff) bool {
+	if h.StopHook == 0 || endsTurn(a) {
+		return false
+	}
+	return !a.started() || a.AtRest() || h.PromptID != "" && h.PromptID != a.TurnPromptID
+}
 
 // turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no task of its own left
 // that makes it go on.

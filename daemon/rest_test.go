@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // TestTurnIsOverWhenTheRuntimeRests: a Stop that another hook has blocked, or behind which a prompt is queued, ends no turn: the
@@ -258,6 +259,47 @@ func TestPermissionAfterABlockedStop(t *testing.T) {
 		h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}, "agent_id": sub})
 		if h.agent.State != Waiting || (h.agent.StopCameAt == nil) != goesOn {
 			t.Errorf("sub-agent %q: %s, the Stop came at %v", sub, h.agent.State, h.agent.StopCameAt)
+		}
+	}
+}
+
+// TestDocumentOfATurnThatGoesOn: another hook blocks the Stop of the turn that has written a handoff's document, and the agent asks for a
+// permission in that turn. The document is done when that turn is over, or when another one has begun.
+func TestDocumentOfATurnThatGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, ids := range map[string][]string{ // of the instruction's prompt, and of the turn in which the document is written
+		"its own turn": {"p", "p"}, "behind a turn": {"p", "q"}, "no hook has told its prompt": {"", "p"}, "no ids": {"", ""},
+	} {
+		for _, interrupted := range []bool{false, true} {
+			h := hookedAgent(t)
+			h.handoff = &Handoff{ID: 2, AgentID: h.agent.ID, Phase: AwaitingDocument, FilePath: "/doc.md", Confirmed: true, PromptID: ids[0], PromptQueue: name == "behind a turn"}
+			is := func(when string, want bool) {
+				if got := documentDone(h.agent, h.handoff); got != want {
+					t.Errorf("%s, %s: done %t", name, when, got)
+				}
+			}
+			h.takes("UserPromptSubmit", map[string]any{"prompt": "build", "prompt_id": ids[0]})
+			is("before its Stop", false)
+			stop := map[string]any{"prompt_id": ids[1]}
+			h.takes("Stop", stop)
+			is("after its Stop", false)
+			h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}, "prompt_id": ids[1]})
+			is("while it asks", false)
+			h.agent.be(Working, h.at)
+			is("while it goes on", false)
+			if interrupted {
+				h.takes(hooks.Interrupt, map[string]any{})
+			} else {
+				h.takes("Stop", stop)
+				is("after its next Stop", false)
+				goToRest(h.daemon(), h.agent, true)
+			}
+			is("at rest", true)
+			h.takes("UserPromptSubmit", map[string]any{"prompt": "build more", "prompt_id": "r"})
+			is("in another turn", ids[1] != "")
+			if h.handoff.StopHook != 2 {
+				t.Errorf("%s: the Stop is hook %d", name, h.handoff.StopHook)
+			}
 		}
 	}
 }

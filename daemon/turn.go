@@ -144,9 +144,15 @@ func (h *Handoff) confirmTakenIn(promptID string, queued bool) {
 // acceptAnyStop lets the next Stop count, whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
 func (h *Handoff) acceptAnyStop() { h.PromptID = "" }
 
-// endTurn notes that the turn that took the instruction has ended. The Stop that counts calls it. If no Stop comes,
-// the step that finds the document of an idle agent calls it, with the agent's newest hook.
-func (h *Handoff) endTurn(hook int64) { h.StopHook = hook }
+// endTurn notes that the turn that took the instruction has ended, unless another hook has it go on: see documentDone. The Stop that counts
+// calls it, with the turn that it names. If no Stop comes, the step that finds the document of an idle agent calls it, with the agent's newest
+// hook and no turn.
+func (h *Handoff) endTurn(hook int64, promptID string) {
+	h.StopHook = hook
+	if promptID != "" {
+		h.PromptID, h.PromptQueue = promptID, false
+	}
+}
 
 // failTurn notes that the turn that took the instruction ended with an error. The agent's StopFailure calls it.
 func (h *Handoff) failTurn(words string) { h.Trouble = words }

@@ -130,6 +130,12 @@ func (h Hooks) PermissionRequest(name string, input Fields, edits bool) Fields {
 	return h.Tool(name, input, Fields{"permission_suggestions": []Fields{suggestion}})
 }
 
+// BySubAgent returns the fields of a hook of a tool call if a sub-agent has made that call.
+func BySubAgent(f Fields, id string) Fields {
+	f["agent_id"], f["agent_type"] = id, "general-purpose"
+	return f
+}
+
 // PermissionPrompt returns the fields of the notification that reminds of a dialog that has been open for a while.
 func (h Hooks) PermissionPrompt() Fields {
 	return Fields{"notification_type": "permission_prompt", "message": "Claude needs your permission"}

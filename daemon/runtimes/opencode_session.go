@@ -247,8 +247,12 @@ func (r *opencodeReporter) turn(t *opencodeTurn, newest bool) {
 	quiet := r.now.Sub(r.IdleSince)
 	switch {
 	case last.Info.Error != nil && (!newest || idle):
-		if ended := r.now.Sub(time.UnixMilli(last.Info.Time.Completed)); newest && max(0, min(ended, quiet)) < opencodeSettle {
-			r.wait(opencodeSettle - max(0, min(ended, quiet)))
+		over := max(0, quiet)
+		if ended := r.now.Sub(time.UnixMilli(last.Info.Time.Completed)); ended >= 0 { // else the clock was set back since then
+			over = min(ended, over)
+		}
+		if newest && over < opencodeSettle {
+			r.wait(opencodeSettle - over)
 			return
 		}
 		r.failed(t, last.Info.Error)

@@ -361,7 +361,7 @@ func (a *agent) turn(j job) {
 			a.over(turnDone, "")
 			return
 		}
-		prompt, active = "Stop hook feedback:\n"+got.reason, true
+		prompt, active = a.cli.feedback(got.reason), true
 		a.given = append(a.given, prompt)
 		a.take(prompt, notification)
 	}

@@ -28,6 +28,14 @@ func (a *agent) gate() (blocked bool) {
 	return a.gated
 }
 
+// feedback is the user's message with which the turn goes on after a Stop that a hook has blocked.
+func (c *cli) feedback(reason string) string {
+	if c == codexCLI {
+		return `<hook_prompt hook_run_id="stop:1">` + reason + "</hook_prompt>"
+	}
+	return "Stop hook feedback:\n" + reason
+}
+
 // checkGated: a turn whose Stop was blocked is not over for anybody who has heard of that Stop.
 func (w *world) checkGated(c *daemon.Change) {
 	for _, a := range w.agents {

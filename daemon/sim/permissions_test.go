@@ -27,8 +27,12 @@ func (a *agent) askHeld(command string, sub bool) int {
 	d := allowsBash(command, sub)
 	a.asked[command] = d
 	go a.remind(d)
+	fields := a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false)
+	if sub {
+		fields = actor.BySubAgent(fields, "a00000001")
+	}
 	go func() {
-		answer := a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
+		answer := a.hook(hooks.PermissionRequest, fields)
 		if answer.permits == "" {
 			return
 		}

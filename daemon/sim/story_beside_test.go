@@ -77,16 +77,68 @@ func TestHandoffOfASessionThatMoved(t *testing.T) {
 	})
 }
 
-// TestOneLookFailsBehindABlockedStop: another hook runs for a while before it blocks the Stop of a CLI without a registry, and the daemon
-// cannot look at the screen once. The turn is not over. Every run checks that nobody is told so.
-func TestOneLookFailsBehindABlockedStop(t *testing.T) {
+// TestAsksBehindABlockedStop: another hook blocks the Stop of the turn in which a handoff's document is written, and the agent asks for a
+// permission in that turn. Nothing is recorded before the turn is over. Every run checks that.
+func TestAsksBehindABlockedStop(t *testing.T) {
+	for _, cli := range []string{"claude", "codex"} {
+		t.Run(cli, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, cli)
+				p.promptOnce(a)
+				a.gating = time.Second
+				p.w.employEndless("gate", func(p *person) {
+					p.await("the gate", time.Minute, func() bool { return a.gated })
+					a.gating, a.extra = 0, a.permission
+					p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
+					p.wait("looks on", 10*time.Second, 10*time.Second)
+					a.person("", tmux.Enter)
+				})
+				p.request(h, a, daemon.Completed)
+				if a.extra != nil || a.dialogs == 0 {
+					t.Error("the agent has not asked")
+				}
+			})
+		})
+	}
+}
+
+// TestDialogBehindABlockedStop: another hook blocks the Stop of a CLI without a registry, and the agent asks for a permission in that turn. The
+// daemon hears of that late. The dialog on the screen says that the turn is not over. Every run checks that nobody is told so.
+func TestDialogBehindABlockedStop(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "codex")
+		a.gating = time.Second
+		late := true
+		p.w.inject = func(c *call) fault {
+			if late && strings.HasPrefix(c.what, "RecordHook PermissionRequest") {
+				return failed
+			}
+			return none
+		}
+		p.message(h, a, "some work")
+		p.await("the gate", time.Minute, func() bool { return a.gated })
+		a.gating, a.extra = 0, a.permission
+		p.await("its dialog", time.Minute, func() bool { return a.dialog != nil })
+		p.wait("looks on", 5*time.Second, 5*time.Second)
+		if row := p.row(a); row.StopCameAt == nil || row.State == daemon.Idle {
+			t.Errorf("the agent is %s, and its Stop came at %v", row.State, row.StopCameAt)
+		}
+		late = false
+		p.await("the permission", time.Minute, func() bool { return p.row(a).State == daemon.Waiting })
+		a.person("", tmux.Enter)
+		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+	})
+}
+
+// TestLooksFailBehindABlockedStop: another hook runs for a while before it blocks the Stop of a CLI without a registry, and now and then the
+// daemon cannot look at the screen. The turn is not over. Every run checks that nobody is told so.
+func TestLooksFailBehindABlockedStop(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agentOn(h, "codex")
 		a.gating = time.Minute
 		p.message(h, a, "some work")
 		p.await("the gate", time.Minute, func() bool { return a.gated })
-		p.wait("looks away", 12*time.Second, 12*time.Second)
-		failing := true
+		failing := false
 		p.w.inject = func(c *call) fault {
 			if failing && strings.HasPrefix(c.what, "Look ") {
 				failing = false
@@ -94,6 +146,13 @@ func TestOneLookFailsBehindABlockedStop(t *testing.T) {
 			}
 			return none
 		}
+		for range 4 {
+			p.wait("looks on", 4*time.Second, 4*time.Second)
+			failing = true
+			p.await("the failure", 10*time.Second, func() bool { return !failing })
+		}
+		p.wait("looks on", 12*time.Second, 12*time.Second)
+		failing = true
 		p.await("the failure", 10*time.Second, func() bool { return !failing })
 		p.wait("looks on", 2*time.Second, 2*time.Second)
 		a.gating = 0

@@ -119,6 +119,30 @@ func TestRefusedTextIsClearedAfterALook(t *testing.T) {
 	})
 }
 
+// TestRefusedTextIsSubmittedWithMore: another hook refuses an instruction. Before the daemon has taken the text out of the composer, a person has
+// typed a prompt behind it and has submitted both; they wait for a turn. The refusal is about the first attempt.
+func TestRefusedTextIsSubmittedWithMore(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.refusing = true
+		p.w.employEndless("somebody who types", func(p *person) {
+			p.poll("the refusal", func() bool {
+				return slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "refuses ") })
+			})
+			a.refusing = false
+			text := a.composer.Take()
+			a.submit("Look at the well.")
+			a.submit(text + " And look at the roof.")
+		})
+		p.requestHandoff(h, a, "")
+		if d := p.verdict(a); d.Verdict == nil || *d.Verdict != daemon.Submitted {
+			t.Errorf("the instruction is %+v", d)
+		}
+		p.awaitQuestion(a, 10*time.Minute) // what the person typed
+		p.retryToEnd(a)
+	})
+}
+
 // TestRefusedPromptOfAnAgentThatEnds: another hook refuses a message, and the agent is killed before the daemon has read of that. The
 // message is not submitted, and the operator is told. Every run checks both.
 func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
