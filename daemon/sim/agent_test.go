@@ -50,6 +50,7 @@ type agent struct {
 	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
 	introduced bool          // its SessionStart was sent
 	held       bool          // other hooks of its SessionStart run, and hold what is typed
+	mute       bool          // its screen does not show that they hold a prompt
 	inbox      string        // folder of texts for it; "": it has none
 	told       int           // how many events it has told
 	source     string        // how its session began
