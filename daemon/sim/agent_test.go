@@ -68,6 +68,7 @@ type agent struct {
 	jobs     []job
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
+	givenIn  string // the id of the last turn that did not begin by itself
 	dialog   *dialog
 	behind   []*dialog                      // the dialogs that wait behind it
 	asked    map[string]*dialog             // the dialogs about permissions, by what they ask
