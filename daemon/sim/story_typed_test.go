@@ -129,3 +129,23 @@ func TestLongMessageBesideADraft(t *testing.T) {
 		}
 	})
 }
+
+// TestEnterByEchoIsKnown: the daemon has pressed Enter for a text to a CLI that tells nothing, and another writer is first when it stores that.
+// The daemon stores it again. It knows that the text was submitted, so nobody is asked to send it once more.
+func TestEnterByEchoIsKnown(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, linesName)
+		p.send(a.id)
+		fails := 3
+		p.w.inject = func(c *call) fault {
+			if fails > 0 && c.what == "RecordHook UserPromptSubmit" {
+				fails--
+				return moved
+			}
+			return none
+		}
+		if d := p.verdict(a); fails > 0 || *d.Verdict != daemon.Submitted {
+			t.Errorf("%d commits did not fail; the verdict is %s: %s", fails, *d.Verdict, d.Evidence)
+		}
+	})
+}
