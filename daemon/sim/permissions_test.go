@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -28,7 +29,11 @@ func (a *agent) askHeld(command string, sub bool) int {
 	a.asked[command] = d
 	go a.remind(d)
 	go func() {
-		answer := a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
+		asks := a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false)
+		if sub {
+			asks["agent_id"] = fmt.Sprintf("a%d", len(a.asked)) // the CLI names the sub-agent
+		}
+		answer := a.hook(hooks.PermissionRequest, asks)
 		if answer.permits == "" {
 			return
 		}
