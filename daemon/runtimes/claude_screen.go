@@ -273,13 +273,16 @@ func findDialog(lines []string) string {
 	if q := question(region); q != "" {
 		return "question: " + q
 	}
-	for _, sign := range []string{"Esc to cancel", "Esc to go back", "Enter to confirm", "Enter to select", "Enter to continue", "❯ 1. "} {
-		if strings.Contains(text, sign) {
-			return "dialog: " + title(region)
-		}
+	if signOfDialog().MatchString(text) {
+		return "dialog: " + title(region)
 	}
 	return ""
 }
+
+// signOfDialog matches what a dialog, or a view that a command opens, says of its keys, or its first choice.
+var signOfDialog = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`Esc to (cancel|go back|close|exit|dismiss)|Enter to (confirm|select|continue)|❯ 1\. `)
+})
 
 // question returns what the agent asks the person of its own; "": the dialog is another one. Such a dialog begins with the
 // questions' headings, each with a box.
@@ -299,7 +302,7 @@ func question(lines []string) string {
 // title returns a dialog's first line that has no URL, because other people could use the URL of a login.
 func title(lines []string) string {
 	for _, l := range lines {
-		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "://") {
+		if l = strings.Join(strings.Fields(l), " "); l != "" && !strings.Contains(l, "://") {
 			return l
 		}
 	}

@@ -120,6 +120,8 @@ func scenes() []scene {
 		{name: "shell_mode", play: func(x *terminal) { x.ready(); x.keys("!") }},
 		{name: "transcript_view", script: claudetest.Says("Hello."), play: func(x *terminal) { submit("hello")(x); x.shows("done "); x.keys("C-o") }},
 		{name: "model_picker", play: compose("/model", "Enter")},
+		{name: "view_usage", play: compose("/cost", "Enter")},
+		{name: "view_permissions", play: compose("/permissions", "Enter")},
 		{name: "permission_write", script: writesNotes, play: submit("go")},
 		{name: "permission_narrow", narrow: true, script: writesNotes, play: submit("go")},
 		{name: "permission_bash", script: claudetest.Ask("go", claudetest.Bash("touch /nowhere/x", false), claudetest.Says("done")), play: submit("go")},
