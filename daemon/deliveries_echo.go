@@ -122,6 +122,13 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 		dl.decide(Unconfirmed, "the screen, which is not known, shows the text, and changed each time before Enter could be pressed", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} })
+	return enteredByEcho(ctx, d, a, dl)
+}
+
+// enteredByEcho commits that Enter was pressed for a text that was delivered by echo. If the commit fails, the daemon still knows that it has
+// pressed Enter, and commits it later.
+func enteredByEcho(ctx context.Context, d *Daemon, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if d.runtimeOf(a).Can.QuietAfter > 0 {
 		return true, 0, d.reportTaken(ctx, a, dl)
 	}

@@ -55,6 +55,13 @@ func (d *Daemon) standsInComposer(ctx context.Context, a *Agent, dl *Delivery) b
 	return err == nil && d.inFront(a) && s.Composer && s.Holds(dl.Text)
 }
 
+// takenSince reports whether the runtime has told of a typed text since its row was read, or the row cannot be read. Then somebody has
+// submitted the text, and what the composer shows is another one.
+func takenSince(ctx context.Context, d *Daemon, dl *Delivery) bool {
+	row, err := d.Store.Delivery(ctx, dl.ID)
+	return err != nil || !row.Open() || row.Heard != 0
+}
+
 // press is an Enter that this daemon has pressed.
 type press struct {
 	delivery int64

@@ -28,6 +28,17 @@ type pasted struct {
 	at       time.Time // when this daemon pasted it; zero: an earlier daemon did
 	dialog   time.Time // when a dialog was seen over the text last; zero: none was
 	missing  bool      // the composer was empty right after the paste: nobody can have submitted the text from there
+	aside    string    // the draft that stood in the composer before the paste, and was put aside for it; "": there was none
+}
+
+// cameBack reports whether the composer shows the draft that was put aside for the text: the runtime brings it back when somebody has
+// submitted the text. An Enter would submit the draft, even if a part of it is the same text.
+func (p pasted) cameBack(s *screen) bool { return p.aside != "" && s.Draft == p.aside && !s.Stashed }
+
+// stands reports whether the composer shows the text. As long as the draft is aside, whatever the composer shows is the text, perhaps folded.
+func (p pasted) stands(dl *Delivery, s *screen) bool {
+	folded := p.aside != "" && s.Stashed && s.Draft != "" && dl.Attempts == 0
+	return !p.cameBack(s) && (folded || s.Holds(dl.Text))
 }
 
 // pastedOf returns what this daemon knows of a paste.
@@ -89,9 +100,9 @@ func (d *Daemon) transcriptLacks(a *Agent, dl *Delivery) bool {
 	return len(transcriptTail(a)) > 0 && !d.inTranscript(a, dl) && !d.promptedAfter(a, "", *dl.TypedAt)
 }
 
-// notePaste notes that a text was pasted a moment ago.
-func (d *Daemon) notePaste(a *Agent, dl *Delivery) {
-	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now()} })
+// notePaste notes that a text was pasted a moment ago. before is the screen before that.
+func (d *Daemon) notePaste(a *Agent, dl *Delivery, before *screen) {
+	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now(), aside: before.Draft} })
 }
 
 // noteMissing notes that a look has shown an empty composer although a text was pasted at began. A look that comes late tells nothing: a

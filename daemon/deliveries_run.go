@@ -24,7 +24,7 @@ const (
 	// that look. lookFresh limits how long the rest of the screen may change unseen.
 	lookFresh = 100 * time.Millisecond
 	// shownWithin is how long the composer may take to show a typed text. After that, pressFirstEnter presses Enter if the
-	// composer shows any text, because the runtime folds or scrolls a long text.
+	// composer shows any text, because the runtime folds or scrolls a long text. But not if that is known to be another text.
 	shownWithin = 300 * time.Millisecond
 )
 
@@ -193,7 +193,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case err == nil:
-		d.notePaste(a, dl)
+		d.notePaste(a, dl, screen)
 		if !d.pressFirstEnter(ctx, a, dl, term) {
 			dl.Attempts = 0
 		}
@@ -234,7 +234,8 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 		if err == nil && dl.Kind == KindExit && d.busyAgain(ctx, a, s) {
 			return false
 		}
-		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
+		blind := late && err == nil && s.Draft != "" && dl.Kind != KindExit && !d.pastedOf(a, dl).cameBack(s) && !takenSince(ctx, d, dl)
+		if err == nil && s.Composer && (d.pastedOf(a, dl).stands(dl, s) || blind) && d.inFront(a) {
 			if err = d.sendEnter(ctx, a, dl, term, s); !errors.Is(err, tmux.ErrChanged) {
 				return true
 			}
@@ -299,7 +300,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	if err == nil {
 		d.noteDialogOver(a, dl, screen)
 	}
-	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
+	inComposer := err == nil && screen.Composer && d.pastedOf(a, dl).stands(dl, screen)
 	switch failing := unreadFor(d, a, err); {
 	case err != nil:
 		left = max(left, unreadable-failing) // one look that fails does not tell whether the session holds the text

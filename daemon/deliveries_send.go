@@ -114,6 +114,8 @@ func (d *Daemon) resumeSending(ctx context.Context, a *Agent, dl *Delivery) (boo
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
+	case dl.Way == runtimes.ByEcho && d.lastEnter(a).delivery == dl.ID:
+		return enteredByEcho(ctx, d, a, dl)
 	case dl.Way == runtimes.ByEcho: // nobody knows what an Enter would do by now
 		left := d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout)
 		if left > 0 {

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -31,14 +32,19 @@ func (h *hookStep) follow() {
 		return
 	}
 	rt, was := h.d.runtimeOf(a), *a.TranscriptPath
-	if rt.TranscriptMoved(*a.TranscriptPath, h.p.TranscriptPath, h.p.SessionID) {
+	late := a.EndHint != "" && h.p.Event != hooks.SessionEnd // a SessionEnd that overtook the hook has told where the transcript is now
+	moves := rt.TranscriptMoved(was, h.p.TranscriptPath, h.p.SessionID)
+	if moves && !late {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path
 	}
-	if *a.TranscriptPath != h.p.TranscriptPath || goesBack(&h.p) {
+	if !moves && was != h.p.TranscriptPath || goesBack(&h.p) {
 		return
 	}
 	m := move{from: a.Cwd, to: rt.SessionDir(h.p.CWD, h.p.TranscriptPath, was, h.beginsSession())}
+	if late && m.to == "" {
+		m.to = endedIn(rt, a, &h.p)
+	}
 	if m.to == "" || m.to == m.from {
 		return
 	}
@@ -58,6 +64,20 @@ func (h *hookStep) follow() {
 // has taken the session and its transcript back to where it began. A session that a signal ends stays where it works, and its SessionEnd
 // may be the first hook to tell of a move, or overtake the one that does (measured with 2.1.330).
 func goesBack(p *hooks.Payload) bool { return p.Event == hooks.SessionEnd && p.Reason != "other" }
+
+// endedIn returns where a session worked at last whose SessionEnd overtook the hook of its last turn's end; "": the hook does not tell. The
+// SessionEnd has taken the transcript back to where the session began. If the last turn had moved there, the folder of the transcript is the
+// same in both hooks, but it is not that of the row's directory. A session that was opened again in a work tree has the transcript elsewhere
+// at any time: its directory is between the folder's and the shell's.
+func endedIn(rt *runtimes.Runtime, a *Agent, p *hooks.Payload) string {
+	dir := rt.SessionDir(p.CWD, p.TranscriptPath, "", false)
+	lastTurn := (p.Event == "Stop" || p.Event == "StopFailure") && (p.PromptID == "" || p.PromptID == a.TurnPromptID)
+	between := within(a.Cwd, dir) && within(p.CWD, a.Cwd)
+	if dir == "" || !lastTurn || between || rt.TranscriptIn(dir, p.TranscriptPath) != p.TranscriptPath || rt.TranscriptIn(a.Cwd, p.TranscriptPath) == p.TranscriptPath {
+		return ""
+	}
+	return dir
+}
 
 // beginsSession reports whether the runtime's session begins with the hook, or is opened again. Its shell has gone nowhere yet.
 func (h *hookStep) beginsSession() bool {

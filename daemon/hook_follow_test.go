@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // TestSessionEndsElsewhere: a session moves, and its SessionEnd is the first hook that tells so, or overtakes the Stop that does. The agent
@@ -14,10 +17,13 @@ func TestSessionEndsElsewhere(t *testing.T) {
 		reason string
 		moved  bool // an earlier hook has told of the move
 		late   bool // the Stop comes after the SessionEnd
+		home   bool // the last turn has moved back to where the session began
 		ended  bool // the end was committed before
 	}{
 		{reason: "other"}, {reason: "other", late: true}, {reason: "other", moved: true, late: true}, {reason: "other", ended: true},
 		{reason: "prompt_input_exit", moved: true}, {reason: "clear", moved: true}, {reason: "prompt_input_exit", moved: true, ended: true},
+		{reason: "prompt_input_exit", late: true}, {reason: "prompt_input_exit", late: true, ended: true},
+		{reason: "prompt_input_exit", moved: true, late: true, home: true}, {reason: "prompt_input_exit", moved: true, late: true, home: true, ended: true},
 	} {
 		h, work, tree := hookedAgent(t), t.TempDir(), t.TempDir()
 		session, config := "S", t.TempDir()
@@ -40,11 +46,35 @@ func TestSessionEndsElsewhere(t *testing.T) {
 			h.agent.State = Ended
 		}
 		h.takes("SessionEnd", end)
-		if c.late {
-			h.takes("Stop", in(tree))
+		want := tree
+		if c.home {
+			want = work
 		}
-		if a := h.agent; a.Cwd != tree || *a.TranscriptPath != end["transcript_path"] {
-			t.Errorf("%+v: in %s, not %s, with transcript %s", c, a.Cwd, tree, *a.TranscriptPath)
+		if c.late {
+			h.takes("Stop", in(want))
+		}
+		if a := h.agent; a.Cwd != want || *a.TranscriptPath != end["transcript_path"] {
+			t.Errorf("%+v: in %s, not %s, with transcript %s", c, a.Cwd, want, *a.TranscriptPath)
+		}
+	}
+}
+
+// TestEndedIn: the end of a turn that a SessionEnd has overtaken tells where the session worked, unless its shell may have gone there alone.
+func TestEndedIn(t *testing.T) {
+	t.Parallel()
+	const home = "/c/projects/-w-r/S.jsonl"
+	for _, c := range []struct{ row, cwd, event, turn, want string }{
+		{"/w/r/.claude/worktrees/x", "/w/r", "Stop", "T", "/w/r"},
+		{"/w/r/.claude/worktrees/x", "/w/r/sub", "StopFailure", "T", "/w/r"},
+		{"/w/r/.claude/worktrees/x", "/w/r/.claude/worktrees/x/sub", "Stop", "T", ""}, // a session that was opened again there
+		{"/w/r/.claude/worktrees/x", "/w/r", "Stop", "S", ""},                         // the end of an earlier turn
+		{"/w/r/.claude/worktrees/x", "/w/r", "UserPromptSubmit", "T", ""},
+		{"/w/r/.claude/worktrees/x", "/tmp", "Stop", "T", ""},
+		{"/w/r", "/w/r/sub", "Stop", "T", ""},
+	} {
+		a := &Agent{Cwd: c.row, TurnPromptID: "T"}
+		if got := endedIn(runtimes.Claude(), a, &hooks.Payload{Event: c.event, PromptID: c.turn, CWD: c.cwd, TranscriptPath: home}); got != c.want {
+			t.Errorf("%+v: got %q", c, got)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestLostPaste(t *testing.T) {
 		s := &screen{Screen: runtimes.Screen{Composer: true}}
 		change(a, dl, s)
 		if dl.Evidence == "slow" {
-			d.notePaste(a, dl)
+			d.notePaste(a, dl, &screen{})
 		}
 		return d.lost(a, dl, s)
 	}

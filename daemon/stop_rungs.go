@@ -27,7 +27,11 @@ func (d *Daemon) sendExit(ctx context.Context, a *Agent) error {
 	case runtimes.ByEcho:
 		return d.exitByEcho(ctx, a, can.ExitText)
 	}
-	return d.putInInbox(a, inboxExit, map[string]bool{"exit": true})
+	wanted := map[string]any{"exit": true}
+	if a.StopYields { // a prompt may be on its way, of which no hook has told yet: our extension does not exit after a later turn
+		wanted["turn"] = a.TurnPromptID
+	}
+	return d.putInInbox(a, inboxExit, wanted)
 }
 
 // exitByEcho types the exit command of a runtime whose screen is hardly known. The rung climbs on if that does not help.

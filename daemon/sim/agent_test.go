@@ -50,6 +50,7 @@ type agent struct {
 	ready      bool          // the daemon has answered its SessionStart, or the CLI tells of its session later
 	introduced bool          // its SessionStart was sent
 	held       bool          // other hooks of its SessionStart run, and hold what is typed
+	mute       bool          // its screen does not show that they hold a prompt
 	inbox      string        // folder of texts for it; "": it has none
 	told       int           // how many events it has told
 	source     string        // how its session began
@@ -67,6 +68,7 @@ type agent struct {
 	jobs     []job
 	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
+	givenIn  string // the id of the last turn that did not begin by itself
 	dialog   *dialog
 	behind   []*dialog                      // the dialogs that wait behind it
 	asked    map[string]*dialog             // the dialogs about permissions, by what they ask

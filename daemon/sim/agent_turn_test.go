@@ -300,6 +300,9 @@ func (a *agent) turn(j job) {
 	a.stop = stop
 	defer func() { a.stop = nil }()
 	a.promptID = uuid(a.rng)
+	if j.from != notification {
+		a.givenIn = a.promptID
+	}
 	a.gated = false // if the last turn was interrupted behind a Stop that was blocked
 	refused := a.refusesPrompt(j)
 	if !refused {

@@ -148,13 +148,15 @@ func (a *agent) takeFile(path string) {
 	var wanted struct {
 		Text string
 		Exit bool
+		Turn *string
 	}
 	if err := json.Unmarshal([]byte(mustRead(path)), &wanted); err != nil {
 		a.w.fail("inbox of agent %d: %v", a.id, err)
 		return
 	}
 	if wanted.Exit {
-		if os.Remove(path) == nil {
+		later := wanted.Turn != nil && a.promptID != "" && *wanted.Turn != a.promptID && *wanted.Turn != a.givenIn
+		if os.Remove(path) == nil && !later {
 			a.w.beforeExit(a)
 			a.leaving = true
 			go a.leave("prompt_input_exit", 0)

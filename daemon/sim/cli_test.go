@@ -99,6 +99,9 @@ var claudeCLI = &cli{
 		if a.dialog != nil {
 			a.frame.Dialog = &a.dialog.Dialog
 		}
+		if a.held && len(a.jobs) > 0 && !a.mute {
+			a.frame.Working = "Orbiting… (running SessionStart hooks… 1/2 · 2s)"
+		}
 		return a.frame.Text(), ""
 	},
 	hook: func(a *agent, event string, more actor.Fields) (string, actor.Fields) {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +120,35 @@ func TestServerRefusesTheExit(t *testing.T) {
 		before := p.row(a).LastPrompt
 		p.w.inject = nil
 		p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
+		p.retryToEnd(a)
+	})
+}
+
+// TestExitBehindATurnThatIsHeardLate: an agent that reads an inbox is given work just before the daemon asks it to exit, and the hook of that
+// prompt is slow. The agent finds the file when the turn is over. It does not exit: the daemon did not know of the turn. Every run checks that
+// no agent is ended with work that no document mentions.
+func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "omp")
+		p.promptOnce(a)
+		a.mood.think = 0
+		given := false
+		p.w.delay = func(c *call) time.Duration {
+			switch {
+			case !given && strings.Contains(c.what, `rung "exit"`):
+				given = true
+				a.person("one more thing", tmux.Enter)
+				return 500 * time.Millisecond
+			case given && c.what == "RecordHook UserPromptSubmit":
+				return 5 * time.Second
+			}
+			if _, err := os.Stat(filepath.Join(a.inbox, "exit.json")); err == nil && c.what == "Handoffs" {
+				return 6 * time.Second // the daemon looks again after the end of the turn
+			}
+			return 0
+		}
+		p.request(h, a, daemon.ShuttingDown)
+		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
 	})
 }

@@ -18,13 +18,13 @@ import (
 // The agent gets the text once. Every run checks that a handoff's texts are taken once.
 func TestFirstTextIsHeld(t *testing.T) {
 	const dialogOver, unread = "a dialog opens over it", "its pane cannot be read when ack_timeout ends"
-	for _, name := range []string{"nothing else", dialogOver, unread} {
+	for n, name := range []string{"nothing else", dialogOver, unread, "nothing else", dialogOver, unread} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				a := p.agent(h)
 				p.promptOnce(a)
 				p.w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })
-				p.w.born = func(next *agent) { next.mood.held, next.heldFor = 1, 50*time.Second }
+				p.w.born = func(next *agent) { next.mood.held, next.heldFor, next.mute = 1, 50*time.Second, n < 3 }
 				p.request(h, a, daemon.Briefing)
 				next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 				p.poll("the text", func() bool { return len(next.pending) > 0 })
@@ -52,6 +52,35 @@ func TestFirstTextIsHeld(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSubmittedBelowADialogThatIsOver: a dialog opens over the first text of a session before the daemon has pressed Enter. A person closes the
+// dialog and submits the text, which the hooks of the session's start hold. The screen shows that, and the text is not typed again. Every run
+// checks that.
+func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.held, a.heldFor, a.mood.hands = 1, 50*time.Second, time.Millisecond }
+		a := p.agent(h)
+		p.w.employEndless("chance", func(p *person) {
+			p.poll("the text", func() bool { return a.composer.Text != "" })
+			a.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		})
+		closed := false
+		p.w.delay = func(c *call) time.Duration {
+			if strings.HasPrefix(c.what, "Look ") && len(a.inputs)+len(a.composer.Text) > 0 && (closed || a.dialog == nil) {
+				return time.Second // no look shows the text without the dialog
+			}
+			return 0
+		}
+		p.send(a.id)
+		p.poll("the dialog", func() bool { return a.dialog != nil })
+		p.wait("reads", 3*time.Second, 3*time.Second)
+		closed = true
+		a.reply(1)
+		p.poll("its end", func() bool { return a.dialog == nil })
+		a.person(" and the barn", tmux.Enter)
+		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+	})
 }
 
 // TestStepPromptIsHeld: the same for the prompt of a command line. Every run checks that the agent of a step gets its prompt once.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -67,5 +68,84 @@ func TestEnterPressedLate(t *testing.T) {
 			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
 		p.send(a.id)
 		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+	})
+}
+
+// TestEnterIsNotForTheDraftThatCameBack: a person's draft is put aside for a message. A person submits the message before the daemon looks at
+// the composer, and the draft comes back, or the person begins another text. The daemon does not press Enter, for that would submit the draft:
+// neither if its look comes late nor if the draft has the very text of the message.
+func TestEnterIsNotForTheDraftThatCameBack(t *testing.T) {
+	for what, drafts := range map[string][2]string{
+		"a late look": {"half a thought", ""}, "begun since": {"", "another thought"}, "the same text": {"Task 1 of story: look at the sheds and the barn", ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
+				a.person(drafts[0])
+				p.wait("thinks", time.Second, time.Second)
+				typed := false
+				h.term.before = func(string) { typed = true }
+				p.w.delay = func(c *call) time.Duration {
+					switch {
+					case what != "the same text" && typed && strings.HasPrefix(c.what, "Look "):
+						p.w.delay = nil
+						a.person("", tmux.Enter)
+						a.person(drafts[1])
+						return 3 * time.Second
+					case what == "the same text" && strings.HasPrefix(c.what, "RecordHook UserPromptSubmit"):
+						return 3 * time.Second
+					}
+					return 0
+				}
+				p.send(a.id)
+				p.await("the message to be typed", time.Minute, func() bool { return typed })
+				p.wait("looks elsewhere", 8*time.Second, 8*time.Second)
+				if want := drafts[0] + drafts[1]; a.composer.Text != want {
+					t.Errorf("the composer holds %q, not %q", a.composer.Text, want)
+				}
+			})
+		})
+	}
+}
+
+// TestLongMessageBesideADraft: a person's draft is put aside for a message that the composer folds, and the agent is slow to read its keyboard.
+// The daemon presses Enter for the message, and the draft comes back.
+func TestLongMessageBesideADraft(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.person("half a thought")
+		p.wait("thinks", time.Second, time.Second)
+		h.term.before = func(string) { a.frozen = time.Now().Add(2 * time.Second) }
+		if err := p.ask(h, "send a long message", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false)
+			return err
+		}); err != nil {
+			p.w.fail("%v", err)
+		}
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+		if a.composer.Text != "half a thought" {
+			t.Errorf("the composer holds %q", a.composer.Text)
+		}
+	})
+}
+
+// TestEnterByEchoIsKnown: the daemon has pressed Enter for a text to a CLI that tells nothing, and another writer is first when it stores that.
+// The daemon stores it again. It knows that the text was submitted, so nobody is asked to send it once more.
+func TestEnterByEchoIsKnown(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, linesName)
+		p.send(a.id)
+		fails := 3
+		p.w.inject = func(c *call) fault {
+			if fails > 0 && c.what == "RecordHook UserPromptSubmit" {
+				fails--
+				return moved
+			}
+			return none
+		}
+		if d := p.verdict(a); fails > 0 || *d.Verdict != daemon.Submitted {
+			t.Errorf("%d commits did not fail; the verdict is %s: %s", fails, *d.Verdict, d.Evidence)
+		}
 	})
 }

@@ -28,6 +28,7 @@ func TestOhMyPi(t *testing.T) {
 		{"first prompt", takesItsFirstPrompt, nil},
 		{"instruction interrupted", keepsAnInstructionFromAnInterruption, nil},
 		{"sub-agent", tellsNothingOfSubAgents, nil},
+		{"later turn", staysAfterALaterTurn, nil},
 		{"command", takesACommand, nil},
 		{"question", asksAPerson, nil},
 		{"copy without tools", copyUsesNoTools, nil},
@@ -114,6 +115,22 @@ func tellsNothingOfSubAgents(r *runtimeRig, a daemon.Agent) int64 {
 		}
 	}
 	r.t.Logf("%d turns ended", len(r.tap.of(a.ID, hooks.Stop))-stops)
+	return a.ID
+}
+
+// staysAfterALaterTurn: the file that asks it to exit names a turn after which it has had another one. It takes the file away, goes on, and
+// is handed over after its last turn all the same.
+func staysAfterALaterTurn(r *runtimeRig, a daemon.Agent) int64 {
+	r.talk(a.ID, "one more turn")
+	path := filepath.Join(runtimes.Inbox(r.dir.Launch(a.ID)), "exit.json")
+	if err := data.WriteFile(path, []byte(`{"exit":true,"turn":"an earlier one"}`), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	r.await("the file to be read", func() (bool, string) {
+		_, err := os.Stat(path)
+		return os.IsNotExist(err), errorText(err)
+	})
+	r.talk(a.ID, "go on")
 	return a.ID
 }
 

@@ -23,6 +23,7 @@ export default function understudy(pi: any) {
 	let events = 0;
 	let turns = 0;
 	let turn = ""; // the id of the running or last turn
+	let given = ""; // the id of the last turn that a person or the daemon has begun; others begin by themselves
 	let running = false; // a turn runs
 	let typed = false; // a person has submitted a text, and no turn has taken it
 	let sent = 0; // when the extension submitted a text that no turn has taken; 0: none
@@ -209,7 +210,8 @@ export default function understudy(pi: any) {
 				const wanted = JSON.parse(fs.readFileSync(file, "utf8"));
 				if (wanted.exit) {
 					fs.rmSync(file); // it fails if the daemon has taken it back
-					ctx.shutdown();
+					const later = wanted.turn !== undefined && turn && wanted.turn !== given && wanted.turn !== turn;
+					if (!later) ctx.shutdown(); // a later turn may have done work of which the daemon did not know when it asked
 					return;
 				}
 				if (!take(file)) continue;
@@ -256,6 +258,7 @@ export default function understudy(pi: any) {
 			last = undefined;
 		}
 		running = true;
+		if (ours || typed) given = turn;
 		tell("PromptTaken", c, { prompt: e.prompt, background: !ours && !typed });
 		typed = false;
 	});
