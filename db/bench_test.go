@@ -60,8 +60,8 @@ func BenchmarkRecordHook(b *testing.B) {
 	})
 }
 
-// BenchmarkOpen runs the query of the sweep each second, over many agents that have ended.
-func BenchmarkOpen(b *testing.B) {
+// BenchmarkOpenAgents runs the query of the sweep each second, over many agents that have ended.
+func BenchmarkOpenAgents(b *testing.B) {
 	db := open(b)
 	for range 500 {
 		newAgent(b, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })

@@ -33,7 +33,7 @@ var rows = []struct{ what, bench, times, pkg string }{
 	{"The dashboard's first page, loaded", "DashboardLoad", "20x", "-tags e2e " + stories},
 	{"A successor's start beside the start of the same real CLI alone", "Runtime", "3x", "-tags e2e " + stories},
 	{"2 kB into a pane of tmux", "Paste2kB", "200x", "./tmux"},
-	{"PostgreSQL: a change, a hook, the open work, a record", "(Commit|RecordHook|Open|Record)", "200x", "./db"},
+	{"PostgreSQL: a change, a hook, the open agents, a record", "(Commit|RecordHook|OpenAgents|Record)", "200x", "./db"},
 	{"The end of a transcript", "ReadTranscript", "20x", "./daemon/transcript"},
 	{"What a successor is given, put together", "Assemble", "20x", "./daemon"},
 }
