@@ -124,8 +124,9 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 	return d.Store.Deliveries(ctx, agentID, before, limit)
 }
 
-// tellDropped notes in c.dropped the deliveries that a change drops, and adds an alert for each message among them. It
-// does nothing if an earlier try has added these alerts.
+// tellDropped notes in c.dropped the deliveries that a change drops, and adds an alert for each message and command among them. The change
+// writes the row of such a delivery, which guards it: if somebody has cancelled it meanwhile, the commit gets ErrMoved. tellDropped does nothing
+// if an earlier try has added the alerts.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	if c.DropQueued == 0 || c.dropped != nil {
 		return nil
@@ -140,12 +141,14 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 		if dl.State != DeliveryQueued || c.SpareMessages && dl.Kind == KindMessage || c.takes(dl) {
 			continue
 		}
-		c.dropped = append(c.dropped, dl)
-		if dl.Kind == KindMessage || dl.Kind == KindCommand {
-			e := d.droppedEvent(dl, c.DropEvidence)
-			e.Alert = !c.dropAsked || dl.Kind == KindCommand
-			c.Events = append(c.Events, e)
+		if dl.Kind != KindMessage && dl.Kind != KindCommand {
+			c.dropped = append(c.dropped, dl)
+			continue
 		}
+		e := d.droppedEvent(dl, c.DropEvidence)
+		e.Alert = !c.dropAsked || dl.Kind == KindCommand
+		dl.decide(NotSubmitted, c.DropEvidence, d.now())
+		c.Deliveries, c.Events = append(c.Deliveries, dl), append(c.Events, e)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ type Change struct {
 	Events      []*event.Event  // Commit sets each ID, and At where it is zero
 
 	dropAsked bool        // the operator has asked for what DropQueued does, so that no alert tells of it
-	dropped   []*Delivery // the deliveries that DropQueued drops; for the counts only
+	dropped   []*Delivery // the deliveries that DropQueued drops and that are not in Deliveries; for the counts only
 }
 
 // PipelineMove writes a pipeline, and those of its steps that are in Steps. The pipeline's Seq is advanced in place. Derived

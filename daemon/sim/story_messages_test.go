@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -178,5 +179,39 @@ func TestMessageAtTheMomentOfCompletion(t *testing.T) {
 		p.request(h, a, daemon.Completed)
 		next := p.w.process(*p.handoffs(a.id)[0].SuccessorID)
 		p.await("the message", time.Minute, func() bool { return slices.Contains(next.memory.Prompts, "Mend the fence") })
+	})
+}
+
+// TestMessageIsCancelledAtTheMomentOfTheRecord: a handoff drops the queued messages at its record. The operator cancels one after the daemon
+// has read the queue, and before that transaction. The log says once what became of the message.
+func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		p.w.inject = func(c *call) fault {
+			if isCommit(c, "→ recorded") {
+				p.w.inject = nil
+				list, err := p.w.store.OpenDeliveries(ctx(), a.id)
+				for i := range list {
+					d, verdict, now := &list[i], daemon.NotSubmitted, time.Now()
+					d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, "cancelled by the operator", &now
+					e := &event.Event{Type: event.DeliveryCancelled, AgentID: &a.id, Host: h.name, At: now, Payload: event.Payload(map[string]any{"delivery_id": d.ID})}
+					err = errors.Join(err, p.w.store.Commit(ctx(), &daemon.Change{Deliveries: []*daemon.Delivery{d}, Events: []*event.Event{e}}))
+				}
+				if err != nil || len(list) != 1 {
+					t.Errorf("%d open deliveries: %v", len(list), err)
+				}
+			}
+			return none
+		}
+		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, DropMessages: true})
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.AwaitingDocument)
+		p.message(h, a, "Mend the fence")
+		p.reach(a, daemon.Completed)
 	})
 }
