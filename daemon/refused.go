@@ -91,18 +91,21 @@ func (d *Delivery) closeHeard(refusal string, v Verdict, evidence string, now ti
 	d.decide(v, evidence, now)
 }
 
+// heardLook is how long the lane waits between the first looks at whether the transcript has a heard text.
+const heardLook = 25 * time.Millisecond
+
 // decideHeard gives a heard text its verdict. The transcript proves that the runtime has taken it. Until then another hook of the prompt
 // may still run. left is how long the daemon waits if no turn runs. A transcript that nobody can read proves nothing, so the hook stands.
 func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left time.Duration) (bool, time.Duration, error) {
-	again := 100 * time.Millisecond
 	if left <= 0 && a.State == Working {
-		left, again = d.timeLeft(*dl.TypedAt, promptHooks), time.Second
+		left = d.timeLeft(*dl.TypedAt, promptHooks)
 	}
 	switch {
 	case d.inTranscript(a, dl) || left <= 0 && transcriptTail(a) == nil:
 		dl.decide(Submitted, evidenceHeard(dl.Heard), d.now())
 	case left > 0:
-		return false, min(left, again), nil
+		heard := cmp.Or(dl.HeardAt, dl.TypedAt)
+		return false, min(left, rarer(heardLook, d.timeSpent(*heard))), nil
 	default:
 		dl.closeHeard(refusalOf(d, a, dl), Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.now())
 	}

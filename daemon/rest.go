@@ -15,7 +15,7 @@ import (
 // runtime rests. Until then the agent keeps the state that it had before the Stop, and the row has StopCameAt. Whoever asks
 // whether a turn is over asks the row: handoffs, steps, the notification that an agent has finished, and the pages.
 
-// restLook is how long the lane waits between two looks at whether a runtime rests after its Stop.
+// restLook is how long the lane waits between the first looks at whether a runtime rests after its Stop.
 const restLook = 50 * time.Millisecond
 
 // unreadable is how long a screen that cannot be read is taken for one that shows a turn: one look that fails tells nothing.
@@ -102,10 +102,11 @@ func (a *Agent) workDone() bool {
 	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle && a.StopCameAt == nil || !a.Active())
 }
 
-// endTurnAtRest ends the turn of an agent whose Stop has come once its runtime rests.
+// endTurnAtRest ends the turn of an agent whose Stop has come once its runtime rests. A turn may go on for hours behind a Stop that another
+// hook has blocked.
 func endTurnAtRest(d *Daemon, ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	if !restSignsOf(d, ctx, a).rests() {
-		return false, restLook, nil
+		return false, rarer(restLook, d.timeSpent(*a.StopCameAt)), nil
 	}
 	_, handing, err := d.openHandoff(ctx, a.ID)
 	if err != nil {

@@ -202,9 +202,12 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 	return now, "", 0
 }
 
-// notReady returns how to wait for a composer that is not ready: after how long to look again, and with which note. The
-// longer the wait, the rarer the looks, down to one a second. The note noteNotReady is left out for the first
-// [noteAfter].
+// rarer returns how long to wait before the next look at something for which the daemon has waited so long. The longer the wait, the rarer
+// the looks: from one in each first down to one a second.
+func rarer(first, waited time.Duration) time.Duration { return max(first, min(waited/4, time.Second)) }
+
+// notReady returns how to wait for a composer that is not ready: after how long to look again, and with which note. The note noteNotReady is
+// left out for the first [noteAfter].
 func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
@@ -216,7 +219,7 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.
 	if why == noteNotReady && age < noteAfter {
 		why = ""
 	}
-	return max(again, min(age/4, time.Second)), why
+	return rarer(again, age), why
 }
 
 // isReady notes that the composer is ready, so that notReady counts anew.

@@ -114,3 +114,15 @@ func TestMoveIsReadAnew(t *testing.T) {
 		t.Errorf("moved %t to %s: %v", moved, a.Cwd, err)
 	}
 }
+
+// TestLooksBecomeRarer: what is awaited for minutes is looked at once a second.
+func TestLooksBecomeRarer(t *testing.T) {
+	t.Parallel()
+	for waited, want := range map[time.Duration]time.Duration{
+		-time.Hour: restLook, 0: restLook, 400 * time.Millisecond: 100 * time.Millisecond, 3 * time.Second: 750 * time.Millisecond, time.Hour: time.Second,
+	} {
+		if got := rarer(restLook, waited); got != want {
+			t.Errorf("after %s: %s, want %s", waited, got, want)
+		}
+	}
+}
