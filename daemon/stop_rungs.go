@@ -118,6 +118,20 @@ func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	return term.Press(ctx, a.Ref(), sight, tmux.Enter)
 }
 
+// exitSight guards a key for the dialog that the runtime opens when it is told to exit. Its Row is that of the choice that Enter would take; "":
+// no such dialog is open, or its choices cannot be read.
+func exitSight(rt *runtimes.Runtime, s *screen) tmux.Sight {
+	sight := s.sight()
+	sight.Row = ""
+	if asksAtExit(s) {
+		dialog := rt.ReadDialog(runtimes.View{Text: s.text})
+		if i := dialog.Selected(); i >= 0 {
+			sight.Row = dialog.Choices[i].Row
+		}
+	}
+	return sight
+}
+
 // asksAtExit reports whether the screen shows a dialog that the runtime opens when it is told to exit.
 func asksAtExit(s *screen) bool {
 	return s.Dialog == runtimes.DialogExitTasks || s.Dialog == runtimes.DialogExitTree

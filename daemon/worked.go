@@ -119,7 +119,8 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 }
 
 // takeExitBack removes the exit command from the composer if nothing else stands there, because the next text would be
-// joined to it. It does so before the commit, because a later request types the command again.
+// joined to it. It also leaves the dialog that the command has opened: the agent's own dialogs wait behind it. It does so before the commit,
+// because a later request types the command again.
 func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 	d.takeBack(a, inboxExit)
 	typed := slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind == KindExit })
@@ -133,6 +134,11 @@ func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 		s, err := d.readScreen(ctx, a)
 		if err == nil && s.Composer && strings.TrimSpace(s.Draft) == d.runtimeOf(a).Can.ExitText && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
+				return
+			}
+		}
+		if sight := exitSight(d.runtimeOf(a), s); err == nil && sight.Row != "" && d.inFront(a) {
+			if err = term.Press(ctx, a.Ref(), sight, tmux.Escape); err == nil {
 				return
 			}
 		}

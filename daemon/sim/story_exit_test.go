@@ -152,3 +152,22 @@ func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 		p.retryToEnd(a)
 	})
 }
+
+// TestDialogOfAWithdrawnExit: the runtime asks whether to exit although a task runs, and at that moment it takes a prompt. The handoff withdraws
+// its request to exit, and leaves the dialog: what the turn asks would wait behind it.
+func TestDialogOfAWithdrawnExit(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		p.request(h, a, daemon.ShuttingDown)
+		a.tasks++
+		p.poll("the question whether to exit", func() bool { return a.dialog != nil && a.dialog.exit })
+		a.enqueue(job{prompt: "one more thing"})
+		p.awaitQuestion(a, time.Minute)
+		if a.dialog != nil {
+			t.Errorf("%q stands in the pane", a.dialog.Title)
+		}
+		a.tasks--
+		p.retryToEnd(a)
+	})
+}
