@@ -145,7 +145,11 @@ func readGeminiDialog(box []string) Screen {
 	}
 	s.Row = ""
 	if s.Dialog == "" {
-		s.Dialog = "dialog: " + strings.Trim(title(box), "│ ")
+		inner := make([]string, len(box)) // a dialog may begin with empty rows, and marks what has the focus
+		for i, l := range box {
+			inner[i] = strings.TrimPrefix(strings.Trim(l, "│ "), "> ")
+		}
+		s.Dialog = "dialog: " + title(inner)
 	}
 	return s
 }

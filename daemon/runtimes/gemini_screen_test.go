@@ -73,6 +73,7 @@ func TestReadGeminiScreenAtOtherTimes(t *testing.T) {
 		"busy by the title":   {text: rule + " YOLO\n\n * x\n\n" + footer, title: "✦  Working… (work)", want: Screen{Composer: true, Row: " * x", Draft: "x", Busy: true}},
 		"shell mode":          {text: rule + " YOLO\n\n ! rm x\n\n" + footer, want: Screen{Dialog: "shell mode: Enter would run the text as a command"}},
 		"the choice to stop":  {text: "╭────╮\n│ Usage limit reached for m.   │\n│   1. Keep trying │\n│ ● 2. Stop  │\n╰────╯", want: Screen{Dialog: "usage limit: keep trying or stop?", Limit: true, Stops: true, Row: "│ ● 2. Stop  │"}},
+		"its settings":        {text: "╭────╮\n│    │\n│ > Settings │\n│    │\n│ ● Vim Mode │\n╰────╯", want: Screen{Dialog: "dialog: Settings"}},
 		"another dialog":      {text: "╭────╮\n│ Which of them?  │\n│ ● 1. This │\n╰────╯", want: Screen{Dialog: "dialog: Which of them?"}},
 		"trust":               {text: "╭────╮\n│ Do you trust the files in this │\n│ folder? │\n╰────╯", want: Screen{Dialog: "trust: may the agent work in this folder?"}},
 		"persona's folders":   {text: " ╭────╮\n │ Do you trust the following folders being added? │\n │ ● 1. Yes │\n ╰────╯", want: Screen{Dialog: "trust: may the agent use its persona's folders?"}},
