@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -80,6 +81,20 @@ func TestReadGeminiScreenAtOtherTimes(t *testing.T) {
 	} {
 		if got := gemini.ReadScreen(View{Text: c.text, Title: c.title}); got != c.want {
 			t.Errorf("%s is read as %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// TestFoldedTextIsHeld: a composer may show a long text by its length alone. Another length is another text.
+func TestFoldedTextIsHeld(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("ä", 500) + "🏠"
+	for draft, want := range map[string]bool{
+		"[Pasted Text: 501 chars]": true, "[Pasted Text: 502 chars]": true, "[Pasted Content 501 chars]": true, // a house has two units in UTF-16
+		"[Pasted Text: 503 chars]": false, "[Pasted Text: 501 chars] and more": false, "501 chars": false,
+	} {
+		if got := (Screen{Composer: true, Draft: draft}).Holds(text); got != want {
+			t.Errorf("%q: %v", draft, got)
 		}
 	}
 }

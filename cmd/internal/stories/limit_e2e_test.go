@@ -5,6 +5,7 @@ package stories
 import (
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,14 +65,15 @@ func (r *roundRig) heard(part string) (n int) {
 	return n
 }
 
-// hit has an agent hit a limit that ends at over, and waits until something is decided about it.
-func (r *roundRig) hit(a daemon.Agent, cli string, over time.Time, next claudetest.Script) daemon.Agent {
+// hit has an agent hit a limit that ends so long after the first request, and waits until something is decided about it.
+func (r *roundRig) hit(a daemon.Agent, cli string, lasts time.Duration, next claudetest.Script) daemon.Agent {
 	r.t.Helper()
-	r.api.SetScript(limits(cli, over, next))
+	over := sync.OnceValue(func() time.Time { return time.Now().Add(lasts) })
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply { return limits(cli, over(), next)(req) })
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now mend the roof").ID, daemon.Submitted)
 	a = r.awaitDecided(a.ID)
-	if l := a.Limit; l.Kind != daemon.LimitUsage || l.By != daemon.LimitByPolicy || l.Until == nil || l.Until.Sub(over).Abs() > time.Minute {
-		r.t.Fatalf("limit %+v, want one that ends at %s", l, over)
+	if l := a.Limit; l.Kind != daemon.LimitUsage || l.By != daemon.LimitByPolicy || l.Until == nil || l.Until.Sub(over()).Abs() > time.Minute {
+		r.t.Fatalf("limit %+v, want one that ends at %s", l, over())
 	}
 	return a
 }
@@ -85,7 +87,7 @@ func TestClaudeWaitsForItsLimit(t *testing.T) {
 	child := r.startDaemonChild()
 	r.database() // before the first kill
 	a := r.startOn("claude")
-	a = r.hit(a, "", time.Now().Add(untilReset), complies)
+	a = r.hit(a, "", untilReset, complies)
 	if a.Limit.Do != daemon.LimitWait {
 		t.Fatalf("limit %+v, want it to wait", a.Limit)
 	}
@@ -111,7 +113,7 @@ func TestCodexWaitsForItsLimit(t *testing.T) {
 	r.onLimit(daemon.LimitWait)
 	child := r.startDaemonChild()
 	r.database() // before the first kill
-	a := r.hit(r.startOn("codex"), "codex", time.Now().Add(untilReset), complies)
+	a := r.hit(r.startOn("codex"), "codex", untilReset, complies)
 	child.kill()
 	child = r.startDaemonChild()
 	r.await("a prompt after the reset", func() (bool, string) { return len(r.goesOn(a.ID)) > 0, "" })
@@ -147,7 +149,7 @@ func TestClaudeHandsOverItsLimit(t *testing.T) {
 				reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork) && !held.Swap(true)
 				return reply
 			}
-			a = r.hit(a, "", time.Now().Add(time.Hour), holds)
+			a = r.hit(a, "", time.Hour, holds)
 			r.api.Await(t, "the question about the conversation", func(req claudetest.Request) bool {
 				return req.CLI != "" && slices.ContainsFunc(req.UserTexts(), isFork)
 			})
