@@ -104,12 +104,11 @@ func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	}
 	sight := s.sight()
 	if s.Dialog == runtimes.DialogExitTree {
-		dialog := d.runtimeOf(a).ReadDialog(runtimes.View{Text: s.text})
-		i := dialog.Selected()
-		if i < 0 || !strings.HasPrefix(dialog.Choices[i].Label, runtimes.KeepTree) {
+		selected, ok := exitChoice(d.runtimeOf(a), s)
+		if !ok || !strings.HasPrefix(selected.Label, runtimes.KeepTree) {
 			return errors.New("the choice that keeps the work tree is not selected")
 		}
-		sight.Row = dialog.Choices[i].Row
+		sight.Row = selected.Row
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -118,18 +117,18 @@ func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	return term.Press(ctx, a.Ref(), sight, tmux.Enter)
 }
 
-// exitSight guards a key for the dialog that the runtime opens when it is told to exit. Its Row is that of the choice that Enter would take; "":
-// no such dialog is open, or its choices cannot be read.
-func exitSight(rt *runtimes.Runtime, s *screen) tmux.Sight {
-	sight := s.sight()
-	sight.Row = ""
-	if asksAtExit(s) {
-		dialog := rt.ReadDialog(runtimes.View{Text: s.text})
-		if i := dialog.Selected(); i >= 0 {
-			sight.Row = dialog.Choices[i].Row
-		}
+// exitChoice returns the choice that Enter would take of the dialog that the runtime opens when it is told to exit. ok is false if no such
+// dialog is open, or its choices cannot be read.
+func exitChoice(rt *runtimes.Runtime, s *screen) (selected runtimes.Choice, ok bool) {
+	if !asksAtExit(s) {
+		return selected, false
 	}
-	return sight
+	dialog := rt.ReadDialog(runtimes.View{Text: s.text})
+	i := dialog.Selected()
+	if i < 0 {
+		return selected, false
+	}
+	return dialog.Choices[i], true
 }
 
 // asksAtExit reports whether the screen shows a dialog that the runtime opens when it is told to exit.

@@ -132,13 +132,14 @@ func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 	defer tick.Stop()
 	for until := time.Now().Add(shownWithin); ; { // the command may have been pasted a moment ago
 		s, err := d.readScreen(ctx, a)
-		if err == nil && s.Composer && strings.TrimSpace(s.Draft) == d.runtimeOf(a).Can.ExitText && d.inFront(a) {
-			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
-				return
-			}
+		key, sight := tmux.CtrlU, s.sight()
+		selected, asks := exitChoice(d.runtimeOf(a), s)
+		if asks {
+			key, sight.Row = tmux.Escape, selected.Row
 		}
-		if sight := exitSight(d.runtimeOf(a), s); err == nil && sight.Row != "" && d.inFront(a) {
-			if err = term.Press(ctx, a.Ref(), sight, tmux.Escape); err == nil {
+		stands := s.Composer && strings.TrimSpace(s.Draft) == d.runtimeOf(a).Can.ExitText
+		if err == nil && (stands || asks) && d.inFront(a) {
+			if err = term.Press(ctx, a.Ref(), sight, key); err == nil {
 				return
 			}
 		}

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // DialogExitTasks is the dialog that Claude Code opens after /exit if the session has background tasks.
@@ -125,15 +122,6 @@ var ErrDraft = errors.New("the composer holds a draft, which this runtime cannot
 
 // heldEnd is the number of bytes that the end of a text must have, so that Holds accepts the end for the text.
 const heldEnd = 100
-
-// foldedText matches the words in place of which Gemini CLI (from 501 characters on) and Codex keep a long pasted text, with its length.
-var foldedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted (?:Text:|Content) (\d+) chars\]$`) })
-
-// folds reports whether a draft stands for the text, by its length.
-func folds(draft, text string) bool {
-	m := foldedText().FindStringSubmatch(strings.Join(strings.Fields(draft), " "))
-	return m != nil && (m[1] == strconv.Itoa(utf8.RuneCountInString(text)) || m[1] == strconv.Itoa(len(utf16.Encode([]rune(text)))))
-}
 
 // Holds reports whether the composer has the text, wherever the screen breaks its lines, or folded. A small pane shows only
 // the end of a long text, so Holds also accepts an end of at least heldEnd bytes.

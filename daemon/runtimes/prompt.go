@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // MaxTyped and MaxTypedLines are the size of the largest text, in UTF-16 code units and in lines, that
@@ -21,11 +23,24 @@ const (
 
 // FitsTyped reports whether Claude Code takes the text for typed.
 func FitsTyped(text string) bool {
-	units := 0
+	return units(text) <= MaxTyped && strings.Count(text, "\n") < MaxTypedLines
+}
+
+// units returns the length of a text in UTF-16, which is how programs in JavaScript count.
+func units(text string) (n int) {
 	for _, r := range text {
-		units += utf16.RuneLen(r)
+		n += utf16.RuneLen(r)
 	}
-	return units <= MaxTyped && strings.Count(text, "\n") < MaxTypedLines
+	return n
+}
+
+// foldedText matches the words in place of which Gemini CLI (from 501 characters on) and Codex keep a long pasted text, with its length.
+var foldedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted (?:Text:|Content) (\d+) chars\]$`) })
+
+// folds reports whether a draft stands for the text, by its length.
+func folds(draft, text string) bool {
+	m := foldedText().FindStringSubmatch(strings.Join(strings.Fields(draft), " "))
+	return m != nil && (m[1] == strconv.Itoa(utf8.RuneCountInString(text)) || m[1] == strconv.Itoa(units(text)))
 }
 
 // IsCommandText reports whether the composer would take the text for a slash command, a shell command
