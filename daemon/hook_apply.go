@@ -115,7 +115,7 @@ func (h *hookStep) afterEnd() {
 	case h.p.Event == "Stop" && !a.HandingOver: // its pipeline can still take the output of its last turn
 		a.endTurn(h.tx.HookID, &h.p, true)
 	}
-	h.follow()
+	h.follow(a.TranscriptPath)
 }
 
 // apply applies the hook's event to an active agent. It takes the session's id and the transcript's path from any hook,
@@ -123,7 +123,8 @@ func (h *hookStep) afterEnd() {
 // turns end.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
-	defer h.noteTranscript(a.TranscriptPath)
+	was := a.TranscriptPath
+	defer h.noteTranscript(was)
 	if a.SessionID == nil && h.p.SessionID != "" {
 		id := h.p.SessionID
 		a.SessionID = &id
@@ -190,7 +191,7 @@ func (h *hookStep) apply() {
 			a.EndHint = h.p.Reason
 		}
 	}
-	h.follow()
+	h.follow(was)
 }
 
 // sessionStart applies a SessionStart. The first SessionStart registers the agent. A later one reports another session, or

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -25,23 +26,23 @@ func (m move) leadsElsewhere() bool {
 }
 
 // follow notes where the session and its transcript are, if the hook is one of the agent's own session. A sub-agent may work
-// in a directory of its own.
-func (h *hookStep) follow() {
+// in a directory of its own. was is the transcript before the hook; nil: none was known.
+func (h *hookStep) follow(was *string) {
 	a := h.tx.Agent
 	if h.p.AgentID != "" || a.SessionID == nil || a.TranscriptPath == nil || h.p.SessionID != *a.SessionID || h.p.TranscriptPath == "" {
 		return
 	}
-	rt, was := h.d.runtimeOf(a), *a.TranscriptPath
+	rt, before := h.d.runtimeOf(a), *cmp.Or(was, a.TranscriptPath)
 	late := a.EndHint != "" && h.p.Event != hooks.SessionEnd // a SessionEnd that overtook the hook has told where the transcript is now
-	moves := rt.TranscriptMoved(was, h.p.TranscriptPath, h.p.SessionID)
+	moves := rt.TranscriptMoved(before, h.p.TranscriptPath, h.p.SessionID)
 	if moves && !late {
 		path := h.p.TranscriptPath
 		a.TranscriptPath = &path
 	}
-	if !moves && was != h.p.TranscriptPath || goesBack(&h.p) {
+	if !moves && *a.TranscriptPath != h.p.TranscriptPath || goesBack(&h.p) {
 		return
 	}
-	m := move{from: a.Cwd, to: rt.SessionDir(h.p.CWD, h.p.TranscriptPath, was, h.beginsSession())}
+	m := move{from: a.Cwd, to: rt.SessionDir(h.p.CWD, h.p.TranscriptPath, before, h.beginsSession())}
 	if late && m.to == "" {
 		m.to = endedIn(rt, a, &h.p)
 	}

@@ -59,6 +59,36 @@ func TestSessionEndsElsewhere(t *testing.T) {
 	}
 }
 
+// TestSessionStartTellsOfAMove: a session may move and be compacted or cleared before any other hook is heard. The shell's cd alone does
+// not move it.
+func TestSessionStartTellsOfAMove(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{"compact", "clear"} {
+		for _, moves := range []bool{true, false} {
+			h, work, tree := hookedAgent(t), t.TempDir(), t.TempDir()
+			config, folder := t.TempDir(), work
+			in := func(session, shell string) map[string]any {
+				path := filepath.Join(config, "projects", strings.ReplaceAll(folder, "/", "-"), session+".jsonl")
+				return map[string]any{"session_id": session, "source": source, "cwd": shell, "transcript_path": path}
+			}
+			h.moves = map[move]bool{{work, tree}: true}
+			h.agent.Runtime, h.agent.Cwd = "claude", work
+			h.takes("UserPromptSubmit", in("S", work))
+			want, session := work, "S"
+			if moves {
+				want, folder = tree, tree
+			}
+			if source == "clear" {
+				session = "T"
+			}
+			h.takes("SessionStart", in(session, tree))
+			if a := h.agent; a.Cwd != want || *a.SessionID != session {
+				t.Errorf("%s, moves %t: session %s in %s, not %s", source, moves, *a.SessionID, a.Cwd, want)
+			}
+		}
+	}
+}
+
 // TestEndedIn: the end of a turn that a SessionEnd has overtaken tells where the session worked, unless its shell may have gone there alone.
 func TestEndedIn(t *testing.T) {
 	t.Parallel()
