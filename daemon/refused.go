@@ -51,16 +51,23 @@ func refusedSince(d *Daemon, dl *Delivery) (since time.Time) {
 }
 
 // confirmHeard confirms the texts that the runtime has reported as the prompt of the turn that has ended now. Whether it ended well or
-// with an error: it ran, so no hook had refused its prompt. If a person's prompt came after the text, the turn may be that prompt's alone:
-// the transcript decides.
+// with an error: it ran, so no hook had refused its prompt.
 func (h *hookStep) confirmHeard() {
-	a := h.tx.Agent
 	for _, dl := range h.tx.Deliveries {
-		ran := (h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID) && a.LastPrompt <= dl.Heard
-		if dl.State == DeliveryTyped && dl.Heard != 0 && ran {
+		if dl.State == DeliveryTyped && dl.Heard != 0 && h.ended(dl) {
 			h.confirm(dl, evidenceHeard(dl.Heard), false)
 		}
 	}
+}
+
+// ended reports whether the turn that has ended now was that of a heard text. If a person's prompt came after the text, the turn may be
+// that prompt's alone: the transcript decides. The spool may have the hooks of the two change places. A Stop that came since then was not
+// the text's, and this may be the next Stop of the same turn.
+func (h *hookStep) ended(dl *Delivery) bool {
+	a := h.tx.Agent
+	sameTurn := h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID
+	behind := a.LastPrompt > dl.Heard || a.LastPromptAt != nil && dl.HeardAt != nil && a.LastPromptAt.After(*dl.HeardAt)
+	return sameTurn && !behind && a.LastStop <= dl.Heard
 }
 
 // refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:

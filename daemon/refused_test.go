@@ -85,9 +85,9 @@ func TestHookOfAPromptIsLate(t *testing.T) {
 // that of the person's prompt, so it does not prove the text.
 func TestStopOfAnotherPrompt(t *testing.T) {
 	t.Parallel()
-	for _, behind := range []string{"", "another's", "another's, without an id"} {
+	for _, behind := range []string{"", "another's", "another's, without an id", "another's, without an id, stored before"} {
 		h := hookedAgent(t)
-		h.agent.Runtime = "claude"
+		h.agent.Runtime, h.at = "claude", time.Now().Add(-time.Hour)
 		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindSkill, State: DeliveryTyped, Way: runtimes.ByTyping, Text: "[ref] you play con", Nonce: "[ref]"}
 		h.deliveries = []*Delivery{dl}
 		id := func(name string) map[string]any {
@@ -98,11 +98,21 @@ func TestStopOfAnotherPrompt(t *testing.T) {
 		}
 		prompt, stop := id("p1"), id("p1")
 		prompt["prompt"] = dl.Text
-		h.takes("UserPromptSubmit", prompt)
-		if behind != "" {
+		others := id("p2")
+		others["prompt"] = "look at the sheds"
+		switch {
+		case strings.Contains(behind, "before"):
+			h.takes("UserPromptSubmit", others)
+			h.agent.be(Idle, h.at)
+			h.replayed, h.at = true, h.at.Add(-10*time.Minute) // it waited in the spool
+			h.takes("UserPromptSubmit", prompt)
+			h.replayed, h.at = false, h.at.Add(10*time.Minute)
+		case behind != "":
+			h.takes("UserPromptSubmit", prompt)
 			h.agent.be(Idle, h.at) // the registry says so
-			prompt, stop = id("p2"), id("p2")
-			prompt["prompt"] = "look at the sheds"
+			h.takes("UserPromptSubmit", others)
+			stop = id("p2")
+		default:
 			h.takes("UserPromptSubmit", prompt)
 		}
 		h.takes("Stop", stop)
@@ -113,7 +123,8 @@ func TestStopOfAnotherPrompt(t *testing.T) {
 }
 
 // TestStopBehindAQueuedPrompt: the registry alone has told of the turn of a text, which another hook refuses, and another prompt is queued
-// behind that turn. The hook of either may come late or never. The Stop is that of the other prompt, so it does not prove the text.
+// behind that turn. The hook of either may come late or never. The Stop is that of the other prompt, so it does not prove the text, and neither
+// does the next Stop of that turn, if another hook has blocked the first.
 func TestStopBehindAQueuedPrompt(t *testing.T) {
 	t.Parallel()
 	const text, other = "[ref] go on", "look at the sheds"
@@ -129,6 +140,7 @@ func TestStopBehindAQueuedPrompt(t *testing.T) {
 				h.takes("UserPromptSubmit", map[string]any{"prompt": prompt, "prompt_id": "p1"})
 			}
 			h.takes("Stop", map[string]any{"prompt_id": "p2"})
+			h.takes("Stop", map[string]any{"prompt_id": "p2", "stop_hook_active": true})
 			if dl.Verdict != nil {
 				t.Errorf("%s, told %q: the text is %s: %s", kind, told, *dl.Verdict, dl.Evidence)
 			}
