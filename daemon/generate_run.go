@@ -173,7 +173,27 @@ func (r *handoffRun) readDocument() (data.Document, error) {
 	if err == nil {
 		err = r.checkSubstance(doc)
 	}
+	if err == nil && !r.h.Retrying { // a retry asks for another one
+		err = r.checkAge(doc)
+	}
 	return doc, err
+}
+
+// checkAge refuses a document that was written before the agent was asked for it, if the agent was given work in between: it answers an
+// earlier instruction, which had failed meanwhile. Without such work the agent may well say that the document is there.
+func (r *handoffRun) checkAge(doc data.Document) error {
+	if r.h.DeliveryID == nil {
+		return nil // nobody asked the agent
+	}
+	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	if err != nil {
+		return fmt.Errorf("delivery %d: %w", *r.h.DeliveryID, err)
+	}
+	if dl.TypedAt == nil || doc.ModTime.After(*dl.TypedAt) || !r.documentOutdated(doc) {
+		return nil
+	}
+	return &data.DocumentError{Code: data.DocumentMissing, Message: fmt.Sprintf(
+		"handoff document %q answers an earlier instruction; the agent was given work since then, and has not written it anew", r.h.FilePath)}
 }
 
 // checkSubstance refuses a generated document that says nothing. It does not measure a document that the agent itself wrote,
