@@ -110,7 +110,7 @@ type OpencodeSight struct {
 	Failed     *OpencodeError // the newest error that the server has reported of the session; nil: none
 	FailedAt   time.Time      // when it was reported
 	Reverted   string         // the message from which on a person has taken the conversation back; "": none
-	IdleSince  time.Time      // since when the session has been idle, without a gap
+	IdleSince  time.Time      // since when the session has been idle with its newest message, without a gap
 	Window     int64          // size of the context window of the newest answer's model, in tokens; 0: not known
 }
 
@@ -130,6 +130,14 @@ const (
 type opencodeTurn struct {
 	prompt  *OpencodeMessage
 	answers []*OpencodeMessage
+}
+
+// Newest returns the id of the newest message; "": there is none.
+func (s *OpencodeSight) Newest() string {
+	if len(s.Messages) == 0 {
+		return ""
+	}
+	return s.Messages[len(s.Messages)-1].Info.ID
 }
 
 // Reports returns all that the session tells by now, in order, with the same keys each time. limited says that a usage limit

@@ -216,8 +216,10 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 		sight.Reverted = session.from()
 	}
 	sight.Failed, sight.FailedAt, sight.Retried = f.before.Failed, f.before.FailedAt, f.before.Retried
-	if sight.Status.Type == "" { // since the first look that saw it idle, not since the last one that saw it busy
-		if sight.IdleSince = f.before.IdleSince; sight.IdleSince.IsZero() {
+	// Since the first look that saw it idle with this last message, not since the last one that saw it busy: it may have been busy between two
+	// looks, for the server may be silent for a minute.
+	if sight.Status.Type == "" {
+		if sight.IdleSince = f.before.IdleSince; sight.IdleSince.IsZero() || sight.Newest() != f.before.Newest() {
 			sight.IdleSince = now
 		}
 	}

@@ -131,29 +131,44 @@ func TestFollowMakesOneSession(t *testing.T) {
 	})
 }
 
-// TestFollowLooksTwice: a turn ends between the two requests of one look, so that its answer looks unfinished in an idle
-// session. It did not end without a reason, and the next look finds how it ended.
+// TestFollowLooksTwice: a turn ends between the two requests of one look, so that its answer looks unfinished in an idle session. It did not
+// end without a reason, and the next look finds how it ended. No look may have seen the turn before, as when the server was silent.
 func TestFollowLooksTwice(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		hold := make(chan struct{})
-		s.Model = func(string) opencodetest.Turn { return opencodetest.Turn{Hold: hold, Text: "Done."} }
-		stop := s.follow()
-		rest(time.Second)
-		id := s.sessionID(t)
-		s.Type(id, "long work")
-		rest(time.Minute)
-		var once sync.Once
-		s.atRequests(func(req *http.Request) {
-			if req.URL.Path == "/session/status" {
-				once.Do(func() { close(hold); rest(time.Second) })
-			}
+	for what, seen := range map[string]bool{"a long turn": true, "no look saw it busy": false} {
+		t.Run(what, func(t *testing.T) {
+			onStage(t, func(t *testing.T, s *stage) {
+				hold := make(chan struct{})
+				s.Model = func(string) opencodetest.Turn { return opencodetest.Turn{Hold: hold, Text: "Done."} }
+				stop := s.follow()
+				rest(time.Minute)
+				id := s.sessionID(t)
+				var once sync.Once
+				ends := func(req *http.Request) {
+					if req.URL.Path == "/session/status" {
+						once.Do(func() { close(hold); rest(time.Second) })
+					}
+				}
+				if seen {
+					s.Type(id, "long work")
+					rest(time.Minute)
+					s.atRequests(ends)
+				} else {
+					s.atRequests(func(req *http.Request) {
+						if strings.HasSuffix(req.URL.Path, "/message") {
+							rest(9 * time.Second) // the turn begins meanwhile
+						}
+						ends(req)
+					})
+					s.Type(id, "long work")
+				}
+				rest(2 * time.Minute)
+				if got := s.told(); !slices.Equal(got, []string{"SessionStart", "UserPromptSubmit", "Stop"}) {
+					t.Errorf("reports %q", got)
+				}
+				_ = stop()
+			})
 		})
-		rest(2 * time.Minute)
-		if got := s.told(); !slices.Equal(got, []string{"SessionStart", "UserPromptSubmit", "Stop"}) {
-			t.Errorf("reports %q", got)
-		}
-		_ = stop()
-	})
+	}
 }
 
 // TestFollowEndsWithItsReport: what was not taken is reported by the next Follow, with the same key.

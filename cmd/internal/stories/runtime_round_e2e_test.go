@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -122,6 +123,13 @@ func newRoundRig(t *testing.T) *roundRig {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
+			events, err := r.events(context.Background()) // the test's context has ended
+			for _, e := range events {
+				t.Logf("event %d at %s: %s %s", e.ID, e.At.Format(time.StampMilli), e.Type, e.Payload)
+			}
+			if err != nil {
+				t.Log(err)
+			}
 			for _, req := range r.api.Requests() {
 				t.Logf("request of %q %q aside %q: %.300q", req.CLI, req.SessionID, req.Aside, req.NewTexts())
 			}
