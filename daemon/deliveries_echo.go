@@ -115,11 +115,12 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *Agent, dl *Delivery, before 
 	switch pressed, shown := d.enterWhenShown(ctx, a, dl.Text, term, before); {
 	case ctx.Err() != nil:
 		return false, 0, context.Cause(ctx)
-	case !shown:
-		dl.decide(NotSubmitted, "the screen, which is not known, did not show the text; Enter was not pressed", d.now())
-		return d.saveDelivery(ctx, a, dl, false)
-	case !pressed: // it stands where somebody, or the Enter of a later text, may submit it
-		dl.decide(Unconfirmed, "the screen, which is not known, shows the text, and changed each time before Enter could be pressed", d.now())
+	case !pressed: // it stands, or will stand when the program reads it, where somebody, or the Enter of a later text, may submit it
+		why := "did not show the text; Enter was not pressed"
+		if shown {
+			why = "shows the text, and changed each time before Enter could be pressed"
+		}
+		dl.decide(Unconfirmed, "the screen, which is not known, "+why, d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} })

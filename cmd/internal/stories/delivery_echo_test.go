@@ -47,9 +47,9 @@ func TestAgentWithAnUnknownScreenIsHandedOver(t *testing.T) {
 	})
 }
 
-// TestTextThatIsNotEchoedIsNotSubmitted: Something that the daemon does not know, such as a dialog of a new version, swallows
-// a pasted text. Enter would answer it.
-func TestTextThatIsNotEchoedIsNotSubmitted(t *testing.T) {
+// TestTextThatIsNotEchoedIsUnconfirmed: Something that the daemon does not know, such as a dialog of a new version, swallows
+// a pasted text, so Enter would answer it. Or the program has not read the text yet: then the Enter of a later text submits both.
+func TestTextThatIsNotEchoedIsUnconfirmed(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.misbehave("strange-screen")
 		var pressed atomic.Int64
@@ -59,7 +59,7 @@ func TestTextThatIsNotEchoedIsNotSubmitted(t *testing.T) {
 		}).start()
 		a := r.startAgent("")
 		dl := r.sendMessage(a.ID, "carry on")
-		got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+		got := r.awaitVerdict(a.ID, dl.ID, daemon.Unconfirmed)
 		if !strings.Contains(got.Evidence, "Enter was not pressed") || pressed.Load() > 0 {
 			t.Errorf("the verdict's evidence is %q, and %d keys were pressed", got.Evidence, pressed.Load())
 		}
