@@ -54,11 +54,11 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 // noticed. Such an agent has ended a turn, but not the turn of its step, whose time may be over now: left is what is left of it.
 // h is the agent's handoff, for the failure of the step.
 func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff, left time.Duration) (out runOutcome, due bool) {
-	text, queued, err := r.forgot(s, a)
+	text, waits, err := r.forgot(s, a)
 	switch {
 	case err != nil:
 		return runOutcome{err: err}, true
-	case text == "" && !(queued && left <= 0):
+	case text == "" && !(waits && left <= 0):
 		return out, false
 	case !a.Active():
 		return r.failStep(s, a, h, r.gone(a, h)), true
@@ -73,15 +73,16 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff, left time.D
 // forgot returns the prompt of a step, in a form that can be typed, if the step's agent got other prompts but never this
 // one; otherwise "". The transcript proves this only if it was read whole and has another prompt, because the prompt of
 // the command line would come first. Hooks may have reported none of these other prompts. The instruction of a handoff is
-// one of them. queued: that was found before, and the prompt waits to be given to the agent.
-func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, queued bool, err error) {
+// one of them. waits: that was found before, and the prompt waits to be given to the agent, or for its verdict, and the transcript does not
+// show that the agent has taken it.
+func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, waits bool, err error) {
 	if a.PreviousAgentID != nil {
 		return "", false, nil
 	}
+	var given Delivery
 	if a.FirstPromptID != nil {
-		dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
-		queued = dl.State == DeliveryQueued && a.Active()
-		if err != nil || dl.has(Submitted) || dl.Open() && a.Active() && !queued {
+		given, err = r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
+		if err != nil || given.has(Submitted) {
 			return "", false, err
 		}
 	}
@@ -90,8 +91,8 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, queued bool, err e
 	if err != nil || runtimes.MatchesPrompt(last, first) {
 		return "", false, err
 	}
-	if queued {
-		return "", true, nil
+	if given.ID != 0 && given.Open() && a.Active() {
+		return "", !hasPrompt(r.d.runtimeOf(a), transcriptTail(a), first, given.Text), nil
 	}
 	sessions, err := r.d.Store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {

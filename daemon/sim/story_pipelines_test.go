@@ -40,32 +40,49 @@ func TestForgottenPrompt(t *testing.T) {
 	}
 }
 
-// TestForgottenPromptBesideATask: the same, and the turn of the person's prompt leaves a task in the background that runs for ever. The
-// daemon types the step's prompt beside the task. If it cannot before the time of the step is over, the step has failed: what the agent
-// said to the person is no output of it. Every run checks that.
-func TestForgottenPromptBesideATask(t *testing.T) {
-	for _, want := range []daemon.PipelineStatus{daemon.PipelineDone, daemon.PipelineFailed} {
-		t.Run(string(want), func(t *testing.T) {
+// TestForgottenPromptIsNotTaken: the same, and the turn of the person's prompt may leave a task in the background that runs for ever. The
+// daemon types the step's prompt beside the task. If it cannot before the time of the step is over, or has typed it and does not know yet
+// whether it was taken, the step has failed: what the agent said to the person is no output of it. Every run checks that.
+func TestForgottenPromptIsNotTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		task   bool
+		typing time.Duration // from when on the daemon can type; the step has three minutes
+	}{
+		"beside a task": {task: true}, "beside a task, too late": {task: true, typing: time.Hour}, "too late": {typing: time.Hour},
+		"beside a task, just typed": {task: true, typing: 175 * time.Second}, "just typed": {typing: 175 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				var a *agent
 				p.w.born = func(born *agent) {
 					a, born.mood.trust, born.mood.forgets = born, true, true
-					a.extra = func(context.Context) bool { a.tasks++; return true }
+					if c.task {
+						a.extra = func(context.Context) bool { a.tasks++; return true }
+					}
 				}
+				began := time.Now()
 				id := p.startPipeline(h, "one")
 				p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
 				a.person("", tmux.Enter)
 				p.await("its registration", time.Minute, func() bool { return a.ready })
 				a.person("something else first", tmux.Enter)
-				p.w.inject = func(c *call) fault {
-					if want == daemon.PipelineFailed && isCommit(c, " typing ") {
+				p.w.inject = func(call *call) fault {
+					switch late := time.Since(began) >= c.typing; {
+					case !isCommit(call, " typing "):
+					case !late:
 						return failed
+					case c.typing != 0:
+						a.frozen = time.Now().Add(time.Hour)
 					}
 					return none
 				}
+				want := daemon.PipelineDone
+				if c.typing != 0 {
+					want = daemon.PipelineFailed
+				}
 				pl := p.reachStatus(id, want)
 				p.w.inject = nil
-				if want == daemon.PipelineFailed && (pl.Error == nil || !strings.Contains(*pl.Error, "timed out")) {
+				if c.typing != 0 && (pl.Error == nil || !strings.Contains(*pl.Error, "timed out")) {
 					t.Errorf("the pipeline has failed otherwise: %+v", pl.Steps[0])
 				}
 			})
