@@ -79,10 +79,20 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 			if a.StartCwd != "" {
 				begun = a.StartCwd
 			}
-			if !prev.Active() && !prev.EndedAt.After(a.CreatedAt) && begun != prev.Cwd && !w.late[prev.ID] {
+			if w.behind[a.ID] && begun != prev.Cwd && !w.late[prev.ID] {
 				w.fail("agent %d began in %s, its predecessor %d worked in %s", a.ID, begun, prev.ID, prev.Cwd)
 			}
 		}
+	}
+}
+
+// noteBehind notes that a successor is made after the end of its predecessor. Their times do not tell that, for the clock steps.
+func (w *world) noteBehind(c *daemon.Change) {
+	if c.NewAgent == nil || c.NewAgent.PreviousAgentID == nil {
+		return
+	}
+	if prev, err := w.lent.Agent(ctx(), *c.NewAgent.PreviousAgentID); err == nil && !prev.Active() {
+		w.behind[c.NewAgent.ID] = true
 	}
 }
 
