@@ -189,7 +189,7 @@ func (r *handoffRun) checkAge(doc data.Document) error {
 	if err != nil {
 		return fmt.Errorf("delivery %d: %w", *r.h.DeliveryID, err)
 	}
-	if dl.TypedAt == nil || doc.ModTime.After(*dl.TypedAt) || !r.documentOutdated(doc) {
+	if dl.TypedAt == nil || doc.ModTime.After(r.d.earliestShown(*dl.TypedAt)) || !r.documentOutdated(doc) {
 		return nil
 	}
 	return &data.DocumentError{Code: data.DocumentMissing, Message: fmt.Sprintf(
