@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxParents  = 64   // how many folders above a directory Head looks for a repository
+	maxParents  = 64   // how many folders from a directory upward are looked at for a repository
 	maxHeadFile = 4096 // how many bytes Head reads of a file
 	shortCommit = 8    // how many digits name a commit
 )
@@ -26,19 +26,27 @@ const (
 // Head reads the files that git keeps and runs nothing. So the configuration of a hostile repository has no effect. It does
 // not report texts of other files: what is no branch and no commit is left out.
 func Head(dir string) (repository, branch string) {
+	top, gitDir := find(dir)
+	if gitDir == "" {
+		return "", ""
+	}
+	if common := readLine(filepath.Join(gitDir, "commondir")); common != "" {
+		if common = absolute(common, gitDir); filepath.Base(common) == ".git" {
+			top = filepath.Dir(common)
+		}
+	}
+	return cleanName(filepath.Base(top)), branchOf(readLine(filepath.Join(gitDir, "HEAD")))
+}
+
+// find returns the top of the work tree that holds dir, and its git directory; gitDir is "" outside a repository.
+func find(dir string) (top, gitDir string) {
 	for range maxParents {
-		gitDir, top := gitDirOf(dir), dir
-		if gitDir != "" {
-			if common := readLine(filepath.Join(gitDir, "commondir")); common != "" {
-				if common = absolute(common, gitDir); filepath.Base(common) == ".git" {
-					top = filepath.Dir(common)
-				}
-			}
-			return cleanName(filepath.Base(top)), branchOf(readLine(filepath.Join(gitDir, "HEAD")))
+		if gitDir := gitDirOf(dir); gitDir != "" {
+			return dir, gitDir
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", ""
+			break
 		}
 		dir = up
 	}
@@ -67,39 +75,26 @@ func gitDirOf(dir string) string {
 // MadeSince returns the commit at which a linked work tree began, if git has made the tree since the given time. git keeps it
 // in the first line of the tree's log of HEAD: two commits, a name, an address, seconds and a zone, then a tab.
 func MadeSince(dir string, since time.Time) (commit string, made bool) {
-	for range maxParents {
-		if gitDir := gitDirOf(dir); gitDir != "" {
-			if readLine(filepath.Join(gitDir, "commondir")) == "" {
-				return "", false // the repository's own
-			}
-			who, _, _ := strings.Cut(firstLine(filepath.Join(gitDir, "logs", "HEAD"), true), "\t")
-			words := strings.Fields(who)
-			if len(words) < 4 || !commitID().MatchString(words[1]) {
-				return "", false
-			}
-			at, err := strconv.ParseInt(words[len(words)-2], 10, 64)
-			return words[1], err == nil && at >= since.Unix()
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			break
-		}
-		dir = up
+	_, gitDir := find(dir)
+	if gitDir == "" || readLine(filepath.Join(gitDir, "commondir")) == "" {
+		return "", false // no repository, or the repository's own work tree
 	}
-	return "", false
+	who, _, _ := strings.Cut(firstLine(filepath.Join(gitDir, "logs", "HEAD"), true), "\t")
+	words := strings.Fields(who)
+	if len(words) < 4 || !commitID().MatchString(words[1]) {
+		return "", false
+	}
+	at, err := strconv.ParseInt(words[len(words)-2], 10, 64)
+	return words[1], err == nil && at >= since.Unix()
 }
 
 // Lock returns why git must not remove the linked work tree that holds dir, as whoever locked it has said; "": it is not locked.
 func Lock(dir string) string {
-	for range maxParents {
-		if gitDir := gitDirOf(dir); gitDir != "" {
-			return readLine(filepath.Join(gitDir, "locked"))
-		}
-		if up := filepath.Dir(dir); up != dir {
-			dir = up
-		}
+	_, gitDir := find(dir)
+	if gitDir == "" {
+		return ""
 	}
-	return ""
+	return readLine(filepath.Join(gitDir, "locked"))
 }
 
 func absolute(path, from string) string {

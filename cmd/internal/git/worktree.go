@@ -40,15 +40,16 @@ func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree,
 }
 
 // outside reports whether git would certainly find no repository in a folder or above it. It saves the start of git
-// where agents do not work in a repository. In each of these folders it looks, as git does, for .git, and for the HEAD
-// of a bare repository.
+// where agents do not work in a repository. In each of these folders it looks, as git does, for a .git that is a file or
+// has a HEAD, and for the HEAD of a bare repository. A .git without one is no repository: the sandbox of Codex leaves an
+// empty /tmp/.git behind if it is killed.
 func outside(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(dir) {
 		return false
 	}
 	for above := ""; dir != above; above, dir = dir, filepath.Dir(dir) {
-		for _, name := range []string{".git", "HEAD"} {
+		for _, name := range []string{".git/HEAD", "HEAD"} { // if .git is a file, the error is another one
 			if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 				return false
 			}

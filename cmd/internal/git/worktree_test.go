@@ -243,9 +243,10 @@ func TestOutside(t *testing.T) {
 	if err := os.Symlink(filepath.Join(r.Dir, "sub"), linked); err != nil {
 		t.Fatal(err)
 	}
-	plain.Write("sub/x", "")
+	plain.Write("sub/.git/x", "")
+	plain.Write("file/.git", "gitdir: ../gone\n")
 	for dir, want := range map[string]bool{
-		plain.Dir: true, filepath.Join(plain.Dir, "sub"): true,
+		plain.Dir: true, filepath.Join(plain.Dir, "sub"): true, filepath.Join(plain.Dir, "file"): false,
 		r.Dir: false, filepath.Join(r.Dir, "sub"): false, linked: false, bare.Dir: false, filepath.Join(bare.Dir, "objects"): false,
 		filepath.Join(plain.Dir, "gone"): false, ".": false,
 	} {
