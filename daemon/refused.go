@@ -150,7 +150,8 @@ func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p 
 		return r, false, err
 	}
 	body := map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
-	if p.Prompt == "" && !p.Kept && d.promptedAfter(a, "", a.StateAt) {
+	taken := func(dl Delivery) bool { return refusedPrompt(p, &dl, d.now()) && d.inTranscript(a, &dl) } // promptedAfter leaves out what we gave
+	if p.Prompt == "" && !p.Kept && (slices.ContainsFunc(open, taken) || d.promptedAfter(a, "", a.StateAt)) {
 		body["notification_type"] = "idle_prompt"
 		r.Event, r.Body = hooks.Notification, event.Payload(body)
 		return r, p.PromptID != "", nil // only Codex, which names the turn, writes the line at the end of one

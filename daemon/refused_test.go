@@ -324,41 +324,51 @@ func TestRefusedPrompt(t *testing.T) {
 	}
 }
 
-// noneOpen is a database without open deliveries.
-type noneOpen struct{ Store }
+// openOnly is a database that knows the open deliveries alone.
+type openOnly struct {
+	Store
+	open []Delivery
+}
 
-func (noneOpen) OpenDeliveries(context.Context, int64) ([]Delivery, error) { return nil, nil }
+func (s openOnly) OpenDeliveries(context.Context, int64) ([]Delivery, error) { return s.open, nil }
 
 // TestTakenPromptIsNotRefused: Gemini CLI writes that a hook has blocked, and Codex that a turn has ended without an answer, also about
 // a prompt that it has taken. Then the transcript has the prompt.
 func TestTakenPromptIsNotRefused(t *testing.T) {
 	t.Parallel()
 	began := time.Now().Add(-time.Minute)
-	gemini := func(after time.Duration) string {
-		return `{"id":"u","timestamp":"` + began.Add(after).UTC().Format(time.RFC3339Nano) + `","type":"user","content":[{"text":"how is the house?"}]}` + "\n"
+	const question, nonce = "how is the house?", "[handoff_a_b_1_c0]"
+	const ours = nonce + " understudy: hand over"
+	gemini := func(after time.Duration, text string) string {
+		return `{"id":"u","timestamp":"` + began.Add(after).UTC().Format(time.RFC3339Nano) + `","type":"user","content":[{"text":"` + text + `"}]}` + "\n"
 	}
-	codex := func(after time.Duration) string {
+	codex := func(after time.Duration, text string) string {
 		return `{"timestamp":"` + began.Add(after).UTC().Format(time.RFC3339Nano) + `","type":"response_item","payload":{"type":"message","role":"user",` +
-			`"content":[{"type":"input_text","text":"how is the house?"}]}}` + "\n"
+			`"content":[{"type":"input_text","text":"` + text + `"}]}}` + "\n"
 	}
+	open := []Delivery{{ID: 1, Kind: KindPrompt, Text: ours, Nonce: nonce, State: DeliveryTyped, TypedAt: &began, Heard: 7, HeardAt: &began}}
 	for name, c := range map[string]struct {
 		runtime, transcript, body string
 		ok                        bool
 		event                     string
+		open                      []Delivery
 	}{
-		"Gemini, refused":    {"gemini", gemini(-time.Second), `{"reason":"the gate is closed"}`, true, hooks.PromptRefused},
-		"Gemini, held":       {"gemini", gemini(time.Second), `{"reason":"the gate is closed"}`, false, ""},
-		"Gemini, keeps it":   {"gemini", gemini(time.Second), `{"reason":"the gate is closed","kept":true}`, true, hooks.PromptRefused},
-		"Codex, refused":     {"codex", "", `{"prompt_id":"t"}`, true, hooks.PromptRefused},
-		"Codex, no answer":   {"codex", codex(time.Second), `{"prompt_id":"t"}`, true, hooks.Notification},
-		"Codex, one earlier": {"codex", codex(-time.Second), `{"prompt_id":"t"}`, true, hooks.PromptRefused},
+		"Gemini, refused":    {"gemini", gemini(-time.Second, question), `{"reason":"the gate is closed"}`, true, hooks.PromptRefused, nil},
+		"Gemini, held":       {"gemini", gemini(time.Second, question), `{"reason":"the gate is closed"}`, false, "", nil},
+		"Gemini, keeps it":   {"gemini", gemini(time.Second, question), `{"reason":"the gate is closed","kept":true}`, true, hooks.PromptRefused, nil},
+		"Codex, refused":     {"codex", "", `{"prompt_id":"t"}`, true, hooks.PromptRefused, nil},
+		"Codex, no answer":   {"codex", codex(time.Second, question), `{"prompt_id":"t"}`, true, hooks.Notification, nil},
+		"Codex, one earlier": {"codex", codex(-time.Second, question), `{"prompt_id":"t"}`, true, hooks.PromptRefused, nil},
+		"Codex, ours":        {"codex", codex(time.Second, ours), `{"prompt_id":"t"}`, true, hooks.Notification, open},
+		"Codex, not ours":    {"codex", "", `{"prompt_id":"t"}`, true, hooks.PromptRefused, open},
+		"Gemini, ours":       {"gemini", gemini(time.Second, ours), `{"reason":"the gate is closed"}`, false, "", open},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "transcript")
 			if err := os.WriteFile(path, []byte(c.transcript), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			d := New(Config{Host: "h", Store: noneOpen{}, Log: slog.New(slog.DiscardHandler)})
+			d := New(Config{Host: "h", Store: openOnly{open: c.open}, Log: slog.New(slog.DiscardHandler)})
 			a := &Agent{ID: 3, Runtime: c.runtime, TranscriptPath: &path, CreatedAt: began.Add(-time.Hour), StateAt: began}
 			p, err := hooks.Parse(hooks.PromptRefused, []byte(c.body))
 			if err != nil {

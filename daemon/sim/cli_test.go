@@ -234,7 +234,8 @@ var codexCLI = &cli{
 			return []actor.Fields{codexLine(a, "event_msg", actor.Fields{"type": "task_complete", "turn_id": a.promptID,
 				"error": actor.Fields{"message": failure, "codex_error_info": info}})}
 		}
-		return []actor.Fields{codexLine(a, "event_msg", actor.Fields{"type": "task_complete", "turn_id": a.promptID})}
+		return []actor.Fields{codexLine(a, "event_msg", actor.Fields{"type": "task_complete", "turn_id": a.promptID,
+			"last_agent_message": "Done.", "time_to_first_token_ms": 49})} // without them, the model was not asked
 	},
 	transcript: func(a *agent) string { return filepath.Join(a.h.config, "sessions", "rollout-"+a.session+".jsonl") },
 	limited: func(a *agent, lasts time.Duration) (string, time.Duration) {
