@@ -181,7 +181,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.checkSkill(a)
 		}
 	}
-	w.checkOnce(a, taken)
+	w.checkOnce(a, taken, prompt)
 	for key, sent := range counted {
 		w.takes[takeKey(a.id, key)]++
 		if n := w.takes[takeKey(a.id, key)]; n > sent {
