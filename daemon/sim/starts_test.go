@@ -76,8 +76,11 @@ func (w *world) checkRefused(a *agent, prompt string) {
 }
 
 // checkOnce: an agent takes the instruction or the briefing of a handoff once, however often that was sent. It is called before a take
-// of the deliveries is counted.
-func (w *world) checkOnce(a *agent, taken []*daemon.Delivery) {
+// of the deliveries is counted. A refused text to which a person had typed is the person's draft: whoever submits it later has it taken again.
+func (w *world) checkOnce(a *agent, taken []*daemon.Delivery, prompt string) {
+	if slices.ContainsFunc(taken, func(d *daemon.Delivery) bool { return sentOn(d, prompt) }) {
+		return
+	}
 	for _, d := range taken {
 		if d.HandoffID != nil && w.takes[takeKey(a.id, token(d))] > 0 {
 			w.fail("agent %d takes the text of handoff %d twice", a.id, *d.HandoffID)
