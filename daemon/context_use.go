@@ -340,9 +340,8 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 		in.Mode = ModeGenerate
 	}
 	_, err = d.RequestHandoff(ctx, a.ID, in)
-	var told *Error
-	switch {
-	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:
+	switch told := refusalIn(err); {
+	case told != nil:
 		return true, 0, d.tellNotHandedOver(ctx, a, told)
 	case err != nil:
 		return false, 0, fmt.Errorf("agent %d: automatic handoff: %w", a.ID, err)

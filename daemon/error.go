@@ -45,6 +45,22 @@ func Errorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// refusalIn returns the refusal that err is; nil if err is none: the database is away, for example, or the daemon is at fault. Then
+// nothing is decided, and another try may succeed.
+func refusalIn(err error) *Error {
+	told, ok := errors.AsType[*Error](err)
+	if !ok || told.Kind == KindUnavailable || told.Kind == KindInternal {
+		return nil
+	}
+	return told
+}
+
+// unavailable reports whether err says that something is away for a moment, for example the database.
+func unavailable(err error) bool {
+	told, ok := errors.AsType[*Error](err)
+	return ok && told.Kind == KindUnavailable
+}
+
 // Errors that callers compare with errors.Is.
 var (
 	// ErrNotFound says that a row does not exist.

@@ -142,9 +142,8 @@ func (r *handoffRun) verify() outcome {
 func (r *handoffRun) record(doc data.Document) outcome {
 	h := r.h
 	got, err := r.assemble(doc)
-	var told *Error
 	switch {
-	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
+	case r.ctx.Err() != nil, unavailable(err):
 		return outcome{err: err} // the record could not be committed now, either
 	case err != nil:
 		got = r.basicContext(doc, err)

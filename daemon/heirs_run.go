@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -89,8 +88,8 @@ func (r *handoffRun) startHeir(i int) outcome {
 
 // notStartable returns the failure if err says that an heir can't be started as it is asked for; else nil.
 func (r *handoffRun) notStartable(err error) *Failure {
-	var told *Error
-	if !errors.As(err, &told) || told.Kind == KindUnavailable {
+	told := refusalIn(err)
+	if told == nil {
 		return nil
 	}
 	return r.failed(CodeSpawnFailed, "The successor could not be started: %s", words.TrimDot(told.Message)).fail
@@ -99,11 +98,11 @@ func (r *handoffRun) notStartable(err error) *Failure {
 // cannotStart returns the outcome if err, which [canStart] has returned, says that no successor can be started; else nil. The
 // outgoing agent goes on, if it has not ended.
 func (r *handoffRun) cannotStart(err error) *outcome {
-	told, ok := errors.AsType[*Error](err)
+	told := refusalIn(err)
 	switch {
 	case err == nil:
 		return nil
-	case !ok || told.Kind == KindUnavailable:
+	case told == nil:
 		return &outcome{err: err}
 	}
 	out := r.failed(told.Code, "%s", words.TrimDot(told.Message))

@@ -62,7 +62,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		return false, time.Second, err
 	}
 	if err := d.prepareLaunch(ctx, a); err != nil {
-		if retryable(err) || ctx.Err() != nil {
+		if retryable(err) || unavailable(err) || ctx.Err() != nil {
 			return false, 0, err
 		}
 		return true, 0, d.launchFailed(ctx, a, err)

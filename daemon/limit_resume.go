@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,9 +43,8 @@ func (d *Daemon) resumeAfterReset(ctx context.Context, a *Agent) (bool, time.Dur
 		return false, min(left, limitLook), nil
 	}
 	c, err := d.resumeChange(ctx, a)
-	var told *Error
-	switch {
-	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:
+	switch told := refusalIn(err); {
+	case told != nil:
 		l := *a.Limit
 		l.Do, l.Why = LimitAsk, words.TrimDot(told.Message)
 		a.Limit = &l

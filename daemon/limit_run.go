@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -269,9 +268,8 @@ func (d *Daemon) handOverLimited(ctx context.Context, a *Agent) (bool, time.Dura
 	_, err = d.RequestHandoff(ctx, a.ID, HandoffRequest{
 		Reason: ReasonLimit, Mode: ModeTranscript, Force: true, Heirs: []Heir{{Runtime: runtime}}, limit: true,
 	})
-	var told *Error
-	switch {
-	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:
+	switch told := refusalIn(err); {
+	case told != nil:
 		if told.Code == CodeAgentNotLimited {
 			return true, 0, nil // the agent has gone on since its row was read: no duty may go on with that row
 		}

@@ -94,8 +94,8 @@ func (r *pipelineRun) assembleOutput(s *Step, a *Agent, id int64, text string) (
 	began := time.Now()
 	job := r.newStepAssembly(s, a, text)
 	got, err := r.d.assemble(r.ctx, job)
-	switch told, _ := errors.AsType[*Error](err); {
-	case r.ctx.Err() != nil, told != nil && told.Kind == KindUnavailable:
+	switch {
+	case r.ctx.Err() != nil, unavailable(err):
 		return nil, nil, "", err // the output could not be committed now, either
 	case err != nil:
 		fallback = words.TrimDot(err.Error())

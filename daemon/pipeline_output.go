@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -39,14 +38,13 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 		return runOutcome{err: err}
 	}
 	var refused error
-	var told *Error
 	if next := r.p.front(); next != nil && next.Persona != nil {
 		refused = r.startable(r.agentFor(next))
 	}
 	switch {
 	case refused == nil:
 		r.dismiss(a, c, false)
-	case !errors.As(refused, &told) || told.Kind == KindUnavailable || told.Kind == KindInternal:
+	case refusalIn(refused) == nil:
 		return runOutcome{err: refused} // it is not known whether its follower can be started
 	default:
 		c.write(a) // it lives until its follower can be started: see reach

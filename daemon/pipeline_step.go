@@ -39,8 +39,8 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	}
 	a := r.agentFor(s)
 	err = r.startable(a)
-	switch told, ok := errors.AsType[*Error](err); {
-	case err != nil && (!ok || told.Kind == KindUnavailable):
+	switch {
+	case err != nil && refusalIn(err) == nil:
 		return runOutcome{err: err}
 	case err != nil: // before an agent is ended
 		return runOutcome{with: r.fail(s, nil, failure{code: CodeAgentNotStartable, says: words.TrimDot(err.Error())})}

@@ -139,14 +139,14 @@ func refusalWords(reason string) string {
 	return "another hook refused the prompt: " + words.Quote(words.Clip(words.Line(cmp.Or(reason, "it gave no reason")), maxTrouble))
 }
 
-// readRefusal completes the report of a refusal that the transcript of an agent tells, before it is applied; ok is false if the report
-// is none. The runtimes write the same line when no prompt was refused: Codex at the end of a turn in which the model was not asked, as
+// readRefusal completes the report of a refusal that the transcript of an agent tells, before it is applied; rest is the transcript from
+// the refusal on. ok is false if the report is none. The runtimes write the same line when no prompt was refused: Codex at the end of a turn in which the model was not asked, as
 // when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held its end. A prompt that the transcript has
 // was not refused, and neither was one that it has behind the refusal: somebody has submitted it again.
-func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, behind []byte) (runtimes.Report, bool, error) {
+func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, rest []byte) (runtimes.Report, bool, error) {
 	rt := d.runtimeOf(a)
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	if err != nil || takenBehind(rt, open, p, behind, d.now()) {
+	if err != nil || takenBehind(rt, open, p, rest, d.now()) {
 		return r, false, err
 	}
 	body := map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
@@ -194,13 +194,12 @@ func submittedWithMore(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload
 	return false, err
 }
 
-// takenBehind reports whether what the transcript has behind a refusal shows that the agent took the refused text of an open delivery after
-// all, or will take it out of its queue. The order of the lines tells that also if the clock has stepped.
-func takenBehind(rt *runtimes.Runtime, open []Delivery, p hooks.Payload, behind []byte, now time.Time) bool {
-	return p.Prompt != "" && slices.ContainsFunc(open, func(dl Delivery) bool {
+// takenBehind reports whether rest, the transcript from a refusal on, shows that the agent took the refused prompt after all, or will take
+// the text of an open delivery in it out of its queue. The order of the lines tells that also if the clock has stepped.
+func takenBehind(rt *runtimes.Runtime, open []Delivery, p hooks.Payload, rest []byte, now time.Time) bool {
+	return rt.TranscriptHasPrompt(rest, p.Prompt, time.Time{}) || p.Prompt != "" && slices.ContainsFunc(open, func(dl Delivery) bool {
 		waits := func(prompt string) bool { return carries(prompt, &dl) }
-		return refusedPrompt(p, &dl, now) && (rt.TranscriptContains(behind, dl.Nonce) || slices.ContainsFunc(rt.Queued(behind), waits) ||
-			dl.Nonce == "" && rt.TranscriptHasPrompt(behind, dl.Text, time.Time{}))
+		return refusedPrompt(p, &dl, now) && (rt.TranscriptContains(rest, dl.Nonce) || slices.ContainsFunc(rt.Queued(rest), waits))
 	})
 }
 

@@ -387,6 +387,8 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 func TestRefusedTextWasTakenAfterAll(t *testing.T) {
 	t.Parallel()
 	const user = `{"type":"user","timestamp":"2026-03-04T05:06:07Z","message":{"role":"user","content":%q}}` + "\n"
+	const refusal = `{"type":"system","subtype":"informational","timestamp":"2026-03-04T05:06:07Z",` +
+		`"content":"UserPromptSubmit operation blocked by hook:\nclosed\n\nOriginal prompt: [ref] hand over"}` + "\n"
 	queue := func(operation string) string {
 		return fmt.Sprintf(`{"type":"queue-operation","operation":%q,"timestamp":"2026-03-04T05:06:07Z","content":"[ref] hand over and look at the sheds"}`+"\n", operation)
 	}
@@ -401,14 +403,19 @@ func TestRefusedTextWasTakenAfterAll(t *testing.T) {
 		"taken out again":    {"[ref]", queue("enqueue") + queue("popAll"), false},
 		"taken":              {"[ref]", fmt.Sprintf(user, "[ref] hand over and look at the sheds"), true},
 		"taken, no nonce":    {"", fmt.Sprintf(user, "[ref] hand over"), true},
+		"with more":          {"", fmt.Sprintf(user, "[ref] hand over and look at the sheds"), true},
 		"another prompt":     {"[ref]", fmt.Sprintf(user, "look at the sheds"), false},
 		"nothing behind it":  {"[ref]", "", false},
 		"a part of it alone": {"", fmt.Sprintf(user, "[ref] hand"), false},
 	} {
 		open := []Delivery{{ID: 4, AgentID: 3, Kind: KindInstruction, State: DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: c.nonce}}
 		p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"}
-		if got := takenBehind(runtimes.Claude(), open, p, []byte(c.behind), typed); got != c.want {
+		if got := takenBehind(runtimes.Claude(), open, p, []byte(refusal+c.behind), typed); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+	p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"} // the prompt of a step, which is no delivery
+	if !takenBehind(runtimes.Claude(), nil, p, []byte(refusal+fmt.Sprintf(user, "[ref] hand over and look at the sheds")), typed) {
+		t.Error("a prompt that is no delivery")
 	}
 }

@@ -74,8 +74,8 @@ func (d *Daemon) tryResume(ctx context.Context, id int64) (Resumption, error) {
 			return r, nil
 		}
 	}
-	told, ok := errors.AsType[*Error](err)
-	if !ok || told.Kind == KindInternal || told.Kind == KindUnavailable {
+	told := refusalIn(err)
+	if told == nil {
 		return r, err
 	}
 	r.Error = &Refusal{Code: told.Code, Message: told.Message}

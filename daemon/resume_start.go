@@ -141,9 +141,9 @@ func (d *Daemon) resumeByItself(ctx context.Context, a *Agent) error {
 			return d.aboutResume(event.AgentResumed, a, map[string]any{"successor_id": next.ID,
 				"message": fmt.Sprintf("Agent %d (%s) ended with its tmux server; agent %d has opened its session again.", a.ID, a.Name, next.ID)})
 		})
-		told, ok := errors.AsType[*Error](err)
+		told := refusalIn(err)
 		switch {
-		case !ok || told.Kind == KindInternal || told.Kind == KindUnavailable:
+		case told == nil:
 			return err
 		case told.Code == CodeAgentResumed:
 			return nil // a person was first

@@ -48,7 +48,7 @@ func (d *Daemon) readTail(ctx context.Context, a *Agent) (moved bool, again time
 				continue
 			}
 			if p, err := hooks.Parse(r.Event, r.Body); err == nil && p.Event == hooks.PromptRefused {
-				if r, ok, err = readRefusal(ctx, d, a, r, p, b[read:]); err != nil {
+				if r, ok, err = readRefusal(ctx, d, a, r, p, b[read-len(line):]); err != nil {
 					return moved, 0, err
 				} else if !ok {
 					continue

@@ -63,8 +63,11 @@ func (d *Daemon) RemoveWorktree(ctx context.Context, id int64, in TreeRemoval) (
 		if t.State == TreeRemoved {
 			return nil, Errorf(KindConflict, CodeWorktreeRemoved, "Work tree %d was removed already", id)
 		}
-		if err := d.unused(ctx, t); err != nil {
+		switch users, err := d.usersOf(ctx, t); {
+		case err != nil:
 			return nil, err
+		case len(users) > 0:
+			return nil, usedBy(t, &users[0])
 		}
 		return &TreeTask{Do: TreeRemove, Force: in.Force, KeepBranch: in.KeepBranch}, nil
 	})
@@ -123,17 +126,9 @@ func (d *Daemon) worktreeRow(ctx context.Context, id int64) (Worktree, error) {
 	return t, notFound(err, errWorktreeNotFound)
 }
 
-// unused refuses a work tree in which an agent works, or from which an agent hands over.
-func (d *Daemon) unused(ctx context.Context, t *Worktree) error {
-	users, err := d.usersOf(ctx, t)
-	if err != nil {
-		return err
-	}
-	if len(users) > 0 {
-		a := users[0]
-		return Errorf(KindConflict, CodeWorktreeUsed, "Agent %d (%s) works in work tree %d: stop it first with `understudy agent stop %[1]d --wait`", a.ID, a.Name, t.ID)
-	}
-	return nil
+// usedBy returns the error that an agent works in a work tree, or hands over from it.
+func usedBy(t *Worktree, a *Agent) *Error {
+	return Errorf(KindConflict, CodeWorktreeUsed, "Agent %d (%s) works in work tree %d: stop it first with `understudy agent stop %[1]d --wait`", a.ID, a.Name, t.ID)
 }
 
 // usersOf returns the agents that work in a tree, and those whose open handoff will start a successor in it, the newest first.
@@ -230,13 +225,16 @@ func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, erro
 func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	task := *t.Task
 	why := "" // the tree stays
-	err := d.unused(ctx, t)
-	if told, ok := errors.AsType[*Error](err); ok { // an agent was started meanwhile
-		why, err = words.TrimDot(told.Message), nil
+	users, err := d.usersOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if len(users) > 0 && !d.Keeper.Look(ctx, t.place()).Gone { // an agent was started meanwhile, and the removal was not begun
+		why = words.TrimDot(usedBy(t, &users[0]).Message)
 	}
 	ref := "refs/understudy/removed/" + strconv.FormatInt(t.ID, 10)
 	var out worktree.Removed
-	if err == nil && why == "" {
+	if why == "" {
 		out, err = d.Keeper.Remove(ctx, worktree.Removal{
 			Place: t.place(), Dir: t.Repository, Branch: t.Branch, DeleteBranch: t.NewBranch && !task.KeepBranch, Force: task.Force, Ref: ref,
 		})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/understudyd/understudy/hooks"
 )
 
 // transcriptLine has the fields of one line of a transcript that this package needs.
@@ -64,13 +66,36 @@ func (rt *Runtime) TranscriptContains(jsonl []byte, nonce string) bool {
 // TranscriptHasPrompt reports whether a prompt equal to the text was submitted at the time since or later. It
 // ignores the composer's changes, as [MatchesPrompt] does. Use it for a text without a nonce: to find such a
 // text somewhere in the transcript proves nothing, because a short text may be part of many other prompts,
-// and may have been submitted before since.
+// and may have been submitted before since. Only behind a refusal of the text by a hook a person may have typed more
+// behind it, because the CLI puts it back into the composer.
 func (rt *Runtime) TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	want := unwrapped(text)
 	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
-	return rt.anyUserText(jsonl, func(got string, at time.Time) bool {
-		return want != "" && !at.Before(since) && unwrapped(got) == want
-	})
+	return want != "" && (rt.anyUserText(jsonl, func(got string, at time.Time) bool {
+		return !at.Before(since) && unwrapped(got) == want
+	}) || rt.hasReturned(jsonl, want, since))
+}
+
+// hasReturned reports whether a prompt with the text was refused, and at the time since or later a prompt was submitted that begins with it.
+func (rt *Runtime) hasReturned(jsonl []byte, text string, since time.Time) bool {
+	read := 0
+	for line := range bytes.Lines(jsonl) {
+		if !rt.Can.ReturnsRefused {
+			break
+		}
+		read += len(line)
+		r, ok := rt.Tail("", line)
+		if !ok || r.Event != hooks.PromptRefused {
+			continue
+		}
+		p, err := hooks.Parse(r.Event, r.Body)
+		if err == nil && MatchesPrompt(p.Prompt, text) && rt.anyUserText(jsonl[read:], func(got string, at time.Time) bool {
+			return !at.Before(since) && strings.HasPrefix(unwrapped(got), unwrapped(p.Prompt))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // anyUserText reports whether wanted returns true for one of the user's texts.

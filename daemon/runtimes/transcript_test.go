@@ -15,29 +15,38 @@ func TestTranscriptHasPrompt(t *testing.T) {
 	user := func(at time.Time, text string) string {
 		return fmt.Sprintf(`{"type":"user","timestamp":%q,"message":{"role":"user","content":%q}}`+"\n", at.Format("2006-01-02T15:04:05.000Z"), text)
 	}
+	refused := func(at time.Time, text string) string {
+		return fmt.Sprintf(`{"type":"system","subtype":"informational","timestamp":%q,"content":%q}`+"\n", at.Format("2006-01-02T15:04:05.000Z"),
+			claudeBlocked+"closed"+claudeOriginal+text)
+	}
 	later := since.Add(time.Second)
 	const at = `"timestamp":"2026-11-20T12:00:01.000Z"`
 	for name, tt := range map[string]struct {
 		jsonl, text string
 		want        bool
 	}{
-		"the whole text":       {user(later, "go on"), "go on", true},
-		"in the same instant":  {user(since, "go on"), "go on", true}, // times in a transcript are milliseconds
-		"as the composer does": {user(later, "go on\nthere    now"), " go on\r\nthere\tnow ", true},
-		"pasted":               {user(later, "\n\n<pasted_content id=\"c2ff\">\na\nb\nc\nd\n</pasted_content id=\"c2ff\">\n"), "a\nb\nc\nd", true},
-		"quoted":               {user(later, "Noted: <pasted_content id=\"c2ff\"> a … go on"), "Noted: <pasted_content id=\"c2ff\"> a … go on", true},
-		"blocks":               {`{"type":"user",` + at + `,"message":{"role":"user","content":[{"type":"text","text":"go on"}]}}`, "go on", true},
-		"put into a turn":      {`{"type":"attachment",` + at + `,"attachment":{"type":"queued_command","prompt":"go on"}}`, "go on", true},
-		"among others":         {user(since.Add(-time.Hour), "go on") + user(later, "stop") + user(later, "go on"), "go on", true},
-		"said before":          {user(since.Add(-time.Second), "go on"), "go on", false},
-		"in another text":      {user(later, "do not go on like this"), "go on", false},
-		"the beginning":        {user(later, "go"), "go on", false},
-		"without a time":       {`{"type":"user","message":{"role":"user","content":"go on"}}`, "go on", false},
-		"told to a subagent":   {`{"type":"user","isSidechain":true,` + at + `,"message":{"role":"user","content":"go on"}}`, "go on", false},
-		"said by the model":    {`{"type":"assistant",` + at + `,"message":{"role":"assistant","content":"go on"}}`, "go on", false},
-		"cut off":              {user(later, "go on")[:40], "go on", false},
-		"no text":              {user(later, " "), " ", false},
-		"empty":                {"", "go on", false},
+		"the whole text":                   {user(later, "go on"), "go on", true},
+		"in the same instant":              {user(since, "go on"), "go on", true}, // times in a transcript are milliseconds
+		"as the composer does":             {user(later, "go on\nthere    now"), " go on\r\nthere\tnow ", true},
+		"pasted":                           {user(later, "\n\n<pasted_content id=\"c2ff\">\na\nb\nc\nd\n</pasted_content id=\"c2ff\">\n"), "a\nb\nc\nd", true},
+		"quoted":                           {user(later, "Noted: <pasted_content id=\"c2ff\"> a … go on"), "Noted: <pasted_content id=\"c2ff\"> a … go on", true},
+		"blocks":                           {`{"type":"user",` + at + `,"message":{"role":"user","content":[{"type":"text","text":"go on"}]}}`, "go on", true},
+		"put into a turn":                  {`{"type":"attachment",` + at + `,"attachment":{"type":"queued_command","prompt":"go on"}}`, "go on", true},
+		"among others":                     {user(since.Add(-time.Hour), "go on") + user(later, "stop") + user(later, "go on"), "go on", true},
+		"said before":                      {user(since.Add(-time.Second), "go on"), "go on", false},
+		"in another text":                  {user(later, "do not go on like this"), "go on", false},
+		"the beginning":                    {user(later, "go"), "go on", false},
+		"without a time":                   {`{"type":"user","message":{"role":"user","content":"go on"}}`, "go on", false},
+		"told to a subagent":               {`{"type":"user","isSidechain":true,` + at + `,"message":{"role":"user","content":"go on"}}`, "go on", false},
+		"said by the model":                {`{"type":"assistant",` + at + `,"message":{"role":"assistant","content":"go on"}}`, "go on", false},
+		"cut off":                          {user(later, "go on")[:40], "go on", false},
+		"refused, and submitted with more": {refused(later, "go on") + user(later, "go on with the roof"), "go on", true},
+		"refused twice":                    {refused(later, "go on") + refused(later, "go on with") + user(later, "go on with the roof"), "go on", true},
+		"refused, and within another one":  {refused(later, "go on") + user(later, "do not go on like this"), "go on", false},
+		"another one was refused":          {refused(later, "go") + user(later, "go on with the roof"), "go on", false},
+		"refused behind it":                {user(later, "go on with the roof") + refused(later, "go on"), "go on", false},
+		"no text":                          {user(later, " "), " ", false},
+		"empty":                            {"", "go on", false},
 	} {
 		if got := Claude().TranscriptHasPrompt([]byte(tt.jsonl), tt.text, since); got != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -67,10 +67,12 @@ func (w *world) checkGated(c *daemon.Change) {
 	}
 }
 
-// checkGatedHandoff: no document is recorded as long as the turn in which it is written goes on.
+// checkGatedHandoff: no document is recorded as long as the turn in which it is written goes on. After a retry the daemon waits busy_timeout
+// for the end of the turn, and then takes the document as it is.
 func (w *world) checkGatedHandoff(a *agent, c *daemon.Change) {
 	h := c.Move.Handoff
-	if c.NewRecord != nil && h.Mode == daemon.ModeAgent && !h.Retrying && !w.plan.on["hooks lost"] {
+	waited := time.Since(w.entered[h.ID].seen) > settings().Handoff.BusyTimeout-10*time.Second
+	if c.NewRecord != nil && h.Mode == daemon.ModeAgent && !waited && !w.plan.on["hooks lost"] {
 		w.fail("handoff %d is recorded, but the Stop of its agent %d was blocked, and it goes on", h.ID, a.id)
 	}
 }

@@ -161,3 +161,25 @@ func TestLooksFailBehindABlockedStop(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryBehindABlockedStop: another hook holds the Stop of the turn in which a handoff's document was written for so long that the handoff
+// fails, and a person retries it. The document is recorded when the turn has gone on for busy_timeout, and not before; the agent is ended
+// when its turn is over. Every run checks the last two.
+func TestRetryBehindABlockedStop(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		a.gating = 5 * time.Minute
+		failed := p.request(h, a, daemon.Failed)
+		a.gating = 0 // the next Stop is not blocked
+		began := time.Now()
+		if err := p.retry(&failed); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.ShuttingDown)
+		if took, want := time.Since(began), settings().Handoff.BusyTimeout; took < want || took > want+10*time.Second {
+			t.Errorf("the document was recorded %s after the retry", took)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}

@@ -191,3 +191,25 @@ func TestRefusedPromptOfAnAgentThatEnds(t *testing.T) {
 		})
 	})
 }
+
+// TestRefusedStepPromptIsSubmittedWithMore: another hook refuses the prompt of a step's command line. While no daemon runs, a person types
+// more behind it and submits both, interrupts that turn and gives another task. The agent has the step's prompt. Every run checks that it
+// is given that once.
+func TestRefusedStepPromptIsSubmittedWithMore(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.refusing, a.mood.think = true, 20*time.Second }
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "restarts ") }, func() time.Duration { return 10 * time.Second })
+		h.daemon.cancel(errStopped)
+		p.poll("the refusal", func() bool { return a.composer.Text != "" })
+		p.wait("thinks", time.Second, time.Second)
+		a.refusing = false
+		a.person(" And look at the roof.", tmux.Enter)
+		p.poll("its turn", func() bool { return a.working != "" })
+		a.person("", tmux.Escape)
+		p.poll("the end of its turn", func() bool { return a.stop == nil })
+		a.person("Look at the well.", tmux.Enter)
+		p.reachStatus(id, daemon.PipelineDone)
+	})
+}

@@ -239,3 +239,25 @@ func TestProcessThatWasNeverStored(t *testing.T) {
 		}
 	})
 }
+
+// TestOutageWhileLaunched: the database does not answer for a moment while an agent's launch is prepared. The agent is started when it
+// answers.
+func TestOutageWhileLaunched(t *testing.T) {
+	for _, first := range []string{"Pipeline", "Commit agent 1 starting "} {
+		t.Run(first, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.w.inject = func(c *call) fault {
+					if c.who != "agent 1" || !strings.HasPrefix(c.what, first) {
+						return none
+					}
+					p.w.inject = nil
+					return failed
+				}
+				p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineDone)
+				if p.w.inject != nil {
+					t.Error("the database was never away")
+				}
+			})
+		})
+	}
+}
