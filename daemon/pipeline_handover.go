@@ -35,12 +35,9 @@ func (r *handoffRun) notNeeded(why string) outcome {
 
 // stepWants refuses to retry the handoff of a step's agent unless the step is running and waits for this handoff. If the
 // step has failed, a resume of the pipeline starts the successor; a successor of the retry would work outside any step.
-func (d *Daemon) stepWants(ctx context.Context, h *Handoff) error {
-	a, err := d.Store.Agent(ctx, h.AgentID)
-	if err != nil {
-		return err
-	}
-	p, s, err := d.stepOf(ctx, &a)
+// A step that ends writes the row of its agent, so the caller must write the row a.
+func (d *Daemon) stepWants(ctx context.Context, h *Handoff, a *Agent) error {
+	p, s, err := d.stepOf(ctx, a)
 	if err != nil || s == nil {
 		return err
 	}
@@ -72,7 +69,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
 		return nil
 	}
-	c, err := r.d.retryChange(r.ctx, h)
+	c, err := r.d.retryChange(r.ctx, h, prev)
 	var told *Error
 	switch {
 	case errors.As(err, &told): // the handoff can't be retried: start a new agent

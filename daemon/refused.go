@@ -195,10 +195,12 @@ func submittedWithMore(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload
 }
 
 // takenBehind reports whether what the transcript has behind a refusal shows that the agent took the refused text of an open delivery after
-// all. The order of the lines tells that also if the clock has stepped.
+// all, or will take it out of its queue. The order of the lines tells that also if the clock has stepped.
 func takenBehind(rt *runtimes.Runtime, open []Delivery, p hooks.Payload, behind []byte, now time.Time) bool {
 	return p.Prompt != "" && slices.ContainsFunc(open, func(dl Delivery) bool {
-		return refusedPrompt(p, &dl, now) && (rt.TranscriptContains(behind, dl.Nonce) || dl.Nonce == "" && rt.TranscriptHasPrompt(behind, dl.Text, time.Time{}))
+		waits := func(prompt string) bool { return carries(prompt, &dl) }
+		return refusedPrompt(p, &dl, now) && (rt.TranscriptContains(behind, dl.Nonce) || slices.ContainsFunc(rt.Queued(behind), waits) ||
+			dl.Nonce == "" && rt.TranscriptHasPrompt(behind, dl.Text, time.Time{}))
 	})
 }
 

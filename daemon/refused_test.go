@@ -387,11 +387,18 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 func TestRefusedTextWasTakenAfterAll(t *testing.T) {
 	t.Parallel()
 	const user = `{"type":"user","timestamp":"2026-03-04T05:06:07Z","message":{"role":"user","content":%q}}` + "\n"
+	queue := func(operation string) string {
+		return fmt.Sprintf(`{"type":"queue-operation","operation":%q,"timestamp":"2026-03-04T05:06:07Z","content":"[ref] hand over and look at the sheds"}`+"\n", operation)
+	}
 	typed := time.Now()
 	for name, c := range map[string]struct {
 		nonce, behind string
 		want          bool
 	}{
+		"queued":             {"[ref]", queue("enqueue"), true},
+		"queued, no nonce":   {"", queue("enqueue"), true},
+		"behind another one": {"[ref]", queue("enqueue") + `{"type":"queue-operation","operation":"dequeue","timestamp":"2026-03-04T05:06:08Z"}` + "\n", true},
+		"taken out again":    {"[ref]", queue("enqueue") + queue("popAll"), false},
 		"taken":              {"[ref]", fmt.Sprintf(user, "[ref] hand over and look at the sheds"), true},
 		"taken, no nonce":    {"", fmt.Sprintf(user, "[ref] hand over"), true},
 		"another prompt":     {"[ref]", fmt.Sprintf(user, "look at the sheds"), false},

@@ -44,11 +44,15 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (Handoff,
 		if err := d.requireThisHost(h.Host); err != nil {
 			return h, err
 		}
-		if err := d.stepWants(ctx, &h); err != nil {
+		a, err := d.Store.Agent(ctx, h.AgentID) // once: what is checked of it holds at the commit, which writes its row
+		if err != nil {
+			return h, err
+		}
+		if err := d.stepWants(ctx, &h, &a); err != nil {
 			return h, err
 		}
 		if mode != "" && mode != h.Mode {
-			if err := d.checkRetryWriter(ctx, &h, mode); err != nil {
+			if err := d.checkWriter(&a, mode); err != nil {
 				return h, err
 			}
 			if h.RecordedAt != nil && (!h.awaitsDecision() || h.HeirsFirst()) {
@@ -57,10 +61,10 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (Handoff,
 			h.Mode = mode
 		}
 		h.Forced = h.Forced || in.Force
-		if err := chooseAnew(ctx, d, &h, in); err != nil {
+		if err := chooseAnew(ctx, d, &h, &a, in); err != nil {
 			return h, err
 		}
-		err = d.retry(ctx, &h)
+		err = d.retry(ctx, &h, &a)
 		switch {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue
@@ -75,7 +79,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (Handoff,
 
 // chooseAnew notes on the handoff another runtime or permission mode of its successor, if the retry names one. It refuses them once a
 // successor works, and for several heirs, of which some may work.
-func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, in Retry) error {
+func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, a *Agent, in Retry) error {
 	if in.Runtime == "" && in.PermissionMode == "" {
 		return nil
 	}
@@ -103,11 +107,8 @@ func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, in Retry) error {
 	if err := asked.checkHeirs(); err != nil {
 		return err
 	}
-	a, err := d.Store.Agent(ctx, h.AgentID)
+	heir, err := d.resolveHeir(a, heir)
 	if err != nil {
-		return err
-	}
-	if heir, err = d.resolveHeir(&a, heir); err != nil {
 		return err
 	}
 	if len(h.Heirs) == 0 {
@@ -115,15 +116,6 @@ func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, in Retry) error {
 	}
 	h.Heirs[0].Heir = heir
 	return nil
-}
-
-// checkRetryWriter refuses a retry in mode generate as [Daemon.checkWriter] refuses the request of a handoff.
-func (d *Daemon) checkRetryWriter(ctx context.Context, h *Handoff, mode Mode) error {
-	a, err := d.Agent(ctx, h.AgentID)
-	if err != nil {
-		return err
-	}
-	return d.checkWriter(&a, mode)
 }
 
 // refuseHandedOver returns a conflict error if another handoff of the same agent is closed and has recorded its document, so that it stands
@@ -141,8 +133,8 @@ func (d *Daemon) refuseHandedOver(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
-	c, err := d.retryChange(ctx, h)
+func (d *Daemon) retry(ctx context.Context, h *Handoff, a *Agent) error {
+	c, err := d.retryChange(ctx, h, a)
 	if err != nil {
 		return err
 	}
@@ -155,13 +147,9 @@ func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// retryChange returns the change by which a handoff is retried.
-func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
-	a, err := d.Store.Agent(ctx, h.AgentID)
-	if err != nil {
-		return nil, err
-	}
-	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, settings: d.Settings().Handoff}
+// retryChange returns the change by which a handoff of an agent is retried.
+func (d *Daemon) retryChange(ctx context.Context, h *Handoff, a *Agent) (*Change, error) {
+	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: a, settings: d.Settings().Handoff}
 	switch {
 	case h.awaitsDecision() && h.HeirsFirst():
 		return r.letLive()
@@ -170,7 +158,7 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	}
 	failed := h.Error.Phase
 	if next, _ := r.successor(); !h.HeirsFirst() && (next == nil || !next.Active()) {
-		if err := canHandOver(ctx, d, &a, h.Heirs); err != nil {
+		if err := canHandOver(ctx, d, a, h.Heirs); err != nil {
 			return nil, err
 		}
 	}
@@ -178,13 +166,13 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 		if err := d.refuseHandedOver(ctx, h); err != nil {
 			return nil, err
 		}
-		if err := d.noHeir(ctx, &a, h.SuccessorIDs()...); err != nil {
+		if err := d.noHeir(ctx, a, h.SuccessorIDs()...); err != nil {
 			return nil, err
 		}
 	}
 	to, c, err := r.resumeAt(failed)
 	if err == nil && (!a.Active() || a.StepID != nil || h.passes()) {
-		c.write(&a) // if its session is resumed, its step ends, or a message is given to it at the same time, one of the two commits gets ErrMoved
+		c.write(a) // if its session is resumed, its step ends, or a message is given to it at the same time, one of the two commits gets ErrMoved
 	}
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)

@@ -18,14 +18,17 @@ import (
 func (d *Daemon) screenWatched(a *Agent) bool {
 	can := &d.runtimeOf(a).Can
 	return a.RegisteredAt != nil && a.HasPane() && a.StopAskedAt == nil && a.WaitsFor != waitsForFg &&
-		(can.WatchScreen || can.ScreenTurns && a.State == Working)
+		(can.WatchScreen || can.ScreenTurns && inTurn(a))
 }
 
-// stillFor is how long the screen of a working agent must show no turn until its turn counts as ended. The hook of the end
+// inTurn reports whether a turn of the agent runs. It may wait in a dialog: the hooks of the dialog's end and of the turn's may both be lost.
+func inTurn(a *Agent) bool { return a.State == Working || a.State == Waiting }
+
+// stillFor is how long the screen of an agent must show no turn and no dialog until its turn counts as ended. The hook of the end
 // comes within less time, unless its process was killed.
 const stillFor = 15 * time.Second
 
-// still is since when the screen of a working agent has shown no turn.
+// still is since when the screen of an agent in a turn has shown no turn.
 type still struct {
 	since time.Time
 	hook  int64 // the agent's newest hook then
@@ -36,7 +39,7 @@ func (d *Daemon) watchTurn(ctx context.Context, a *Agent, s runtimes.Screen) err
 	now, since := d.now(), time.Time{}
 	d.memories.change(a.ID, func(m *agentMemory) {
 		switch {
-		case a.State != Working || s.Busy || !s.Composer:
+		case !inTurn(a) || s.Busy || s.Dialog != "" || !s.Composer:
 			m.still = still{}
 		case m.still.hook != a.LastHook || m.still.since.IsZero():
 			m.still = still{now, a.LastHook}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ func recordOf(h *Handoff) handoffRecord { return handoffRecord{h.ID, h.RecordedA
 func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, error) {
 	if a.LastPrompt > h.StopHook || d.memories.of(a.ID).exitRefused == recordOf(h) {
 		return true, nil
+	}
+	if told, err := d.replayFor(ctx, a); err != nil || told {
+		return false, cmp.Or(err, ErrMoved)
 	}
 	// Count only prompts after since: the document covers all that was said before it was read. It was read before the
 	// assembly of the record, which took DurationMS.

@@ -60,6 +60,17 @@ func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from 
 	return given || slices.ContainsFunc(queue, func(text string) bool { return rt.clean(text) != "" })
 }
 
+// Queued returns the prompts that somebody has queued in a part of a transcript, and has not taken back there. The model may have been given
+// some of them since then: the line that takes a prompt out of the queue does not say which, and the queue may be older than the part.
+func (rt *Runtime) Queued(jsonl []byte) (queue []string) {
+	for raw := range bytes.Lines(jsonl) {
+		if line, err := rt.line(raw); err == nil && line.kind == "queue-operation" && line.operation != "dequeue" {
+			queue, _ = line.queued(queue)
+		}
+	}
+	return queue
+}
+
 // queued returns the queue of prompts after this line. taken is the prompt that the line passes to the model.
 func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
 	text := unquote(l.content)

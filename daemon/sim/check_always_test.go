@@ -181,7 +181,7 @@ func (w *world) afterTake(a *agent, prompt string, from origin) {
 			w.checkSkill(a)
 		}
 	}
-	w.checkOnce(a, taken)
+	w.checkOnce(a, taken, prompt)
 	for key, sent := range counted {
 		w.takes[takeKey(a.id, key)]++
 		if n := w.takes[takeKey(a.id, key)]; n > sent {
@@ -302,7 +302,7 @@ func (w *world) checkEnd(a *agent, how string) {
 		w.fail("agent %d is ended (%s) by handoff %d although %d tasks run in its background, as its last Stop has told", a.id, how, handoffs[i].ID, w.awaited(&row))
 	case len(a.pending) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d although a prompt has not reached its model yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
-	case a.stop != nil && a.working != "":
+	case a.stop != nil && a.working != "" && a.retries == nil: // a turn that waits for the end of a limit is given up, as the policy says
 		w.fail("agent %d is ended (%s) by handoff %d in the middle of its work: %.60q", a.id, how, handoffs[i].ID, a.working)
 	case len(a.unmentioned) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d with work that no document mentions: %.60q", a.id, how, handoffs[i].ID, a.unmentioned[0])

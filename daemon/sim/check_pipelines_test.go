@@ -175,19 +175,18 @@ func (w *world) step(pipeline, id int64) *daemon.Step {
 // checkOutput: the output of a step is a message with which its agent ended a turn, and the agent was given the step's
 // prompt. Of a program that is known by its screen only the daemon knows no message.
 func (w *world) checkOutput(out *daemon.StepHandoff) {
-	for _, a := range w.agents {
-		if a.id != out.AgentID {
-			continue
-		}
-		row, err := w.lent.Agent(ctx(), a.id)
-		switch {
-		case err != nil:
-			w.fail("%v", err)
-		case !slices.Contains(a.answers, out.ContentMD) && (a.cli != linesCLI || out.ContentMD != ""):
-			w.fail("the output of step %d is %.60q, but agent %d has not said that", out.StepID, out.ContentMD, a.id)
-		case row.PreviousAgentID == nil && w.prompted[a.id] != 1:
-			w.fail("step %d has ended, but agent %d was given its prompt %d times", out.StepID, a.id, w.prompted[a.id])
-		}
+	row, err := w.lent.Agent(ctx(), out.AgentID)
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	switch a := w.newestProcess(row.ID); {
+	case a == nil:
+		w.fail("step %d has ended, but agent %d has no process", out.StepID, row.ID)
+	case !slices.Contains(a.answers, out.ContentMD) && (a.cli != linesCLI || out.ContentMD != ""):
+		w.fail("the output of step %d is %.60q, but agent %d has not said that", out.StepID, out.ContentMD, a.id)
+	case row.PreviousAgentID == nil && w.prompted[a.id] != 1:
+		w.fail("step %d has ended, but agent %d was given its prompt %d times", out.StepID, a.id, w.prompted[a.id])
 	}
 }
 

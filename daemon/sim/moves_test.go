@@ -98,10 +98,6 @@ func (w *world) noteBehind(c *daemon.Change) {
 
 // registered reports whether the agent is where the registry told: a hook that tells of a move may come late or never.
 func (w *world) registered(a *daemon.Agent) bool {
-	for _, p := range w.agents {
-		if p.id == a.ID && p.worked == a.Cwd {
-			return true
-		}
-	}
-	return false
+	p := w.newestProcess(a.ID)
+	return p != nil && p.worked == a.Cwd
 }

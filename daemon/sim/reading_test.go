@@ -72,13 +72,12 @@ func (w *world) checkReading(agents []daemon.Agent, events []event.Event) {
 		if a.Active() && w.firstTurnOver(a) && a.ReadAt == nil && a.UnreadAt == nil {
 			w.fail("the first turn of agent %d is over, and nobody has said whether it has read its handoff", a.ID)
 		}
-		for _, p := range w.agents {
-			if p.id == a.ID && a.ReadAt != nil && len(p.hasRead) < 2 {
-				w.fail("agent %d has read only %q, but its row says that it has read its handoff", a.ID, p.hasRead)
-			}
-			if p.id == a.ID && len(p.hasRead) >= 2 && a.ReadAt == nil && a.Active() && w.firstTurnOver(a) {
-				w.fail("agent %d has read %q, and its row does not say so", a.ID, p.hasRead)
-			}
+		switch p := w.newestProcess(a.ID); {
+		case p == nil: // it ended before it knew its agent
+		case a.ReadAt != nil && len(p.hasRead) < 2:
+			w.fail("agent %d has read only %q, but its row says that it has read its handoff", a.ID, p.hasRead)
+		case len(p.hasRead) >= 2 && a.ReadAt == nil && a.Active() && w.firstTurnOver(a):
+			w.fail("agent %d has read %q, and its row does not say so", a.ID, p.hasRead)
 		}
 	}
 }

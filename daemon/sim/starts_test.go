@@ -19,12 +19,13 @@ const heldStart = 50 * time.Second
 // holdStart runs the hooks of the session's start that are not ours. Our own has come. What is typed meanwhile leaves the composer, and
 // waits until they end. After a dialog before the session nobody can tell a prompt of the command line that is held from one that was
 // forgotten: the daemon waits for ack_timeout then. Claude Code shows that a prompt is held. A version that does not is played too, but not with
-// dialogs over texts: nobody could tell there a text that the dialog has swallowed from one that a person has submitted.
+// dialogs over texts: nobody could tell there a text that the dialog has swallowed from one that a person has submitted. Nor with a clock that
+// steps, or a machine that sleeps: while no daemon runs, ten minutes may seem to pass in a second, and no hook takes longer.
 func (a *agent) holdStart() {
 	if a.cli != claudeCLI || a.mood.held == 0 || a.mood.trust && !a.mood.forgets || a.heldFor == 0 && !a.odd("start held", a.mood.held) {
 		return
 	}
-	a.held, a.mute = true, a.mute || a.mood.surprises == 0 && a.id%2 == 0
+	a.held, a.mute = true, a.mute || a.mood.surprises == 0 && a.id%2 == 0 && !a.w.plan.has("clock steps") && !a.w.plan.has("machine sleeps")
 	a.register("idle")
 	least := []time.Duration{time.Second, settings().Handoff.AckTimeout}[a.rng.IntN(2)] // half of them longer than a text is waited for
 	a.do("another hook of its start runs", cmp.Or(a.heldFor, least), cmp.Or(a.heldFor, heldStart))
@@ -75,8 +76,11 @@ func (w *world) checkRefused(a *agent, prompt string) {
 }
 
 // checkOnce: an agent takes the instruction or the briefing of a handoff once, however often that was sent. It is called before a take
-// of the deliveries is counted.
-func (w *world) checkOnce(a *agent, taken []*daemon.Delivery) {
+// of the deliveries is counted. A refused text to which a person had typed is the person's draft: whoever submits it later has it taken again.
+func (w *world) checkOnce(a *agent, taken []*daemon.Delivery, prompt string) {
+	if slices.ContainsFunc(taken, func(d *daemon.Delivery) bool { return sentOn(d, prompt) }) {
+		return
+	}
 	for _, d := range taken {
 		if d.HandoffID != nil && w.takes[takeKey(a.id, token(d))] > 0 {
 			w.fail("agent %d takes the text of handoff %d twice", a.id, *d.HandoffID)

@@ -171,3 +171,39 @@ func TestAbortEndsTheHandoff(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryAsTheStepFails: the step of a failed handoff fails while somebody retries the handoff, before each of the retry's calls.
+// Every run checks that the handoff is not open then.
+func TestRetryAsTheStepFails(t *testing.T) {
+	for n := range 6 {
+		t.Run(fmt.Sprint("before call ", n+1), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.w.born = func(a *agent) { a.mood.think = time.Minute }
+				id := p.startPipeline(h, "one")
+				a := p.newest(id, 0)
+				p.poll("its turn", func() bool { return a.stop != nil })
+				a.mood.think = time.Hour
+				handoff := p.request(h, a, daemon.Failed)
+				calls, delayed := 0, false
+				p.w.delay = func(c *call) time.Duration {
+					if c.who != p.name {
+						return 0
+					}
+					if calls++; calls != n+1 {
+						return 0
+					}
+					delayed = true
+					return 5 * time.Second
+				}
+				p.w.employEndless("somebody else", func(other *person) {
+					other.poll("the retry", func() bool { return delayed })
+					other.abort(h, id)
+				})
+				_ = p.retry(&handoff) // it is refused, or the abort cancels the handoff
+				if !delayed {
+					t.Error("the retry has fewer calls")
+				}
+			})
+		})
+	}
+}

@@ -112,6 +112,34 @@ func TestLimitOnTheScreenThatStays(t *testing.T) {
 	})
 }
 
+// TestEndBehindADialogIsSeen: the hooks of the end of a dialog and of the end of its turn are lost, and the runtime has no registry. The screen
+// shows that the turn is over.
+func TestEndBehindADialogIsSeen(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "omp")
+		a.extra = func(context.Context) bool {
+			a.askHeld("touch one", false)
+			return true
+		}
+		a.person("some work", tmux.Enter)
+		p.await("the dialog", time.Minute, func() bool { return a.dialog != nil && p.row(a).State == daemon.Waiting })
+		p.wait("thinks", time.Minute, time.Minute)
+		if p.row(a).State != daemon.Waiting {
+			t.Errorf("the agent is %s while its dialog stands", p.row(a).State)
+		}
+		p.w.inject = func(c *call) fault {
+			if c.kind == sending && (isHook(c.own, "DialogClosed") || isHook(c.own, "TurnEnded")) {
+				return lostHook
+			}
+			return none
+		}
+		a.person("", tmux.Enter)
+		if !p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle }) {
+			t.Errorf("the agent is %s, its dialog %+v", p.row(a).State, a.dialog)
+		}
+	})
+}
+
 // TestEchoLooksAgain: the commit of the intention to type takes long, and a dialog opens meanwhile. The daemon looks again, and
 // types nothing into the dialog of a program that it knows by its screen only.
 func TestEchoLooksAgain(t *testing.T) {

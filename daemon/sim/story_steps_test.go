@@ -216,3 +216,26 @@ func TestNoSecondPaneAfterAnOutage(t *testing.T) {
 		})
 	})
 }
+
+// TestProcessThatWasNeverStored: a step's first process ends with tmux before a daemon has stored it or it has told of itself. The
+// daemon starts another one, whose answer is the step's output. Every run checks whose answer that is.
+func TestProcessThatWasNeverStored(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.inject = func(c *call) fault {
+			if strings.Contains(c.what, "agent_started") {
+				return failed
+			}
+			return none
+		}
+		p.w.born = func(a *agent) { a.mood.trust = len(p.w.agents) == 1 }
+		id := p.startPipeline(h, "one")
+		p.await("the dialog of its first process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].dialog != nil })
+		p.w.inject = nil
+		p.w.agents[0].signal(syscall.SIGKILL)
+		h.term.die()
+		p.reachStatus(id, daemon.PipelineDone)
+		if n := len(p.w.agents); n != 2 || p.w.agents[1].id != p.w.agents[0].id {
+			t.Errorf("the agent was started %d times", n)
+		}
+	})
+}

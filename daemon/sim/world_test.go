@@ -198,6 +198,17 @@ func (w *world) process(id int64) *agent {
 	return nil
 }
 
+// newestProcess returns the last process that was started as the agent with that id, which may have ended, or nil. A daemon starts
+// another one if the first ended before the daemon stored or heard of it.
+func (w *world) newestProcess(id int64) (newest *agent) {
+	for _, a := range w.agents {
+		if a.id == id {
+			newest = a
+		}
+	}
+	return newest
+}
+
 // logged adds an entry of a daemon's log to the trace. A panic, or a state without a move, is a failure of the run.
 func (w *world) logged(who string, level slog.Level, text string) {
 	w.trace.note(who, "%s: %s", level, text)
