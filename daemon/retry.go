@@ -171,8 +171,8 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff, a *Agent) (*Change
 		}
 	}
 	to, c, err := r.resumeAt(failed)
-	if err == nil && (!a.Active() || a.StepID != nil) {
-		c.write(a) // if its session is resumed, or its step ends, at the same time, one of the two commits gets ErrMoved
+	if err == nil && (!a.Active() || a.StepID != nil || h.passes()) {
+		c.write(a) // if its session is resumed, its step ends, or a message is given to it at the same time, one of the two commits gets ErrMoved
 	}
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
