@@ -42,7 +42,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		} else if ok {
 			return true, 0, d.launched(ctx, a, info)
 		}
-		if told, err := d.replayLaunch(ctx, a); err != nil || told {
+		if told, err := d.replayFor(ctx, a); err != nil || told {
 			return told, 0, err
 		}
 	}

@@ -56,10 +56,10 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	return d.setAside(env, err)
 }
 
-// replayLaunch applies the spooled hooks of an agent whose pane is not there, and reports whether they have changed the agent.
-// An earlier attempt may have made the pane and not committed it: while the database was away, the agent may have begun its
-// session, and even have worked and ended. A second pane would give it its first prompt again.
-func (d *Daemon) replayLaunch(ctx context.Context, a *Agent) (told bool, err error) {
+// replayFor applies the spooled hooks before somebody relies on what no hook has told of an agent, and reports whether they have changed the
+// agent. While the database was away, the agent may have begun its session, worked, and ended. A second pane would give it its first prompt
+// again, and its exit would end work that no document mentions.
+func (d *Daemon) replayFor(ctx context.Context, a *Agent) (told bool, err error) {
 	if empty, err := d.spool.Empty(); err != nil || empty {
 		return false, errors.Join(err, d.spoolError(err))
 	}

@@ -131,3 +131,32 @@ func TestExitOfASessionThatMoved(t *testing.T) {
 		p.retryToEnd(a)
 	})
 }
+
+// TestExitBehindAnOutage: a person clears an agent's session and gives it work, while the database is away. The daemon is slow to apply the
+// hooks that tell of it. No handoff ends the agent before that. Every run checks that no agent is ended with such work.
+func TestExitBehindAnOutage(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		a.mood.think = 0
+		p.w.after = func(what string) {
+			if strings.Contains(what, "→ recorded") {
+				p.w.after = nil
+				p.w.plan.away[h] = time.Now().Add(30 * time.Second)
+				h.noteAbsence(p.w.plan.away[h])
+				a.session = uuid(a.rng)
+				a.register("idle")
+				a.person("one more thing", tmux.Enter)
+			}
+		}
+		p.requestHandoff(h, a, "")
+		p.w.delay = func(c *call) time.Duration {
+			if c.who == "spool" {
+				return 5 * time.Second
+			}
+			return 0
+		}
+		p.awaitQuestion(a, 5*time.Minute)
+		p.retryToEnd(a)
+	})
+}
