@@ -208,3 +208,25 @@ func TestCrashWhileHeirsAreBriefed(t *testing.T) {
 		}
 	}
 }
+
+// TestMessageAtTheMomentOfARetry: a handoff fails behind its record, so that its agent gets the messages that are queued for it. A person
+// retries the handoff when a message is about to be typed. The message waits for an heir again. Every run checks that.
+func TestMessageAtTheMomentOfARetry(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.killHeir(a, 1)
+		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.BriefingHeirs)
+		p.send(a.id)
+		late := false
+		p.w.delay = func(c *call) time.Duration {
+			if late || !isCommit(c, fmt.Sprintf("(message for agent %d) typing", a.id)) {
+				return 0
+			}
+			late = true
+			return 2 * time.Second
+		}
+		p.reach(a, daemon.Failed)
+		p.poll("the message", func() bool { return late })
+		p.retryToEnd(a)
+	})
+}
