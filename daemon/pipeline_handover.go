@@ -69,7 +69,11 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
 		return nil
 	}
-	c, err := r.d.retryChange(r.ctx, h, prev)
+	a, err := r.d.Store.Agent(r.ctx, h.AgentID) // prev may be its successor
+	if err != nil {
+		return &runOutcome{err: err}
+	}
+	c, err := r.d.retryChange(r.ctx, h, &a)
 	var told *Error
 	switch {
 	case errors.As(err, &told): // the handoff can't be retried: start a new agent
