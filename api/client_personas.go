@@ -76,12 +76,12 @@ func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemo
 
 // ApprovePipeline lets a pipeline continue that waits for approval. The step gets the comment, if there is one.
 func (c *Client) ApprovePipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.Comment, in.Goto})
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.After, in.Comment, in.Goto})
 }
 
 // RejectPipeline ends a pipeline that waits for approval. The comment, if there is one, becomes its error.
 func (c *Client) RejectPipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{StepID: givenID(in.StepID), Comment: in.Comment})
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{StepID: givenID(in.StepID), After: in.After, Comment: in.Comment})
 }
 
 // Templates lists the templates in the order of their names, including those that cannot be used.

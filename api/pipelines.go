@@ -72,6 +72,7 @@ type resumeRequest struct {
 
 type decisionRequest struct {
 	StepID  *int64 `json:"step_id,omitempty"` // absent means the step before which the pipeline waits
+	After   bool   `json:"after,omitempty"`   // the decision is about what comes after that step
 	Comment string `json:"comment"`
 	Goto    int    `json:"goto,omitempty"` // where the rules of a step don't decide: the number of the step that comes next; absent: the following one
 }
@@ -152,6 +153,6 @@ func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Deci
 		return err
 	}
 	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return give(ctx, id, daemon.Decision{StepID: step, Comment: in.Comment, Goto: in.Goto})
+		return give(ctx, id, daemon.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
 	})
 }

@@ -382,6 +382,30 @@ func TestDecisionAboutAnotherStep(t *testing.T) {
 	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
 }
 
+// TestDecisionAfterAStep: an approval of a step is sent again, because its answer was lost. By now the step has ended, and the pipeline waits
+// for a person to say what comes after it: the approval does not say that.
+func TestDecisionAfterAStep(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{`{"step_id": %d}`: 409, `{"step_id": %d, "after": true}`: 200, `{"step_id": %d, "goto": 2}`: 200, `{}`: 200} {
+		h := build(t, nil)
+		run := h.pipeline(func(p *daemon.Pipeline) {
+			s := &p.Steps[0]
+			s.Status, s.Approval, s.Undecided = daemon.StepDone, true, daemon.UndecidedUnclear
+			s.StartedAt, s.FinishedAt, s.ApprovedAt = &p.CreatedAt, &p.CreatedAt, &p.CreatedAt
+			p.Status = daemon.PipelineWaiting
+		})
+		for _, verb := range []string{"/reject", "/approve"} {
+			if verb == "/reject" && want == 200 {
+				continue // it would end the pipeline
+			}
+			body := strings.ReplaceAll(body, "%d", id(run.Steps[0].ID))
+			if got := h.mainDoor().do("POST", "/api/pipelines/"+id(run.ID)+verb, body); got.status != want {
+				t.Errorf("%s with %s: %d %s, want %d", verb, body, got.status, got.body, want)
+			}
+		}
+	}
+}
+
 func TestNewPipeline(t *testing.T) {
 	t.Parallel()
 	templates, cwd := templatesOf(t), t.TempDir()

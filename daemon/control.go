@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
 )
 
 // Control is the server that a runtime runs for its agent. Its methods are safe for concurrent use.
@@ -38,7 +40,7 @@ type Link struct {
 	Server     runtimes.Server
 	AgentID    int64
 	Name       string    // of the agent, for people
-	Began      time.Time // when the agent's row was made: what the session holds from before is not the agent's
+	Began      time.Time // when the agent's row was made, if it opens an earlier agent's session again; the zero time: the session is its own
 	Session    string    // the session's id; "": it is not made yet, or nobody knows its id yet
 	Cwd        string
 	Mode       string // the permission mode of the launch
@@ -68,17 +70,43 @@ func (d *Daemon) control(a *Agent) (Control, error) {
 		return nil, err
 	}
 	link := Link{
-		Runtime: a.Runtime, AgentID: a.ID, Name: a.Name, Began: a.CreatedAt, Cwd: a.Cwd, Mode: a.PermissionMode,
+		Runtime: a.Runtime, AgentID: a.ID, Name: a.Name, Cwd: a.Cwd, Mode: a.PermissionMode,
 		Transcript: runtimes.Mirror(d.Data.Launch(a.ID)),
 	}
 	if err := json.Unmarshal(b, &link.Server); err != nil {
 		return nil, err
+	}
+	if a.Resume != "" {
+		link.Began = a.CreatedAt
 	}
 	if a.SessionID != nil {
 		link.Session = *a.SessionID
 	}
 	link.Retrying = a.Trouble != nil && a.Trouble.Retrying
 	return d.Control(link)
+}
+
+// Earlier returns the prompts of the session that an earlier agent was given. found are those from before Began that a look finds; those of
+// the first look count. They are kept among the launch files: once the clock was set back, the agent's own prompts are from before Began, too.
+func (l *Link) Earlier(found []string) (prompts map[string]bool, err error) {
+	prompts = map[string]bool{}
+	if l.Began.IsZero() {
+		return prompts, nil
+	}
+	path := filepath.Join(filepath.Dir(l.Transcript), "earlier.json")
+	b, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		err = json.Unmarshal(b, &found)
+	case errors.Is(err, fs.ErrNotExist):
+		if b, err = json.Marshal(found); err == nil {
+			err = data.WriteFile(path, b, 0o600)
+		}
+	}
+	for _, id := range found {
+		prompts[id] = true
+	}
+	return prompts, err
 }
 
 // followAgain is how long the daemon waits before it follows a server again that could not be reached.

@@ -135,7 +135,8 @@ func (d *Daemon) commitIntention(ctx context.Context, a *Agent, dl *Delivery, wa
 	}
 	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence, dl.Way = DeliveryTyping, &now, a.LastHook, 1, "", way
 	c := Change{Deliveries: []*Delivery{dl}}
-	if a.Note != "" || a.startedWith(dl) || dl.Kind == KindGoOn { // if a hook writes the agent's row first, this commit gets ErrMoved
+	// If a hook, or for a message the retry of a handoff, writes the agent's row first, this commit gets ErrMoved.
+	if a.Note != "" || a.startedWith(dl) || dl.Kind == KindGoOn || dl.Kind == KindMessage {
 		a.Note = ""
 		c.Agents = []*Agent{a}
 	}

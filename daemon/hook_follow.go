@@ -2,7 +2,11 @@ package daemon
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -59,6 +63,22 @@ func (h *hookStep) follow(was *string) {
 		h.moved = true
 		h.event(event.AgentMoved, map[string]any{"from": m.from, "to": m.to}, a)
 	}
+}
+
+// openTranscript opens the transcript of a session. If it is not at path, the session may have moved a moment ago: no hook tells of a
+// person's /cd, and a hook that tells of a move may be in the spool. Its file then has the same name in another project's folder.
+func openTranscript(path string) (*os.File, error) {
+	const how = os.O_RDONLY | syscall.O_NONBLOCK // opening a pipe would wait for its writer
+	f, err := os.OpenFile(path, how, 0)
+	dir := runtimes.ConfigDirOfTranscript(path)
+	if !errors.Is(err, fs.ErrNotExist) || dir == "" {
+		return f, err
+	}
+	found, _ := fs.Glob(os.DirFS(dir), "projects/*/"+filepath.Base(path)) // the name is that of a session: it has no pattern
+	if len(found) != 1 {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, found[0]), how, 0)
 }
 
 // goesBack reports whether a hook tells where the transcript is, but not where the work is: before the SessionEnd of an /exit Claude Code

@@ -95,6 +95,7 @@ func (r *pipelineRun) quietly(c *Change) *Change {
 // Decision is an approval or a rejection of a step.
 type Decision struct {
 	StepID  int64 // the step that the person was shown; 0: the step that waits for approval now
+	After   bool  // the person was asked what comes after that step, and not about the step itself
 	Comment string
 	Goto    int // where the rules of a step don't decide: the number of the step in the template that comes next; 0: the following one
 }
@@ -106,7 +107,7 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 		return Pipeline{}, err
 	}
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		s, err := r.gate(byApprove, in.StepID)
+		s, err := r.gate(byApprove, in)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +132,7 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 		return Pipeline{}, err
 	}
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		s, err := r.gate(byReject, in.StepID)
+		s, err := r.gate(byReject, in)
 		if err != nil {
 			return nil, err
 		}
@@ -151,14 +152,15 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 	})
 }
 
-// gate returns the step that waits for approval. It refuses a command that the pipeline's status does not allow. It also
-// refuses a command for another step: shown is the step that the command names; 0: it names none.
-func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
+// gate returns the step that waits for approval. It refuses a command that the pipeline's status does not allow. It also refuses a
+// decision about another step, and one about the approval of a step that has ended since: the answer to the first request was lost, and
+// what is asked now is what comes after the step.
+func (r *pipelineRun) gate(command string, in Decision) (*Step, error) {
 	s := r.p.Asked()
 	switch {
 	case !r.p.allows(command) || s == nil:
 		return nil, Errorf(KindConflict, CodeNotWaitingForApproval, "Pipeline is not waiting for approval: it is %s", r.p.Status)
-	case shown != 0 && shown != s.ID:
+	case in.StepID != 0 && in.StepID != s.ID, in.StepID != 0 && s == r.p.AwaitsWay() && s.ApprovedAt != nil && !in.After && in.Goto == 0:
 		return nil, Errorf(KindConflict, CodeAnotherStep, "Pipeline %d waits at step %d (%s) by now: look at it again", r.p.ID, s.OrderIndex+1, s.AgentName)
 	}
 	return s, nil

@@ -171,12 +171,10 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff, a *Agent) (*Change
 		}
 	}
 	to, c, err := r.resumeAt(failed)
-	if err == nil && (!a.Active() || a.StepID != nil) {
-		c.write(a) // if its session is resumed, or its step ends, at the same time, one of the two commits gets ErrMoved
-	}
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
 	}
+	c.write(a) // if its session is resumed, its step ends, or it gets a message, at the same time, one of the two commits gets ErrMoved
 	h.enterPhase(to, r.now, r.settings)
 	h.Error, h.CompletedAt = nil, nil
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}

@@ -3,8 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -351,7 +349,7 @@ func transcriptTail(a *Agent) []byte {
 	if a.TranscriptPath == nil {
 		return nil
 	}
-	f, err := os.OpenFile(*a.TranscriptPath, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
+	f, err := openTranscript(*a.TranscriptPath)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,12 +23,16 @@ func recordOf(h *Handoff) handoffRecord { return handoffRecord{h.ID, h.RecordedA
 // Such a prompt may have begun a turn, with a hook of its own. If it was queued while the document was written, it
 // became part of that turn, before the document or after it; or it began a turn that no hook reports. Only the
 // transcript shows a queued prompt.
+//
+// A hook that waits in the spool may tell of it as well, so those are applied first. If that changes the agent, the error is ErrMoved.
 func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, error) {
+	if told, err := d.replayFor(ctx, a); err != nil {
+		return false, err
+	} else if told {
+		return false, fmt.Errorf("agent %d: hooks were spooled: %w", a.ID, ErrMoved)
+	}
 	if a.LastPrompt > h.StopHook || d.memories.of(a.ID).exitRefused == recordOf(h) {
 		return true, nil
-	}
-	if told, err := d.replayFor(ctx, a); err != nil || told {
-		return false, cmp.Or(err, ErrMoved)
 	}
 	// Count only prompts after since: the document covers all that was said before it was read. It was read before the
 	// assembly of the record, which took DurationMS.

@@ -97,7 +97,7 @@ func TestUndecidedStepOffersItsWays(t *testing.T) {
 	} {
 		page, err := draw()
 		doc, text := drawn(t, page, err)
-		for _, want := range []string{`approve{"step_id":%d}`, `approve{"step_id":%d,"goto":1}`, `reject{"step_id":%d}`} {
+		for _, want := range []string{`approve{"step_id":%d,"after":true}`, `approve{"step_id":%d,"goto":1}`, `reject{"step_id":%d,"after":true}`} {
 			if want = fmt.Sprintf(want, s.ID); !slices.Contains(calls(doc), want) {
 				t.Errorf("%s: buttons do %q, want %s among them", name, calls(doc), want)
 			}

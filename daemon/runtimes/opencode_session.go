@@ -101,8 +101,8 @@ type OpencodeAsked struct {
 // the newest turn on.
 type OpencodeSight struct {
 	Session    string
-	Transcript string    // path of the file with the conversation
-	Began      time.Time // when the agent was launched; earlier messages are another agent's
+	Transcript string          // path of the file with the conversation
+	Earlier    map[string]bool // ids of the prompts that an earlier agent was given
 	Messages   []OpencodeMessage
 	Status     OpencodeStatus
 	Asked      []OpencodeAsked
@@ -158,7 +158,17 @@ func (s *OpencodeSight) Reports(now time.Time) (reports []Report, limited bool, 
 	return r.reports, r.limited, r.again
 }
 
-// turns returns the turns since the agent's launch. A prompt without an answer is none: it is queued, or about to be taken,
+// PromptsBefore returns the ids of the prompts from before a time.
+func (s *OpencodeSight) PromptsBefore(t time.Time) (ids []string) {
+	for i := range s.Messages {
+		if m := &s.Messages[i]; m.Info.Role == "user" && m.isPrompt() && m.Info.Time.Created < t.UnixMilli() {
+			ids = append(ids, m.Info.ID)
+		}
+	}
+	return ids
+}
+
+// turns returns the agent's turns. A prompt without an answer is none: it is queued, or about to be taken,
 // or lost.
 func (s *OpencodeSight) turns() (turns []opencodeTurn) {
 	owner := map[string]int{} // the turn of each user's message
@@ -166,7 +176,7 @@ func (s *OpencodeSight) turns() (turns []opencodeTurn) {
 		m := &s.Messages[i]
 		switch {
 		case m.Info.Role == "user" && m.isPrompt():
-			if m.Info.Time.Created >= s.Began.UnixMilli() && (s.answered(m.Info.ID) || s.refused(i)) {
+			if !s.Earlier[m.Info.ID] && (s.answered(m.Info.ID) || s.refused(i)) {
 				turns = append(turns, opencodeTurn{prompt: m})
 				owner[m.Info.ID] = len(turns) - 1
 			}

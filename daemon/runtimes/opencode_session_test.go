@@ -132,7 +132,7 @@ func TestOpencodeReports(t *testing.T) {
 		{name: "a permission that OpenCode may answer itself", waits: true, want: []string{"UserPromptSubmit m1 do m1"},
 			sight: OpencodeSight{Status: busy, Messages: []OpencodeMessage{u1, open}, Asked: []OpencodeAsked{{ID: "p1", Since: opencodeNoon.Add(9500 * time.Millisecond)}}}},
 		{name: "a question left over from an aborted turn", sight: OpencodeSight{Asked: []OpencodeAsked{{ID: "q1", Since: opencodeNoon}}}},
-		{name: "another agent's turn", sight: OpencodeSight{Began: opencodeNoon.Add(time.Second), Messages: []OpencodeMessage{u1, done, u2, answers("a2", "m2", "stop", 1200)}},
+		{name: "another agent's turn", sight: OpencodeSight{Earlier: map[string]bool{"m1": true}, Messages: []OpencodeMessage{u1, done, u2, answers("a2", "m2", "stop", 1200)}},
 			want: []string{"UserPromptSubmit m2 do m2", "Stop m2"}},
 		{name: "a compaction in a turn", sight: OpencodeSight{Messages: []OpencodeMessage{u1, answers("a1", "m1", "tool-calls", 100),
 			opencodeAt(200, OpencodeInfo{ID: "c", Role: "user"}, OpencodePart{Type: "compaction"}),

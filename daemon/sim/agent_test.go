@@ -266,7 +266,6 @@ func nudge(c chan struct{}) {
 func (a *agent) settle() {
 	a.frame.Working = ""
 	switch {
-	case a.dialog != nil && !a.dialog.sub:
 	case len(a.jobs) > 0, a.subs > 0:
 		a.register("busy")
 	case a.tasks > 0:

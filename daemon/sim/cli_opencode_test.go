@@ -173,6 +173,7 @@ func at[T any](c *control, ctx context.Context, k kind, what string, do func(a *
 func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) error {
 	told, asks := map[string]bool{}, []string(nil)
 	var idle time.Time
+	var earlier map[string]bool
 	retried := c.link.Retrying
 	report := func(list ...runtimes.Report) error {
 		for _, r := range list {
@@ -199,6 +200,12 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 		if err != nil {
 			return err
 		}
+		if earlier == nil {
+			if earlier, err = c.link.Earlier(sight.PromptsBefore(c.link.Began)); err != nil {
+				return err
+			}
+		}
+		sight.Earlier = earlier
 		now := c.g.h.now()
 		if sight.Status.Type != "" {
 			idle = time.Time{}
@@ -264,7 +271,7 @@ func (c *control) sight(a *agent) (runtimes.OpencodeSight, error) {
 		a.session = "ses_" + strings.ReplaceAll(uuid(a.rng), "-", "")
 		a.h.sessions = append(a.h.sessions, &opencodeSession{id: a.session, title: title})
 	}
-	s := runtimes.OpencodeSight{Session: a.session, Transcript: c.link.Transcript, Began: c.link.Began, Window: 100_000}
+	s := runtimes.OpencodeSight{Session: a.session, Transcript: c.link.Transcript, Window: 100_000}
 	for _, m := range a.stored().messages {
 		m.Parts = slices.Clone(m.Parts)
 		s.Messages = append(s.Messages, m)

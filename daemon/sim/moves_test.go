@@ -5,9 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // moves has the model move its session to another directory, or back, as Claude Code's EnterWorktree and ExitWorktree do.
@@ -100,4 +103,56 @@ func (w *world) noteBehind(c *daemon.Change) {
 func (w *world) registered(a *daemon.Agent) bool {
 	p := w.newestProcess(a.ID)
 	return p != nil && p.worked == a.Cwd
+}
+
+// TestExitOfASessionThatMoved: an agent takes a prompt off its queue after it has written the document of a handoff. The prompt's hook came
+// before the instruction, so the transcript alone shows that this was work. Then a person moves the session, and the transcript with it. The
+// handoff goes on waiting for a person. Every run checks that no agent is ended with work that no document mentions.
+func TestExitOfASessionThatMoved(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = 10 * time.Second
+		a.person("some work", tmux.Enter)
+		p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+		a.person("one more thing", tmux.Enter)
+		p.wait("looks on", 2*time.Second, 2*time.Second)
+		p.requestHandoff(h, a, "")
+		p.awaitQuestion(a, 5*time.Minute)
+		a.worked = filepath.Join(h.cwd, "tree-0")
+		_ = os.MkdirAll(a.worked, 0o700)
+		a.moveTo(a.worked)
+		p.wait("reads", 3*time.Second, 3*time.Second)
+		a.register("idle") // later than the CLI
+		p.wait("reads on", 5*time.Second, 5*time.Second)
+		p.retryToEnd(a)
+	})
+}
+
+// TestExitBehindAnOutage: a person clears an agent's session and gives it work, while the database is away. The daemon is slow to apply the
+// hooks that tell of it. No handoff ends the agent before that. Every run checks that no agent is ended with such work.
+func TestExitBehindAnOutage(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		a.mood.think = 0
+		p.w.after = func(what string) {
+			if strings.Contains(what, "→ recorded") {
+				p.w.after = nil
+				p.w.plan.away[h] = time.Now().Add(30 * time.Second)
+				h.noteAbsence(p.w.plan.away[h])
+				a.session = uuid(a.rng)
+				a.register("idle")
+				a.person("one more thing", tmux.Enter)
+			}
+		}
+		p.requestHandoff(h, a, "")
+		p.w.delay = func(c *call) time.Duration {
+			if c.who == "spool" {
+				return 5 * time.Second
+			}
+			return 0
+		}
+		p.awaitQuestion(a, 5*time.Minute)
+		p.retryToEnd(a)
+	})
 }

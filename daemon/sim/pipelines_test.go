@@ -124,7 +124,7 @@ func (p *person) approve(pl *daemon.Pipeline, h *host) {
 	if s := pl.Asked(); s != nil {
 		in.StepID = s.ID // a request that is sent again because its answer was lost must not approve the next step
 		if s == pl.AwaitsWay() {
-			p.w.chosen[s.ID] = true
+			p.w.chosen[s.ID], in.After = true, true
 			if p.faulty() && p.w.rng.IntN(2) == 0 {
 				in.Goto = 1 + p.w.rng.IntN(pl.Steps[len(pl.Steps)-1].Number)
 			}

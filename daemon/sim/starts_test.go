@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // What a person's own hooks do beside ours: they hold the start of a session, and refuse prompts. And the person who retries at once
@@ -77,8 +78,12 @@ func (w *world) checkRefused(a *agent, prompt string) {
 
 // checkOnce: an agent takes the instruction or the briefing of a handoff once, however often that was sent. It is called before a take
 // of the deliveries is counted. A refused text to which a person had typed is the person's draft: whoever submits it later has it taken again.
+// And whoever retries after a text whose fate nobody can know, because only a screen tells of it, may have it taken again.
 func (w *world) checkOnce(a *agent, taken []*daemon.Delivery, prompt string) {
-	if slices.ContainsFunc(taken, func(d *daemon.Delivery) bool { return sentOn(d, prompt) }) {
+	if slices.ContainsFunc(taken, func(d *daemon.Delivery) bool {
+		unknown := d.Way == runtimes.ByEcho && d.Verdict != nil && *d.Verdict == daemon.Unconfirmed
+		return unknown || sentOn(d, prompt)
+	}) {
 		return
 	}
 	for _, d := range taken {

@@ -259,6 +259,50 @@ func TestDocumentOfTheSameMoment(t *testing.T) {
 	})
 }
 
+// TestTurnsOfAServerAfterTheClockWasSetBack: the clock is set back after an agent began whose server tells its turns, so that its prompts
+// seem older than the agent, and the daemon that saw this ends. The next one sees the agent's turns all the same, also when the clock shows
+// the agent's begin again, and also in a session that an earlier agent had. It takes no prompt of that agent for this one's.
+func TestTurnsOfAServerAfterTheClockWasSetBack(t *testing.T) {
+	for what, opened := range map[string]bool{"a session of its own": false, "an earlier agent's session": true} {
+		t.Run(what, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, "opencode")
+				if opened {
+					p.message(h, a, "the work of the first agent")
+					p.await("the end of its turn", time.Minute, func() bool { return p.row(a).LastStop > 0 })
+					p.stop(h, a.id, false)
+					p.await("its end", time.Minute, func() bool { row := p.row(a); return !row.Active() })
+					next := p.reopen(h, a.id)
+					p.await("the next agent", time.Minute, func() bool {
+						row, err := p.w.store.Agent(ctx(), next.ID)
+						return err == nil && row.RegisteredAt != nil && row.State == daemon.Idle
+					})
+					a = p.w.process(next.ID)
+				}
+				h.setClock(-30 * time.Second)
+				p.end(h)
+				p.wait("lets the next daemon look", 10*time.Second, 10*time.Second)
+				if n := p.row(a).LastPrompt; n != 0 {
+					t.Errorf("hook %d told of a prompt, but the agent was given none", n)
+				}
+				for range 2 {
+					a.mood.think = time.Hour
+					p.message(h, a, "one more thing")
+					if !p.await("its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Working }) {
+						t.Fatalf("the agent works, and its row is %s", p.row(a).State)
+					}
+					p.wait("lets the clock show the agent's begin again", time.Minute, time.Minute)
+					p.end(h)
+					a.person("", tmux.Escape)
+					if !p.await("the end of its turn", 20*time.Second, func() bool { return p.row(a).State == daemon.Idle }) {
+						t.Fatalf("the agent's turn is over, and its row is %s", p.row(a).State)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestSleepCountsAgainstNothing: a host sleeps through a deadline. Nothing fails.
 func TestSleepCountsAgainstNothing(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {

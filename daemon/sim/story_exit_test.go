@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,36 +168,6 @@ func TestDialogOfAWithdrawnExit(t *testing.T) {
 			t.Errorf("%q stands in the pane", a.dialog.Title)
 		}
 		a.tasks--
-		p.retryToEnd(a)
-	})
-}
-
-// TestWorkInTheSpool: the database is away when the document is written. The session moves then, and works for a person. When the database is
-// back it takes the hook of the document, and fails with the next one: the row names a transcript that is not there any more, and only the
-// spool knows of the work.
-func TestWorkInTheSpool(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.promptOnce(a)
-		p.request(h, a, daemon.AwaitingDocument)
-		takes := func(*call) bool { return false }
-		p.w.inject = func(c *call) fault {
-			if strings.HasPrefix(c.what, "RecordHook ") && !takes(c) {
-				return failed
-			}
-			return none
-		}
-		p.poll("the document", func() bool { return !a.documentAt.IsZero() && a.stop == nil })
-		a.extra = func(context.Context) bool {
-			a.moveTo(filepath.Join(h.cwd, "elsewhere"))
-			return true
-		}
-		a.person("mend the roof", tmux.Enter)
-		p.poll("the work", func() bool { return slices.Contains(a.given, "mend the roof") && a.extra == nil && a.stop == nil })
-		takes = func(c *call) bool { return c.what == "RecordHook Stop" }
-		p.wait("looks on", 20*time.Second, 20*time.Second)
-		p.w.inject = nil
-		p.awaitQuestion(a, time.Minute)
 		p.retryToEnd(a)
 	})
 }

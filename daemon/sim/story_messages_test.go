@@ -215,3 +215,27 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 		p.reach(a, daemon.Completed)
 	})
 }
+
+// TestMessageAtTheMomentOfARetry: a handoff to two heirs has failed, so that its outgoing agent gets its messages again. The handoff is
+// retried while the daemon begins to type one. The message waits then, and the first heir gets it.
+func TestMessageAtTheMomentOfARetry(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.killHeir(a, 1)
+		failed := p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		begins := false
+		p.delayFirst(func(c *call) bool {
+			return strings.Contains(c.what, "(message for agent ") && strings.Contains(c.what, " typing")
+		}, func() time.Duration {
+			begins = true
+			return time.Second
+		})
+		p.message(h, a, "some work")
+		p.poll("the begin of its typing", func() bool { return begins })
+		p.retryToEnd(a)
+		p.await("the message", time.Minute, func() bool {
+			list, err := p.w.store.Deliveries(ctx(), *failed.Heirs[0].AgentID, 0, 1)
+			return err == nil && list[0].Kind == daemon.KindMessage && list[0].Verdict != nil && *list[0].Verdict == daemon.Submitted
+		})
+	})
+}

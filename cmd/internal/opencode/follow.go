@@ -67,7 +67,8 @@ type follower struct {
 	asks    []string // ids of the requests of which people were told, and which are still open
 	mirror  mirror
 	windows map[[2]string]int64
-	stale   bool // an older message has changed: read all
+	earlier map[string]bool // see [daemon.Link.Earlier]; nil: not read yet
+	stale   bool            // an older message has changed: read all
 }
 
 // Follow implements [daemon.Control]. What came before is reported by the first look.
@@ -208,6 +209,12 @@ func (f *follower) look(ctx context.Context) (again time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if f.earlier == nil {
+		if f.earlier, err = f.link.Earlier(sight.PromptsBefore(f.link.Began)); err != nil {
+			return 0, err
+		}
+	}
+	sight.Earlier = f.earlier
 	if sight.Reverted = f.before.Reverted; first {
 		var session reverted
 		if err := f.call(ctx, http.MethodGet, inSession(f.id, ""), nil, &session); err != nil {

@@ -54,7 +54,7 @@ func onStage(t *testing.T, test func(t *testing.T, s *stage)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{Machine: opencodetest.New()}
-		s.link = daemon.Link{AgentID: 7, Name: "ada", Began: time.Now(), Transcript: filepath.Join(dir, "transcript.jsonl"),
+		s.link = daemon.Link{AgentID: 7, Name: "ada", Transcript: filepath.Join(dir, "transcript.jsonl"),
 			Server: runtimes.Server{Port: 4711, Password: "secret"}}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})

@@ -19,7 +19,7 @@ const recent = 40
 // The messages come before the status: if a turn ends between the two requests, its answer looks unfinished in an idle
 // session, and the next look finds the rest. The other way round, an old status could end a turn that has just begun.
 func (s *server) read(ctx context.Context, id string, limit int) (runtimes.OpencodeSight, error) {
-	sight := runtimes.OpencodeSight{Session: id, Transcript: s.link.Transcript, Began: s.link.Began}
+	sight := runtimes.OpencodeSight{Session: id, Transcript: s.link.Transcript}
 	path := inSession(id, "/message")
 	if limit > 0 {
 		path += "?limit=" + strconv.Itoa(limit)

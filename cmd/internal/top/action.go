@@ -42,6 +42,7 @@ type action struct {
 	pipeline int64
 	asked    daemon.Permission // what is allowed or denied
 	step     int64             // the step of the pipeline that is approved or rejected
+	after    bool              // the operator is asked what comes after that step
 	way      int               // the number of the step that comes next, if the operator chooses it; 0: the following one
 	reason   string
 	text     string // the handoff's focus, the comment of a decision, a message, or a name
@@ -154,7 +155,7 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 // decide approves or rejects the step that the screen showed. If the pipeline is now at another step, decide changes
 // nothing.
 func (a action) decide(ctx context.Context, c *api.Client) (said string, err error) {
-	in := daemon.Decision{StepID: a.step, Comment: strings.TrimSpace(a.text), Goto: a.way}
+	in := daemon.Decision{StepID: a.step, After: a.after, Comment: strings.TrimSpace(a.text), Goto: a.way}
 	if a.verb == approve {
 		_, err := c.ApprovePipeline(ctx, a.pipeline, in)
 		return fmt.Sprintf("pipeline %d is approved and goes on", a.pipeline), err

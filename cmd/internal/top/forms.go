@@ -38,7 +38,7 @@ func decisionForm(r *row, v verb) *form {
 		action: action{verb: v, pipeline: r.id},
 	}
 	if s := r.pipeline.Asked(); s != nil {
-		f.action.step = s.ID
+		f.action.step, f.action.after = s.ID, s == r.pipeline.AwaitsWay()
 	}
 	if s := r.pipeline.AwaitsWay(); s != nil && v == approve {
 		f.title, f.enter = "Which step comes after step "+strconv.Itoa(s.OrderIndex+1)+" of "+named(r)+"?", "choose"
