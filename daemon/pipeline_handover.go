@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -69,14 +68,15 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
 		return nil
 	}
-	a, err := r.d.Store.Agent(r.ctx, h.AgentID) // prev may be its successor
-	if err != nil {
-		return &runOutcome{err: err}
+	a := *prev
+	if h.AgentID != a.ID { // prev is its successor
+		if a, err = r.d.Store.Agent(r.ctx, h.AgentID); err != nil {
+			return &runOutcome{err: err}
+		}
 	}
 	c, err := r.d.retryChange(r.ctx, h, &a)
-	var told *Error
 	switch {
-	case errors.As(err, &told): // the handoff can't be retried: start a new agent
+	case refusalIn(err) != nil: // the handoff can't be retried: start a new agent
 		r.d.Log.Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
 		return nil
 	case err != nil:

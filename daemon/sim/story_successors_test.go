@@ -95,6 +95,40 @@ func TestResumeBesideTheSuccessor(t *testing.T) {
 	})
 }
 
+// TestOutageWhileAStepIsTakenUp: the database does not answer one of the calls by which a pipeline goes on with the record of a handoff. The
+// step does not begin anew.
+func TestOutageWhileAStepIsTakenUp(t *testing.T) {
+	for n := range 16 {
+		t.Run(fmt.Sprint("call ", n+1), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+				id := p.startPipeline(h, "one")
+				a := p.newest(id, 0)
+				p.poll("its turn", func() bool { return a.stop != nil })
+				next := p.unbriefedSuccessor(h, a)
+				p.abort(h, id)
+				p.reach(a, daemon.Failed)
+				pl := p.reachStatus(id, daemon.PipelineFailed)
+				p.await("the end of the successor", 2*time.Minute, func() bool { return p.row(next).EndedAt != nil })
+				calls := 0
+				p.w.inject = func(c *call) fault {
+					if strings.HasPrefix(c.who, "pipeline ") && c.kind == reading {
+						if calls++; calls == n+1 {
+							return failed
+						}
+					}
+					return none
+				}
+				p.resume(&pl, false)
+				p.reachStatus(id, daemon.PipelineDone)
+				if handoff := p.handoffs(a.id)[0]; handoff.Phase != daemon.Completed {
+					t.Errorf("handoff %d is %s", handoff.ID, handoff.Phase)
+				}
+			})
+		})
+	}
+}
+
 // TestHandedOverWhileItIsLookedAt: a pipeline's lane reads its step before a handoff makes a successor, and the agent's row
 // afterwards. It does not take the answer of the outgoing agent as the step's output.
 func TestHandedOverWhileItIsLookedAt(t *testing.T) {
