@@ -69,7 +69,15 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
 		return nil
 	}
-	c, err := r.d.retryChange(r.ctx, h, prev)
+	outgoing := prev
+	if h.AgentID != prev.ID { // prev is its successor, which has ended
+		a, err := r.d.Store.Agent(r.ctx, h.AgentID)
+		if err != nil {
+			return &runOutcome{err: err}
+		}
+		outgoing = &a
+	}
+	c, err := r.d.retryChange(r.ctx, h, outgoing)
 	var told *Error
 	switch {
 	case errors.As(err, &told): // the handoff can't be retried: start a new agent
