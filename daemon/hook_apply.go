@@ -333,16 +333,8 @@ func (h *hookStep) stopped() {
 	}
 	h.confirmHeard()
 	for _, dl := range h.tx.Deliveries {
-		switch {
-		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
+		if dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key {
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
-		case dl.State == DeliveryTyped && dl.byKeys() && dl.Attempts > 0 && reportsNoPrompts(a, dl) && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
-			// The runtime reports no prompts. It was idle when the daemon typed and pressed Enter, so this Stop ends the turn of
-			// that text. cameAfter excludes a late Stop of an earlier turn. A text that was sent may still wait for its turn.
-			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
-			if hf := h.tx.Handoff; hf != nil {
-				hf.acceptAnyStop()
-			}
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()

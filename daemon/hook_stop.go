@@ -46,12 +46,6 @@ func (h *hookStep) promptUnreported() bool {
 	})
 }
 
-// reportsNoPrompts reports whether the runtime has told of no prompt, neither of the text of a delivery nor of one that a person has typed
-// behind it. A prompt that was queued behind a turn of which nobody knows gives the row no turn.
-func reportsNoPrompts(a *Agent, dl *Delivery) bool {
-	return a.TurnPromptID == "" && dl.Heard == 0 && a.LastPrompt <= dl.AfterHook
-}
-
 // turnID returns the id of the turn that a prompt begins. If the runtime gives its prompts no id, turnID returns "?",
 // because "" stands for no turn.
 func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }

@@ -141,9 +141,6 @@ func (h *Handoff) confirmTakenIn(promptID string, queued bool) {
 	h.PromptID, h.PromptQueue = promptID, queued
 }
 
-// acceptAnyStop lets the next Stop count, whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
-func (h *Handoff) acceptAnyStop() { h.PromptID = "" }
-
 // endTurn notes that the turn that took the instruction has ended, unless another hook has it go on: see documentDone. The Stop that counts
 // calls it, with the turn that it names. If no Stop comes, the step that finds the document of an idle agent calls it, with the agent's newest
 // hook and no turn.

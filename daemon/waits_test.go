@@ -3,7 +3,6 @@ package daemon
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
@@ -56,28 +55,6 @@ func TestEachPermissionRequestIsTold(t *testing.T) {
 	}
 	if a.be(Working, a.StateAt); a.WaitsFor != "" {
 		t.Errorf("at work it still waits for %q", a.WaitsFor)
-	}
-}
-
-// TestStopOfAnEarlierTurn: for a runtime that reports no prompts, a Stop confirms the text that was typed before it.
-// A Stop of an earlier turn, or one before Enter was pressed, does not.
-func TestStopOfAnEarlierTurn(t *testing.T) {
-	t.Parallel()
-	typed := time.Now().Add(-time.Minute)
-	for _, tt := range []struct {
-		after  time.Duration
-		enters int
-		taken  bool
-	}{{-time.Second, 1, false}, {time.Second, 1, true}, {time.Second, 0, false}} {
-		dl := &Delivery{ID: 4, Kind: KindMessage, State: DeliveryTyped, TypedAt: &typed, AfterHook: 8, Attempts: tt.enters}
-		h := &hookStep{
-			d: New(Config{}), in: HookInput{Key: "k", At: typed.Add(tt.after)},
-			tx: HookTx{HookID: 9, Agent: &Agent{ID: 1, State: Working}, Deliveries: []*Delivery{dl}},
-		}
-		h.stopped()
-		if got := dl.State == DeliveryDone; got != tt.taken {
-			t.Errorf("a Stop %s after a text with %d Enters: taken %t, want %t", tt.after, tt.enters, got, tt.taken)
-		}
 	}
 }
 

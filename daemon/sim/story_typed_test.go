@@ -149,3 +149,39 @@ func TestEnterByEchoIsKnown(t *testing.T) {
 		}
 	})
 }
+
+// TestStopOfAPromptThatNobodyHasHeardOf: a person prompts an agent just before the daemon types a message, and the hook of that prompt is lost.
+// The agent reads the message after the turn. The Stop of the turn does not prove that it was taken. Every run checks that no text with the
+// verdict submitted was kept from its agent.
+func TestStopOfAPromptThatNobodyHasHeardOf(t *testing.T) {
+	for cli, event := range map[string]string{"claude": "UserPromptSubmit", "gemini": "BeforeAgent"} {
+		t.Run(cli, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, cli)
+				a.mood.think = time.Second
+				h.term.before = func(string) {
+					h.term.before = nil
+					a.person("some work", tmux.Enter)
+				}
+				lost := false
+				p.w.inject = func(c *call) fault {
+					if !lost && c.kind == sending && isHook(c.own, event) {
+						lost = true
+						return lostHook
+					}
+					return none
+				}
+				p.w.delay = func(c *call) time.Duration {
+					if lost && c.what == "reads its keyboard" {
+						return 5 * time.Second
+					}
+					return 0
+				}
+				p.send(a.id)
+				if d := p.verdict(a); !lost || *d.Verdict != daemon.Submitted {
+					t.Errorf("lost %t; the verdict is %s: %s", lost, *d.Verdict, d.Evidence)
+				}
+			})
+		})
+	}
+}
