@@ -140,9 +140,10 @@ func refusalWords(reason string) string {
 }
 
 // readRefusal completes the report of a refusal that the transcript of an agent tells, before it is applied; rest is the transcript from
-// the refusal on. ok is false if the report is none. The runtimes write the same line when no prompt was refused: Codex at the end of a turn in which the model was not asked, as
-// when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held its end. A prompt that the transcript has
-// was not refused, and neither was one that it has behind the refusal: somebody has submitted it again.
+// the refusal on. ok is false if the report is none. The runtimes write the same line when no prompt was refused: Codex at the end of a
+// turn in which the model was not asked, as when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held
+// its end. A prompt that the transcript has was not refused, whoever gave it, and neither was one that it has behind the refusal: somebody
+// has submitted it again.
 func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, rest []byte) (runtimes.Report, bool, error) {
 	rt := d.runtimeOf(a)
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
