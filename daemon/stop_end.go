@@ -33,7 +33,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 		c.Events = append(c.Events, over)
 	}
 	c.Events = append(c.Events, e)
-	worked := a.RegisteredAt != nil && a.LastPrompt > 0 && (a.State == Working || a.State == Waiting)
+	worked := a.RegisteredAt != nil && a.LastPrompt > 0 && inTurn(a)
 	a.be(Ended, now)
 	a.EndedAt, a.Note = &now, ""
 	switch {

@@ -149,7 +149,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 		if s.parked != "" || s.copied {
 			steady = age >= takeUp
 		}
-		if (a.State == Working || a.State == Waiting) && steady {
+		if inTurn(a) && steady {
 			want = a.interrupt(d.now())
 		}
 	}

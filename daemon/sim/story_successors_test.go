@@ -65,23 +65,29 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 	})
 }
 
+// abortedHandover aborts a pipeline before the successor at its step has its injection prompt. It returns the pipeline, its first agent, whose
+// handoff has failed behind its record, and the successor.
+func (p *person) abortedHandover(h *host) (pl daemon.Pipeline, a, next *agent) {
+	p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+	id := p.startPipeline(h, "one")
+	a = p.newest(id, 0)
+	p.poll("its turn", func() bool { return a.stop != nil })
+	next = p.unbriefedSuccessor(h, a)
+	p.abort(h, id)
+	p.reach(a, daemon.Failed)
+	return p.reachStatus(id, daemon.PipelineFailed), a, next
+}
+
 // TestResumeBesideTheSuccessor: a pipeline is aborted before the successor at its step has its injection prompt. When the
 // pipeline is resumed, it goes on with another successor once the first has ended. Every run checks that.
 func TestResumeBesideTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-		id := p.startPipeline(h, "one")
-		a := p.newest(id, 0)
-		p.poll("its turn", func() bool { return a.stop != nil })
-		next := p.unbriefedSuccessor(h, a)
-		p.abort(h, id)
-		p.reach(a, daemon.Failed)
-		pl := p.reachStatus(id, daemon.PipelineFailed)
+		pl, a, next := p.abortedHandover(h)
 		p.resume(&pl, false)
 		if p.row(next).EndedAt != nil {
 			t.Error("the first successor ended before the pipeline was resumed")
 		}
-		done := p.reachStatus(id, daemon.PipelineDone)
+		done := p.reachStatus(pl.ID, daemon.PipelineDone)
 		for _, l := range p.w.trace.lines {
 			if strings.Contains(l.String(), "step begins anew") {
 				t.Error(l)
@@ -101,14 +107,7 @@ func TestOutageWhileAStepIsTakenUp(t *testing.T) {
 	for n := range 16 {
 		t.Run(fmt.Sprint("call ", n+1), func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
-				p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
-				id := p.startPipeline(h, "one")
-				a := p.newest(id, 0)
-				p.poll("its turn", func() bool { return a.stop != nil })
-				next := p.unbriefedSuccessor(h, a)
-				p.abort(h, id)
-				p.reach(a, daemon.Failed)
-				pl := p.reachStatus(id, daemon.PipelineFailed)
+				pl, a, next := p.abortedHandover(h)
 				p.await("the end of the successor", 2*time.Minute, func() bool { return p.row(next).EndedAt != nil })
 				calls := 0
 				p.w.inject = func(c *call) fault {
@@ -120,7 +119,7 @@ func TestOutageWhileAStepIsTakenUp(t *testing.T) {
 					return none
 				}
 				p.resume(&pl, false)
-				p.reachStatus(id, daemon.PipelineDone)
+				p.reachStatus(pl.ID, daemon.PipelineDone)
 				if handoff := p.handoffs(a.id)[0]; handoff.Phase != daemon.Completed {
 					t.Errorf("handoff %d is %s", handoff.ID, handoff.Phase)
 				}
