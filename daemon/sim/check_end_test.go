@@ -96,9 +96,11 @@ func (w *world) ended() {
 	for i := range handoffs {
 		h := &handoffs[i]
 		w.checkLog(h, events)
-		w.checkHeirsGot(h, agents)
-		if h.Phase == daemon.Completed && w.process(*h.SuccessorID) != nil && w.takes[takeKey(*h.SuccessorID, h.Ref)] == 0 {
-			w.fail("handoff %d is completed, but agent %d never got its prompt", h.ID, *h.SuccessorID)
+		w.checkOutgoing(h, agents)
+		for _, id := range h.SuccessorIDs() { // checkOnce says that none gets it twice
+			if h.Phase == daemon.Completed && w.process(id) != nil && w.takes[takeKey(id, h.Ref)] == 0 {
+				w.fail("handoff %d is completed, but agent %d never got its prompt", h.ID, id)
+			}
 		}
 	}
 	w.coverStored(agents, events)

@@ -181,6 +181,31 @@ func TestABriefedHeirIsReady(t *testing.T) {
 	})
 }
 
+// TestRefusedBriefingIsSubmittedLater: a person types behind the prompt of an heir, and another hook refuses both. What returns to the composer
+// is the person's draft: a retry puts it aside and briefs the heir, and the person submits the draft later.
+func TestRefusedBriefingIsSubmittedLater(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.born = func(heir *agent) {
+			heir.refusing = len(p.w.agents) == 2
+			p.w.employEndless("somebody who types", func(p *person) {
+				p.poll("the prompt", func() bool { return heir.composer.Text != "" })
+				heir.person(" And look at the roof.")
+			})
+		}
+		p.share(h, a, heirs(personaSlugs[0], personaSlugs[1]), daemon.Failed)
+		heir := p.w.agents[1]
+		heir.refusing = false
+		p.retryToEnd(a)
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(heir).LastStop > 0 && heir.stop == nil })
+		if !strings.Contains(heir.composer.Text, "look at the roof") {
+			t.Errorf("the composer has %q", heir.composer.Text)
+		}
+		heir.person("", tmux.Enter)
+		p.await("the end of the turn of the draft", time.Minute, func() bool { return len(heir.answers) > 1 })
+	})
+}
+
 // TestCrashWhileHeirsAreBriefed: the daemon is killed before or after each of its writes and each of its acts in a terminal,
 // from the record of a handoff with two heirs to its end. The handoff is completed every time, without a person. The rules
 // of every run say that each heir is started and briefed once, and that the outgoing agent ends last.
