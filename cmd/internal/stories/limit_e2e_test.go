@@ -3,6 +3,8 @@
 package stories
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,11 +28,20 @@ func subscribe(environ []string) []string {
 	return append(slices.DeleteFunc(slices.Clone(environ), isToken), "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy")
 }
 
-// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription.
+// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription. Its settings say that it goes on by itself.
+// That is the default as well, but Claude Code takes the default only if it has read at that moment, in every file of settings, that the
+// key is absent; otherwise it does not go on.
 func newLimitRig(t *testing.T) *roundRig {
 	t.Helper()
 	r := newRoundRig(t)
 	r.cfg.Environ = subscribe(r.cfg.Environ)
+	for _, e := range r.cfg.Environ {
+		if dir, ok := strings.CutPrefix(e, "CLAUDE_CONFIG_DIR="); ok {
+			if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(`{"autoContinueAtUsageLimit": true}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	return r
 }
 
@@ -91,10 +102,9 @@ func TestClaudeWaitsForItsLimit(t *testing.T) {
 	if a.Limit.Do != daemon.LimitWait {
 		t.Fatalf("limit %+v, want it to wait", a.Limit)
 	}
+	r.awaitShown(a.ID, "Continuing ") // it waits for the reset, and goes on 30 to 90 s behind it
 	child.kill()
-	r.api.Await(t, "its own prompt after the reset", func(req claudetest.Request) bool {
-		return req.Aside == "" && slices.ContainsFunc(req.UserTexts(), func(s string) bool { return strings.Contains(s, resumption) })
-	})
+	r.await("its own prompt after the reset", func() (bool, string) { return r.heard(resumption) > 0, "" })
 	r.startDaemonChild()
 	a = r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
 	if a.Trouble != nil || a.LimitedUntil != nil || a.LastMessage != "OK" {
