@@ -64,6 +64,29 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 	}
 }
 
+// TestQuestionAtALimitIsNotAWait: the runtime has opened a dialog about the limit that the agent has just hit. It counts as a wait only when
+// the daemon has not closed it in time.
+func TestQuestionAtALimitIsNotAWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		d := New(Config{
+			Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
+			Registry: func(string) ([]byte, error) { return []byte(`{"pid":4711,"status":"waiting"}`), nil },
+		})
+		d.presence.Begin(now)
+		a := &Agent{ID: 1, Runtime: "claude", PID: 4711, State: Limited, StateAt: now, RegisteredAt: &now, Limit: &Limit{Kind: LimitUsage}}
+		d.look(a)
+		for _, want := range []AgentState{Limited, Waiting} {
+			time.Sleep(limitAsks / 2)
+			d.presence.Prove(time.Now())
+			if d.reconcile(a); a.State != want {
+				t.Errorf("after %s: %s, want %s", time.Since(now), a.State, want)
+			}
+		}
+	})
+}
+
 // TestCopyTakesUpTheTurn: a session that is moved into the background in the middle of a turn is idle for seconds on a busy
 // machine before its copy goes on with that turn. The agent has not been interrupted.
 func TestCopyTakesUpTheTurn(t *testing.T) {

@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // untilReset is how long the limits of these stories last.
@@ -22,27 +24,27 @@ const untilReset = 5 * time.Second
 // resumption is a part of the prompt with which Claude Code goes on by itself.
 const resumption = "usage limit has reset. Continue the task"
 
-// subscribe makes Claude Code believe that it is logged in with a subscription: only that has a usage limit.
-func subscribe(environ []string) []string {
-	isToken := func(e string) bool { return strings.HasPrefix(e, "ANTHROPIC_AUTH_TOKEN=") }
-	return append(slices.DeleteFunc(slices.Clone(environ), isToken), "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy")
-}
-
 // newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription. Its settings say that it goes on by itself.
-// That is the default as well, but Claude Code takes the default only if it has read at that moment, in every file of settings, that the
-// key is absent; otherwise it does not go on.
+// That is the default as well, but Claude Code takes the default only if it has read by then, in every file of settings, that the key is
+// absent; otherwise it asks what to do.
 func newLimitRig(t *testing.T) *roundRig {
 	t.Helper()
 	r := newRoundRig(t)
-	r.cfg.Environ = subscribe(r.cfg.Environ)
+	r.cfg.Environ = lastOfEach(append(r.cfg.Environ, claudetest.Subscription()...))
+	r.goesOnByItself(true)
+	return r
+}
+
+// goesOnByItself sets whether Claude Code goes on by itself after a limit.
+func (r *roundRig) goesOnByItself(is bool) {
+	r.t.Helper()
 	for _, e := range r.cfg.Environ {
 		if dir, ok := strings.CutPrefix(e, "CLAUDE_CONFIG_DIR="); ok {
-			if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(`{"autoContinueAtUsageLimit": true}`), 0o600); err != nil {
-				t.Fatal(err)
+			if err := os.WriteFile(filepath.Join(dir, "settings.json"), fmt.Appendf(nil, `{"autoContinueAtUsageLimit": %t}`, is), 0o600); err != nil {
+				r.t.Fatal(err)
 			}
 		}
 	}
-	return r
 }
 
 // startOn starts an agent on a runtime and waits until it is idle.
@@ -112,6 +114,23 @@ func TestClaudeWaitsForItsLimit(t *testing.T) {
 	}
 	if list := r.goesOn(a.ID); len(list) != 0 || r.heard(resumption) != 1 || r.heard("Now mend the roof") != 1 {
 		t.Errorf("%d prompts after the reset; it has gone on by itself %d times, and was given its task %d times", len(list), r.heard(resumption), r.heard("Now mend the roof"))
+	}
+}
+
+// TestClaudeAsksAtItsLimit: Claude Code may not go on by itself after its limit, and asks what to do. The daemon closes that question:
+// the limit alone remains, about which the policy has decided, and nobody is told that the agent waits.
+func TestClaudeAsksAtItsLimit(t *testing.T) {
+	t.Parallel()
+	r := newLimitRig(t)
+	r.goesOnByItself(false)
+	r.onLimit(daemon.LimitWait)
+	r.startDaemonChild()
+	a := r.hit(r.startOn("claude"), "", time.Hour, complies)
+	a = r.awaitAgent(a.ID, "its question closed", func(a daemon.Agent) bool {
+		return a.State == daemon.Limited && strings.Contains(r.shown(a.ID), "You've hit your") && !strings.Contains(r.shown(a.ID), "What do you want to do?")
+	})
+	if waited := r.agentEvents(a.ID, string(event.AgentWaiting)); len(waited) > 0 || a.Limit.Do != daemon.LimitWait {
+		t.Errorf("limit %+v, and events %v", a.Limit, waited)
 	}
 }
 
