@@ -148,7 +148,14 @@ func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term
 	for until := time.Now().Add(echoWithin); time.Now().Before(until); wait *= 2 {
 		s, err := d.readScreen(ctx, a)
 		if err == nil && s.Dialog == "" && d.inFront(a) {
-			if times, row := runtimes.Echo(s.text, text); times > was {
+			times, row := runtimes.Echo(s.text, text)
+			if times > was && a.StopYields && text == d.runtimeOf(a).Can.ExitText {
+				if s = stillExits(ctx, d, a); s == nil {
+					return false, true
+				}
+				times, row = runtimes.Echo(s.text, text)
+			}
+			if times > was {
 				err := term.Press(ctx, a.Ref(), tmux.Sight{Command: s.command, Row: row}, tmux.Enter)
 				if !errors.Is(err, tmux.ErrChanged) {
 					return err == nil, true

@@ -70,9 +70,31 @@ type press struct {
 
 // sendEnter presses Enter for a text that a screen shows, and remembers the press as the agent's lastEnter.
 func (d *Daemon) sendEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
+	if dl.Kind == KindExit && a.StopYields {
+		if s = stillExits(ctx, d, a); s == nil || !s.Composer || !d.pastedOf(a, dl).stands(dl, s) {
+			return tmux.ErrChanged
+		}
+	}
 	err := term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
 	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} }) // after the call, because it may take long
 	return err
+}
+
+// turnShows is how long a runtime may take from the submission of a prompt until something shows that a turn runs.
+const turnShows = 50 * time.Millisecond
+
+// stillExits returns the screen of an agent that its handoff has asked to exit, a moment after another look has shown the exit command; nil: a
+// turn may run by now. A person may have submitted a prompt just before the daemon pasted the command. The runtime reads both at once, and
+// only a moment later its screen, its registry or its hook shows the turn.
+func stillExits(ctx context.Context, d *Daemon, a *Agent) *screen {
+	if !ticked(ctx, time.After(turnShows)) {
+		return nil
+	}
+	s, err := d.readScreen(ctx, a)
+	if err != nil || !d.inFront(a) || d.busyAgain(ctx, a, s) {
+		return nil
+	}
+	return s
 }
 
 // lastEnter returns the last Enter that this daemon has pressed for an agent.

@@ -55,6 +55,38 @@ func TestPromptBehindExit(t *testing.T) {
 	})
 }
 
+// TestPromptRightBeforeExit: a person submits a prompt right before the daemon pastes the exit command. The agent reads both at once, so the
+// composer shows the command alone for a moment before anything shows that a turn runs. It reads them at once, or just before the daemon
+// would press Enter again; the daemon knows its screen, or does not. The daemon does not end that turn. Every run checks that.
+func TestPromptRightBeforeExit(t *testing.T) {
+	for name, after := range map[string]time.Duration{"read at once": 0, "read late": time.Second, "by echo": 0} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(_ *testing.T, p *person, h *host) {
+				p.w.born = func(a *agent) { a.frame.Strange = name == "by echo" }
+				a := p.agent(h)
+				a.mood.hands, a.mood.think = 0, 20*time.Second
+				var typed time.Time
+				p.w.delay = func(c *call) time.Duration {
+					switch {
+					case typed.IsZero() && strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit"):
+						typed, a.frozen = time.Now(), time.Now().Add(time.Hour)
+						a.person("one more thing", tmux.Enter)
+					case !a.frozen.IsZero() && time.Since(typed) >= after && strings.HasPrefix(c.what, "Look "):
+						a.frozen = time.Time{}
+						a.press()
+					case c.what == "wakes":
+						return 30 * time.Millisecond
+					}
+					return 0
+				}
+				p.request(h, a, daemon.ShuttingDown)
+				p.awaitQuestion(a, 2*time.Minute)
+				p.retryToEnd(a)
+			})
+		})
+	}
+}
+
 // TestEnterAfterKills: several daemons are killed, one after the other, just before they press Enter. They do not use up
 // the Enters that a delivery may have.
 func TestEnterAfterKills(t *testing.T) {
