@@ -379,15 +379,9 @@ func (s *OpencodeSight) Awaits(text string, since, now time.Time) bool {
 	return false
 }
 
-// GivenWork reports whether the session was given a prompt at since or later that was taken or may still be taken.
-func (s *OpencodeSight) GivenWork(since, now time.Time) bool {
-	for i := range s.Messages {
-		m := &s.Messages[i]
-		created := time.UnixMilli(m.Info.Time.Created)
-		if m.Info.Role == "user" && m.isPrompt() && !created.Before(since.Truncate(time.Millisecond)) &&
-			(s.Status.Type != "" || s.answered(m.Info.ID) || s.refused(i) || now.Sub(created) < opencodeLost) {
-			return true
-		}
-	}
-	return false
+// GivenWork reports whether the session was given a prompt at since or later, also one that OpenCode has dropped since.
+func (s *OpencodeSight) GivenWork(since time.Time) bool {
+	return slices.ContainsFunc(s.Messages, func(m OpencodeMessage) bool {
+		return m.Info.Role == "user" && m.isPrompt() && !time.UnixMilli(m.Info.Time.Created).Before(since.Truncate(time.Millisecond))
+	})
 }

@@ -297,7 +297,7 @@ func (s *server) Exit(ctx context.Context, since time.Time) error {
 		if err != nil {
 			return err
 		}
-		if sight.GivenWork(since, time.Now()) {
+		if sight.GivenWork(since) {
 			return daemon.ErrGivenWork
 		}
 	}
