@@ -149,8 +149,8 @@ const maxLimitKeys = 8
 func (d *Daemon) leaveLimit(ctx context.Context, a *Agent, open bool) (left bool, err error) {
 	pressed := 0
 	d.memories.change(a.ID, func(m *agentMemory) {
-		if !open || !m.limitState.Equal(a.StateAt) {
-			m.limitKeys, m.limitState = 0, a.StateAt
+		if !open || a.State == Limited && !m.limited.Equal(a.StateAt) {
+			m.limitKeys, m.limited = 0, a.StateAt
 		}
 		pressed = m.limitKeys
 	})

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -78,8 +79,10 @@ func TestQuestionAtALimitIsNotAWait(t *testing.T) {
 		a := &Agent{ID: 1, Runtime: "claude", PID: 4711, State: Limited, StateAt: now, RegisteredAt: &now, Limit: &Limit{Kind: LimitUsage}}
 		d.look(a)
 		for _, want := range []AgentState{Limited, Waiting} {
-			time.Sleep(limitAsks / 2)
-			d.presence.Prove(time.Now())
+			for range int(limitAsks/presence.ProveEvery) / 2 {
+				time.Sleep(presence.ProveEvery)
+				d.presence.Prove(time.Now())
+			}
 			if d.reconcile(a); a.State != want {
 				t.Errorf("after %s: %s, want %s", time.Since(now), a.State, want)
 			}
