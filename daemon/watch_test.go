@@ -73,7 +73,7 @@ func TestQuestionAtALimitIsNotAWait(t *testing.T) {
 		now := time.Now()
 		d := New(Config{
 			Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
-			Registry: func(string) ([]byte, error) { return []byte(`{"pid":4711,"status":"waiting"}`), nil },
+			Registry: func(string) ([]byte, error) { return []byte(`{"pid":4711,"sessionId":"s","status":"waiting"}`), nil },
 		})
 		d.presence.Begin(now)
 		a := &Agent{ID: 1, Runtime: "claude", PID: 4711, State: Limited, StateAt: now, RegisteredAt: &now, Limit: &Limit{Kind: LimitUsage}}
