@@ -189,6 +189,31 @@ func TestOpencodeAwaits(t *testing.T) {
 	}
 }
 
+// TestOpencodeGivenWork: a prompt is new work if it came behind the last turn's prompt and since the session rests, as far as the clock tells.
+func TestOpencodeGivenWork(t *testing.T) {
+	t.Parallel()
+	turn := []OpencodeMessage{asks("m1", 0), answers("a1", "m1", "stop", 100)}
+	more := append(slices.Clone(turn), asks("m2", 5000), answers("a2", "m2", "", 100))
+	for name, c := range map[string]struct {
+		messages []OpencodeMessage
+		rest     Rest
+		want     bool
+	}{
+		"nothing":                            {turn, Rest{"m1", opencodeNoon.Add(time.Second)}, false},
+		"more":                               {more, Rest{"m1", opencodeNoon.Add(time.Second)}, true},
+		"more, after many messages":          {more[2:], Rest{"m1", opencodeNoon.Add(time.Second)}, true},
+		"joined the last turn":               {more, Rest{"m1", opencodeNoon.Add(10 * time.Second)}, false},
+		"the clock was set back":             {turn, Rest{"m1", opencodeNoon.Add(-time.Hour)}, false},
+		"more, after the clock was set back": {more, Rest{"m1", opencodeNoon.Add(-time.Hour)}, true},
+		"none before":                        {turn, Rest{"", opencodeNoon}, true},
+	} {
+		s := OpencodeSight{Messages: c.messages}
+		if got := s.GivenWork(&c.rest, opencodeNoon.Add(20*time.Second)); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestOpencodeMirror: the file with the conversation reads as a transcript. The messages were recorded of the real server.
 func TestOpencodeMirror(t *testing.T) {
 	t.Parallel()
