@@ -126,10 +126,10 @@ func (d *Daemon) commitIntention(ctx context.Context, a *Agent, dl *Delivery, wa
 			return err
 		}
 	}
-	if taken, err := d.takenAfterAll(ctx, a, dl); err != nil {
+	if evidence, err := takenAfterAll(ctx, d, a, dl); err != nil {
 		return err
-	} else if taken {
-		dl.decide(Submitted, "taken from the command line after all", now)
+	} else if evidence != "" {
+		dl.decide(Submitted, evidence, now)
 		_, _, err := d.saveDelivery(ctx, a, dl, false)
 		return err
 	}

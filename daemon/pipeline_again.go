@@ -142,17 +142,23 @@ func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
 	return words, err
 }
 
-// takenAfterAll reports whether a step's agent has taken the prompt of its command line after promptAgain queued the
-// prompt in dl.
-func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
+// takenAfterAll returns the evidence that an agent has taken a text whose earlier delivery was given up: the injection prompt of a handoff
+// that was retried, or the prompt of a command line that promptAgain has queued. "": it has not.
+func takenAfterAll(ctx context.Context, d *Daemon, a *Agent, dl *Delivery) (evidence string, err error) {
+	if dl.Kind == KindPrompt && d.inTranscript(a, dl) {
+		return "found in the transcript", nil
+	}
 	if a.StepID == nil || !a.startedWith(dl) {
-		return false, nil
+		return "", nil
 	}
 	last, _, err := d.lastPrompt(ctx, a)
 	if err != nil {
-		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+		return "", fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	return runtimes.MatchesPrompt(last, dl.Text), nil
+	if runtimes.MatchesPrompt(last, dl.Text) {
+		evidence = "taken from the command line after all"
+	}
+	return evidence, nil
 }
 
 // lastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed;

@@ -33,6 +33,7 @@ var opencode = &Runtime{
 			"The end of a turn cannot be answered: a text for a busy agent, such as the instruction of a handoff, waits until it is idle.",
 			"A session that a person opens in the pane beside the agent's own is not followed.",
 			"Its compaction cannot be refused.",
+			"It drops the prompts that are queued behind a turn that is aborted, by Esc or at a usage limit: the model reads them with the next prompt. The conversation of a handoff has them, marked as not begun.",
 			"The user's variable OPENCODE_CONFIG_CONTENT does not hold for launched agents; their files of settings do.",
 			"In the modes ask and edits it also asks before it hands a part of the work to an agent that the user has made.",
 			"In the mode auto nobody is asked, also where the user's own settings say so; what they deny is refused.",

@@ -12,7 +12,8 @@ import (
 //
 // It has the prompts that no turn has taken, too, marked as unread. If a turn is aborted, OpenCode drops the prompts that are queued behind
 // it: it never answers them, and the model reads them with the next prompt of the session, if there is one (measured). Such a prompt waits
-// for the messages before it, and its line stays as long as it is when the mark changes, because readers go on where they were in the file.
+// for an answer that the model is still giving, and its line stays as long as it is when the mark changes, because readers go on where they
+// were in the file.
 func (s *OpencodeSight) Mirror(unfinished bool) []byte {
 	lines, read, gap := []byte{}, s.read(), false
 	for i := range s.Messages {
@@ -24,7 +25,7 @@ func (s *OpencodeSight) Mirror(unfinished bool) []byte {
 		if unfinished || whole && !(unread && gap) {
 			lines = append(lines, m.lines(s.Session, whole, unread)...)
 		}
-		gap = gap || !whole
+		gap = gap || !whole && s.Status.Type == "busy"
 	}
 	return lines
 }

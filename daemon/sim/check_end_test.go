@@ -34,7 +34,7 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
-	return w.pipelinesFinished()
+	return len(w.openPermissions()) == 0 && w.pipelinesFinished()
 }
 
 // underway reports whether an agent is about to start or to stop. An agent that starts takes a while to read its launch
@@ -78,6 +78,9 @@ func (w *world) unfinished() {
 		if w.treesOpen(h) {
 			w.fail("%s: something is still being done with a tree %s after the last fault", h.name, patience)
 		}
+	}
+	for _, p := range w.openPermissions() {
+		w.fail("permission %d of agent %d is still %s %s after the last fault: %+v", p.ID, p.AgentID, p.State, patience, p)
 	}
 	w.pipelinesUnfinished()
 	if len(w.failures) == 0 {

@@ -127,7 +127,16 @@ func (p *person) answerPermission(a *agent) bool {
 	return true
 }
 
-// checkPermissions: in the end none is open, and each answer that a hook got is the one in its row.
+// openPermissions returns the permissions that have not ended.
+func (w *world) openPermissions() []daemon.Permission {
+	list, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{Open: true, Limit: 100_000})
+	if err != nil {
+		w.fail("%v", err)
+	}
+	return list
+}
+
+// checkPermissions: each answer that a hook got is the one in its row.
 func (w *world) checkPermissions() {
 	list, err := w.lent.Permissions(context.Background(), daemon.PermissionFilter{Limit: 100_000})
 	if err != nil {
@@ -135,9 +144,6 @@ func (w *world) checkPermissions() {
 	}
 	for i := range list {
 		p := &list[i]
-		if p.Open() {
-			w.fail("permission %d is %s in the end: %+v", p.ID, p.State, p)
-		}
 		got := w.permitted[p.ID]
 		want := map[daemon.PermissionVerdict]string{daemon.Allow: "allow", daemon.AllowAgent: "allow", daemon.Deny: "deny"}[p.Verdict]
 		if got != "" && (got != want || p.State != daemon.PermissionGiven) {
