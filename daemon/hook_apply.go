@@ -284,6 +284,12 @@ func (h *hookStep) promptSubmitted() {
 	if h.command {
 		return
 	}
+	spooled := h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt) // the end of its turn was read meanwhile
+	if hf := h.tx.Handoff; !ours && runtimes.IsOurs(h.p.Prompt) {       // the transcript has shown it first, so that its delivery is done
+		if ours = true; hf != nil && hf.AgentID == a.ID && strings.Contains(h.p.Prompt, hf.Ref) && !spooled {
+			a.takeInstruction()
+		}
+	}
 	task := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
 	switch {
 	case task:
@@ -291,8 +297,8 @@ func (h *hookStep) promptSubmitted() {
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
-	if h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt) {
-		return // the hook waited in the spool, and the end of its turn was read meanwhile
+	if spooled {
+		return
 	}
 	if a.State == Waiting && task && h.d.runtimeOf(a).Registry != nil {
 		return // it comes by itself, and the dialog of another sub-agent may stand: the registry tells

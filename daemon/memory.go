@@ -43,9 +43,10 @@ type agentMemory struct {
 	// tail is how far the transcript was read for what no hook reports. After a restart the daemon reads its end again; what
 	// it reports counts once.
 	tail tail
-	// limitKeys is how many keys the daemon has pressed in the dialog about a usage limit that is open. After a restart the
-	// daemon counts anew.
+	// limitKeys is how many keys the daemon has pressed in the dialog about a usage limit that is open. It counts anew for a dialog that
+	// has opened after the turn that the limit has ended, at the time limited, and after a restart.
 	limitKeys int
+	limited   time.Time
 	// quiet is since when the screen shows the same, for a runtime that tells nothing. After a restart the daemon counts anew.
 	quiet quiet
 	// still is since when the screen has shown no turn although one should run. After a restart the daemon counts anew.

@@ -23,8 +23,8 @@ const (
 
 const (
 	noteInPane   = "answered in the pane"
-	noteTimeout  = "nobody answered in time: the dialog stands in the pane"
-	noteHookGone = "the hook that waited has gone: the dialog stands in the pane"
+	noteTimeout  = "nobody answered in time: if its dialog still stands, answer it in the pane"
+	noteHookGone = "the hook that waited has gone: if its dialog still stands, answer it in the pane"
 )
 
 // holdPermission waits until a permission has ended, and returns the answer to its hook; nil: the hook ends without one, and

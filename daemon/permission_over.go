@@ -16,7 +16,7 @@ const dialogShows = 3 * time.Second
 // paneDialog is what was seen of the dialog of one permission.
 type paneDialog struct {
 	shown bool // the registry has said that a dialog is open
-	stood bool // beside others that were open, it stood in the pane
+	stood bool // it stood in the pane, as its screen has shown
 }
 
 // dialogSigns is what is known of the dialog of an open permission.
@@ -88,7 +88,7 @@ func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDi
 // each other, and the registry says the same of all: a dialog that has not stood in the pane yet waits for its turn.
 func showsOther(d *Daemon, ctx context.Context, p *Permission, a *Agent, dialog *paneDialog) bool {
 	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: p.AgentID, Open: true})
-	if err != nil || len(open) < 2 || !a.HasPane() {
+	if err != nil || dialog.stood && len(open) < 2 || !a.HasPane() {
 		return false
 	}
 	s, err := d.readDialog(ctx, a)

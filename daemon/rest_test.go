@@ -303,3 +303,17 @@ func TestDocumentOfATurnThatGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestHookOfATextThatTheTranscriptHasShown: a text of ours is found in the transcript before its hook comes, so no delivery is open any more.
+// The hook gives the agent no work of its own, and the turn of an instruction still writes the document.
+func TestHookOfATextThatTheTranscriptHasShown(t *testing.T) {
+	t.Parallel()
+	for ref, want := range map[string]bool{"handoff_a_b_1": true, "handoff_a_b_2": false, "skill_a_1": false} {
+		h := hookedAgent(t)
+		h.handoff = &Handoff{ID: 2, AgentID: h.agent.ID, Phase: AwaitingDocument, Ref: "handoff_a_b_1"}
+		h.takes("UserPromptSubmit", map[string]any{"prompt": "[" + ref + "] understudy: write", "prompt_id": "p"})
+		if a := h.agent; a.LastPrompt != 0 || a.LastPromptAt != nil || a.HandingOver != want || a.State != Working {
+			t.Errorf("%s: last prompt %d, handing over %t, %s", ref, a.LastPrompt, a.HandingOver, a.State)
+		}
+	}
+}

@@ -138,7 +138,8 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	want := a.State
 	switch s.status {
 	case "waiting":
-		if steady { // the registry also says waiting while the permission hook answers, which is soon over
+		// The registry also says waiting while the permission hook answers, which is soon over, and until leaveLimit has answered.
+		if steady && !asksAtLimit(a, s, d.timeSpent(a.StateAt)) {
 			want = Waiting
 		}
 	case "busy":

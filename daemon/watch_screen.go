@@ -18,7 +18,16 @@ import (
 func (d *Daemon) screenWatched(a *Agent) bool {
 	can := &d.runtimeOf(a).Can
 	return a.RegisteredAt != nil && a.HasPane() && a.StopAskedAt == nil && a.WaitsFor != waitsForFg &&
-		(can.WatchScreen || can.ScreenTurns && inTurn(a))
+		(can.WatchScreen || can.ScreenTurns && inTurn(a) || asksAtLimit(a, d.sighted(a.ID), d.timeSpent(a.StateAt)))
+}
+
+// limitAsks is how long after a usage limit a dialog counts as the one that the runtime has opened about it. A person who opens that
+// dialog later reads it.
+const limitAsks = 10 * time.Second
+
+// asksAtLimit reports whether a dialog has opened in an agent that has just hit a usage limit: see [runtimes.Screen.Limit].
+func asksAtLimit(a *Agent, s sighting, limited time.Duration) bool {
+	return a.State == Limited && s.status == runtimes.StatusWaiting && limited < limitAsks
 }
 
 // inTurn reports whether a turn of the agent runs. It may wait in a dialog: the hooks of the dialog's end and of the turn's may both be lost.
@@ -63,9 +72,12 @@ func (d *Daemon) watchScreen(ctx context.Context, a *Agent, text string) error {
 		return err
 	}
 	if rt.Can.ScreenTurns {
-		if err := d.watchTurn(ctx, a, s); err != nil || !rt.Can.WatchScreen {
+		if err := d.watchTurn(ctx, a, s); err != nil {
 			return err
 		}
+	}
+	if !rt.Can.WatchScreen {
+		return nil
 	}
 	dialog := s.Dialog
 	d.noteGlimpse(a, dialog)
@@ -130,16 +142,19 @@ func anotherFollows(d *Daemon, a *Agent, name string) (follows bool) {
 // reported as every other one.
 const maxLimitKeys = 8
 
-// leaveLimit answers the dialog about a usage limit so that the turn ends: while the dialog is open, the agent can neither
-// write its document nor be asked to exit, and Enter alone would ask the API again. The runtime reports the end of the turn.
+// leaveLimit answers the dialog about a usage limit so that the limit alone remains, about which the policy decides: while the dialog
+// is open, the agent can neither write its document nor be asked to exit, and Gemini CLI's turn goes on, whose end it reports.
 // leaveLimit presses one key at each look, and tmux presses it only if the chosen answer is still the one that was seen. A
 // daemon that restarts looks anew. leaveLimit returns false if no such dialog is open, or if the keys did not help.
 func (d *Daemon) leaveLimit(ctx context.Context, a *Agent, open bool) (left bool, err error) {
-	pressed := d.memories.of(a.ID).limitKeys
-	if !open || pressed >= maxLimitKeys {
-		if !open && pressed > 0 {
-			d.memories.change(a.ID, func(m *agentMemory) { m.limitKeys = 0 })
+	pressed := 0
+	d.memories.change(a.ID, func(m *agentMemory) {
+		if !open || a.State == Limited && !m.limited.Equal(a.StateAt) {
+			m.limitKeys, m.limited = 0, a.StateAt
 		}
+		pressed = m.limitKeys
+	})
+	if !open || pressed >= maxLimitKeys {
 		return false, nil
 	}
 	s, err := d.readScreen(ctx, a)

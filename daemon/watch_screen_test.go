@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -82,6 +86,39 @@ func TestLeaveLimit(t *testing.T) {
 				t.Errorf("typed %v, want %v; left %t, want %t", typed, tt.want, left, tt.left)
 			}
 		})
+	}
+}
+
+// TestClaudesQuestionAtALimitIsLeft: Claude Code asks what to do about its limit. The daemon closes the question with the choice that is
+// selected, unless a person has moved to another one.
+func TestClaudesQuestionAtALimitIsLeft(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("runtimes/testdata/screens/limit_question.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	question := string(b)
+	moved := strings.NewReplacer("❯ 1.", "  1.", "  2.", "❯ 2.").Replace(question)
+	for screen, want := range map[string][]tmuxtest.Input{question: {{Key: tmux.Enter}}, moved: nil} {
+		term := tmuxtest.NewFake()
+		pane := term.Add(tmux.PaneInfo{Session: "a", CurrentCommand: "claude"})
+		d := New(Config{
+			Terminal: func(string) (Terminal, error) { return term, nil }, Processes: infront{is: true}, Log: slog.New(slog.DiscardHandler),
+		})
+		a := agentInPane(pane.Ref)
+		now := time.Now()
+		a.Runtime, a.State, a.StateAt, a.RegisteredAt = "claude", Limited, now, &now
+		term.SetScreen(pane.Ref, screen)
+		d.memories.change(a.ID, func(m *agentMemory) { m.sighting = sighting{status: runtimes.StatusWaiting, since: now, known: true} })
+		if !d.screenWatched(a) {
+			t.Error("the question of an agent with a limit is not looked at")
+		}
+		if err := d.watchScreen(t.Context(), a, screen); err != nil {
+			t.Fatal(err)
+		}
+		if typed := term.Inputs(pane.Ref); !slices.Equal(typed, want) {
+			t.Errorf("typed %v, want %v, at\n%s", typed, want, screen)
+		}
 	}
 }
 

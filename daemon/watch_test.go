@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -62,6 +63,31 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestQuestionAtALimitIsNotAWait: the runtime has opened a dialog about the limit that the agent has just hit. It counts as a wait only when
+// the daemon has not closed it in time.
+func TestQuestionAtALimitIsNotAWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		d := New(Config{
+			Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
+			Registry: func(string) ([]byte, error) { return []byte(`{"pid":4711,"sessionId":"s","status":"waiting"}`), nil },
+		})
+		d.presence.Begin(now)
+		a := &Agent{ID: 1, Runtime: "claude", PID: 4711, State: Limited, StateAt: now, RegisteredAt: &now, Limit: &Limit{Kind: LimitUsage}}
+		d.look(a)
+		for _, want := range []AgentState{Limited, Waiting} {
+			for range int(limitAsks/presence.ProveEvery) / 2 {
+				time.Sleep(presence.ProveEvery)
+				d.presence.Prove(time.Now())
+			}
+			if d.reconcile(a); a.State != want {
+				t.Errorf("after %s: %s, want %s", time.Since(now), a.State, want)
+			}
+		}
+	})
 }
 
 // TestCopyTakesUpTheTurn: a session that is moved into the background in the middle of a turn is idle for seconds on a busy

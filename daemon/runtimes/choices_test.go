@@ -152,7 +152,7 @@ func TestMirrorNamesTheChosenModel(t *testing.T) {
 		`{"providerID":"fake","modelID":"fake-1"}`: "fake/fake-1", `{"modelID":"fake-1"}`: "", `"fake-1"`: "", ``: "",
 	} {
 		m := opencodeAt(100, OpencodeInfo{ID: "a", Role: "user", Choice: []byte(choice)}, says("do it"))
-		e, err := opencode.ParseEntry(m.Lines("s", true))
+		e, err := opencode.ParseEntry(m.lines("s", true, false))
 		if err != nil || e.Model != want || e.Role != "user" {
 			t.Errorf("%s: %+v, %v", choice, e, err)
 		}

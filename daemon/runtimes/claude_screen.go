@@ -18,6 +18,13 @@ const DialogExitTasks = "exit: background work is running"
 // and the tree or the session is worth keeping. The choice that begins with [KeepTree] keeps the tree; another one removes it.
 const DialogExitTree = "exit: keep or remove the work tree?"
 
+// Claude Code opens this dialog at a usage limit if it may not go on by itself after the reset, or has not read yet in its settings
+// whether it may. The first choice, which is selected, closes it.
+const (
+	claudeLimitChoice = "1. Stop and wait for limit to reset"
+	claudeLimitDialog = "usage limit: wait, or what else?"
+)
+
 // KeepTree is the beginning of the choice that keeps the work tree.
 const KeepTree = "Keep worktree"
 
@@ -71,6 +78,7 @@ var dialogs = []struct{ text, name string }{
 	{"trust this folder", "trust: may the agent work in this folder?"},
 	{"Settings Warning", "settings warning"},
 	{"Settings Error", "settings error"},
+	{claudeLimitChoice, claudeLimitDialog},
 	{"Bypass Permissions mode", "bypass permissions: accept the risk?"},
 }
 
@@ -80,7 +88,7 @@ func readClaudeScreen(v View) Screen {
 	lines := screenLines(v.Text)
 	top, bottom, ok := findBox(lines)
 	if !ok {
-		return Screen{Dialog: findDialog(lines)}
+		return readClaudeDialog(lines)
 	}
 	box, footer := lines[top+1:bottom], lines[len(lines)-1]
 	if strings.HasPrefix(box[0], "!") {
@@ -256,6 +264,20 @@ func afterRule(lines []string) int {
 		}
 	}
 	return 0
+}
+
+// readClaudeDialog reads the dialog that stands in place of the composer.
+func readClaudeDialog(lines []string) Screen {
+	s := Screen{Dialog: findDialog(lines)}
+	if s.Dialog != claudeLimitDialog {
+		return s
+	}
+	for _, l := range dialogRegion(lines) { // another choice was selected by a person
+		if strings.HasPrefix(strings.TrimSpace(l), "❯ 1. ") {
+			s.Limit, s.Row, s.Stops = true, l, true
+		}
+	}
+	return s
 }
 
 // findDialog names the dialog that is open. It returns "" if there is none.

@@ -29,18 +29,12 @@ type Rest struct {
 	Since  time.Time // the earliest time that the clock has shown since then; it may have been set back
 }
 
-// GivenWork reports whether the session was given a prompt since a rest that was taken or may still be taken: one behind the last turn's
+// GivenWork reports whether the session was given a prompt since a rest, also one that OpenCode has dropped since: one behind the last turn's
 // prompt. A prompt behind that one may have joined the last turn; the time tells. A prompt from before the clock was set back may have a
 // later time than the rest; the order tells.
-func (s *OpencodeSight) GivenWork(rest *Rest, now time.Time) bool {
+func (s *OpencodeSight) GivenWork(rest *Rest) bool {
 	last := slices.IndexFunc(s.Messages, func(m OpencodeMessage) bool { return m.Info.ID == rest.Prompt }) // -1: it is older than all of these
-	for i := last + 1; i < len(s.Messages); i++ {
-		m := &s.Messages[i]
-		created := time.UnixMilli(m.Info.Time.Created)
-		if m.Info.Role == "user" && m.isPrompt() && !created.Before(rest.Since.Truncate(time.Millisecond)) &&
-			(s.Status.Type != "" || s.answered(m.Info.ID) || s.refused(i) || now.Sub(created) < opencodeLost) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Messages[last+1:], func(m OpencodeMessage) bool {
+		return m.Info.Role == "user" && m.isPrompt() && !time.UnixMilli(m.Info.Time.Created).Before(rest.Since.Truncate(time.Millisecond))
+	})
 }

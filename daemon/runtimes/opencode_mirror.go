@@ -7,9 +7,45 @@ import (
 	"time"
 )
 
-// Lines returns the lines by which the mirror shows a message, in the form of Claude Code's transcript: the message, and then
-// the results of the calls of tools that failed, or that may have read a file. whole says that the message will not change any more.
-func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
+// Mirror returns the conversation in the form of Claude Code's transcript, without the messages that OpenCode may still change, unless
+// unfinished is set.
+//
+// It has the prompts that no turn has taken, too, marked as unread. If a turn is aborted, OpenCode drops the prompts that are queued behind
+// it: it never answers them, and the model reads them with the next prompt of the session, if there is one (measured). Such a prompt waits
+// for the messages before it, and its line stays as long as it is when the mark changes, because readers go on where they were in the file.
+func (s *OpencodeSight) Mirror(unfinished bool) []byte {
+	lines, read, gap := []byte{}, s.read(), false
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		if m.Info.ID == s.Reverted {
+			break // a person has taken back what comes now
+		}
+		whole, unread := m.whole(), i >= read && m.Info.Role == "user" && m.isPrompt() && !s.refused(i)
+		if unfinished || whole && !(unread && gap) {
+			lines = append(lines, m.lines(s.Session, whole, unread)...)
+		}
+		gap = gap || !whole
+	}
+	return lines
+}
+
+// read returns how many messages the model has been given at least: those up to the newest prompt that it has answered.
+func (s *OpencodeSight) read() (n int) {
+	answered := map[string]bool{}
+	for i := range s.Messages {
+		answered[s.Messages[i].Info.ParentID] = true
+	}
+	for i := range s.Messages {
+		if m := &s.Messages[i]; m.Info.Role == "user" && answered[m.Info.ID] {
+			n = i + 1
+		}
+	}
+	return n
+}
+
+// lines returns the lines by which the mirror shows a message: the message, and then the results of the calls of tools that failed, or
+// that may have read a file. whole says that the message will not change any more, and unread that the model has not been given it.
+func (m *OpencodeMessage) lines(session string, whole, unread bool) []byte {
 	at := time.UnixMilli(m.Info.Time.Created).UTC().Format("2006-01-02T15:04:05.000Z")
 	var out []byte
 	add := func(line map[string]any) {
@@ -40,7 +76,11 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 			"model": m.Info.Model, "content": content, mirrorUsage: m.Info.spent()}})
 	case m.isSummary():
 	case m.Info.Role == "user" && m.isPrompt():
-		add(map[string]any{"type": "user", "uuid": m.Info.ID, chosenModel: m.choice(),
+		mark := json.RawMessage("null")
+		if unread {
+			mark = json.RawMessage("true")
+		}
+		add(map[string]any{"type": "user", "uuid": m.Info.ID, chosenModel: m.choice(), unreadPrompt: mark,
 			"message": map[string]any{"role": "user", "content": content}})
 	case m.Info.Role == "assistant":
 		add(map[string]any{"type": "assistant", "uuid": m.Info.ID, "message": map[string]any{"role": "assistant", "id": m.Info.ID,
@@ -52,6 +92,9 @@ func (m *OpencodeMessage) Lines(session string, whole bool) []byte {
 	}
 	return out
 }
+
+// unreadPrompt is the field of the mirror's lines that marks a prompt that the model has not been given.
+const unreadPrompt = "unreadPrompt"
 
 // chosenModel is the field of the mirror's lines with the model that is to answer, as the launch takes it.
 const chosenModel = "chosenModel"
@@ -68,14 +111,8 @@ func (m *OpencodeMessage) choice() string {
 	return c.Provider + "/" + c.Model
 }
 
-// Shown reports whether the mirror shows a message of the session: all but prompts that were not taken.
-func (s *OpencodeSight) Shown(i int) bool {
-	m := &s.Messages[i]
-	return m.Info.Role != "user" || !m.isPrompt() || s.answered(m.Info.ID) || s.refused(i)
-}
-
-// Whole reports whether a message will not change any more.
-func (m *OpencodeMessage) Whole() bool {
+// whole reports whether a message will not change any more.
+func (m *OpencodeMessage) whole() bool {
 	return m.Info.Role == "user" || m.Info.Finish != "" || m.Info.Error != nil || m.Info.Time.Completed != 0
 }
 

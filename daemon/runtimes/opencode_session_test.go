@@ -208,7 +208,7 @@ func TestOpencodeGivenWork(t *testing.T) {
 		"none before":                        {turn, Rest{"", opencodeNoon}, true},
 	} {
 		s := OpencodeSight{Messages: c.messages}
-		if got := s.GivenWork(&c.rest, opencodeNoon.Add(20*time.Second)); got != c.want {
+		if got := s.GivenWork(&c.rest); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -230,12 +230,7 @@ func TestOpencodeMirror(t *testing.T) {
 	bad := OpencodePart{Type: "tool", Tool: "write", CallID: "call_2"}
 	bad.State.Input.FilePath, bad.State.Status = "/w/b.go", "error"
 	s.Messages = append(s.Messages, asks("m3", 9000000), answers("a3", "m3", "tool-calls", 9000100, edit, bad), asks("lost", 9000200))
-	var mirror []byte
-	for i := range s.Messages {
-		if s.Shown(i) {
-			mirror = append(mirror, s.Messages[i].Lines(s.Session, s.Messages[i].Whole())...)
-		}
-	}
+	mirror := s.Mirror(false)
 	var got []string
 	var edited, failed []string
 	var used int64
@@ -252,16 +247,42 @@ func TestOpencodeMirror(t *testing.T) {
 		}
 		failed, used = append(failed, e.Failed...), max(used, e.Used)
 	}
-	if want := []string{"user: [use 30000] NEWSESS hello", "assistant: Answer: ok.", "user: TYPEDIN", "assistant: Answer: ok.", "user: do m3"}; !slices.Equal(got, want) {
+	if want := []string{"user: [use 30000] NEWSESS hello", "assistant: Answer: ok.", "user: TYPEDIN", "assistant: Answer: ok.", "user: do m3", "user: do lost\n" + noteUnread}; !slices.Equal(got, want) {
 		t.Errorf("messages %q, want %q", got, want)
 	}
 	if !slices.Equal(edited, []string{"/w/a.go call_1", "/w/b.go call_2"}) || !slices.Equal(failed, []string{"call_2"}) || used != 30007 {
 		t.Errorf("edited %q, failed %q, used %d", edited, failed, used)
 	}
 	if !opencode.TranscriptContains(mirror, "NEWSESS") || opencode.TranscriptContains(mirror, "do lost") {
-		t.Error("the mirror lacks a prompt, or has one that was not taken")
+		t.Error("the mirror lacks a prompt, or shows one as taken that was not")
 	}
 	if !opencode.TranscriptHasPrompt(mirror, "TYPEDIN", time.UnixMilli(1795323106670)) {
 		t.Error("the prompt has another time")
+	}
+}
+
+// TestOpencodeMirrorOfADroppedPrompt: a prompt that OpenCode has dropped is work, and part of the conversation, but not taken, until the model
+// reads it with the next one. Those who follow the file go on where they were.
+func TestOpencodeMirrorOfADroppedPrompt(t *testing.T) {
+	t.Parallel()
+	aborted := answers("a1", "m1", "", 100)
+	aborted.Info.Time.Completed = 0
+	s := OpencodeSight{Session: "ses_1", Messages: []OpencodeMessage{asks("m1", 0), aborted, asks("m2", 200)}}
+	if early := s.Mirror(false); strings.Count(string(early), "\n") != 1 {
+		t.Errorf("a line stands before that of an earlier message: %s", early)
+	}
+	s.Messages[1].Info.Error = &OpencodeError{Name: "MessageAbortedError"}
+	dropped := s.Mirror(false)
+	since := opencodeNoon.Add(100 * time.Millisecond)
+	if opencode.TranscriptContains(dropped, "do m2") || !opencode.PromptedAfter(dropped, "", since, time.Time{}, time.Time{}) || !s.GivenWork(&Rest{Since: since}) {
+		t.Errorf("the dropped prompt is taken, or no work: %s", dropped)
+	}
+	s.Messages = append(s.Messages, asks("m3", 300), answers("a3", "m3", "stop", 400))
+	read := s.Mirror(false)
+	if !opencode.TranscriptContains(read, "do m2") || strings.Contains(string(read), `"unreadPrompt":true`) {
+		t.Errorf("the model has not read the prompt: %s", read)
+	}
+	if n := len(dropped); string(read[n-1:n]) != "\n" || strings.Count(string(read[:n]), "\n") != 3 {
+		t.Errorf("the lines have other lengths now: %s", read)
 	}
 }

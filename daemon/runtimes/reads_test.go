@@ -105,7 +105,7 @@ func TestOpencodeMirrorShowsReading(t *testing.T) {
 		m.Parts[0].State.Status, m.Parts[1].State.Status = status, status
 		r := opencode.Reading(readNonce, []string{readDocument, readContext})
 		r.Add([]byte(`{"type":"user","message":{"role":"user","content":"` + readNonce + `"}}` + "\n"))
-		if r.Add(m.Lines("s", true)); len(r.Left()) != want {
+		if r.Add(m.lines("s", true, false)); len(r.Left()) != want {
 			t.Errorf("%s: left %q", status, r.Left())
 		}
 	}

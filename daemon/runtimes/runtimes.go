@@ -109,10 +109,10 @@ type Screen struct {
 	// Dialog names in one line the dialog that is open in place of the composer; "" if none is open. A text
 	// that is typed now would answer that dialog.
 	Dialog string
-	// Limit is true if the dialog says that a usage limit is reached. It is set only by a runtime that reports limits in
-	// no other way. Row is the chosen answer then.
+	// Limit is true if the dialog says that a usage limit is reached, and can be left so that the limit alone remains. Row is the
+	// chosen answer then.
 	Limit bool
-	// Stops is true if the chosen answer of the dialog about a usage limit ends the turn.
+	// Stops is true if the chosen answer of the dialog about a usage limit leaves it.
 	Stops bool
 	// Held is true if the screen says that hooks of the session's start run. What was typed waits for their end.
 	Held bool

@@ -99,7 +99,7 @@ func TestOpencodeMirrorShowsTodos(t *testing.T) {
 	part.State.Input.Todos = []byte(`[{"content":"a","id":"1","priority":"high","status":"completed"},{"content":"b","status":"in_progress"},{"content":"c","status":"cancelled"}]`)
 	m := OpencodeMessage{Info: OpencodeInfo{Role: "assistant", ID: "m1"}, Parts: []OpencodePart{part}}
 	var changes []TodoChange
-	for line := range strings.Lines(string(m.Lines("s", true))) {
+	for line := range strings.Lines(string(m.lines("s", true, false))) {
 		e, err := opencode.ParseEntry([]byte(line))
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ type transcriptLine struct {
 	effort     string       // the thinking level of an answer; "": the line does not tell
 	chosen     string       // the model that is chosen from this line on, as Spec.Model takes it; "": the line does not tell
 	mode       string       // the permission mode from this line on, as Spec.Mode takes it; "": the line does not tell
+	unread     bool         // the line is a prompt that the model has not been given
 	attached   string       // kind of an attachment
 	prompt     [][]byte     // texts of an attachment, as JSON strings
 	subtype    string       // kind of a system line
@@ -102,7 +103,7 @@ func (rt *Runtime) hasReturned(jsonl []byte, text string, since time.Time) bool 
 func (rt *Runtime) anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
 	for raw := range bytes.Lines(jsonl) {
 		line, err := rt.line(raw)
-		if err != nil || line.sidechain {
+		if err != nil || line.sidechain || line.unread {
 			continue
 		}
 		for _, text := range line.userTexts() {
@@ -182,6 +183,8 @@ func readLine(line []byte) (transcriptLine, error) {
 			l.mode = s.text()
 		case chosenModel: // of OpenCode's mirror
 			l.chosen = s.text()
+		case unreadPrompt:
+			l.unread = s.isTrue()
 		case "toolUseResult":
 			if c, ok := readTodoResult(s); ok {
 				l.todos = append(l.todos, c)

@@ -92,9 +92,14 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 		e.Ours = !l.meta && ours().MatchString(e.Text)
 		return e, nil
 	}
-	e.Role = roleOf(l, "user", e.Text)
+	if e.Role = roleOf(l, "user", e.Text); l.unread {
+		e.Text += "\n" + noteUnread
+	}
 	return e, nil
 }
+
+// noteUnread tells a successor that a prompt is left to it.
+const noteUnread = "(This agent has not begun with this prompt.)"
 
 // readSwitch reads what a line says about the model in a runtime of which only the answers name the model.
 func (rt *Runtime) readSwitch(l *transcriptLine, e *Entry) {
@@ -131,6 +136,9 @@ var (
 	// ours matches the start of a text that this supervisor typed, or gave as the answer to a Stop hook.
 	ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`) })
 )
+
+// IsOurs reports whether a prompt is an instruction, a skill or a prompt of this supervisor.
+func IsOurs(prompt string) bool { return ours().MatchString(strings.TrimSpace(prompt)) }
 
 // marks are the tags around a text that the CLI writes in the user's name: a command and its output, a
 // shell command that a person ran, the end of a task.

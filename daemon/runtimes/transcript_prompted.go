@@ -11,7 +11,7 @@ import (
 func (rt *Runtime) Prompted(jsonl []byte) bool {
 	for raw := range bytes.Lines(jsonl) {
 		line, err := rt.line(raw)
-		if err == nil && !line.sidechain && !line.meta && !line.summary && len(line.userTexts()) > 0 {
+		if err == nil && !line.sidechain && !line.meta && !line.summary && !line.unread && len(line.userTexts()) > 0 {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ func TestUsageOfEachRuntime(t *testing.T) {
 	cents := func(n int64) *int64 { return &n }
 	cost := 0.25
 	opencodeLine := (&OpencodeMessage{Info: OpencodeInfo{ID: "msg_o", Role: "assistant", Model: "m", Cost: &cost,
-		Tokens: opencodeTokens{Input: 10, Output: 3, Reasoning: 2}}}).Lines("s", true)
+		Tokens: opencodeTokens{Input: 10, Output: 3, Reasoning: 2}}}).lines("s", true, false)
 	for _, tt := range []struct {
 		name, runtime, line string
 		key                 string

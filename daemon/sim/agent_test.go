@@ -71,6 +71,7 @@ type agent struct {
 	givenIn  string // the id of the last turn that did not begin by itself
 	dialog   *dialog
 	behind   []*dialog                      // the dialogs that wait behind it
+	stood    []span                         // when dialogs stood in the pane, up to the newest end of one
 	asked    map[string]*dialog             // the dialogs about permissions, by what they ask
 	denied   bool                           // a person has denied what its last dialog asked
 	hooking  int                            // how many of its hooks run

@@ -306,6 +306,8 @@ func (w *world) checkEnd(a *agent, how string) {
 		w.fail("agent %d is ended (%s) by handoff %d in the middle of its work: %.60q", a.id, how, handoffs[i].ID, a.working)
 	case len(a.unmentioned) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d with work that no document mentions: %.60q", a.id, how, handoffs[i].ID, a.unmentioned[0])
+	default:
+		w.checkPassedOn(a, &handoffs[i])
 	}
 }
 

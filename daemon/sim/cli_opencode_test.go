@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
 )
 
 // opencodeCLI is OpenCode: it calls no hooks. The daemon reads its session from its server, and submits texts there.
@@ -52,7 +53,8 @@ var opencodeCLI = &cli{
 		}
 		s := a.stored()
 		for i := range s.messages {
-			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) {
+			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) {
+				s.dropped = nil // the model reads them with this prompt
 				a.keep("assistant", m.Info.ID)
 				return nil
 			}
@@ -74,6 +76,7 @@ var opencodeCLI = &cli{
 			m.Info.Finish = "stop"
 		case turnInterrupted:
 			m.Info.Error = &runtimes.OpencodeError{Name: "MessageAbortedError"}
+			a.dropQueue()
 		case turnFailed:
 			m.Info.Error = &runtimes.OpencodeError{Name: "APIError"}
 			m.Info.Error.Data.Message, m.Info.Error.Data.StatusCode = failure, 429
@@ -102,6 +105,51 @@ var opencodeCLI = &cli{
 type opencodeSession struct {
 	id, title string
 	messages  []runtimes.OpencodeMessage
+	dropped   []string // the ids of prompts that it has not taken, nor ever will, and that its model has not read with a later one
+}
+
+// dropQueue forgets the prompts that are queued behind a turn that is aborted. They stay in the session.
+func (a *agent) dropQueue() {
+	s := a.stored()
+	for i := range s.messages {
+		m := &s.messages[i]
+		if m.Info.Role != "user" || s.answered(m.Info.ID) || slices.Contains(s.dropped, m.Info.ID) {
+			continue
+		}
+		text := m.Parts[0].Text
+		a.w.plan.count("queued prompt dropped")
+		a.w.trace.note(a.owner.name, "drops %.60q", text)
+		s.dropped = append(s.dropped, m.Info.ID)
+		a.jobs = slices.DeleteFunc(a.jobs, func(j job) bool { return j.prompt == text })
+		for _, list := range []*[]string{&a.pending, &a.given} {
+			if i := slices.Index(*list, text); i >= 0 {
+				*list = slices.Delete(*list, i, i+1)
+			}
+		}
+	}
+}
+
+// checkPassedOn: a prompt that OpenCode has dropped is in the record of the handoff for which the agent is ended, so that its successor
+// learns of it.
+func (w *world) checkPassedOn(a *agent, h *daemon.Handoff) {
+	s := a.stored()
+	if a.cli != opencodeCLI || s == nil || len(s.dropped) == 0 {
+		return
+	}
+	rec, err := w.lent.Record(context.Background(), h.ID)
+	if err != nil {
+		w.fail("%v", err)
+	}
+	for i := range s.messages {
+		m := &s.messages[i]
+		text := m.Parts
+		if !slices.Contains(s.dropped, m.Info.ID) || strings.Contains(text[0].Text, "] understudy:") {
+			continue
+		}
+		if !slices.ContainsFunc(rec.Messages, func(said data.Message) bool { return strings.Contains(said.Text, text[0].Text) }) {
+			w.fail("agent %d is ended by handoff %d, and its successor does not learn of a prompt that OpenCode has dropped: %.60q", a.id, h.ID, text[0].Text)
+		}
+	}
 }
 
 func (s *opencodeSession) answered(id string) bool {
@@ -220,7 +268,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 			}
 			q.Since = asked[q.ID]
 		}
-		if err := mirror(&sight); err != nil {
+		if err := os.WriteFile(sight.Transcript, sight.Mirror(false), 0o600); err != nil {
 			return err
 		}
 		sight.Retried = retried
@@ -290,17 +338,6 @@ func (c *control) sight(a *agent) (runtimes.OpencodeSight, error) {
 	return s, nil
 }
 
-// mirror writes the conversation into its file.
-func mirror(s *runtimes.OpencodeSight) error {
-	var lines []byte
-	for i := range s.Messages {
-		if m := &s.Messages[i]; s.Shown(i) && m.Whole() {
-			lines = append(lines, m.Lines(s.Session, true)...)
-		}
-	}
-	return os.WriteFile(s.Transcript, lines, 0o600)
-}
-
 // Send implements [daemon.Control].
 func (c *control) Send(ctx context.Context, text string, since time.Time) error {
 	_, err := at(c, ctx, typing, fmt.Sprintf("POST prompt %.60q to", text), func(a *agent) (struct{}, error) {
@@ -340,7 +377,7 @@ func (c *control) Interrupt(ctx context.Context) error {
 // Exit implements [daemon.Control].
 func (c *control) Exit(ctx context.Context, rest *runtimes.Rest) error {
 	_, err := at(c, ctx, typing, "POST app.exit to", func(a *agent) (struct{}, error) {
-		if s, err := c.sight(a); err != nil || rest != nil && s.GivenWork(rest, a.h.now()) {
+		if s, err := c.sight(a); err != nil || rest != nil && s.GivenWork(rest) {
 			return struct{}{}, errors.Join(err, daemon.ErrGivenWork)
 		}
 		a.w.beforeExit(a)

@@ -66,11 +66,11 @@ func (h *host) trueTime(shown, by time.Time) time.Time {
 // moment is the time of something by the row (shown), and the true time at which the simulation saw the row (seen).
 type moment struct{ shown, seen time.Time }
 
-// usableSince returns how much of the time since a moment the host's daemon could use.
-func (h *host) usableSince(since time.Time) time.Duration {
+// usableSince returns how much of the time since a moment the host's daemon could use. Nor does the time without count.
+func (h *host) usableSince(since time.Time, without ...span) time.Duration {
 	now := time.Now()
 	var lost time.Duration
-	spans := slices.SortedFunc(slices.Values(h.absent), func(a, b span) int { return a.from.Compare(b.from) })
+	spans := slices.SortedFunc(slices.Values(append(without, h.absent...)), func(a, b span) int { return a.from.Compare(b.from) })
 	for done := since; len(spans) > 0; spans = spans[1:] {
 		from, to := laterOf(spans[0].from, done), spans[0].to
 		if to.After(now) {

@@ -17,6 +17,7 @@ type dialog struct {
 	chosen   int       // with limit: the answer that Enter would give
 	sub      bool      // a sub-agent's: the agent itself may end its turn and begin another one
 	before   string    // the status in the registry without the dialog
+	shown    time.Time // since when it stands in the pane
 	answered time.Time // when it was answered
 }
 
@@ -69,6 +70,9 @@ func (a *agent) stand(what, status string, d *dialog) int {
 		runtime.Goexit()
 	}
 	a.do("dialog answered", 0, 5*time.Millisecond)
+	if a.dialog == d {
+		a.stood = append(a.stood, span{d.shown, time.Now()})
+	}
 	switch {
 	case a.dialog != d:
 		a.behind = slices.DeleteFunc(a.behind, func(other *dialog) bool { return other == d })
@@ -88,7 +92,7 @@ func (a *agent) stand(what, status string, d *dialog) int {
 
 // show has a dialog stand in the pane.
 func (a *agent) show(d *dialog) {
-	a.dialog = d
+	a.dialog, d.shown = d, time.Now()
 	a.dialogs++
 	a.draw()
 }

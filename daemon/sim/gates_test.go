@@ -88,7 +88,8 @@ func (w *world) ofTurn(a *agent, hook int64) bool {
 }
 
 // checkDialogs: a permission is answered in the pane if its dialog was, whatever dialogs of the agent stand before and after it. While its
-// dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice.
+// dialog is answered, it does not run out of time: half of that time is enough for the daemon to notice. A daemon that has not seen a dialog
+// stand can't tell whether it was answered or waits for its turn, as long as another one stands.
 func (w *world) checkDialogs(c *daemon.Change) {
 	for _, row := range c.Agents {
 		if a := w.process(row.ID); a != nil && len(c.Permissions) > 0 && row.State == daemon.Working {
@@ -104,11 +105,23 @@ func (w *world) checkDialogs(c *daemon.Change) {
 			switch {
 			case p.State == daemon.PermissionPane && d.answered.IsZero():
 				w.fail("permission %d has ended (%s), but its dialog stands in the pane of agent %d", p.ID, p.Note, a.id)
-			case p.State == daemon.PermissionUnanswered && strings.HasPrefix(p.Note, "nobody answered in time") && !d.answered.IsZero() && a.h.usableSince(d.answered) > 20*time.Second:
+			case p.State == daemon.PermissionUnanswered && strings.HasPrefix(p.Note, "nobody answered in time") && !d.answered.IsZero() && a.couldSee(d) > 20*time.Second:
 				w.fail("permission %d has ended (%s), but its dialog was answered %s before", p.ID, p.Note, time.Since(d.answered))
 			}
 		}
 	}
+}
+
+// couldSee returns how long a daemon could see that a dialog was answered: while no other dialog stood, or if it has seen it before.
+func (a *agent) couldSee(d *dialog) time.Duration {
+	var others []span
+	if laterOf(d.shown, a.h.began).Add(3 * time.Second).After(d.answered) {
+		others = slices.Clone(a.stood)
+		if a.dialog != nil {
+			others = append(others, span{a.dialog.shown, time.Now()})
+		}
+	}
+	return a.h.usableSince(d.answered, others...)
 }
 
 // checkNothingStands: an agent that is said to work because permissions have ended waits for no other one that the daemon has heard of.

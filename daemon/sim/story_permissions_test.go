@@ -244,3 +244,38 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 		p.becomes(asked[0].ID, daemon.PermissionGiven)
 	})
 }
+
+// TestNextDialogComesAtOnce: a sub-agent asks in the very moment in which the dialog of another one is answered, so that the agent waits all
+// the time. The first permission ends while the second dialog stands.
+func TestNextDialogComesAtOnce(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		first := p.delegates(a, "touch one")[0]
+		a.person("", tmux.Enter)
+		p.poll("the end of the dialog", func() bool { return a.dialog == nil })
+		p.w.employEndless("another sub-agent", func(*person) { a.askHeld("touch two", true) })
+		p.becomes(first.ID, daemon.PermissionPane)
+		second := p.open(a)
+		if a.dialog == nil || len(second) != 1 {
+			t.Fatalf("the second dialog has ended: %+v", second)
+		}
+		a.person("", tmux.Enter)
+		p.becomes(second[0].ID, daemon.PermissionPane)
+	})
+}
+
+// TestDialogAnsweredUnderNoDaemon: the first of two dialogs is answered while no daemon runs. The next daemon can't tell that from a dialog that
+// waits for its turn, as long as the second one stands, so it does not say that the first stands.
+func TestDialogAnsweredUnderNoDaemon(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		asked := p.delegates(a, "touch one", "touch two")
+		p.end(h)
+		a.person("", tmux.Enter)
+		p.await("the end of their time", 2*time.Minute, func() bool { return len(p.open(a)) == 0 })
+		p.becomes(asked[0].ID, daemon.PermissionUnanswered)
+		p.becomes(asked[1].ID, daemon.PermissionUnanswered)
+		a.person("", tmux.Enter)
+		p.await("the agent to go on", time.Minute, func() bool { return p.row(a).State != daemon.Waiting })
+	})
+}

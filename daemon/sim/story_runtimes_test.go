@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -271,5 +272,41 @@ func TestServerIsSilent(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestPromptThatOpencodeDrops: a person's prompt is queued behind a turn that is aborted, by the daemon at a usage limit or by the person's
+// Esc. OpenCode drops such a prompt. The successor learns of it by the conversation, however the document comes about.
+func TestPromptThatOpencodeDrops(t *testing.T) {
+	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate, daemon.ModeTranscript} {
+		for _, limit := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, limit %t", mode, limit), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					p.w.limits.OnLimit = daemon.LimitWait
+					a := p.agentOn(h, "opencode")
+					a.mood.think = time.Second
+					a.extra = func(ctx context.Context) bool { return !a.doIn(ctx, "works", 10*time.Second, 10*time.Second) }
+					a.person("some work", tmux.Enter)
+					p.poll("the turn", func() bool { return a.stop != nil })
+					if limit {
+						a.limits = append(a.limits, &limitHit{over: time.Now().Add(10 * time.Minute), text: "usage limit reached"})
+					}
+					a.person("mend the fence", tmux.Enter)
+					if !limit {
+						p.wait("reads", time.Second, time.Second)
+						a.person("", tmux.Escape)
+					}
+					p.await("the end of the turn", time.Minute, func() bool { return a.stop == nil && p.row(a).State != daemon.Working })
+					p.wait("looks on", 10*time.Second, 10*time.Second)
+					a.limits = nil
+					p.requestHandoff(h, a, mode)
+					p.reach(a, daemon.Completed)
+					rec, err := p.w.store.Record(ctx(), p.handoffs(a.id)[0].ID)
+					if err != nil || strings.Count(rec.Context, "mend the fence") != 1 || strings.Contains(rec.Context, "has not begun") != (mode != daemon.ModeAgent) {
+						t.Errorf("%v, the context is %s", err, rec.Context)
+					}
+				})
+			})
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -150,6 +151,8 @@ func firstScenes() []scene {
 		{name: "bypass", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"}},
 		{name: "busy_tool", follows: true, script: claudetest.Ask("go", claudetest.Bash("tail -f /dev/null", false), claudetest.Says("done")),
 			play: func(x *terminal) { x.keys("Down", "Enter"); x.ready(); x.deliver("go"); x.shows("tail -f") }},
+		{name: "limit_question", args: []string{"--settings", `{"autoContinueAtUsageLimit":false}`}, env: claudetest.Subscription(), script: claudetest.Limited(time.Now().Add(time.Hour)),
+			play: func(x *terminal) { submit("work")(x); x.shows("What do you want") }},
 		{name: "exit_tree", args: []string{"--worktree", "wt"}, setup: inRepository,
 			play: func(x *terminal) { submit("go")(x); x.shows("done "); x.ready(); x.deliver(runtimes.ExitText) }},
 		{name: "exit_tree_narrow", narrow: true, follows: true},

@@ -141,6 +141,11 @@ func Headings(text string) (names []string) {
 	return names
 }
 
+// Subscription returns what makes Claude Code believe that it is logged in with a subscription: only that has a usage limit.
+func Subscription() []string {
+	return []string{"ANTHROPIC_AUTH_TOKEN=", "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy"}
+}
+
 // Limited is a model that refuses everything with a usage limit that ends at until.
 func Limited(until time.Time) Script {
 	return func(Request) Reply { return Reply{Limit: until, Error: "You have hit your usage limit."} }

@@ -19,7 +19,7 @@ type mirror struct {
 
 // write brings the file up to date with the messages that will not change any more.
 func (m *mirror) write(sight *runtimes.OpencodeSight) error {
-	return m.put(render(sight, false))
+	return m.put(sight.Mirror(false))
 }
 
 // finish adds what is there of messages that OpenCode has not finished. Nobody else may be able to read them again.
@@ -27,21 +27,7 @@ func (m *mirror) finish(sight *runtimes.OpencodeSight) error {
 	if m.content == nil {
 		return nil
 	}
-	return m.put(render(sight, true))
-}
-
-func render(sight *runtimes.OpencodeSight, unfinished bool) []byte {
-	lines := []byte{}
-	for i := range sight.Messages {
-		msg := &sight.Messages[i]
-		if msg.Info.ID == sight.Reverted {
-			break // a person has taken back what comes now
-		}
-		if whole := msg.Whole(); sight.Shown(i) && (whole || unfinished) {
-			lines = append(lines, msg.Lines(sight.Session, whole)...)
-		}
-	}
-	return lines
+	return m.put(sight.Mirror(true))
 }
 
 func (m *mirror) put(lines []byte) error {

@@ -297,7 +297,7 @@ func (s *server) Exit(ctx context.Context, rest *runtimes.Rest) error {
 		if err != nil {
 			return err
 		}
-		if sight.GivenWork(rest, time.Now()) {
+		if sight.GivenWork(rest) {
 			return daemon.ErrGivenWork
 		}
 	}

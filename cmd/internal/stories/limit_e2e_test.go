@@ -3,6 +3,9 @@
 package stories
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // untilReset is how long the limits of these stories last.
@@ -20,18 +24,27 @@ const untilReset = 5 * time.Second
 // resumption is a part of the prompt with which Claude Code goes on by itself.
 const resumption = "usage limit has reset. Continue the task"
 
-// subscribe makes Claude Code believe that it is logged in with a subscription: only that has a usage limit.
-func subscribe(environ []string) []string {
-	isToken := func(e string) bool { return strings.HasPrefix(e, "ANTHROPIC_AUTH_TOKEN=") }
-	return append(slices.DeleteFunc(slices.Clone(environ), isToken), "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy")
-}
-
-// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription.
+// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription. Its settings say that it goes on by itself.
+// That is the default as well, but Claude Code takes the default only if it has read by then, in every file of settings, that the key is
+// absent; otherwise it asks what to do.
 func newLimitRig(t *testing.T) *roundRig {
 	t.Helper()
 	r := newRoundRig(t)
-	r.cfg.Environ = subscribe(r.cfg.Environ)
+	r.cfg.Environ = lastOfEach(append(r.cfg.Environ, claudetest.Subscription()...))
+	r.goesOnByItself(true)
 	return r
+}
+
+// goesOnByItself sets whether Claude Code goes on by itself after a limit.
+func (r *roundRig) goesOnByItself(is bool) {
+	r.t.Helper()
+	for _, e := range r.cfg.Environ {
+		if dir, ok := strings.CutPrefix(e, "CLAUDE_CONFIG_DIR="); ok {
+			if err := os.WriteFile(filepath.Join(dir, "settings.json"), fmt.Appendf(nil, `{"autoContinueAtUsageLimit": %t}`, is), 0o600); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
 }
 
 // startOn starts an agent on a runtime and waits until it is idle.
@@ -91,10 +104,9 @@ func TestClaudeWaitsForItsLimit(t *testing.T) {
 	if a.Limit.Do != daemon.LimitWait {
 		t.Fatalf("limit %+v, want it to wait", a.Limit)
 	}
+	r.awaitShown(a.ID, "Continuing ") // it waits for the reset, and goes on 30 to 90 s behind it
 	child.kill()
-	r.api.Await(t, "its own prompt after the reset", func(req claudetest.Request) bool {
-		return req.Aside == "" && slices.ContainsFunc(req.UserTexts(), func(s string) bool { return strings.Contains(s, resumption) })
-	})
+	r.await("its own prompt after the reset", func() (bool, string) { return r.heard(resumption) > 0, "" })
 	r.startDaemonChild()
 	a = r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
 	if a.Trouble != nil || a.LimitedUntil != nil || a.LastMessage != "OK" {
@@ -131,13 +143,15 @@ func TestCodexWaitsForItsLimit(t *testing.T) {
 }
 
 // TestClaudeHandsOverItsLimit: Claude Code has hit its limit, so a one-shot of the fallback's CLI writes the document from the
-// transcript. The daemon is killed while the one-shot writes. The work goes on once, on the fallback.
+// transcript. The daemon is killed while the one-shot writes. The work goes on once, on the fallback. One of the two Claude Codes may not go
+// on by itself, and asks what to do: the daemon closes that question, and nobody is told that the agent waits.
 func TestClaudeHandsOverItsLimit(t *testing.T) {
 	t.Parallel()
 	for _, fallback := range []string{"codex", "omp"} {
 		t.Run(fallback, func(t *testing.T) {
 			t.Parallel()
 			r := newLimitRig(t)
+			r.goesOnByItself(fallback != "omp")
 			r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(daemon.LimitHandOver), []string{fallback}
 			child := r.startDaemonChild()
 			r.database() // before the first kill
@@ -158,6 +172,9 @@ func TestClaudeHandsOverItsLimit(t *testing.T) {
 			r.startDaemonChild()
 			h := r.awaitLimitHandoff(a.ID)
 			r.wantHandedOver(h, fallback)
+			if waited := r.agentEvents(a.ID, string(event.AgentWaiting)); len(waited) > 0 {
+				t.Errorf("events %v", waited)
+			}
 		})
 	}
 }
