@@ -242,6 +242,7 @@ type Daemon struct {
 	paused     pause
 	spoolTold  bool      // the operator was alerted that the spool can't be read
 	runBegan   time.Time // when Run was called last
+	runsSince  time.Time // the same, by the monotonic clock
 	presence   presence.Presence
 	told       map[toldHook]hookRun // the latest runs of hook commands: see isTwin
 	refused    map[string]bool      // the things that were already reported to the operator: see firstTime
@@ -337,7 +338,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 func (d *Daemon) Run(ctx context.Context) error {
 	d.memories.beginRun()
 	d.mu.Lock()
-	d.runBegan = d.now()
+	d.runBegan, d.runsSince = d.now(), time.Now()
 	d.presence.Begin(d.runBegan)
 	d.paused.on = false
 	d.mu.Unlock()

@@ -29,10 +29,9 @@ func (d *Daemon) wantsEnter(a *Agent, dl *Delivery, s *screen) bool {
 	return dl.Attempts < maxEnters || d.lastEnter(a).delivery != dl.ID
 }
 
-// pressEnter presses Enter once more for a text that stands in the composer. It waits until enterAfter has passed since the
-// last Enter, because the agent may not have taken that Enter yet.
+// pressEnter presses Enter once more for a text that stands in the composer, as soon as untilNextEnter lets it.
 func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
-	if again := d.untilNextEnter(a); again > 0 {
+	if again := d.untilNextEnter(a, dl); again > 0 {
 		return false, again, nil
 	}
 	dl.Attempts++
@@ -114,9 +113,15 @@ func (d *Daemon) timeLeftToTake(a *Agent, dl *Delivery) time.Duration {
 	return max(left, d.timeLeftOver(a, dl))
 }
 
-// untilNextEnter returns how long to wait before Enter may be pressed again for an agent.
-func (d *Daemon) untilNextEnter(a *Agent) time.Duration {
-	return enterAfter - time.Since(d.lastEnter(a).at)
+// untilNextEnter returns how long to wait before Enter may be pressed for a text that stands in the composer: enterAfter since the last
+// Enter, because the agent may not have taken that one yet, and [runtimes.Can.EnterAfter] since the paste. If an earlier daemon has pasted
+// the text, that was before this one ran.
+func (d *Daemon) untilNextEnter(a *Agent, dl *Delivery) time.Duration {
+	pasted := d.pastedOf(a, dl).at
+	if pasted.IsZero() {
+		pasted = d.runsSince
+	}
+	return max(enterAfter-time.Since(d.lastEnter(a).at), d.runtimeOf(a).Can.EnterAfter-time.Since(pasted))
 }
 
 // nudgeExit helps an exit command that has had no effect. If an earlier daemon died before it typed the command, nudgeExit

@@ -264,7 +264,7 @@ func (s *schedule) decide(c *call) order {
 	var o order
 	if c.abandoned() {
 		o.cut = context.Cause(c.ctx)
-		if s.rng.IntN(2) == 0 {
+		if s.rng.IntN(2) == 0 || s.inject != nil && s.inject(c) == lostAnswer {
 			o.fault = lostAnswer // the call is carried out, but nobody waits for the answer
 		}
 	} else {

@@ -212,6 +212,32 @@ func TestEnterAfterAKill(t *testing.T) {
 	}
 }
 
+// TestEnterAfterAStop: a daemon is stopped between a paste and Enter, its last commit is carried out, and the next one starts at once. Enter
+// does not come so soon after the paste that the CLI drops it. Every run checks that.
+func TestEnterAfterAStop(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		a := p.agentOn(h, "gemini")
+		p.w.inject = func(c *call) fault {
+			if c.abandoned() {
+				return lostAnswer
+			}
+			return none
+		}
+		p.w.delay = func(c *call) time.Duration {
+			if strings.HasPrefix(c.what, "restarts ") {
+				return 50*time.Millisecond - time.Until(c.due)
+			}
+			return 0
+		}
+		p.w.employEndless("somebody who stops the daemon", func(p *person) {
+			p.poll("the text", func() bool { return a.composer.Text != "" })
+			h.daemon.cancel(errStopped)
+		})
+		p.message(h, a, "some work")
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+	})
+}
+
 // TestServerIsSilent: a server takes a text, and answers nobody for longer than ack_timeout. Nothing can show the text meanwhile, so that
 // time does not count, within a bound: the text has been submitted once, or nobody knows.
 func TestServerIsSilent(t *testing.T) {
