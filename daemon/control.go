@@ -29,9 +29,9 @@ type Control interface {
 	Ask(ctx context.Context, question string) ([]string, error)
 	// Interrupt ends the running turn. It may be called again.
 	Interrupt(ctx context.Context) error
-	// Exit asks the program to exit. It may be called again. If since is not the zero time and the session was given a prompt
-	// at since or later, Exit does nothing, and its error is [ErrGivenWork]: Follow may not have reported that prompt yet.
-	Exit(ctx context.Context, since time.Time) error
+	// Exit asks the program to exit. It may be called again. If rest is not nil and the session was given a prompt since then, Exit
+	// does nothing, and its error is [ErrGivenWork]: Follow may not have reported that prompt yet.
+	Exit(ctx context.Context, rest *runtimes.Rest) error
 }
 
 // Link says to which server a [Control] belongs.

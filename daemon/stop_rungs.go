@@ -19,11 +19,11 @@ func (d *Daemon) sendExit(ctx context.Context, a *Agent) error {
 	defer cancel()
 	switch can := &d.runtimeOf(a).Can; can.Exit {
 	case runtimes.ByServer:
-		var since time.Time
+		var rest *runtimes.Rest
 		if a.StopYields && a.AtRest() {
-			since = a.StateAt
+			rest = &runtimes.Rest{Prompt: a.TurnPromptID, Since: d.earliestShown(a.StateAt)}
 		}
-		return d.bySession(a, func(c Control) error { return c.Exit(ctx, since) })
+		return d.bySession(a, func(c Control) error { return c.Exit(ctx, rest) })
 	case runtimes.ByEcho:
 		return d.exitByEcho(ctx, a, can.ExitText)
 	}

@@ -29,7 +29,7 @@ var claude = &Runtime{
 		StashKey: "C-s", Escapes: 1, ChoosesID: true, Continues: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true,
 		EarlySession: true, HoldsTurn: true, TellsRefusals: true, ReturnsRefused: true, AnswersPermission: true, HoldsPermission: true, Reads: Reads{Tools: []string{"Read"}, Shells: []string{"Bash"}},
 		Todos: "`TaskCreate` and `TaskUpdate`, in older versions `TodoWrite`", Efforts: efforts, Model: "`/model`, and the answers after it", Mode: "each prompt",
-		Turns: "hooks, and its registry of sessions", Refusals: "its transcript, with the hook's reason", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text",
+		Turns: "hooks, and its registry of sessions", Refusals: "its transcript, with the hook's reason", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text; a question about it is closed",
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
 	Launch: launchClaude, CheckVersion: hooks.CheckVersion, ReadScreen: readClaudeScreen, dialogs: claudeDialogLook,

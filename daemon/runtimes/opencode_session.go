@@ -362,26 +362,3 @@ func (s *OpencodeSight) DialogClosed(id string) Report {
 	r.add(hooks.DialogClosed, "closed "+id, map[string]any{"request_id": id})
 	return r.reports[0]
 }
-
-// Awaits reports whether a prompt with this text, which was submitted at since or later, was taken or may still be taken. If
-// not, it was never submitted, or OpenCode has lost it: it loses a prompt that comes while it writes why a turn has failed.
-func (s *OpencodeSight) Awaits(text string, since, now time.Time) bool {
-	for i := range s.Messages {
-		m := &s.Messages[i]
-		if m.Info.Role != "user" || m.Info.Time.Created < since.UnixMilli() || unwrapped(m.text()) != unwrapped(text) {
-			continue
-		}
-		age := now.Sub(time.UnixMilli(m.Info.Time.Created))
-		if s.Status.Type != "" || s.answered(m.Info.ID) || s.refused(i) || age < opencodeLost {
-			return true
-		}
-	}
-	return false
-}
-
-// GivenWork reports whether the session was given a prompt at since or later, also one that OpenCode has dropped since.
-func (s *OpencodeSight) GivenWork(since time.Time) bool {
-	return slices.ContainsFunc(s.Messages, func(m OpencodeMessage) bool {
-		return m.Info.Role == "user" && m.isPrompt() && !time.UnixMilli(m.Info.Time.Created).Before(since.Truncate(time.Millisecond))
-	})
-}

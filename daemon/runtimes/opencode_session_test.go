@@ -189,6 +189,31 @@ func TestOpencodeAwaits(t *testing.T) {
 	}
 }
 
+// TestOpencodeGivenWork: a prompt is new work if it came behind the last turn's prompt and since the session rests, as far as the clock tells.
+func TestOpencodeGivenWork(t *testing.T) {
+	t.Parallel()
+	turn := []OpencodeMessage{asks("m1", 0), answers("a1", "m1", "stop", 100)}
+	more := append(slices.Clone(turn), asks("m2", 5000), answers("a2", "m2", "", 100))
+	for name, c := range map[string]struct {
+		messages []OpencodeMessage
+		rest     Rest
+		want     bool
+	}{
+		"nothing":                            {turn, Rest{"m1", opencodeNoon.Add(time.Second)}, false},
+		"more":                               {more, Rest{"m1", opencodeNoon.Add(time.Second)}, true},
+		"more, after many messages":          {more[2:], Rest{"m1", opencodeNoon.Add(time.Second)}, true},
+		"joined the last turn":               {more, Rest{"m1", opencodeNoon.Add(10 * time.Second)}, false},
+		"the clock was set back":             {turn, Rest{"m1", opencodeNoon.Add(-time.Hour)}, false},
+		"more, after the clock was set back": {more, Rest{"m1", opencodeNoon.Add(-time.Hour)}, true},
+		"none before":                        {turn, Rest{"", opencodeNoon}, true},
+	} {
+		s := OpencodeSight{Messages: c.messages}
+		if got := s.GivenWork(&c.rest); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestOpencodeMirror: the file with the conversation reads as a transcript. The messages were recorded of the real server.
 func TestOpencodeMirror(t *testing.T) {
 	t.Parallel()
@@ -251,7 +276,7 @@ func TestOpencodeMirrorOfADroppedPrompt(t *testing.T) {
 	s.Messages[1].Info.Error = &OpencodeError{Name: "MessageAbortedError"}
 	dropped := s.Mirror(false)
 	since := opencodeNoon.Add(100 * time.Millisecond)
-	if opencode.TranscriptContains(dropped, "do m2") || !opencode.PromptedAfter(dropped, "", since, time.Time{}, time.Time{}) || !s.GivenWork(since) {
+	if opencode.TranscriptContains(dropped, "do m2") || !opencode.PromptedAfter(dropped, "", since, time.Time{}, time.Time{}) || !s.GivenWork(&Rest{Since: since}) {
 		t.Errorf("the dropped prompt is taken, or no work: %s", dropped)
 	}
 	s.Messages = append(s.Messages, asks("m3", 300), answers("a3", "m3", "stop", 400))

@@ -375,9 +375,9 @@ func (c *control) Interrupt(ctx context.Context) error {
 }
 
 // Exit implements [daemon.Control].
-func (c *control) Exit(ctx context.Context, since time.Time) error {
+func (c *control) Exit(ctx context.Context, rest *runtimes.Rest) error {
 	_, err := at(c, ctx, typing, "POST app.exit to", func(a *agent) (struct{}, error) {
-		if s, err := c.sight(a); err != nil || !since.IsZero() && s.GivenWork(since) {
+		if s, err := c.sight(a); err != nil || rest != nil && s.GivenWork(rest) {
 			return struct{}{}, errors.Join(err, daemon.ErrGivenWork)
 		}
 		a.w.beforeExit(a)

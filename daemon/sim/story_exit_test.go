@@ -128,31 +128,47 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 }
 
 // TestServerRefusesTheExit: a person gives an agent more work before it is asked to exit, and the daemon cannot read the agent's
-// session just then. The server's own answer keeps the agent alive.
+// session just then. The server's own answer keeps the agent alive, also if the clock was set back by then.
 func TestServerRefusesTheExit(t *testing.T) {
+	for _, by := range []time.Duration{0, -time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, "opencode")
+				blind := func(c *call) fault {
+					if strings.HasPrefix(c.what, "GET session") {
+						return failed
+					}
+					return none
+				}
+				p.delayFirst(func(c *call) bool { return strings.Contains(c.what, `rung "exit"`) }, func() time.Duration {
+					p.w.inject = blind
+					h.setClock(by)
+					a.person("one more thing", tmux.Enter)
+					return 5 * time.Second
+				})
+				p.request(h, a, daemon.ShuttingDown)
+				p.awaitQuestion(a, 5*time.Minute)
+				p.wait("waits", 5*time.Minute, 5*time.Minute)
+				if a.dead {
+					t.Error("the agent was ended")
+				}
+				before := p.row(a).LastPrompt
+				p.w.inject = nil
+				p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
+				p.retryToEnd(a)
+			})
+		})
+	}
+}
+
+// TestServerExitsAfterASetBack: the clock is set back while the agent writes the document, so its prompts have later times than its rest.
+// They are no new work: the agent exits without a person.
+func TestServerExitsAfterASetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agentOn(h, "opencode")
-		blind := func(c *call) fault {
-			if strings.HasPrefix(c.what, "GET session") {
-				return failed
-			}
-			return none
-		}
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "POST app.exit") }, func() time.Duration {
-			p.w.inject = blind
-			a.person("one more thing", tmux.Enter)
-			return 5 * time.Second
-		})
-		p.request(h, a, daemon.ShuttingDown)
-		p.awaitQuestion(a, 5*time.Minute)
-		p.wait("waits", 5*time.Minute, 5*time.Minute)
-		if a.dead {
-			t.Error("the agent was ended")
-		}
-		before := p.row(a).LastPrompt
-		p.w.inject = nil
-		p.await("the daemon to read the session", time.Minute, func() bool { return p.row(a).LastPrompt > before })
-		p.retryToEnd(a)
+		p.request(h, a, daemon.AwaitingDocument)
+		h.setClock(-time.Hour)
+		p.reach(a, daemon.Completed)
 	})
 }
 

@@ -298,10 +298,10 @@ func TestExitYieldsToWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		rest(10 * time.Second)
-		if err := s.server().Exit(t.Context(), idle); !errors.Is(err, daemon.ErrGivenWork) {
+		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: idle}); !errors.Is(err, daemon.ErrGivenWork) {
 			t.Errorf("exit after new work: %v", err)
 		}
-		if err := s.server().Exit(t.Context(), time.Now()); err != nil {
+		if err := s.server().Exit(t.Context(), &runtimes.Rest{Since: time.Now()}); err != nil {
 			t.Errorf("exit of an agent without new work: %v", err)
 		}
 	})

@@ -290,14 +290,14 @@ func (s *server) Interrupt(ctx context.Context) error {
 }
 
 // Exit implements [daemon.Control].
-func (s *server) Exit(ctx context.Context, since time.Time) error {
+func (s *server) Exit(ctx context.Context, rest *runtimes.Rest) error {
 	defer s.close()
-	if !since.IsZero() && s.link.Session != "" {
+	if rest != nil && s.link.Session != "" {
 		sight, err := s.read(ctx, s.link.Session, recent)
 		if err != nil {
 			return err
 		}
-		if sight.GivenWork(since) {
+		if sight.GivenWork(rest) {
 			return daemon.ErrGivenWork
 		}
 	}
