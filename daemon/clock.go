@@ -57,5 +57,5 @@ func (d *Daemon) shownSince(since time.Time) (least, most time.Time) {
 // id alone may mislead, because a hook that was sent before the text may be stored after it. The time alone may mislead,
 // because the clock may have been set back.
 func (d *Daemon) cameAfter(hook int64, at time.Time, dl *Delivery) bool {
-	return hook > dl.AfterHook && at.After(d.earliestShown(*dl.TypedAt))
+	return hook > dl.AfterHook && at.Truncate(time.Microsecond).After(d.earliestShown(*dl.TypedAt)) // the store keeps microseconds
 }

@@ -339,7 +339,8 @@ func (h *hookStep) stopped() {
 	}
 	h.confirmHeard()
 	for _, dl := range h.tx.Deliveries {
-		if dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key {
+		// Another run of the command that was answered may tell of the same Stop, out of the spool.
+		if dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key && h.d.cameAfter(h.tx.HookID, h.in.At, dl) {
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		}
 	}

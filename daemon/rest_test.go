@@ -317,3 +317,25 @@ func TestHookOfATextThatTheTranscriptHasShown(t *testing.T) {
 		}
 	}
 }
+
+// TestTwinOfAnAnsweredStop: a runtime runs the hook of a Stop twice, which goes on because another hook has blocked an earlier one. One run is
+// answered with the instruction; the other comes out of the spool to the next daemon. It is not the Stop of the instruction's turn.
+func TestTwinOfAnAnsweredStop(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  bool
+	}{"the same Stop": {-time.Second, false}, "the next one": {time.Minute, true}} {
+		h := hookedAgent(t)
+		h.id, h.at, h.replayed = 8, time.Now().Add(-time.Hour), true
+		typed := h.at.Add(time.Minute - c.after)
+		dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: KindInstruction, State: DeliveryAnswered, HookKey: "other", TypedAt: &typed, AfterHook: 8, Nonce: "ref"}
+		id := dl.ID
+		h.handoff = &Handoff{ID: 2, AgentID: h.agent.ID, Phase: Instructing, Ref: "ref", DeliveryID: &id}
+		h.deliveries = []*Delivery{dl}
+		h.takes("Stop", map[string]any{"prompt_id": "p", "stop_hook_active": true})
+		if got := dl.has(Submitted); got != c.want {
+			t.Errorf("%s: submitted %t", name, got)
+		}
+	}
+}
