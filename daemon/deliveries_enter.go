@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -142,7 +141,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		case dl.Kind != KindExit, dl.Way == runtimes.ByEcho: // if the exit command had no effect, the ladder climbs on
 		case dl.State == DeliveryTyping:
 			_, _, err = d.typeText(ctx, a, dl, screen)
-		case d.wantsEnter(a, dl, screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
+		case d.wantsEnter(a, dl, screen) && screen.Composer && d.pastedOf(a, dl).stands(dl, screen):
 			_, _, err = d.pressEnter(ctx, a, dl, screen)
 		}
 	}

@@ -36,7 +36,11 @@ type pasted struct {
 func (p pasted) cameBack(s *screen) bool { return p.aside != "" && s.Draft == p.aside && !s.Stashed }
 
 // stands reports whether the composer shows the text. As long as the draft is aside, whatever the composer shows is the text, perhaps folded.
+// The exit command must stand there alone: behind another text, which the composer may show later than it was typed, it would be a prompt.
 func (p pasted) stands(dl *Delivery, s *screen) bool {
+	if dl.Kind == KindExit {
+		return !p.cameBack(s) && s.HoldsOnly(dl.Text, false)
+	}
 	folded := p.aside != "" && s.Stashed && s.Draft != "" && dl.Attempts == 0
 	return !p.cameBack(s) && (folded || s.Holds(dl.Text))
 }

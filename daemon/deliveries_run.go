@@ -219,8 +219,8 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 // composer, because a dialog that has opened meanwhile would take the Enter as its answer. It reports whether it pressed
 // Enter; if it did not, confirmDelivery looks again later.
 //
-// For the exit command it presses Enter only if the composer shows the whole command, because a person may have typed before
-// it. The command is short enough to be shown.
+// For the exit command it presses Enter only if the composer shows the whole command and nothing else, because a person may have
+// typed before it, or this daemon another text. The command is short enough to be shown.
 func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
 	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
 		return false
@@ -313,7 +313,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return d.typeAgain(ctx, a, dl, "the composer has lost it; Enter was not pressed")
 	case err == nil && d.swallowed(a, dl, screen):
 		return d.typeAgain(ctx, a, dl, evidenceSwallowed)
-	case inComposer && d.wantsEnter(a, dl, screen) && left > 0:
+	case inComposer && (a.StopAskedAt == nil || dl.Kind == KindExit) && d.wantsEnter(a, dl, screen) && left > 0: // see resumeTyping
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
 		return moved, min(left, again), err
 	case d.inTranscript(a, dl):

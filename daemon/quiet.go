@@ -35,14 +35,14 @@ func (d *Daemon) noticeQuiet(ctx context.Context, a *Agent) (moved bool, again t
 	if err != nil {
 		return false, lookForQuiet, nil // the pane may be gone; reapGone sees to that
 	}
-	now := quiet{screen: checksum([]byte(s.text)), since: time.Now()}
+	now := quiet{screen: checksum([]byte(s.text)), since: d.now()}
 	d.memories.change(a.ID, func(m *agentMemory) {
 		if m.quiet.screen == now.screen {
 			now = m.quiet
 		}
 		m.quiet = now
 	})
-	still := time.Since(now.since)
+	still := d.timeSpent(now.since) // a machine that stood still drew nothing either
 	if still < after || !s.Composer && still < unreadyAfter(after) {
 		return false, lookForQuiet, nil
 	}

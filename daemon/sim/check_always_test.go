@@ -24,11 +24,12 @@ type checks struct {
 	late      map[int64]bool         // agents of which a hook came after their end
 	behind    map[int64]bool         // agents that were made after the end of their predecessors
 	hookOf    map[int64]int64        // the agent of each hook
+	followed  map[int64]followed     // by agent, where the registry told last that its session works
 	briefed   map[heirSlot]int64     // the agent that each heir was when it was briefed
 }
 
 func newChecks() checks {
-	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}, late: map[int64]bool{}, behind: map[int64]bool{}, hookOf: map[int64]int64{}}
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, permitted: map[int64]string{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}, briefed: map[heirSlot]int64{}, late: map[int64]bool{}, behind: map[int64]bool{}, hookOf: map[int64]int64{}, followed: map[int64]followed{}}
 }
 
 // afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies

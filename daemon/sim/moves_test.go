@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -43,14 +45,34 @@ func (a *agent) moveTo(dir string) {
 	a.w.trace.note(a.owner.name, "moves to %s", dir)
 }
 
-// checkPlaces checks that each agent is where the last hook of its session has told, and that a successor that began after its end was
+// followed is where the registry told that the session of an agent works, after a hook.
+type followed struct {
+	hook int64
+	dir  string
+}
+
+// noteFollowed notes that a daemon has followed the registry to where the session of an agent works, if the registry tells that.
+func (w *world) noteFollowed(c *daemon.Change) {
+	for _, e := range c.Events {
+		if e.Type != event.AgentMoved || e.AgentID == nil {
+			continue
+		}
+		for _, a := range c.Agents {
+			if p := w.newestProcess(a.ID); a.ID == *e.AgentID && p != nil && p.dir == a.Cwd {
+				w.followed[a.ID] = followed{a.LastHook, a.Cwd}
+			}
+		}
+	}
+}
+
+// checkPlaces checks that each agent is where the last hook of its session has told, or the registry after that hook, and that a successor that began after its end was
 // started there, unless a hook came after the end.
 func (w *world) checkPlaces(agents []daemon.Agent) {
 	type part struct { // of a session that is opened again, each agent has a part
 		agent   int64
 		session string
 	}
-	told := map[part]string{}
+	told, by := map[part]string{}, map[part]int64{}
 	last := int64(0)
 	for i := range agents {
 		last = max(last, agents[i].LastHook)
@@ -61,7 +83,8 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 			continue // its transaction has failed
 		}
 		if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && (p.Event != hooks.SessionEnd || p.Reason == "other") && p.AgentID == "" && p.CWD != "" {
-			told[part{w.hookOf[id], p.SessionID}] = p.CWD
+			of := part{w.hookOf[id], p.SessionID}
+			told[of], by[of] = p.CWD, id
 		}
 	}
 	byID := map[int64]*daemon.Agent{}
@@ -71,8 +94,13 @@ func (w *world) checkPlaces(agents []daemon.Agent) {
 	for i := range agents {
 		a := &agents[i]
 		if a.Runtime == claudeCLI.rt.Name && a.SessionID != nil && a.RegisteredAt != nil {
-			if dir := told[part{a.ID, *a.SessionID}]; dir != "" && dir != a.Cwd && !w.registered(a) {
-				w.fail("agent %d is in %s by its row, its hooks told %s last", a.ID, a.Cwd, dir)
+			of := part{a.ID, *a.SessionID}
+			dir := told[of]
+			if f := w.followed[a.ID]; f.hook >= by[of] {
+				dir = cmp.Or(f.dir, dir)
+			}
+			if dir != "" && dir != a.Cwd && !w.registered(a) {
+				w.fail("agent %d is in %s by its row, it was told to be in %s last", a.ID, a.Cwd, dir)
 			}
 		}
 		if a.PreviousAgentID == nil {
@@ -103,6 +131,33 @@ func (w *world) noteBehind(c *daemon.Change) {
 func (w *world) registered(a *daemon.Agent) bool {
 	p := w.newestProcess(a.ID)
 	return p != nil && p.worked == a.Cwd
+}
+
+// TestMoveThatOnlyTheRegistryTold: the hooks tell that a session has moved, the registry alone that it went back, and nothing that it moved once
+// more before it died. The row is where the registry told, as the check of every run has it.
+func TestMoveThatOnlyTheRegistryTold(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.promptOnce(a)
+		for _, to := range []string{"tree-0", ".", "tree-1"} {
+			a.worked = filepath.Join(h.cwd, to)
+			_ = os.MkdirAll(a.worked, 0o700)
+			a.moveTo(a.worked)
+			switch to {
+			case "tree-0":
+				p.promptOnce(a)
+				p.poll("the hook's move", func() bool { return p.row(a).Cwd == a.worked })
+			case ".":
+				a.register("idle")
+				p.poll("the registry's move", func() bool { return p.row(a).Cwd == a.worked })
+			}
+		}
+		a.end("for no reason", 1)
+		p.poll("its end", func() bool { row := p.row(a); return !row.Active() })
+		if got := p.row(a).Cwd; got != h.cwd {
+			t.Errorf("the agent is in %s", got)
+		}
+	})
 }
 
 // TestExitOfASessionThatMoved: an agent takes a prompt off its queue after it has written the document of a handoff. The prompt's hook came

@@ -71,6 +71,7 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 			s.g.w.checkAsked(c)
 			s.g.w.noteQueued(c)
 			s.g.w.noteBehind(c)
+			s.g.w.noteFollowed(c)
 			s.g.seen.noteCommit(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
 			if c.NewOutput != nil {

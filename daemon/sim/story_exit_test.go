@@ -201,6 +201,32 @@ func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 	})
 }
 
+// TestExitBehindATextThatCameFirst: a text is on its way into the composer when the daemon pastes the exit command, and the screen shows both
+// together only then. The daemon presses no Enter, which would make one prompt of them, and ends the agent with a signal.
+func TestExitBehindATextThatCameFirst(t *testing.T) {
+	for _, runtime := range []string{"claude", "codex"} {
+		t.Run(runtime, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agentOn(h, runtime)
+				p.promptOnce(a)
+				p.delayFirst(func(c *call) bool {
+					return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, a.cli.rt.Can.ExitText)
+				}, func() time.Duration {
+					a.person("half a thought ")
+					return 0
+				})
+				p.stop(h, a.id, false)
+				p.poll("its end", func() bool { row := p.row(a); return !row.Active() })
+				for _, text := range a.given {
+					if strings.Contains(text, "half a thought") {
+						t.Errorf("the agent was given %q", text)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestDialogOfAWithdrawnExit: the runtime asks whether to exit although a task runs, and at that moment it takes a prompt. The handoff withdraws
 // its request to exit, and leaves the dialog: what the turn asks would wait behind it.
 func TestDialogOfAWithdrawnExit(t *testing.T) {

@@ -186,6 +186,27 @@ func TestScreenThatNeverGetsReady(t *testing.T) {
 	})
 }
 
+// TestSleepIsNoStillness: a host sleeps while a program that is known by its screen only stops at a question, in a turn. The screen shows
+// nothing new meanwhile, but only the time in which the daemon ran counts: the turn has not failed.
+func TestSleepIsNoStillness(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agentOn(h, linesName)
+		p.message(h, a, "some work")
+		p.await("the turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+		go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+		p.wait("waits", time.Minute, time.Minute)
+		h.asleep = time.Now().Add(time.Hour)
+		h.noteAbsence(h.asleep)
+		p.w.calm = h.asleep
+		p.wait("sleeps, and wakes", time.Hour+time.Minute, time.Hour+time.Minute)
+		if row := p.row(a); row.Trouble != nil || row.State != daemon.Working {
+			t.Errorf("the agent is %s in trouble %+v", row.State, row.Trouble)
+		}
+		a.person("", tmux.Enter)
+		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+	})
+}
+
 // TestEnterAfterAKill: a daemon is killed between a paste and Enter. The text stands in the composer of a CLI that cannot put a
 // draft aside. The next daemon presses Enter.
 func TestEnterAfterAKill(t *testing.T) {
