@@ -220,6 +220,8 @@ func (r *handoffRun) shutDown() outcome {
 		return r.stayLong(time.Second, noteTurn)
 	case a.State == Waiting:
 		return stayFor(time.Second, noteDialog)
+	case !a.AtRest(): // it starts; yieldToWork would withdraw the request
+		return r.stayLong(time.Second, noteNotReady)
 	case awaitedTasks(a, r.settings.Background) > 0:
 		return r.stayLong(time.Second, noteBackground)
 	}

@@ -185,7 +185,7 @@ func (d *Daemon) conversationIsEmpty(a *Agent) bool {
 		return false
 	}
 	if a.TranscriptPath == nil { // ask the hooks
-		return a.Resume == "" && a.TurnPromptID == "" && a.LastPrompt == 0 && a.LastStop == 0
+		return a.Resume == "" && a.LastPrompt == 0 && !hadTurn(a)
 	}
 	n, err := transcript.Count(d.runtimeOf(a), *a.TranscriptPath, 2)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,7 @@ func leftHeld(d *Daemon, a *Agent, dl *Delivery, s *screen) time.Duration {
 	paste := d.pastedOf(a, dl)
 	lost := dl.Attempts == 0 && (paste.missing || !paste.dialog.IsZero())
 	if d.runtimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !dl.byKeys() || dl.Way == runtimes.ByEcho ||
-		lost || a.TurnPromptID != "" || a.LastStop != 0 || dl.Kind == KindCommand {
+		lost || hadTurn(a) || dl.Kind == KindCommand {
 		return 0
 	}
 	return d.timeLeft(*a.RegisteredAt, startHooks)

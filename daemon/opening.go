@@ -116,7 +116,11 @@ func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 	case !g.open():
 		now := d.now()
 		a.noteAnswered(now)
-		a.be(Starting, now)
+		state := Starting
+		if hadTurn(a) { // its session has begun, but the hook of that was lost
+			state = a.rest()
+		}
+		a.be(state, now)
 	case a.State == Waiting && a.WaitsFor == g.dialog:
 		return false
 	default:
@@ -131,6 +135,9 @@ func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 func (a *Agent) noteAnswered(now time.Time) {
 	a.AnsweredAt = &now
 }
+
+// hadTurn reports whether a hook has told of a turn of the agent.
+func hadTurn(a *Agent) bool { return a.TurnPromptID != "" || a.LastStop != 0 }
 
 // asksBeforeSession reports whether a dialog is open in the agent's pane and its session has not begun.
 func (a *Agent) asksBeforeSession() bool { return a.State == Waiting && a.RegisteredAt == nil }

@@ -31,6 +31,10 @@ func TestDialogBeforeTheSession(t *testing.T) {
 	if a.Note != "" || a.AnsweredAt == nil || !a.AnsweredAt.Equal(now) {
 		t.Errorf("note %q, answered at %v", a.Note, a.AnsweredAt)
 	}
+	a.State, a.LastStop = Waiting, 4
+	if !d.correctByPane(a) || a.State != Idle {
+		t.Errorf("an agent that has had a turn is %s after its dialog", a.State)
+	}
 	a.RegisteredAt = &now
 	d.noteGlimpse(a, theme)
 	if d.correctByPane(a) {

@@ -71,6 +71,7 @@ func TestShutdownThatTakesLongAlerts(t *testing.T) {
 	d := New(Config{Clock: func() time.Time { return now }})
 	for name, a := range map[string]*Agent{
 		"in a turn":        {ID: 7, State: Working},
+		"not ready":        {ID: 7, State: Starting},
 		"background tasks": {ID: 7, State: Idle, BackgroundTasks: 1},
 	} {
 		for _, tt := range []struct {
