@@ -303,7 +303,6 @@ func (a *agent) turn(j job) {
 	if j.from != notification {
 		a.givenIn = a.promptID
 	}
-	a.gated = false // if the last turn was interrupted behind a Stop that was blocked
 	refused := a.refusesPrompt(j)
 	if !refused {
 		a.tries()
@@ -541,7 +540,7 @@ func (a *agent) record(role, text string) {
 
 // over appends what the transcript shows of a turn's end.
 func (a *agent) over(how turnEnd, failure string) {
-	a.cut = how == turnInterrupted
+	a.cut, a.gated = how == turnInterrupted, false // it may be interrupted as it goes on behind a Stop that was blocked
 	for _, line := range a.cli.end(a, how, failure) {
 		a.append(line)
 	}
