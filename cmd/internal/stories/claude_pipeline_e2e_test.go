@@ -10,7 +10,6 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // TestClaudePipelinePassesPromptsUnchanged is a pipeline of two steps with the real CLI. Each agent is told its
@@ -37,9 +36,7 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 	request := " \tMend the roof.\r\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "\n "
 	id := r.startPipeline("two", request).ID
 	first := r.awaitPipelineThat(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
-	r.awaitAsked(first, trusts)
-	r.markAnswer(first, "❯ Yes")
-	r.personPresses(first, tmux.Enter)
+	r.answerAs(first, trusts, "Yes")
 	p := r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
 

@@ -7,31 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// markAnswer presses Down in a dialog until the answer is marked. The CLI (2.1.329) loses keys that come within about
-// 100 ms after it has drawn its first dialog, and Down on the last answer marks the first. So marks presses again
-// only after a time in which the CLI has read its keys on any machine.
-func (r *claudeRig) markAnswer(agentID int64, answer string) {
-	r.t.Helper()
-	var pressed time.Time
-	r.awaitEvery(tickOfScreens, "the mark at "+answer, func() (bool, string) {
-		shown := r.shown(agentID)
-		if strings.Contains(shown, answer) {
-			return true, shown
-		}
-		if time.Since(pressed) > 20*time.Second {
-			r.personPresses(agentID, tmux.Down)
-			pressed = time.Now()
-		}
-		return false, shown
-	})
-}
 
 // TestClaudeFirstStartTakesThePromptAfterTheQuestions: A person who has never started the CLI is led through its
 // questions. No hook reports any of them. The CLI takes the first prompt once they are answered. Who attaches then
@@ -42,9 +22,7 @@ func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 	r.home.Forget(t)
 	r.start()
 	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
-	r.awaitAsked(a.ID, "theme: which colours suit the terminal?")
-	r.markAnswer(a.ID, "❯   Dark mode")
-	r.personPresses(a.ID, tmux.Enter)
+	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Dark mode")
 	r.awaitAsked(a.ID, "security notes: press Enter to go on")
 	r.personPresses(a.ID, tmux.Enter)
 	r.awaitAsked(a.ID, trusts)
