@@ -266,13 +266,14 @@ func afterRule(lines []string) int {
 	return 0
 }
 
-// readClaudeDialog reads the dialog that stands in place of the composer.
+// readClaudeDialog reads the dialog that stands in place of the composer. A question about a limit in which a person has moved to another
+// choice is left to that person.
 func readClaudeDialog(lines []string) Screen {
 	s := Screen{Dialog: findDialog(lines)}
 	if s.Dialog != claudeLimitDialog {
 		return s
 	}
-	for _, l := range dialogRegion(lines) { // another choice was selected by a person
+	for _, l := range dialogRegion(lines) {
 		if strings.HasPrefix(strings.TrimSpace(l), "❯ 1. ") {
 			s.Limit, s.Row, s.Stops = true, l, true
 		}

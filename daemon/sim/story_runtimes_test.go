@@ -164,14 +164,20 @@ func TestEchoLooksAgain(t *testing.T) {
 	})
 }
 
+// stopsAtAQuestion has a program that is known by its screen only stop at a question, in a turn.
+func (p *person) stopsAtAQuestion(h *host) *agent {
+	a := p.agentOn(h, linesName)
+	p.message(h, a, "some work")
+	p.await("the turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+	go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+	return a
+}
+
 // TestScreenThatNeverGetsReady: a program that is known by its screen only stops at a question, in a turn. Nothing reports that, so the
 // turn counts as failed once the screen has been the same for long, and the operator is told where to look.
 func TestScreenThatNeverGetsReady(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, linesName)
-		p.message(h, a, "some work")
-		p.await("the turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-		go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+		a := p.stopsAtAQuestion(h)
 		p.wait("waits", 4*time.Minute, 4*time.Minute)
 		if row := p.row(a); row.Trouble != nil {
 			t.Errorf("after four minutes the agent is in trouble %+v", row.Trouble)
@@ -190,10 +196,7 @@ func TestScreenThatNeverGetsReady(t *testing.T) {
 // nothing new meanwhile, but only the time in which the daemon ran counts: the turn has not failed.
 func TestSleepIsNoStillness(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agentOn(h, linesName)
-		p.message(h, a, "some work")
-		p.await("the turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-		go a.ask("a question", "waiting", dialog{Dialog: actor.Dialog{Title: "May I?", Question: "Proceed?"}})
+		a := p.stopsAtAQuestion(h)
 		p.wait("waits", time.Minute, time.Minute)
 		h.asleep = time.Now().Add(time.Hour)
 		h.noteAbsence(h.asleep)
