@@ -284,9 +284,9 @@ func (h *hookStep) promptSubmitted() {
 	if h.command {
 		return
 	}
-	spooled := h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt) // the end of its turn was read meanwhile
-	if hf := h.tx.Handoff; !ours && runtimes.IsOurs(h.p.Prompt) {       // the transcript has shown it first, so that its delivery is done
-		if ours = true; hf != nil && hf.AgentID == a.ID && strings.Contains(h.p.Prompt, hf.Ref) && !spooled {
+	ended := h.turnHasEnded()
+	if hf := h.tx.Handoff; !ours && runtimes.IsOurs(h.p.Prompt) { // the transcript has shown it first, so that its delivery is done
+		if ours = true; hf != nil && hf.AgentID == a.ID && strings.Contains(h.p.Prompt, hf.Ref) && !ended {
 			a.takeInstruction()
 		}
 	}
@@ -297,7 +297,7 @@ func (h *hookStep) promptSubmitted() {
 	case !ours:
 		a.takeWork(h.tx.HookID, h.in.At, asked)
 	}
-	if spooled {
+	if ended {
 		return
 	}
 	if a.State == Waiting && task && h.d.runtimeOf(a).Registry != nil {

@@ -49,12 +49,22 @@ func waitsFor(p hooks.Payload) string {
 // PermissionRequest of the same dialog, and says less.
 func (h *hookStep) beginWaiting() {
 	a := h.tx.Agent
+	if h.p.AgentID == "" && h.turnHasEnded() {
+		return // a sub-agent may ask below an agent that rests
+	}
 	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
 		return
 	}
 	a.WaitsFor = waitsFor(h.p)
 	a.be(Waiting, h.in.At)
 	h.tellState()
+}
+
+// turnHasEnded reports whether this hook comes out of the spool and belongs to a turn whose end was read meanwhile. It changes no state: no
+// other end of that turn will come.
+func (h *hookStep) turnHasEnded() bool {
+	a := h.tx.Agent
+	return h.in.Replayed && a.AtRest() && h.in.At.Before(a.StateAt)
 }
 
 // setState changes the agent's state. If the state was another one, it adds the event.

@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
@@ -74,6 +76,38 @@ func TestAnswerWith(t *testing.T) {
 			if strings.Contains(text, "understudy agent dialog 7") != c.here || !strings.Contains(text, "understudy agent attach 7") {
 				t.Errorf("%s, %s: %q", c.runtime, c.asks, text)
 			}
+		}
+	}
+}
+
+// TestSpooledHooksOfATurnThatHasEnded: the end of a turn was read from the transcript while its hooks lay in the spool. They change nothing:
+// no other end of that turn will come. A sub-agent may still ask, and a prompt of later begins a turn.
+func TestSpooledHooksOfATurnThatHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		event  string
+		fields map[string]any
+		late   bool // the hook is from after the end
+		want   AgentState
+	}{
+		{event: "PermissionRequest", want: Idle},
+		{event: "PermissionRequest", fields: map[string]any{"agent_id": "sub"}, want: Waiting},
+		{event: "PermissionRequest", late: true, want: Waiting},
+		{event: "Notification", fields: map[string]any{"notification_type": "permission_prompt", "message": "May I?"}, want: Idle},
+		{event: "Notification", fields: map[string]any{"notification_type": "agent_needs_input", "message": "May I?"}, want: Idle},
+		{event: "UserPromptSubmit", fields: map[string]any{"prompt": "mend the roof"}, want: Idle},
+		{event: "UserPromptSubmit", fields: map[string]any{"prompt": "mend the roof"}, late: true, want: Working},
+	} {
+		h := hookedAgent(t)
+		h.replayed = true
+		if !c.late {
+			h.agent.StateAt = h.at.Add(time.Hour)
+		}
+		fields := map[string]any{"session_id": "S", "tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}}
+		maps.Copy(fields, c.fields)
+		h.takes(c.event, fields)
+		if h.agent.State != c.want {
+			t.Errorf("%s, %v, late %t: the agent is %s, not %s", c.event, c.fields, c.late, h.agent.State, c.want)
 		}
 	}
 }

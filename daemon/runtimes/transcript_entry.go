@@ -23,6 +23,7 @@ type Entry struct {
 	Compacted bool         // the CLI compacted the context here, so an earlier Used no longer holds
 	Sidechain bool         // the line is a sub-agent's; never a message
 	Ours      bool         // this supervisor typed the text; never a message
+	Unread    bool         // a prompt that the model has not been given
 	MessageID string       // id of an answer; lines with the same id are one message
 	Todos     []TodoChange // changes of the session's list of todos, the oldest first
 	Effort    string       // the thinking level with which the model answered; "": the line does not tell
@@ -92,7 +93,7 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 		e.Ours = !l.meta && ours().MatchString(e.Text)
 		return e, nil
 	}
-	if e.Role = roleOf(l, "user", e.Text); l.unread {
+	if e.Role, e.Unread = roleOf(l, "user", e.Text), l.unread; l.unread {
 		e.Text += "\n" + noteUnread
 	}
 	return e, nil

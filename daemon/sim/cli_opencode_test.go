@@ -54,7 +54,7 @@ var opencodeCLI = &cli{
 		s := a.stored()
 		for i := range s.messages {
 			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) {
-				s.dropped = nil // the model reads them with this prompt
+				a.readDropped()
 				a.keep("assistant", m.Info.ID)
 				return nil
 			}
@@ -127,6 +127,17 @@ func (a *agent) dropQueue() {
 			}
 		}
 	}
+}
+
+// readDropped gives the model the prompts that were dropped: it reads them with the prompt that its session takes next.
+func (a *agent) readDropped() {
+	s := a.stored()
+	for i := range s.messages {
+		if m := &s.messages[i]; slices.Contains(s.dropped, m.Info.ID) {
+			a.given = append(a.given, m.Parts[0].Text)
+		}
+	}
+	s.dropped = nil
 }
 
 // checkPassedOn: a prompt that OpenCode has dropped is in the record of the handoff for which the agent is ended, so that its successor

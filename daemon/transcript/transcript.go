@@ -40,7 +40,7 @@ type Want struct {
 	Todos    bool   // also the open todos, as they are after Until; Read then reads as far as the last whole list, or as Far allows
 	Choices  bool   // also the model and the mode; Read then reads as far as Far allows
 	Far      int64  // how many bytes of the file's end Read reads at most; 0: 256 MB
-	Until    string // leave out the newest message that contains this text, and all later messages; "": leave out none
+	Until    string // leave out the newest message that contains this text, and later messages, except prompts that the model was not given; "": leave out none
 }
 
 // Found is the result of Read.
@@ -241,9 +241,10 @@ type conversation struct {
 
 // blocks is a message. The runtime writes each block of a message as a line of its own.
 type blocks struct {
-	role  string
-	at    time.Time // the time of the message's first block
-	texts []string  // the newest first
+	role   string
+	unread bool      // a prompt that the model has not been given
+	at     time.Time // the time of the message's first block
+	texts  []string  // the newest first
 }
 
 func newConversation(want Want) *conversation {
@@ -281,8 +282,8 @@ func (c *conversation) add(e runtimes.Entry) {
 		c.used, c.read.Used = true, e.Used
 	}
 	if c.want.Until != "" && !e.Sidechain && strings.Contains(e.Text, c.want.Until) {
-		c.messages, c.bytes, c.read.Count = nil, 0, 0
-		c.full, c.cut, c.until = c.none(), false, true
+		c.keepUnread()
+		c.cut, c.until = false, true
 		c.id, c.dropped = e.MessageID, true
 		return
 	}
@@ -294,12 +295,23 @@ func (c *conversation) add(e runtimes.Entry) {
 		c.read.Count++
 		c.full = c.full || !c.want.All && len(c.messages) == c.want.Messages
 		if !c.full {
-			c.messages = append(c.messages, blocks{role: e.Role})
+			c.messages = append(c.messages, blocks{role: e.Role, unread: e.Unread})
 		}
 	}
 	if !c.full && !c.dropped {
 		c.addBlock(e)
 	}
+}
+
+// keepUnread drops the messages so far, except the prompts that the model was not given: nobody has worked on them.
+func (c *conversation) keepUnread() {
+	c.messages = slices.DeleteFunc(c.messages, func(m blocks) bool { return !m.unread })
+	c.bytes = 0
+	for _, m := range c.messages {
+		c.bytes += int64(len(strings.Join(m.texts, "\n")))
+	}
+	c.read.Count = len(c.messages)
+	c.full = c.none() || !c.want.All && len(c.messages) == c.want.Messages
 }
 
 // addBlock puts the text of e before the other texts of its message. When a text does not fit into MaxBytes, addBlock takes

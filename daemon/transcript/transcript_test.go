@@ -34,6 +34,8 @@ func TestReadFindsWhatIsWanted(t *testing.T) {
 	edits := transcripttest.Write("t1", "b.go", "x") + transcripttest.Result("t1", "ok", false) + transcripttest.Write("t2", "a.go", "x") + transcripttest.Result("t2", "ok", false) +
 		transcripttest.Write("t3", "refused.go", "x") + transcripttest.Result("t3", "no", true) + transcripttest.Write("t4", "b.go", "x")
 	blocks := transcripttest.User("one") + transcripttest.Text("m1", "two") + transcripttest.Write("t1", "x", "x") + transcripttest.Result("t1", "ok", false) + transcripttest.Text("m1", "three")
+	const unread = "(This agent has not begun with this prompt.)"
+	dropped := strings.Replace(transcripttest.User("five"), `"type"`, `"unreadPrompt":true,"type"`, 1)
 	for name, tt := range map[string]struct {
 		text     string
 		want     Want
@@ -60,6 +62,9 @@ func TestReadFindsWhatIsWanted(t *testing.T) {
 		"before the typed text": {talk + transcripttest.User(instruction) + transcripttest.Text("m3", "I do"), Want{Messages: 2, Until: "handoff_a_b_1_00c0ffee"}, []string{"u three", "a four"}, nil, 1000, nil},
 		"before the answer to a Stop": {talk + strings.Replace(transcripttest.User("Stop hook feedback:\n"+instruction), `"type"`, `"isMeta":true,"type"`, 1) + transcripttest.Text("m3", "I do"),
 			Want{Messages: 1, Until: "handoff_a_b_1_00c0ffee"}, []string{"a four"}, nil, 1000, nil},
+		"dropped after it": {talk + transcripttest.User("go: X") + transcripttest.Text("m3", "I do") + dropped, Want{Messages: 2, Until: "X"}, []string{"a four", "u five\n" + unread}, nil, 1000, nil},
+		"all of its room": {talk + transcripttest.User("go: X") + transcripttest.Text("m3", "I do") + dropped, Want{All: true, MaxBytes: 53, Until: "X"}, []string{"a four", "u five\n" + unread}, nil, 1000,
+			[]string{"The messages of the transcript were cut to the newest 53 bytes."}},
 		"typed again":       {talk + transcripttest.User("go: X") + transcripttest.Text("m3", "I do") + transcripttest.User("go: X"), Want{Messages: 1, Until: "X"}, []string{"a four"}, nil, 1000, nil},
 		"long before":       {talk + transcripttest.User("go: X") + transcripttest.Text("m8", "y") + transcripttest.Text("m9", "z"), Want{Messages: 1, Until: "X"}, []string{"a four"}, nil, 1000, nil},
 		"without it":        {talk, Want{Messages: 1, Until: "X"}, []string{"a four"}, nil, 1000, nil},
