@@ -12,10 +12,11 @@ import (
 //
 // It has the prompts that no turn has taken, too, marked as unread. If a turn is aborted, OpenCode drops the prompts that are queued behind
 // it: it never answers them, and the model reads them with the next prompt of the session, if there is one (measured). Such a prompt waits
-// for an answer that the model is still giving, and its line stays as long as it is when the mark changes, because readers go on where they
-// were in the file.
-func (s *OpencodeSight) Mirror(unfinished bool) []byte {
+// for an answer that the model is still giving, also after a retry, and its line stays as long as it is when the mark changes, because readers
+// go on where they were in the file. At a usage limit the turn is about to be aborted.
+func (s *OpencodeSight) Mirror(now time.Time, unfinished bool) []byte {
 	lines, read, gap := []byte{}, s.read(), false
+	limited, _ := s.isLimited(now)
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		if m.Info.ID == s.Reverted {
@@ -25,7 +26,7 @@ func (s *OpencodeSight) Mirror(unfinished bool) []byte {
 		if unfinished || whole && !(unread && gap) {
 			lines = append(lines, m.lines(s.Session, whole, unread)...)
 		}
-		gap = gap || !whole && s.Status.Type == "busy"
+		gap = gap || !whole && s.Status.Type != "" && !limited
 	}
 	return lines
 }

@@ -316,9 +316,8 @@ func (r *opencodeReporter) failed(t *opencodeTurn, why *OpencodeError) {
 // retrying reports a usage limit if the retry is far away, or its text names a quota. Otherwise it reports the first of several
 // retries.
 func (r *opencodeReporter) retrying(t *opencodeTurn, last *OpencodeMessage) {
-	next := time.UnixMilli(r.Status.Next)
-	far := next.Sub(r.now) > opencodeFar
-	if !far && !opencodeLimited(r.Status.Message) && !strings.Contains(r.Status.Action.Reason, "limit") {
+	limited, far := r.isLimited(r.now)
+	if !limited {
 		if !r.Retried {
 			r.add(hooks.RetryStarted, "retry "+last.Info.ID+" "+strconv.FormatInt(r.Status.Next, 10), map[string]any{
 				"prompt_id": t.prompt.Info.ID, "error": opencodeRefusal(r.Status.Message), "last_assistant_message": r.Status.Message,
@@ -329,9 +328,19 @@ func (r *opencodeReporter) retrying(t *opencodeTurn, last *OpencodeMessage) {
 	r.limited = true
 	body := map[string]any{"prompt_id": t.prompt.Info.ID, "error": UsageLimit, "last_assistant_message": r.Status.Message}
 	if far {
-		body["resets_at"] = next.Unix()
+		body["resets_at"] = time.UnixMilli(r.Status.Next).Unix()
 	}
 	r.add(hooks.StopFailure, "limit "+last.Info.ID, body)
+}
+
+// isLimited reports whether OpenCode waits for a retry because of a usage limit. far says that the retry is so far away that its time is
+// the limit's end.
+func (s *OpencodeSight) isLimited(now time.Time) (limited, far bool) {
+	if s.Status.Type != "retry" {
+		return false, false
+	}
+	far = time.UnixMilli(s.Status.Next).Sub(now) > opencodeFar
+	return far || opencodeLimited(s.Status.Message) || strings.Contains(s.Status.Action.Reason, "limit"), far
 }
 
 // opencodeLimited reports whether the text of an error is about a limit that does not end by trying again soon.

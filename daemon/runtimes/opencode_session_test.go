@@ -230,7 +230,7 @@ func TestOpencodeMirror(t *testing.T) {
 	bad := OpencodePart{Type: "tool", Tool: "write", CallID: "call_2"}
 	bad.State.Input.FilePath, bad.State.Status = "/w/b.go", "error"
 	s.Messages = append(s.Messages, asks("m3", 9000000), answers("a3", "m3", "tool-calls", 9000100, edit, bad), asks("lost", 9000200))
-	mirror := s.Mirror(false)
+	mirror := s.Mirror(opencodeNoon, false)
 	var got []string
 	var edited, failed []string
 	var used int64
@@ -268,19 +268,26 @@ func TestOpencodeMirrorOfADroppedPrompt(t *testing.T) {
 	aborted := answers("a1", "m1", "", 100)
 	aborted.Info.Time.Completed = 0
 	s := OpencodeSight{Session: "ses_1", Messages: []OpencodeMessage{asks("m1", 0), aborted, asks("m2", 200)}}
-	for status, want := range map[string]int{"busy": 1, "retry": 2, "": 2} { // at a limit it is about to be dropped
-		if s.Status.Type = status; strings.Count(string(s.Mirror(false)), "\n") != want {
-			t.Errorf("%q: the mirror is %s", status, s.Mirror(false))
+	for _, c := range []struct {
+		status OpencodeStatus
+		want   int
+	}{
+		{OpencodeStatus{Type: "busy"}, 1}, {OpencodeStatus{}, 2}, {OpencodeStatus{Type: "retry", Message: "The server is overloaded"}, 1},
+		{OpencodeStatus{Type: "retry", Message: "usage limit reached"}, 2}, // it is about to be dropped
+	} {
+		if s.Status = c.status; strings.Count(string(s.Mirror(opencodeNoon, false)), "\n") != c.want {
+			t.Errorf("%+v: the mirror is %s", c.status, s.Mirror(opencodeNoon, false))
 		}
 	}
+	s.Status = OpencodeStatus{}
 	s.Messages[1].Info.Error = &OpencodeError{Name: "MessageAbortedError"}
-	dropped := s.Mirror(false)
+	dropped := s.Mirror(opencodeNoon, false)
 	since := opencodeNoon.Add(100 * time.Millisecond)
 	if opencode.TranscriptContains(dropped, "do m2") || !opencode.PromptedAfter(dropped, "", since, time.Time{}, time.Time{}) || !s.GivenWork(&Rest{Since: since}) {
 		t.Errorf("the dropped prompt is taken, or no work: %s", dropped)
 	}
 	s.Messages = append(s.Messages, asks("m3", 300), answers("a3", "m3", "stop", 400))
-	read := s.Mirror(false)
+	read := s.Mirror(opencodeNoon, false)
 	if !opencode.TranscriptContains(read, "do m2") || strings.Contains(string(read), `"unreadPrompt":true`) {
 		t.Errorf("the model has not read the prompt: %s", read)
 	}

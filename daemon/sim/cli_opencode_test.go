@@ -53,7 +53,7 @@ var opencodeCLI = &cli{
 		}
 		s := a.stored()
 		for i := range s.messages {
-			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) {
+			if m := &s.messages[i]; m.Info.Role == "user" && m.Parts[0].Text == text && !s.answered(m.Info.ID) && !slices.Contains(s.dropped, m.Info.ID) && !slices.Contains(s.read, m.Info.ID) {
 				a.readDropped()
 				a.keep("assistant", m.Info.ID)
 				return nil
@@ -106,6 +106,7 @@ type opencodeSession struct {
 	id, title string
 	messages  []runtimes.OpencodeMessage
 	dropped   []string // the ids of prompts that it has not taken, nor ever will, and that its model has not read with a later one
+	read      []string // the ids of prompts that it has not taken, and that its model has read with a later one
 }
 
 // dropQueue forgets the prompts that are queued behind a turn that is aborted. They stay in the session.
@@ -113,7 +114,7 @@ func (a *agent) dropQueue() {
 	s := a.stored()
 	for i := range s.messages {
 		m := &s.messages[i]
-		if m.Info.Role != "user" || s.answered(m.Info.ID) || slices.Contains(s.dropped, m.Info.ID) {
+		if m.Info.Role != "user" || s.answered(m.Info.ID) || slices.Contains(s.dropped, m.Info.ID) || slices.Contains(s.read, m.Info.ID) {
 			continue
 		}
 		text := m.Parts[0].Text
@@ -137,7 +138,7 @@ func (a *agent) readDropped() {
 			a.given = append(a.given, m.Parts[0].Text)
 		}
 	}
-	s.dropped = nil
+	s.dropped, s.read = nil, append(s.read, s.dropped...)
 }
 
 // checkPassedOn: a prompt that OpenCode has dropped is in the record of the handoff for which the agent is ended, so that its successor
@@ -279,7 +280,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 			}
 			q.Since = asked[q.ID]
 		}
-		if err := os.WriteFile(sight.Transcript, sight.Mirror(false), 0o600); err != nil {
+		if err := os.WriteFile(sight.Transcript, sight.Mirror(now, false), 0o600); err != nil {
 			return err
 		}
 		sight.Retried = retried

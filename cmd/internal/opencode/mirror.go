@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
@@ -19,7 +20,7 @@ type mirror struct {
 
 // write brings the file up to date with the messages that will not change any more.
 func (m *mirror) write(sight *runtimes.OpencodeSight) error {
-	return m.put(sight.Mirror(false))
+	return m.put(sight.Mirror(time.Now(), false))
 }
 
 // finish adds what is there of messages that OpenCode has not finished. Nobody else may be able to read them again.
@@ -27,7 +28,7 @@ func (m *mirror) finish(sight *runtimes.OpencodeSight) error {
 	if m.content == nil {
 		return nil
 	}
-	return m.put(sight.Mirror(true))
+	return m.put(sight.Mirror(time.Now(), true))
 }
 
 func (m *mirror) put(lines []byte) error {
