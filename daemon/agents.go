@@ -185,7 +185,7 @@ func (d *Daemon) checkRuntime(name string) error {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",
 			name, d.runtimeNames(), name)
 	}
-	if _, err := d.runtime(name); err != nil {
+	if _, err := d.Settings().runtime(name); err != nil {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known", name)
 	}
 	if err := d.Lookup(command); err != nil {

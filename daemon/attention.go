@@ -83,7 +83,7 @@ func (d *Daemon) Overview(ctx context.Context) (Overview, error) { return d.over
 
 // overview is Overview with at most so many of the agents that ended last.
 func (d *Daemon) overview(ctx context.Context, ended int) (o Overview, err error) {
-	o.At, o.Auto = d.now(), d.HandsOver
+	o.At, o.Auto = d.now(), d.HandsOver()
 	if o.Agents, err = d.Store.Agents(ctx, AgentFilter{Active: true, Limit: MostAgents}); err != nil {
 		return o, err
 	}

@@ -41,7 +41,7 @@ func (d *Daemon) timeOnRung(since time.Time) time.Duration {
 func (d *Daemon) earliestShown(since time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.presence.Earliest(since, d.now())
+	return d.presence.Past(d.now()).Earliest(since)
 }
 
 // shownSince returns the earliest and the latest time that the clock has shown after it showed the time since. A result that
@@ -51,11 +51,4 @@ func (d *Daemon) shownSince(since time.Time) (least, most time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.presence.ShownSince(since, d.now())
-}
-
-// cameAfter reports whether a hook was sent after a text was typed. Both the id and the time of the hook must be later. The
-// id alone may mislead, because a hook that was sent before the text may be stored after it. The time alone may mislead,
-// because the clock may have been set back.
-func (d *Daemon) cameAfter(hook int64, at time.Time, dl *Delivery) bool {
-	return hook > dl.AfterHook && at.Truncate(time.Microsecond).After(d.earliestShown(*dl.TypedAt)) // the store keeps microseconds
 }

@@ -48,7 +48,7 @@ func TestMoreThanAWindowHolds(t *testing.T) {
 	h, size := hookedAgent(t), int64(200_000)
 	d := h.daemon()
 	for tokens, want := range map[int64]string{190_000: "95 % high", 200_000: "100 % high", 260_000: "260k tokens"} {
-		d.useContext(&Change{}, h.agent, ContextUse{Tokens: tokens, Limit: &size}, h.at)
+		d.factsFor(h.agent).useContext(&Change{}, h.agent, ContextUse{Tokens: tokens, Limit: &size}, h.at)
 		if got := h.agent.Context.Words(); got != want {
 			t.Errorf("%d tokens of %d: %s, want %s", tokens, size, got, want)
 		}

@@ -102,7 +102,7 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 		}
 	}
 	c := Change{Agents: []*Agent{a}}
-	d.useContext(&c, a, ContextUse{Tokens: tokens, Limit: limit, Source: source}, d.now())
+	d.factsFor(a).useContext(&c, a, ContextUse{Tokens: tokens, Limit: limit, Source: source}, d.now())
 	use := a.Context
 	var unknown []*event.Event
 	if use.Percent == nil {
@@ -118,14 +118,14 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 
 // useContext notes how full an agent's window was at a time. A noticeable change makes a sample in c, and a change of the tier
 // an event.
-func (d *Daemon) useContext(c *Change, a *Agent, use ContextUse, at time.Time) {
+func (f *Facts) useContext(c *Change, a *Agent, use ContextUse, at time.Time) {
 	before, was := a.Context, TierNone
 	if before != nil {
 		was = before.Tier
 	}
 	if use.Limit = knownWindow(use.Tokens, use.Limit); use.Limit != nil {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
-		use.Percent, use.Tier = &percent, d.tier(a, percent)
+		use.Percent, use.Tier = &percent, f.tier(a, percent)
 		if a.ContextStart == nil || percent < *a.ContextStart {
 			a.ContextStart = &percent
 		}
@@ -135,7 +135,7 @@ func (d *Daemon) useContext(c *Change, a *Agent, use ContextUse, at time.Time) {
 		c.Samples = append(c.Samples, ContextSample{AgentID: a.ID, At: at, Tokens: use.Tokens, Percent: use.Percent})
 	}
 	if use.Tier != was {
-		c.Events = append(c.Events, d.tierEvent(a, was))
+		c.Events = append(c.Events, f.tierEvent(a, was))
 	}
 }
 
@@ -145,13 +145,13 @@ func (h *hookStep) contextReported() {
 	if use.Tokens < 0 || use.Limit <= 0 {
 		return
 	}
-	h.d.useContext(&h.out.Change, h.tx.Agent, ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: fromHook}, h.in.At)
+	h.useContext(&h.out.Change, h.tx.Agent, ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: fromHook}, h.in.At)
 }
 
 // unknownContext returns the alert that an agent is not handed over automatically, with the reason why. For each agent it
 // returns the alert once, and nil after that. It returns nil where no automatic handoff could happen anyway.
 func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
-	if a.Persona == nil || !d.autoFor(a).Enabled {
+	if a.Persona == nil || !d.factsFor(a).autoFor(a).Enabled {
 		return nil
 	}
 	told := false
@@ -167,13 +167,9 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 }
 
 // autoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
-func (d *Daemon) autoFor(a *Agent) AutoSettings {
-	auto := d.Settings().Handoff.Auto
-	if a.Persona == nil {
-		return auto
-	}
-	p, err := d.Personas.Latest(*a.Persona)
-	if err != nil || p.Auto == "" {
+func (f *Facts) autoFor(a *Agent) AutoSettings {
+	auto, p := f.Settings.Handoff.Auto, f.persona(a)
+	if p.Auto == "" {
 		return auto
 	}
 	percent, err := strconv.Atoi(p.Auto)
@@ -186,13 +182,22 @@ func (d *Daemon) autoFor(a *Agent) AutoSettings {
 	return auto
 }
 
-// HandsOver reports whether the daemon hands an agent over by itself when its context is nearly full. why says why not, although
-// automatic handoffs are on.
-func (d *Daemon) HandsOver(a *Agent) (will bool, why string) { return handsOver(d.autoFor(a), a) }
+// HandsOver returns what tells whether the daemon hands an agent over by itself when its context is nearly full, and why not, although
+// automatic handoffs are on. It reads no file, however many agents it is asked about, and says nothing of agents of other hosts: their own
+// settings and personas decide.
+func (d *Daemon) HandsOver() func(a *Agent) (will bool, why string) {
+	f := d.facts()
+	return func(a *Agent) (bool, string) {
+		if a.Host != f.Host {
+			return false, ""
+		}
+		return handsOver(f.autoFor(a), a)
+	}
+}
 
 // tier returns the tier of a use in percent, by what holds for the agent.
-func (d *Daemon) tier(a *Agent, percent float64) Tier {
-	switch auto := d.autoFor(a); {
+func (f *Facts) tier(a *Agent, percent float64) Tier {
+	switch auto := f.autoFor(a); {
 	case percent >= float64(auto.High):
 		return TierHigh
 	case percent >= float64(auto.Warn):
@@ -203,11 +208,11 @@ func (d *Daemon) tier(a *Agent, percent float64) Tier {
 
 // tierEvent makes the event of a new tier. The event is an alert if the tier is high and the agent is not handed over by itself, so
 // that nobody has to watch a meter.
-func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
+func (f *Facts) tierEvent(a *Agent, was Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
-	e := d.event(event.AgentContext, &a.ID, nil, payload)
-	if will, why := d.HandsOver(a); use.Tier == TierHigh && a.Persona != nil && !will {
+	e := f.event(event.AgentContext, &a.ID, nil, payload)
+	if will, why := handsOver(f.autoFor(a), a); use.Tier == TierHigh && a.Persona != nil && !will {
 		if why != "" {
 			why = ", and " + why
 		}
@@ -281,7 +286,7 @@ func measureAtRecord(d *Daemon, c *Change, a *Agent, at time.Time) {
 		limit = a.Context.Limit
 	}
 	if a.Context == nil || a.Context.Tokens != used {
-		d.useContext(c, a, ContextUse{Tokens: used, Limit: limit, Source: fromTranscript}, at)
+		d.factsFor(a).useContext(c, a, ContextUse{Tokens: used, Limit: limit, Source: fromTranscript}, at)
 	}
 }
 
@@ -317,7 +322,7 @@ const (
 // was about to compact, handOverFull does not wait for the end of the turn. It requests one handoff for each agent, and no
 // second one if that handoff fails.
 func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	auto := d.autoFor(a)
+	auto := d.factsFor(a).autoFor(a)
 	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, 0, nil
 	}

@@ -229,6 +229,7 @@ type Daemon struct {
 	asking   held
 	keys     keySessions
 	arriving underway
+	told     twins
 	logStart int64 // see LogStart; set before Run
 
 	peeking atomic.Bool // a peekAtStarting runs
@@ -244,11 +245,10 @@ type Daemon struct {
 	runBegan   time.Time // when Run was called last
 	runsSince  time.Time // the same, by the monotonic clock
 	presence   presence.Presence
-	told       map[toldHook]hookRun // the latest runs of hook commands: see isTwin
-	refused    map[string]bool      // the things that were already reported to the operator: see firstTime
-	budgetTold map[[2]string]bool   // by persona, and day, stage and budget: the operator was told, as the rows say
-	budgetDay  string               // the day on which resetBudgets has looked at the rows
-	laneErrors map[int64]int        // how many errors in a row a lane had, by the lane's key
+	refused    map[string]bool    // the things that were already reported to the operator: see firstTime
+	budgetTold map[[2]string]bool // by persona, and day, stage and budget: the operator was told, as the rows say
+	budgetDay  string             // the day on which resetBudgets has looked at the rows
+	laneErrors map[int64]int      // how many errors in a row a lane had, by the lane's key
 }
 
 // New makes a daemon. Nothing runs before Run.

@@ -52,7 +52,7 @@ func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (boo
 		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
 	// TypedAt is committed before the text is typed, so a hook of the same instant came before the text.
-	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
+	return !d.facts().cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
 // decideByTranscript sets the verdict of a delivery whose text may or may not have been typed. If the transcript has the

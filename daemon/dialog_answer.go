@@ -311,7 +311,7 @@ func (d *Daemon) endAnswer(ctx context.Context, a *Agent, state DialogState, not
 		events := []*event.Event{d.dialogEvent(event.AgentDialogEnded, &fresh, message)}
 		if state == DialogOther && fresh.State == Waiting && fresh.LastHook == a.LastHook { // else its own hook has named it
 			fresh.WaitsFor = a.WaitsFor
-			events = append(events, d.stateEvent(&fresh, map[string]any{"dialog": DialogOther}))
+			events = append(events, d.facts().stateEvent(&fresh, map[string]any{"dialog": DialogOther}))
 		}
 		err = d.commit(ctx, &Change{Agents: []*Agent{&fresh}, Events: events})
 		if errors.Is(err, ErrMoved) && ctx.Err() == nil {

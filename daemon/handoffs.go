@@ -174,7 +174,7 @@ func (d *Daemon) checkWriter(a *Agent, mode Mode) error {
 
 // CopiesSession reports whether a copy of the agent's session can write a document, as far as this host knows.
 func (d *Daemon) CopiesSession(a *Agent) bool {
-	rt, err := d.runtime(a.Runtime)
+	rt, err := d.Settings().runtime(a.Runtime)
 	return rt.Can.Copies() || err != nil && a.Host != d.Host
 }
 
@@ -359,29 +359,29 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 // cancelChange returns the change that cancels a handoff which has no record yet.
 func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
 	if h.DeliveryID == nil {
-		return d.cancelled(h, nil, "", now), nil
+		return d.facts().cancelled(h, nil, "", now), nil
 	}
 	dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
 	if err != nil {
 		return nil, err
 	}
-	return d.cancelled(h, &dl, "", now), nil
+	return d.facts().cancelled(h, &dl, "", now), nil
 }
 
 // cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
 // nil: none. where ends the sentence that says that it was cancelled.
-func (d *Daemon) cancelled(h *Handoff, dl *Delivery, where string, now time.Time) *Change {
+func (f *Facts) cancelled(h *Handoff, dl *Delivery, where string, now time.Time) *Change {
 	from := h.Phase
 	c := &Change{}
 	if dl != nil && dl.State == DeliveryQueued {
 		dl.decide(NotSubmitted, "the handoff was cancelled", now)
 		c.Deliveries = []*Delivery{dl}
 	}
-	spent := h.enterPhase(Cancelled, now, d.Settings().Handoff)
+	spent := h.enterPhase(Cancelled, now, f.Settings.Handoff)
 	h.CompletedAt = &now
 	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled" + where}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled" + where}
-	c.Events = []*event.Event{d.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
+	c.Events = []*event.Event{f.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
 		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
 	})}
 	return c

@@ -216,7 +216,7 @@ func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
 		if err := d.checkPersona(a.Host, heir.Persona); err != nil {
 			return heir, err
 		}
-		if _, err := d.runtime(heir.Runtime); heir.Runtime != "" && err != nil {
+		if _, err := d.Settings().runtime(heir.Runtime); heir.Runtime != "" && err != nil {
 			return heir, Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known on this host: ask the daemon of host %s", heir.Runtime, a.Host)
 		}
 		return heir, nil
@@ -246,7 +246,7 @@ func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
 
 // checkPermissionMode refuses a permission mode that a runtime does not have; the error is a 422.
 func (d *Daemon) checkPermissionMode(runtime, mode string) error {
-	rt, err := d.runtime(runtime)
+	rt, err := d.Settings().runtime(runtime)
 	if err != nil || !slices.Contains(rt.Modes, mode) {
 		return Errorf(KindUnprocessable, CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
 			runtime, mode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -87,7 +85,7 @@ const maxSession = 200
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (output json.RawMessage, cmd *command, err error) {
 	rt := runtimes.Claude()
 	if env.Runtime != "" {
-		known, err := d.runtime(env.Runtime)
+		known, err := d.Settings().runtime(env.Runtime)
 		if err != nil {
 			return nil, nil, d.refuse(env.Event, err)
 		}
@@ -128,7 +126,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		in.LaunchHash = launchHash(env.Launch)
 	}
 	in.PIDStart = c.proc.Start
-	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "" && d.Program != "", replayed), holds: env.Holds}
+	step := hookStep{in: in, p: p, claim: c, command: d.isCommand(ctx, p, env.Launch != "" && d.Program != "", replayed), holds: env.Holds}
 	step.goesOn = p.Handoff != 0 && d.goesOnAfter(ctx, rt, &p, c.proc, replayed)
 	if mayRegister(env) && c.notBinding == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
@@ -152,7 +150,10 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *command, error) {
 	p := step.p
 	step.resets = d.resetOf(p, step.in.At)
+	twin, told := d.told.tell(&step)
+	step.twin = twin
 	decided, res, err := d.recordHook(ctx, step)
+	told(err == nil && res.Applied)
 	if decided.asked != nil {
 		d.asking.note(decided.asked, d.now()) // whatever becomes of its hook, also if the commit seems to have failed
 	}
@@ -192,20 +193,19 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *com
 	return res.Output, nil, nil
 }
 
-// errUnseen undoes a hook's transaction: decide needs to know of a file at which nobody has looked yet.
-var errUnseen = errors.New("a file must be looked at first")
+// errUnseen undoes a hook's transaction: decide has asked a question that has no answer yet.
+var errUnseen = errors.New("something must be looked at first")
 
-// recordHook stores a hook with what follows from it, and returns the step as it was decided. If the decision depends on a
-// file, recordHook undoes the transaction, looks at the file and decides again: a file system that hangs must not hold row
-// locks.
+// recordHook stores a hook with what follows from it, and returns the step as it was decided. If the decision asks for what is not known
+// yet, recordHook undoes the transaction, looks and decides again: a file system that hangs must not hold row locks.
 func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookStep, res HookResult, err error) {
-	step.files, step.rules, step.moves = map[string]bool{}, map[string]personas.Permissions{}, map[move]bool{}
+	step.Facts = *d.facts()
 	for {
 		res, err = d.Store.RecordHook(ctx, step.in, func(tx HookTx) HookDecision {
 			decided = step // the store may call this again
 			decided.tx = tx
 			out := decided.decide()
-			if decided.unseen != "" || decided.unruled != "" || decided.unmoved != nil {
+			if decided.open != nil {
 				return HookDecision{Undone: errUnseen}
 			}
 			if tx.Agent != nil && out.Applied {
@@ -216,15 +216,7 @@ func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookSte
 		if !errors.Is(err, errUnseen) {
 			return decided, res, err
 		}
-		if m := decided.unmoved; m != nil {
-			step.moves[*m] = d.lookAt(ctx, m.to, m.leadsElsewhere)
-			continue
-		}
-		if decided.unruled != "" {
-			step.rules[decided.unruled] = d.rulesOf(decided.unruled)
-			continue
-		}
-		step.files[decided.unseen] = d.hasContent(ctx, decided.unseen)
+		step.answers[*decided.open] = lookFor(ctx, d, step.proc, *decided.open)
 	}
 }
 
@@ -248,44 +240,6 @@ func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, err
 		}
 	}
 	return 0, nil
-}
-
-const (
-	// twinWithin is how far apart a runtime starts two runs of one hook at most.
-	twinWithin = 2 * time.Second
-	// maxTwins is how many hooks isTwin remembers.
-	maxTwins = 1000
-)
-
-// toldHook is what a hook says of an agent.
-type toldHook struct {
-	agentID int64
-	event   string
-	body    string // the checksum of its body
-}
-
-// hookRun is one run of a hook's command.
-type hookRun struct {
-	key string
-	at  time.Time
-}
-
-// isTwin reports whether another run of the hook's command has told the same. A runtime runs the command once for each
-// settings file that has it. If both counted, the second UserPromptSubmit would come in the turn that the first began, and
-// the second Stop would end the turn that the answer to the first began. A run whose hook is not stored after this sends
-// it again, with the same key.
-func (d *Daemon) isTwin(agentID int64, in *HookInput) bool {
-	told := toldHook{agentID, in.Event, checksum(in.Body)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if first, known := d.told[told]; known && first.key != in.Key && in.At.Sub(first.at).Abs() <= twinWithin {
-		return true
-	}
-	if d.told == nil || len(d.told) >= maxTwins {
-		d.told = map[toldHook]hookRun{}
-	}
-	d.told[told] = hookRun{in.Key, in.At}
-	return false
 }
 
 // underway counts the hooks that have arrived and are not applied yet, by the hash of their launch secret. It is safe for
@@ -383,7 +337,7 @@ func (h *hookStep) foreign() string {
 		return ""
 	case h.in.PID == 0:
 		return "it does not say which process it comes from"
-	case a.PID == 0, h.mayBind() && h.proc.PID != 0 && h.d.Processes.Within(h.proc, a.PID):
+	case a.PID == 0, h.mayBind() && h.proc.PID != 0 && h.ask(question{within: a.PID}).yes:
 		return h.notBinding // the launched command may start the runtime as its child
 	}
 	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)

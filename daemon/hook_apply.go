@@ -9,34 +9,28 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // hookStep decides the effects of one hook, inside the hook's transaction. The transaction locks rows, so hookStep reads no
 // file and calls no other program. It decides from its fields alone.
 type hookStep struct {
-	d  *Daemon
+	Facts
 	in HookInput
 	p  hooks.Payload
 	tx HookTx
 	claim
-	pane    *tmux.PaneInfo                  // the pane that the hook names, verified; nil: the hook names no pane, or a wrong one
-	noPane  string                          // why the pane that the hook names is wrong; "": it is not wrong
-	around  int64                           // id of the active agent inside whose process the hook's process runs; 0: none
-	command bool                            // the hook is a person's /handoff
-	goesOn  bool                            // the CLI that ended the held hook of a /handoff goes on, as after Esc
-	unknown bool                            // the daemon has read about the end of a turn whose prompt no hook has told
-	own     bool                            // no process sent it: the daemon has read it, maybe long after it happened
-	moves   map[move]bool                   // whether the session has moved, as a look before the transaction found
-	unmoved *move                           // a move that decide asked for and that is not in moves; nil: none
-	files   map[string]bool                 // by path, whether the file had content at a look before the transaction
-	unseen  string                          // a path that decide asked for and that is not in files; "": none
-	rules   map[string]personas.Permissions // by persona, the rules as they were read before the transaction
-	unruled string                          // a persona whose rules decide asked for and that is not in rules; "": none
-	holds   bool                            // the hook's command waits if the daemon holds the hook
-	account *runtimes.Account               // of the process that may register; nil: nobody could read it
-	resets  *time.Time                      // when the limit ends that the hook reports; nil: it does not say that
+	pane    *tmux.PaneInfo    // the pane that the hook names, verified; nil: the hook names no pane, or a wrong one
+	noPane  string            // why the pane that the hook names is wrong; "": it is not wrong
+	around  int64             // id of the active agent inside whose process the hook's process runs; 0: none
+	command bool              // the hook is a person's /handoff
+	goesOn  bool              // the CLI that ended the held hook of a /handoff goes on, as after Esc
+	unknown bool              // the daemon has read about the end of a turn whose prompt no hook has told
+	twin    bool              // another run of the hook's command has told the same
+	own     bool              // no process sent it: the daemon has read it, maybe long after it happened
+	holds   bool              // the hook's command waits if the daemon holds the hook
+	account *runtimes.Account // of the process that may register; nil: nobody could read it
+	resets  *time.Time        // when the limit ends that the hook reports; nil: it does not say that
 
 	out         HookDecision
 	rejoins     bool        // the agent itself has sent the hook again
@@ -65,7 +59,7 @@ func (h *hookStep) decide() HookDecision {
 		h.out.Reason = "a later turn has begun"
 		return h.out
 	}
-	if !h.own && h.d.isTwin(h.tx.Agent.ID, &h.in) {
+	if h.twin {
 		h.out.Reason = "another run of its command has told the same"
 		return h.out
 	}
@@ -155,7 +149,7 @@ func (h *hookStep) apply() {
 	case "Notification":
 		switch h.p.NotificationType {
 		case "permission_prompt":
-			if a.State != Working || h.in.At.Sub(h.d.memories.of(a.ID).answeredAt) >= reminded {
+			if a.State != Working || h.in.At.Sub(h.ask(question{answered: a.ID}).at) >= reminded {
 				h.beginWaiting()
 			}
 		case "agent_needs_input":
@@ -200,7 +194,7 @@ func (h *hookStep) sessionStart() {
 	a := h.tx.Agent
 	binds := h.mayBind()
 	copied := h.ofCopy()
-	if copied && !h.hasContent(h.p.TranscriptPath) {
+	if copied && !h.ask(question{content: h.p.TranscriptPath}).yes {
 		return // it cannot be resumed yet: its first Stop makes it the agent's session, or followTranscript does
 	}
 	changed := a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
@@ -217,7 +211,7 @@ func (h *hookStep) sessionStart() {
 		}
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
-	now := h.d.now()
+	now := h.Now
 	if a.asksBeforeSession() {
 		a.noteAnswered(now)
 	}
@@ -236,7 +230,7 @@ func (h *hookStep) sessionStart() {
 		h.event(event.AgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
 	}
 	// The daemon launched the runtime with the skill in its system prompt, so that the session has it from its start.
-	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil && h.d.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt {
+	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil && h.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt {
 		a.SkillInjectedAt = &now
 		h.event(event.AgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
@@ -259,7 +253,7 @@ func (h *hookStep) promptSubmitted() {
 		// It is behind no other turn if that turn began later, or is the text's own, which was refused and submitted again.
 		late := h.in.Replayed && h.in.At.Before(a.StateAt) || h.p.PromptID != "" && !sameTurn
 		behind := queued && !late && dl.Heard == 0
-		if hears(h.d.runtimeOf(a), dl, behind) {
+		if hears(h.runtimeOf(a), dl, behind) {
 			dl.hear(h.tx.HookID, h.in.At)
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
@@ -300,7 +294,7 @@ func (h *hookStep) promptSubmitted() {
 	if ended {
 		return
 	}
-	if a.State == Waiting && task && h.d.runtimeOf(a).Registry != nil {
+	if a.State == Waiting && task && h.runtimeOf(a).Registry != nil {
 		return // it comes by itself, and the dialog of another sub-agent may stand: the registry tells
 	}
 	h.setState(Working)
@@ -309,9 +303,9 @@ func (h *hookStep) promptSubmitted() {
 // confirm gives a delivery the verdict Submitted. It notes the agent's skill as injected, or the handoff's instruction as
 // taken, if the delivery was one of these. queued says that the prompt was queued behind a running turn.
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
-	dl.decide(Submitted, evidence, h.d.now())
+	dl.decide(Submitted, evidence, h.Now)
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-	e := h.d.event(event.DeliverySubmitted, &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).For(h.tx.Agent.PipelineID, h.tx.Agent.StepID)
+	e := h.Facts.event(event.DeliverySubmitted, &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).For(h.tx.Agent.PipelineID, h.tx.Agent.StepID)
 	h.out.Change.Events = append(h.out.Change.Events, e)
 	if dl.Kind == KindInstruction {
 		h.tx.Agent.takeInstruction()
@@ -330,7 +324,7 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 // end on the handoff. Otherwise, if an instruction waits for a Stop, the instruction becomes the answer to this Stop.
 func (h *hookStep) stopped() {
 	a := h.tx.Agent
-	if e := h.d.endTrouble(a, "turn"); e != nil {
+	if e := h.endTrouble(a, "turn"); e != nil {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	a.endLimit()
@@ -340,14 +334,14 @@ func (h *hookStep) stopped() {
 	h.confirmHeard()
 	for _, dl := range h.tx.Deliveries {
 		// Another run of the command that was answered may tell of the same Stop, out of the spool.
-		if dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key && h.d.cameAfter(h.tx.HookID, h.in.At, dl) {
+		if dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key && h.cameAfter(h.tx.HookID, h.in.At, dl) {
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
 		}
 	}
 	own := !a.HandingOver && !h.promptUnreported()
 	a.endTurn(h.tx.HookID, &h.p, own)
 	a.StopCameAt = &h.in.At
-	if !mayGoOn(&h.d.runtimeOf(a).Can) {
+	if !mayGoOn(&h.runtimeOf(a).Can) {
 		h.setState(Idle)
 	}
 	hf := h.tx.Handoff
@@ -372,5 +366,5 @@ func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	if h.tx.Handoff != nil {
 		handoff = &h.tx.Handoff.ID
 	}
-	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
+	h.out.Change.Events = append(h.out.Change.Events, h.Facts.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }

@@ -86,7 +86,7 @@ func (h *hookStep) compacting() {
 	if h.p.Trigger != "auto" || a.Persona == nil {
 		return
 	}
-	auto := h.d.autoFor(a).Enabled
+	auto := h.autoFor(a).Enabled
 	next := fmt.Sprintf("hand it over with `understudy handoff %d` if what it knows must not be lost", a.ID)
 	coming := a.AutoAskedAt == nil || h.tx.Handoff != nil // a handoff is open, or the daemon will request its only one
 	switch {

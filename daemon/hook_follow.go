@@ -36,7 +36,7 @@ func (h *hookStep) follow(was *string) {
 	if h.p.AgentID != "" || a.SessionID == nil || a.TranscriptPath == nil || h.p.SessionID != *a.SessionID || h.p.TranscriptPath == "" {
 		return
 	}
-	rt, before := h.d.runtimeOf(a), *cmp.Or(was, a.TranscriptPath)
+	rt, before := h.runtimeOf(a), *cmp.Or(was, a.TranscriptPath)
 	late := a.EndHint != "" && h.p.Event != hooks.SessionEnd // a SessionEnd that overtook the hook has told where the transcript is now
 	moves := rt.TranscriptMoved(before, h.p.TranscriptPath, h.p.SessionID)
 	if moves && !late {
@@ -53,12 +53,7 @@ func (h *hookStep) follow(was *string) {
 	if m.to == "" || m.to == m.from {
 		return
 	}
-	moved, looked := h.moves[m]
-	if !looked {
-		h.unmoved = &m
-		return
-	}
-	if moved {
+	if h.ask(question{move: m}).yes {
 		a.moveTo(m.to)
 		h.moved = true
 		h.event(event.AgentMoved, map[string]any{"from": m.from, "to": m.to}, a)

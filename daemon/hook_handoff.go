@@ -172,7 +172,7 @@ func (h *hookStep) cancelInPane() {
 			waits = dl
 		}
 	}
-	c := h.d.cancelled(hf, waits, inPane, h.d.now())
+	c := h.Facts.cancelled(hf, waits, inPane, h.Now)
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, c.Deliveries...)
 	h.out.Change.Move = c.Move
 	for _, e := range c.Events {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/personas"
 )
 
 // permission applies a PermissionRequest. It allows an agent to use the files that the daemon itself has named to the agent.
@@ -39,15 +38,15 @@ func (h *hookStep) pointedTo(in string) (paths []string) {
 	a, hf := h.tx.Agent, h.tx.Handoff
 	switch {
 	case h.p.ToolName == "Read" && a.Persona != nil:
-		paths = []string{filepath.Join(h.d.Data.Persona(*a.Persona), "skill.md"), experiencePath(h.d.Data, *a.Persona)}
+		paths = []string{filepath.Join(h.Dir.Persona(*a.Persona), "skill.md"), experiencePath(h.Dir, *a.Persona)}
 		if hf != nil {
 			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
 		}
-		if filepath.Dir(in) == h.d.Data.Handoffs(*a.Persona) && h.hasContent(in) {
+		if filepath.Dir(in) == h.Dir.Handoffs(*a.Persona) && h.ask(question{content: in}).yes {
 			paths = append(paths, in) // a document of the persona; a link to another file has no content
 		}
 	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
-		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}
+		paths = []string{hf.FilePath, experiencePath(h.Dir, hf.Persona)}
 	}
 	return paths
 }
@@ -56,7 +55,7 @@ func (h *hookStep) pointedTo(in string) (paths []string) {
 // gets that answer. If not, the agent waits for a person, and the daemon holds the hook if that helps.
 func (h *hookStep) asks() {
 	call, whole := callOf(&h.p)
-	can := &h.d.runtimeOf(h.tx.Agent).Can
+	can := &h.runtimeOf(h.tx.Agent).Can
 	if h.own || h.in.Replayed || !can.AnswersPermission || !whole || call.isQuestion() {
 		h.beginWaiting()
 		return
@@ -64,19 +63,17 @@ func (h *hookStep) asks() {
 	a := h.tx.Agent
 	p := &Permission{ID: h.tx.HookID, AgentID: a.ID, Host: a.Host, AskedAt: h.in.At, State: PermissionOpen}
 	call.show(p)
-	verdict, rule, known := h.byRule(&call)
+	verdict, rule := h.byRule(&call)
 	switch {
-	case !known:
-		return // decide is called again
 	case verdict != "":
-		now := h.d.now()
+		now := h.Now
 		p.State, p.Verdict, p.AnsweredBy, p.Sentence, p.AnsweredAt, p.EndedAt = PermissionGiven, verdict, PermissionByRule, "rule "+rule, &now, &now
 		h.out.Output = p.output()
-	case !h.holds || !can.HoldsPermission || h.d.Settings().Permissions.Hold <= 0:
+	case !h.holds || !can.HoldsPermission || h.Settings.Permissions.Hold <= 0:
 		h.beginWaiting()
 		return
 	default:
-		until := p.AskedAt.Add(h.d.Settings().Permissions.Hold)
+		until := p.AskedAt.Add(h.Settings.Permissions.Hold)
 		p.HeldUntil = &until
 		h.asked = p
 		h.beginWaiting()
@@ -86,7 +83,7 @@ func (h *hookStep) asks() {
 	if p.Verdict != "" {
 		typ = event.PermissionAnswered
 	}
-	e := h.d.permissionEvent(typ, p, a)
+	e := h.permissionEvent(typ, p, a)
 	if h.tx.Handoff != nil {
 		e.HandoffID = &h.tx.Handoff.ID
 	}
@@ -94,37 +91,24 @@ func (h *hookStep) asks() {
 }
 
 // byRule returns what the rules of the agent's persona and of its earlier permissions say about a call, and which rule says
-// it; verdict is "" if none does. known is false if the persona's rules must be read first.
-func (h *hookStep) byRule(c *toolCall) (verdict PermissionVerdict, rule string, known bool) {
+// it; verdict is "" if none does. Without the persona there are no rules of it, and people are asked.
+func (h *hookStep) byRule(c *toolCall) (verdict PermissionVerdict, rule string) {
 	a := h.tx.Agent
-	rules, known := h.rules[a.PersonaSlug()]
-	if a.Persona != nil && !known {
-		h.unruled = *a.Persona
-		return "", "", false
-	}
+	rules := h.persona(a).Permissions
 	for rule := range strings.Lines(rules.Deny) {
 		if rule = strings.TrimSuffix(rule, "\n"); c.deniedBy(rule, a.Cwd) {
-			return Deny, rule, true
+			return Deny, rule
 		}
 	}
 	for rule := range strings.Lines(rules.Allow) {
 		if rule = strings.TrimSuffix(rule, "\n"); c.allowedBy(rule, a.Cwd) {
-			return Allow, rule, true
+			return Allow, rule
 		}
 	}
 	for _, rule := range a.AllowRules {
 		if c.allowedBy(rule, a.Cwd) {
-			return Allow, rule, true
+			return Allow, rule
 		}
 	}
-	return "", "", true
-}
-
-// rulesOf reads the rules of a persona. Without its skill.md there are none, and people are asked.
-func (d *Daemon) rulesOf(slug string) personas.Permissions {
-	p, err := d.Personas.Get(slug)
-	if err != nil {
-		d.Log.Warn("the rules for permissions could not be read: people are asked", "persona", slug, "error", err)
-	}
-	return p.Permissions
+	return "", ""
 }

@@ -38,7 +38,7 @@ func (h *hookStep) register() {
 		h.out.Reason, h.disbelieved = h.notBinding, h.notBinding
 		return
 	}
-	now, rt := h.d.now(), runtimes.Claude()
+	now, rt := h.Now, runtimes.Claude()
 	a := &Agent{
 		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: rt.Name, Host: h.in.Host,
 		State: Idle, StateAt: now, Cwd: cmp.Or(rt.SessionDir(h.p.CWD, h.p.TranscriptPath, "", h.beginsSession()), h.p.CWD), Generation: 1, CreatedAt: now, RegisteredAt: &now,

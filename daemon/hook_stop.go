@@ -14,8 +14,8 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	if !hf.awaitsStop() {
 		return false
 	}
-	maybe := awaitedTasks(h.tx.Agent, h.d.Settings().Handoff.Background) > 0 || h.d.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
-	if maybe && !h.hasContent(hf.FilePath) {
+	maybe := awaitedTasks(h.tx.Agent, h.Settings.Handoff.Background) > 0 || h.runtimeOf(h.tx.Agent).Can.QuietAfter > 0
+	if maybe && !h.ask(question{content: hf.FilePath}).yes {
 		return false // a background task may still write the document, or a silent agent; the handoff goes on when it is there
 	}
 	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
@@ -25,17 +25,7 @@ func (h *hookStep) endsInstructionTurn(hf *Handoff) bool {
 	// The instruction was queued behind a running turn, and its hook named that turn's prompt_id. If a tool was running, the
 	// instruction joined that turn. If no tool was running, that turn ends before the model has seen the instruction, and only
 	// the next Stop counts. The document tells the two cases apart: it is there only if the instruction joined the turn.
-	return !sameTurn || h.hasContent(hf.FilePath)
-}
-
-// hasContent reports whether the file at path had content before the transaction began. If no look at the file has been
-// made, it sets unseen to the path.
-func (h *hookStep) hasContent(path string) bool {
-	there, seen := h.files[path]
-	if !seen {
-		h.unseen = path
-	}
-	return there
+	return !sameTurn || h.ask(question{content: hf.FilePath}).yes
 }
 
 // promptUnreported reports whether an instruction was typed, and no hook reported the prompt of the turn that ended. Then
@@ -78,14 +68,14 @@ func (h *hookStep) answerWithInstruction(hf *Handoff) {
 	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
 		return
 	}
-	if h.own || !h.d.runtimeOf(h.tx.Agent).Can.HoldsTurn {
+	if h.own || !h.runtimeOf(h.tx.Agent).Can.HoldsTurn {
 		return // nobody reads the answer: the agent's lane gives it the instruction now that it is idle
 	}
 	for _, dl := range h.tx.Deliveries {
 		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
 			continue
 		}
-		now := h.d.now()
+		now := h.Now
 		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
 		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)

@@ -242,7 +242,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 
 // launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
 func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
-	rt, err := d.runtime(a.Runtime)
+	rt, err := d.Settings().runtime(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}

@@ -160,7 +160,7 @@ func (h *hookStep) hitLimit(code string) {
 	case "":
 		a.endLimit()
 	case LimitAPI:
-		again := h.in.At.Add(h.d.Settings().Limits.APITimeout)
+		again := h.in.At.Add(h.Settings.Limits.APITimeout)
 		a.reachLimit(kind, &again, h.in.At)
 	default:
 		a.reachLimit(kind, h.resets, h.in.At)

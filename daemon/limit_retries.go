@@ -51,7 +51,7 @@ func (h *hookStep) retryEnded() {
 	if a.Trouble == nil || !a.Trouble.Retrying || a.ending() {
 		return
 	}
-	if e := h.d.endTrouble(a, "retry"); e != nil {
+	if e := h.endTrouble(a, "retry"); e != nil {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	a.passLimit()

@@ -88,7 +88,7 @@ func (d *Daemon) limitByAPI(ctx context.Context, a *Agent) (bool, time.Duration,
 	now := d.now()
 	a.reachLimit(LimitAPI, &now, now)
 	a.be(Limited, now)
-	c := Change{Agents: []*Agent{a}, Events: []*event.Event{d.stateEvent(a, map[string]any{"kind": LimitAPI})}}
+	c := Change{Agents: []*Agent{a}, Events: []*event.Event{d.facts().stateEvent(a, map[string]any{"kind": LimitAPI})}}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: limit of its API: %w", a.ID, err)
 	}

@@ -166,7 +166,7 @@ func (h *hookStep) ofCopy() bool {
 // the same, but only while the process lives, and this hook may come out of the spool.
 func (h *hookStep) followCopy() {
 	a := h.tx.Agent
-	if h.d.runtimeOf(a).Registry == nil || h.in.PID == 0 || h.in.PID != a.PID || h.p.SessionID == "" || h.p.TranscriptPath == "" ||
+	if h.runtimeOf(a).Registry == nil || h.in.PID == 0 || h.in.PID != a.PID || h.p.SessionID == "" || h.p.TranscriptPath == "" ||
 		a.SessionID == nil || *a.SessionID == h.p.SessionID {
 		return
 	}

@@ -177,8 +177,8 @@ func (d *Daemon) Permission(ctx context.Context, id int64) (Permission, error) {
 }
 
 // permissionEvent makes an event about a permission. It does not contain all that was shown.
-func (d *Daemon) permissionEvent(typ event.Type, p *Permission, a *Agent) *event.Event {
-	return d.event(typ, &p.AgentID, nil, map[string]any{
+func (f *Facts) permissionEvent(typ event.Type, p *Permission, a *Agent) *event.Event {
+	return f.event(typ, &p.AgentID, nil, map[string]any{
 		"permission_id": p.ID, "tool": p.Tool, "subject": p.Subject, "digest": p.Digest, "state": p.State, "verdict": p.Verdict,
 		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": p.Outcome(),
 	}).For(a.PipelineID, a.StepID)

@@ -57,7 +57,7 @@ func (d *Daemon) AnswerPermission(ctx context.Context, id int64, in PermissionAn
 			a.AllowRules = append(slices.Clone(a.AllowRules), p.Rule)
 			c.Agents = []*Agent{a}
 		}
-		c.Events = []*event.Event{d.permissionEvent(event.PermissionAnswered, p, a)}
+		c.Events = []*event.Event{d.facts().permissionEvent(event.PermissionAnswered, p, a)}
 		return nil
 	})
 	if err != nil {

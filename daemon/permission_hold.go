@@ -109,7 +109,7 @@ func (d *Daemon) endPermission(ctx context.Context, id int64, state PermissionSt
 			state = PermissionLost
 		}
 		p.end(state, note, now)
-		e := d.permissionEvent(event.PermissionEnded, p, a)
+		e := d.facts().permissionEvent(event.PermissionEnded, p, a)
 		if state == PermissionLost {
 			e = d.event(event.PermissionEnded, &p.AgentID, nil, map[string]any{
 				"permission_id": p.ID, "state": p.State, "verdict": p.Verdict, "message": fmt.Sprintf(
@@ -143,7 +143,7 @@ func (d *Daemon) workAfter(ctx context.Context, p *Permission, a *Agent, c *Chan
 	d.noteAnswer(a.ID, now)
 	a.be(Working, now)
 	c.Agents = []*Agent{a}
-	c.Events = append(c.Events, d.stateEvent(a, map[string]any{"permission_id": p.ID}))
+	c.Events = append(c.Events, d.facts().stateEvent(a, map[string]any{"permission_id": p.ID}))
 }
 
 // reminded is how long after the answer to a permission a Notification about a dialog is about that dialog: the runtime sends one

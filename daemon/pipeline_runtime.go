@@ -73,7 +73,7 @@ func (d *Daemon) checkStepRuntime(s *Step) error {
 // silentWarning returns the warning that a step's runtime does not report the agent's final message; "": it does, or the
 // runtime is not known yet.
 func (d *Daemon) silentWarning(s *Step) string {
-	rt, err := d.runtime(s.Runtime)
+	rt, err := d.Settings().runtime(s.Runtime)
 	if err != nil || rt.Can.QuietAfter == 0 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
@@ -38,12 +39,12 @@ func (d *Delivery) hear(hook int64, at time.Time) {
 // refusedSince returns the earliest time of a refusal that can be about a text as it was submitted last. A text that was refused stands in
 // the composer again, where a person may submit it once more before the daemon has read that: the refusal from before is about neither
 // the text nor the turn that may run then. The hook that refuses may be faster than ours, which has told of the text.
-func refusedSince(d *Daemon, dl *Delivery) (since time.Time) {
+func refusedSince(past presence.Past, dl *Delivery) (since time.Time) {
 	if dl.TypedAt != nil {
-		since = d.earliestShown(*dl.TypedAt).Truncate(time.Millisecond) // a transcript may have its times in milliseconds
+		since = past.Earliest(*dl.TypedAt).Truncate(time.Millisecond) // a transcript may have its times in milliseconds
 	}
 	if dl.HeardAt != nil {
-		if heard := d.earliestShown(*dl.HeardAt).Add(-twinWithin); heard.After(since) {
+		if heard := past.Earliest(*dl.HeardAt).Add(-twinWithin); heard.After(since) {
 			return heard
 		}
 	}
@@ -87,7 +88,7 @@ func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) 
 
 // refusalOf is [Delivery.refusal] in the transcript of the text's agent.
 func refusalOf(d *Daemon, a *Agent, dl *Delivery) (why string) {
-	return dl.refusal(d.runtimeOf(a), transcriptTail(a), refusedSince(d, dl))
+	return dl.refusal(d.runtimeOf(a), transcriptTail(a), refusedSince(d.facts().Past, dl))
 }
 
 // closeHeard gives a heard text the verdict that nothing proves, unless it was refused.
@@ -228,7 +229,7 @@ func (h *hookStep) promptRefused() {
 		if h.unknown || !refusedPrompt(h.p, dl, h.in.At) {
 			continue
 		}
-		if h.in.At.Before(refusedSince(h.d, dl)) {
+		if h.in.At.Before(refusedSince(h.Past, dl)) {
 			later = later || dl.Heard != 0
 			continue
 		}
@@ -237,9 +238,9 @@ func (h *hookStep) promptRefused() {
 			h.confirm(dl, evidenceHeard(dl.Heard), false)
 			continue
 		}
-		dl.decide(NotSubmitted, why, h.d.now())
+		dl.decide(NotSubmitted, why, h.Now)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-		e := h.d.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
+		e := h.Facts.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
 		stepFails := a.StepID != nil && a.startedWith(dl) // its step tells, as a handoff does
 		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && !stepFails
 		h.out.Change.Events = append(h.out.Change.Events, e)
@@ -265,7 +266,7 @@ func (h *hookStep) promptRefused() {
 // beforeLastPrompt reports whether a refusal came before the newest prompt of a person.
 func (h *hookStep) beforeLastPrompt() bool {
 	last := h.tx.Agent.LastPromptAt
-	return last != nil && h.in.At.Before(h.d.earliestShown(*last).Add(-twinWithin))
+	return last != nil && h.in.At.Before(h.Past.Earliest(*last).Add(-twinWithin))
 }
 
 // clearRefused takes a text that another hook has refused, and that the daemon has typed, out of the composer, in which the runtime

@@ -25,6 +25,6 @@ func (d *Daemon) report(ctx context.Context, a *Agent, r runtimes.Report) error 
 		}
 		in.At = r.At.UTC()
 	}
-	_, _, err = d.take(ctx, hookStep{d: d, in: in, p: p, own: true, claim: claim{proc: a.Process()}})
+	_, _, err = d.take(ctx, hookStep{in: in, p: p, own: true, claim: claim{proc: a.Process()}})
 	return err
 }

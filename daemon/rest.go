@@ -120,11 +120,11 @@ func endTurnAtRest(d *Daemon, ctx context.Context, a *Agent) (moved bool, again 
 func goToRest(d *Daemon, a *Agent, handing bool) (events []*event.Event) {
 	stop := leaveTurn(a)
 	if a.be(a.rest(), d.now()) {
-		events = append(events, d.stateEvent(a, map[string]any{"hook": "Stop"}))
+		events = append(events, d.facts().stateEvent(a, map[string]any{"hook": "Stop"}))
 	}
 	if finishes(a) && !handing {
 		a.Unread, a.FinishedAt = true, &stop
-		if d.notifiesFinished(a) {
+		if d.factsFor(a).notifiesFinished(a) {
 			events = append(events, finishedEvent(d, a))
 		}
 	}

@@ -12,13 +12,13 @@ import (
 
 // runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
 func (d *Daemon) runtimeOf(a *Agent) *runtimes.Runtime {
-	rt, _ := d.runtime(a.Runtime)
+	rt, _ := d.Settings().runtime(a.Runtime)
 	return rt
 }
 
 // runtime returns the runtime of that name. With an error it returns a runtime that can do nothing.
-func (d *Daemon) runtime(name string) (*runtimes.Runtime, error) {
-	if rt := d.Settings().Generic[name]; rt != nil {
+func (s *Settings) runtime(name string) (*runtimes.Runtime, error) {
+	if rt := s.Generic[name]; rt != nil {
 		return rt, nil
 	}
 	return runtimes.For(name)
@@ -54,7 +54,7 @@ func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
 }
 
 func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
-	rt, err := d.runtime(name)
+	rt, err := d.Settings().runtime(name)
 	command := d.Settings().Runtimes[name]
 	info := RuntimeInfo{Name: name, Title: rt.Title, Command: append([]string{}, command...), Facts: rt.Facts(), Cannot: append([]string{}, rt.Can.Cannot...)}
 	if err == nil {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,14 +11,8 @@ import (
 
 // notifiesFinished reports whether the operator is notified when the agent has finished a turn: as the agent says, else as its
 // persona says.
-func (d *Daemon) notifiesFinished(a *Agent) bool {
-	says := a.NotifyFinished
-	if says == "" && a.Persona != nil {
-		if p, err := d.Personas.Latest(*a.Persona); err == nil {
-			says = p.NotifyFinished
-		}
-	}
-	return says == "on"
+func (f *Facts) notifiesFinished(a *Agent) bool {
+	return cmp.Or(a.NotifyFinished, f.persona(a).NotifyFinished) == "on"
 }
 
 // SeeAgent notes that the operator has seen what an agent has finished. until is the FinishedAt that they were shown: a turn

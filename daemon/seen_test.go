@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // finishes lets the agent take a prompt and end the turn, and returns the notices of the end.
@@ -67,7 +68,9 @@ func TestLateReminderOfADialog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := hookStep{d: d, p: p, in: HookInput{Key: "k", At: now.Add(after)}, tx: HookTx{HookID: 1, Agent: a}}
+		answered := question{answered: a.ID}
+		step := hookStep{Facts: *d.facts(), p: p, in: HookInput{Key: "k", At: now.Add(after)}, tx: HookTx{HookID: 1, Agent: a}}
+		step.answers[answered] = lookFor(t.Context(), d, tmux.Process{}, answered)
 		if step.decide(); a.State != want {
 			t.Errorf("%s after the answer: %s, want %s", after, a.State, want)
 		}

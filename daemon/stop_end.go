@@ -29,7 +29,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	if c.Agents, err = d.withPredecessor(ctx, a); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
-	if over := d.endTrouble(a, "end"); over != nil {
+	if over := d.facts().endTrouble(a, "end"); over != nil {
 		c.Events = append(c.Events, over)
 	}
 	c.Events = append(c.Events, e)

@@ -88,7 +88,7 @@ func (d *Daemon) PersonaTimeline(ctx context.Context, slug string, span time.Dur
 
 // PersonaTimelineOf is [Daemon.PersonaTimeline] with handoffs that were read, the newest first.
 func (d *Daemon) PersonaTimelineOf(ctx context.Context, slug string, handoffs []Handoff, span time.Duration) (*Timeline, error) {
-	return d.timeline(ctx, LifeQuery{Persona: slug}, d.autoFor(&Agent{Persona: &slug}), handoffs, span)
+	return d.timeline(ctx, LifeQuery{Persona: slug}, d.factsFor(&Agent{Persona: &slug}).autoFor(&Agent{Persona: &slug}), handoffs, span)
 }
 
 // AgentTimeline returns what happened to the line of an agent in the last span of time.
@@ -113,7 +113,7 @@ func (d *Daemon) LineTimeline(ctx context.Context, a *Agent, line []Generation, 
 			handoffs = append(handoffs, *g.Handoff)
 		}
 	}
-	return d.timeline(ctx, q, d.autoFor(a), handoffs, span)
+	return d.timeline(ctx, q, d.factsFor(a).autoFor(a), handoffs, span)
 }
 
 // timeline returns the timeline of the agents that q selects, and of their handoffs, which come the newest first.

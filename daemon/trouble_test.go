@@ -53,12 +53,21 @@ func (h *hooked) takes(name string, fields map[string]any) []*event.Event {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	step := hookStep{d: h.daemon(), own: h.own, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, moves: h.moves, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
+	step := hookStep{Facts: h.facts(), own: h.own, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at, Replayed: h.replayed}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff, Deliveries: h.deliveries}}
 	out := step.decide()
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", name, out.Reason)
 	}
 	return out.Change.Events
+}
+
+// facts returns what is known when a hook comes.
+func (h *hooked) facts() Facts {
+	f := h.daemon().facts()
+	for m, yes := range h.moves {
+		f.answers[question{move: m}] = answer{yes: yes}
+	}
+	return *f
 }
 
 // daemon returns a daemon that knows nothing of the agent.
@@ -200,7 +209,7 @@ func TestSessionOfALostStart(t *testing.T) {
 	}{{-time.Second, true}, {0, true}, {time.Second, false}} {
 		a := *h.agent
 		a.TurnPromptID = "turn-2"
-		step := hookStep{own: true, in: HookInput{At: a.StateAt.Add(c.at)}, tx: HookTx{Agent: &a}, p: hooks.Payload{Event: hooks.StopFailure, PromptID: "turn-1"}}
+		step := hookStep{Facts: *New(Config{}).facts(), own: true, in: HookInput{At: a.StateAt.Add(c.at)}, tx: HookTx{Agent: &a}, p: hooks.Payload{Event: hooks.StopFailure, PromptID: "turn-1"}}
 		if got := step.overtaken(); got != c.want {
 			t.Errorf("the end of another turn %v after the row's state is overtaken: %v, want %v", c.at, got, c.want)
 		}
@@ -221,7 +230,7 @@ func TestPromptFromTheSpoolAfterItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := New(Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
-		step := hookStep{d: d, p: p, in: HookInput{Key: "k", PID: 7, At: a.StateAt.Add(c.at), Replayed: c.replayed}, tx: HookTx{HookID: 9, Agent: &a}}
+		step := hookStep{Facts: *d.facts(), p: p, in: HookInput{Key: "k", PID: 7, At: a.StateAt.Add(c.at), Replayed: c.replayed}, tx: HookTx{HookID: 9, Agent: &a}}
 		if out := step.decide(); !out.Applied || a.State != c.want || a.LastPrompt != 9 || a.TurnPromptID != "p" {
 			t.Errorf("%+v: the agent is %s, last prompt %d: %s", c, a.State, a.LastPrompt, out.Reason)
 		}

@@ -274,7 +274,7 @@ func costMore(was, total int64) int64 {
 // transcript before the hook.
 func (h *hookStep) noteTranscript(was *string) {
 	a := h.tx.Agent
-	if a.TranscriptPath == nil || was != nil && *was == *a.TranscriptPath || h.d.runtimeOf(a).Can.Tokens == "" {
+	if a.TranscriptPath == nil || was != nil && *was == *a.TranscriptPath || h.runtimeOf(a).Can.Tokens == "" {
 		return
 	}
 	h.out.Change.UsageReads = append(h.out.Change.UsageReads, UsageRead{Host: a.Host, Path: *a.TranscriptPath, AgentID: a.ID})

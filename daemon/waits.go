@@ -80,7 +80,7 @@ func (h *hookStep) tellState() {
 	if h.asked != nil {
 		about["permission_id"] = h.asked.ID
 	}
-	e := h.d.stateEvent(h.tx.Agent, about)
+	e := h.stateEvent(h.tx.Agent, about)
 	if h.tx.Handoff != nil {
 		e.HandoffID = &h.tx.Handoff.ID
 	}
@@ -89,11 +89,11 @@ func (h *hookStep) tellState() {
 
 // stateEvent makes the event of an agent's new state. If the agent waits, the event says for what, and is a notice
 // unless the agent works for a pipeline, which has a notice of its own.
-func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
+func (f *Facts) stateEvent(a *Agent, payload map[string]any) *event.Event {
 	if a.State == Limited {
 		payload["kind"], payload["until"] = a.Limit.Kind, a.LimitedUntil
 	}
-	e := d.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+	e := f.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
 	if a.State != Waiting {
 		return e
 	}

@@ -35,7 +35,7 @@ func TestEachPermissionRequestIsTold(t *testing.T) {
 	t.Parallel()
 	a := &Agent{ID: 7, Name: "a", State: Working}
 	told := func(name, tool, input string) (texts []string) {
-		h := &hookStep{d: New(Config{}), tx: HookTx{Agent: a}}
+		h := &hookStep{Facts: *New(Config{}).facts(), tx: HookTx{Agent: a}}
 		h.p.Event, h.p.ToolName, h.p.Message, h.p.ToolInput = name, tool, "Claude needs your permission", []byte(input)
 		h.beginWaiting()
 		for _, e := range h.out.Change.Events {

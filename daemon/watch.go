@@ -233,7 +233,7 @@ func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
 	if err != nil {
 		return &screen{}, err
 	}
-	rt, err := d.runtime(a.Runtime)
+	rt, err := d.Settings().runtime(a.Runtime)
 	if err != nil {
 		return &screen{}, err
 	}

@@ -205,7 +205,7 @@ func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duratio
 		}
 	}
 	nameDialog(d, ctx, a)
-	e := d.stateEvent(a, map[string]any{by: a.State})
+	e := d.facts().stateEvent(a, map[string]any{by: a.State})
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
 

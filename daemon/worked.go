@@ -49,7 +49,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 			break
 		}
 		since, nonce = *dl.TypedAt, h.Ref
-		if a.LastPromptAt != nil && d.cameAfter(a.LastPrompt, *a.LastPromptAt, &dl) {
+		if a.LastPromptAt != nil && d.facts().cameAfter(a.LastPrompt, *a.LastPromptAt, &dl) {
 			return true, nil
 		}
 	}

@@ -113,7 +113,7 @@ func (p *Pages) ownDeliveries(ctx context.Context, a *agent) error {
 
 // needs adds agents to an overview, and returns the agents, handoffs and pipelines of the overview that need a person.
 func (p *Pages) needs(o *daemon.Overview, agents ...daemon.Agent) []daemon.Attention {
-	o.Auto = p.Daemon.HandsOver
+	o.Auto = p.Daemon.HandsOver()
 	for _, a := range agents {
 		if a.Active() {
 			o.Agents = append(o.Agents, a)

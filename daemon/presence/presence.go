@@ -109,12 +109,20 @@ func (p *Presence) Spent(since, now time.Time) time.Duration {
 	return all[len(all)-1].presentAt(now) - all[i].presentAt(since)
 }
 
+// Past is what a Presence remembered at a moment. It is a value: it does not change, and may be used by anybody.
+type Past struct{ stretches []stretch }
+
+// Past returns what is remembered at the time now.
+func (p *Presence) Past(now time.Time) Past { return Past{p.stretchesUpTo(now)} }
+
 // Earliest returns the earliest time that the clock has shown after it showed since. The result is before since if
 // somebody set the clock back afterwards. If the clock has shown since more than once, Earliest takes the last of those
 // moments. It returns the zero time if since is in the future.
-func (p *Presence) Earliest(since, now time.Time) time.Time {
-	all := p.stretchesUpTo(now)
-	return lowestSince(all, stretchOf(all, since), since)
+func (p Past) Earliest(since time.Time) time.Time {
+	if len(p.stretches) == 0 {
+		return since
+	}
+	return lowestSince(p.stretches, stretchOf(p.stretches, since), since)
 }
 
 // ShownSince returns the earliest and the latest time that the clock may have shown after it showed since for the first

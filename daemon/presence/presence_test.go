@@ -100,11 +100,11 @@ func checkEarliest(t *testing.T, start time.Time, at func(int) time.Time) {
 		p.Prove(at(s))
 	}
 	for since, want := range map[int]int{1: -20, -10: -20, -9: -20, -20: -20, 30: 30, -30: -30} {
-		if got := p.Earliest(at(since), at(31)); !got.Equal(at(want)) {
+		if got := p.Past(at(31)).Earliest(at(since)); !got.Equal(at(want)) {
 			t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
 		}
 	}
-	if got := p.Earliest(at(100), at(31)); !got.IsZero() {
+	if got := p.Past(at(31)).Earliest(at(100)); !got.IsZero() {
 		t.Errorf("of a time that is still to come: %s", got)
 	}
 }
@@ -119,11 +119,11 @@ func TestEarliestAfterAPause(t *testing.T) {
 		p.Prove(start.Add(time.Second))
 		<-time.After(3 * absentAfter)
 		back := start.Add(-time.Hour)
-		if got, want := p.Earliest(start, back), back.Add(-3*absentAfter); !got.Equal(want) {
+		if got, want := p.Past(back).Earliest(start), back.Add(-3*absentAfter); !got.Equal(want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		p.Prove(back)
-		if got, want := p.Earliest(start, back.Add(time.Second)), back.Add(-3*absentAfter); !got.Equal(want) {
+		if got, want := p.Past(back.Add(time.Second)).Earliest(start), back.Add(-3*absentAfter); !got.Equal(want) {
 			t.Errorf("after the proof: got %s, want %s", got, want)
 		}
 	})
@@ -145,7 +145,7 @@ func TestShownSince(t *testing.T) {
 				t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
 			}
 		}
-		if got := p.Earliest(at(1), at(10)); !got.Equal(at(1)) {
+		if got := p.Past(at(10)).Earliest(at(1)); !got.Equal(at(1)) {
 			t.Errorf("since the last time: %s", got.Sub(start))
 		}
 
