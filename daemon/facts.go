@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -33,6 +34,7 @@ type question struct {
 	content  string // has the file at this path content?
 	move     move   // has a session moved so?
 	persona  string // what does this persona say, which the snapshot lacks?
+	rules    string // what does this persona allow and deny at this moment? An operator who has just denied something counts on it
 	within   int    // does the hook's process run inside this process?
 	answered int64  // when did this agent go on after its last permission was answered?
 }
@@ -89,8 +91,8 @@ func lookFor(ctx context.Context, d *Daemon, proc tmux.Process, q question) (a a
 		a.at = d.memories.of(q.answered).answeredAt
 	default:
 		var err error
-		if a.persona, err = d.Personas.Get(q.persona); err != nil && !errors.Is(err, personas.ErrNotFound) {
-			d.Log.Warn("the persona of an agent could not be read: the operator's settings hold", "persona", q.persona, "error", err)
+		if a.persona, err = d.Personas.Get(cmp.Or(q.persona, q.rules)); err != nil && !errors.Is(err, personas.ErrNotFound) {
+			d.Log.Warn("the persona of an agent could not be read: the operator's settings hold", "persona", cmp.Or(q.persona, q.rules), "error", err)
 		}
 	}
 	return a

@@ -77,7 +77,7 @@ func TestDecisionsOpenNoFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer unix.Close(watch)
+		defer func() { _ = unix.Close(watch) }()
 		for _, path := range []string{dir, filepath.Join(dir, "handoffs")} {
 			if _, err := unix.InotifyAddWatch(watch, path, unix.IN_OPEN); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestDecisionsOpenNoFile(t *testing.T) {
 			if opened, err := unix.Read(watch, make([]byte, 4096)); err == nil {
 				t.Errorf("known %t, %s: opened, %d bytes of notes", known, e, opened)
 			}
-			if asks := step.open != nil && step.open.persona != ""; asks == known && e != "Stop" {
+			if asks := step.open != nil && step.open.persona != ""; asks == known && (e == "PreCompact" || e == "PostToolUse") {
 				t.Errorf("known %t, %s: it asks %+v", known, e, step.open)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/personas"
 )
 
 // permission applies a PermissionRequest. It allows an agent to use the files that the daemon itself has named to the agent.
@@ -94,7 +95,10 @@ func (h *hookStep) asks() {
 // it; verdict is "" if none does. Without the persona there are no rules of it, and people are asked.
 func (h *hookStep) byRule(c *toolCall) (verdict PermissionVerdict, rule string) {
 	a := h.tx.Agent
-	rules := h.persona(a).Permissions
+	var rules personas.Permissions
+	if a.Persona != nil {
+		rules = h.ask(question{rules: *a.Persona}).persona.Permissions
+	}
 	for rule := range strings.Lines(rules.Deny) {
 		if rule = strings.TrimSuffix(rule, "\n"); c.deniedBy(rule, a.Cwd) {
 			return Deny, rule
