@@ -96,6 +96,7 @@ type agent struct {
 	answers  []string                       // its messages at the end of turns
 	hasRead  []string                       // the files of a handoff that it has read
 	leaving  bool                           // it is exiting, because of /exit or a signal
+	closing  bool                           // it sends its SessionEnd, and no other hook any more
 	ended    chan struct{}
 
 	documentAt  time.Time // when it wrote its newest handoff document
@@ -313,6 +314,10 @@ func (a *agent) hook(event string, more actor.Fields) hookAnswer {
 	if name == "" {
 		return hookAnswer{}
 	}
+	if a.closing && event != hooks.SessionEnd { // Claude Code tells nothing of the turn that its exit cuts off (measured with 2.1.330)
+		<-a.ended
+		runtime.Goexit()
+	}
 	a.hooking++
 	if a.cli.rt.Can.EnterAfter > 0 {
 		a.draw() // it shows that a hook runs
@@ -358,12 +363,13 @@ func (a *agent) signal(sig syscall.Signal) {
 func (a *agent) leave(reason string, code int) {
 	a.do("leaves: "+reason, 0, a.mood.exit)
 	if a.ready {
-		if reason == "prompt_input_exit" {
-			a.promptID = uuid(a.rng) // Claude Code gives each command a prompt id
+		if reason == "prompt_input_exit" && a.stop == nil {
+			a.promptID = uuid(a.rng) // Claude Code gives a command a prompt id of its own, unless a turn runs (measured with 2.1.330)
 		}
 		if reason == "prompt_input_exit" {
 			a.moveTo(a.begun)
 		}
+		a.closing = a.cli == claudeCLI
 		for range max(a.cli.ends, 1) {
 			a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
 		}
