@@ -153,7 +153,7 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *com
 	twin, told := d.told.tell(&step)
 	step.twin = twin
 	decided, res, err := d.recordHook(ctx, step)
-	told(err == nil && res.Applied)
+	told(err == nil && res.Applied && decided.tx.Agent != nil)
 	if decided.asked != nil {
 		d.asking.note(decided.asked, d.now()) // whatever becomes of its hook, also if the commit seems to have failed
 	}

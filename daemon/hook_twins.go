@@ -28,7 +28,8 @@ type hookRun struct {
 }
 
 // tell notes what a hook tells, and reports whether another run of its command has told it. The caller says at last whether the hook was
-// applied. If it was not, another run counts: its sender may send the hook again, or somebody else has sent it.
+// applied to an agent's row. If it was not, another run counts: its sender may send the hook again, somebody else has sent it, or it has made
+// the agent, and the other run names the pane.
 func (t *twins) tell(h *hookStep) (twin bool, end func(applied bool)) {
 	end = func(bool) {}
 	if h.own {
