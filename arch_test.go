@@ -44,6 +44,9 @@ var mayImport = map[string][]string{
 	"tmux/warden":   {},
 	// Words are for all layers, and so know none of them.
 	"daemon/words": {},
+	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house; the daemon itself knows none.
+	"daemon/dialogs": {"daemon", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
+	"daemon/house":   {"daemon", "daemon/dialogs"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
@@ -58,6 +61,9 @@ var mayImport = map[string][]string{
 	"db/localpg":        {},
 	"db/dbtest":         {"db/localpg", "tmux/warden"},
 }
+
+// domainRooms are the rooms that have left package daemon.
+var domainRooms = []string{"daemon/dialogs"}
 
 // rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is
 // below it. Only serve puts the daemon together; only commands knows all that can be asked for.
@@ -248,11 +254,21 @@ func TestImports(t *testing.T) {
 			case !s.test && (forTests(target) && !forTests(s.dir) || simulated(target) && !simulated(s.dir)):
 				t.Errorf("%s: %s is for tests alone", s.line(imp.Pos()), target)
 			case to == from || strings.HasPrefix(to, from+"/"):
+			case slices.Contains(domainRooms, to) && !slices.Contains([]string{"daemon/house", "daemon/sim", "api", "cmd"}, top(from)):
+				t.Errorf("%s: %s is a room of the domain: only the house puts it together, and only api, cmd and the simulation use it", s.line(imp.Pos()), target)
 			case !slices.Contains(may, to) && !slices.Contains(may, parent(to)):
 				t.Errorf("%s: %s must not import %s; it may import %v", s.line(imp.Pos()), from, target, may)
 			}
 		}
 	}
+}
+
+// top returns the folder of a layer in which a folder is, except in the domain.
+func top(dir string) string {
+	if layer, _, _ := strings.Cut(dir, "/"); layer != "daemon" {
+		return layer
+	}
+	return dir
 }
 
 // forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest, realcli, or one below such a

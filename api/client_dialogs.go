@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/dialogs"
 )
 
 // Dialog returns the dialog that an agent's pane shows now.
@@ -22,8 +23,8 @@ func (c *Client) BeginKeys(ctx context.Context, agentID int64) (daemon.KeysTaken
 }
 
 // TypeKeys types a batch of keys.
-func (c *Client) TypeKeys(ctx context.Context, agentID int64, in daemon.KeyBatch) (daemon.KeysTyped, error) {
-	return call[daemon.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), keysRequest{in.Session, in.Seq, in.Items})
+func (c *Client) TypeKeys(ctx context.Context, agentID int64, in dialogs.KeyBatch) (dialogs.KeysTyped, error) {
+	return call[dialogs.KeysTyped](ctx, c, "POST", at("agents", agentID, "/keys"), keysRequest{in.Session, in.Seq, in.Items})
 }
 
 // EndKeys ends a session of keys.

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/dialogs"
 )
 
 type dialogAnswerRequest struct {
@@ -15,9 +16,9 @@ type dialogAnswerRequest struct {
 }
 
 type keysRequest struct {
-	Session string           `json:"session"`
-	Seq     int              `json:"seq"`
-	Keys    []daemon.KeyItem `json:"keys"`
+	Session string            `json:"session"`
+	Seq     int               `json:"seq"`
+	Keys    []dialogs.KeyItem `json:"keys"`
 }
 
 type keysEndRequest struct {
@@ -25,7 +26,7 @@ type keysEndRequest struct {
 }
 
 func (s *Server) showDialog(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Dialog)
+	return replyOne(c, http.StatusOK, s.Dialogs.Dialog)
 }
 
 // answerDialog notes where the answer comes from. The domain refuses a process that runs inside an agent.
@@ -35,7 +36,7 @@ func (s *Server) answerDialog(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.DialogAnswer{}, err
 		}
-		return s.Daemon.AnswerDialog(ctx, id, daemon.DialogChoiceRequest{
+		return s.Dialogs.AnswerDialog(ctx, id, dialogs.DialogChoiceRequest{
 			Dialog: in.Dialog, Choice: in.Choice, From: cameFrom(c), Sender: sender(c.Request()),
 		})
 	})
@@ -46,17 +47,17 @@ func (s *Server) beginKeys(c echo.Context) error {
 		if err := decode(c, &struct{}{}); err != nil {
 			return daemon.KeysTaken{}, err
 		}
-		return s.Daemon.BeginKeys(ctx, id, keysOf(c))
+		return s.Dialogs.BeginKeys(ctx, id, keysOf(c))
 	})
 }
 
 func (s *Server) typeKeys(c echo.Context) error {
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.KeysTyped, error) {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (dialogs.KeysTyped, error) {
 		var in keysRequest
 		if err := decode(c, &in); err != nil {
-			return daemon.KeysTyped{}, err
+			return dialogs.KeysTyped{}, err
 		}
-		return s.Daemon.TypeKeys(ctx, id, daemon.KeyBatch{Session: in.Session, Seq: in.Seq, Items: in.Keys}, keysOf(c))
+		return s.Dialogs.TypeKeys(ctx, id, dialogs.KeyBatch{Session: in.Session, Seq: in.Seq, Items: in.Keys}, keysOf(c))
 	})
 }
 
@@ -66,10 +67,10 @@ func (s *Server) endKeys(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Agent{}, err
 		}
-		return s.Daemon.EndKeys(ctx, id, in.Session, keysOf(c))
+		return s.Dialogs.EndKeys(ctx, id, in.Session, keysOf(c))
 	})
 }
 
-func keysOf(c echo.Context) daemon.KeysRequest {
-	return daemon.KeysRequest{From: cameFrom(c), Sender: sender(c.Request())}
+func keysOf(c echo.Context) dialogs.KeysRequest {
+	return dialogs.KeysRequest{From: cameFrom(c), Sender: sender(c.Request())}
 }

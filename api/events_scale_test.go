@@ -15,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -107,7 +108,7 @@ func TestFeedHerd(t *testing.T) {
 // TestFeedTurns: no more than replaysAtOnce readers query the database, and a reader that leaves stops waiting.
 func TestFeedTurns(t *testing.T) {
 	t.Parallel()
-	s := New(Config{Daemon: &daemon.Daemon{}})
+	s := New(Config{House: &house.House{Daemon: &daemon.Daemon{}}})
 	var running sync.WaitGroup
 	begun, end := make(chan struct{}), make(chan struct{})
 	for range replaysAtOnce {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
@@ -121,14 +122,15 @@ func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) 
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
-	h.daemon = daemon.New(daemon.Config{
+	rooms := house.New(daemon.Config{
 		Host: "here", Store: h.store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
 		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
 		Notifier: silent{}, Targets: []tell.Route{{Name: "phone", Kind: "ntfy", Levels: []string{"error"}, Target: phone{}}}, Version: func(context.Context, []string) string { return "" },
 	})
+	h.daemon = rooms.Daemon
 	h.token = must(dir.TokenValue())(t)
-	h.server = New(Config{Daemon: h.daemon, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
+	h.server = New(Config{House: rooms, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
 	h.server.Address = &net.TCPAddr{} // set when the listener is open
 	if change != nil {
 		change(h.server)

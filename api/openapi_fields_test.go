@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/tell"
@@ -23,7 +24,7 @@ import (
 var answered = map[string]any{
 	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "Account": runtimes.Account{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
-	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": daemon.KeysTyped{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": dialogs.KeysTyped{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},

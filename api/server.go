@@ -13,21 +13,21 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/api/dashboard"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/personas"
 )
 
 // Config configures a server.
 type Config struct {
-	Daemon    *daemon.Daemon
-	Personas  *personas.Store
-	Templates *personas.Templates
-	Token     string   // the token that TCP clients must send; if it is empty, the server refuses all TCP clients
-	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
-	PublicURL string   // at which browsers elsewhere find the dashboard; "": none is known
-	Log       *slog.Logger
-	Version   string
-	Address   net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
+	*house.House // nil: the server has only what needs no daemon
+	Personas     *personas.Store
+	Templates    *personas.Templates
+	Token        string   // the token that TCP clients must send; if it is empty, the server refuses all TCP clients
+	Hosts        []string // names and addresses by which TCP clients may call us; empty: those of loopback
+	PublicURL    string   // at which browsers elsewhere find the dashboard; "": none is known
+	Log          *slog.Logger
+	Version      string
+	Address      net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
 	// Database returns the figures of the pool of database connections, and an error if the database does not answer. It
 	// returns the figures even then. If Database is nil, the metrics have neither.
 	Database func(ctx context.Context) (DatabaseStats, error)
@@ -88,6 +88,9 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.House == nil {
+		cfg.House = &house.House{}
+	}
 	s := &Server{
 		Config:       cfg,
 		heartbeat:    15 * time.Second,
@@ -102,7 +105,7 @@ func New(cfg Config) *Server {
 	if s.logins, err = openLogins(cfg.Logins, time.Now()); err != nil {
 		cfg.Log.Error("browsers must sign in again: run understudy dashboard", "error", err)
 	}
-	s.pages = &dashboard.Pages{Daemon: cfg.Daemon, Personas: cfg.Personas, Templates: cfg.Templates, Version: cfg.Version}
+	s.pages = &dashboard.Pages{Daemon: cfg.Daemon, Dialogs: cfg.Dialogs, Personas: cfg.Personas, Templates: cfg.Templates, Version: cfg.Version}
 	s.static = dashboard.Files()
 	s.streams, s.stopStreams = context.WithCancel(context.Background())
 	s.meter = newMeter(s)

@@ -251,7 +251,7 @@ func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent
 	})
 }
 
-// changeAgent is updateAgent for an agent that may have ended. If change returns errUnchanged, nothing is written.
+// changeAgent is updateAgent for an agent that may have ended. If change returns ErrUnchanged, nothing is written.
 func (d *Daemon) changeAgent(ctx context.Context, id int64, change func(a *Agent, c *Change) error) (Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
@@ -260,7 +260,7 @@ func (d *Daemon) changeAgent(ctx context.Context, id int64, change func(a *Agent
 		}
 		c := Change{Agents: []*Agent{&a}}
 		switch err := change(&a, &c); {
-		case errors.Is(err, errUnchanged):
+		case errors.Is(err, ErrUnchanged):
 			return a, nil
 		case err != nil:
 			return a, err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 )
@@ -130,7 +131,7 @@ func (d *Daemon) follow(ctx context.Context, a *Agent) {
 				return
 			}
 			d.Log.Debug("server of an agent not followed; trying again", "agent_id", id, "error", err)
-			if !ticked(ctx, time.After(followAgain)) {
+			if !lane.Ticked(ctx, time.After(followAgain)) {
 				return
 			}
 		}

@@ -227,7 +227,7 @@ type Daemon struct {
 	opening  openings
 	accounts accounts
 	asking   held
-	keys     keySessions
+	duties   []Duty
 	arriving underway
 	told     twins
 	logStart int64 // see LogStart; set before Run
@@ -317,6 +317,7 @@ func New(cfg Config) *Daemon {
 	d.teller = d.newTeller()
 	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
+	Join(d, ownDuties(d)...)
 	return d
 }
 

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/lane"
 )
 
 // No hook confirms a command, such as /effort high. It counts as taken when it has left the composer after Enter was pressed for it.
@@ -13,7 +15,7 @@ const commandLooks = 150 * time.Millisecond
 
 // commandTaken reports whether the runtime has taken a command.
 func commandTaken(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, s *screen) bool {
-	if !leftComposer(dl, s) || !ticked(ctx, time.After(commandLooks)) {
+	if !leftComposer(dl, s) || !lane.Ticked(ctx, time.After(commandLooks)) {
 		return false
 	}
 	s, err := d.readScreen(ctx, a)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -141,7 +142,7 @@ func enteredByEcho(ctx context.Context, d *Daemon, a *Agent, dl *Delivery) (bool
 // pressed Enter, and whether it has seen the text.
 func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term Terminal, before *screen) (pressed, shown bool) {
 	was, _ := runtimes.Echo(before.text, text)
-	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
+	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !lane.Ticked(ctx, time.After(after)) {
 		return false, false
 	}
 	wait := 10 * time.Millisecond
@@ -165,7 +166,7 @@ func (d *Daemon) enterWhenShown(ctx context.Context, a *Agent, text string, term
 				}
 			}
 		}
-		if !ticked(ctx, time.After(min(wait, 200*time.Millisecond))) {
+		if !lane.Ticked(ctx, time.After(min(wait, 200*time.Millisecond))) {
 			return false, shown
 		}
 	}

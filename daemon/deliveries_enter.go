@@ -6,8 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
+)
+
+const (
+	// maxEnters is how often Enter may be pressed for one text.
+	maxEnters = 3
+	// EntersWithin is how long after a text was typed the daemon may still press Enter for it.
+	EntersWithin = maxEnters * enterAfter
 )
 
 // wantsEnter reports whether the daemon may press Enter for a text that stands in the composer. A second Enter is needed if
@@ -85,7 +93,7 @@ const turnShows = 50 * time.Millisecond
 // turn may run by now. A person may have submitted a prompt just before the daemon pasted the command. The runtime reads both at once, and
 // only a moment later its screen, its registry or its hook shows the turn.
 func stillExits(ctx context.Context, d *Daemon, a *Agent) *screen {
-	if !ticked(ctx, time.After(turnShows)) {
+	if !lane.Ticked(ctx, time.After(turnShows)) {
 		return nil
 	}
 	s, err := d.readScreen(ctx, a)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -18,8 +19,6 @@ const (
 	enterAfter = time.Second
 	// paneGone is how long a pane may be gone, while the agent's process lives, before a delivery to it is not_submitted.
 	paneGone = 5 * time.Second
-	// maxEnters is how often Enter may be pressed for one text.
-	maxEnters = 3
 	// lookFresh is how old a look at the screen may be when a text is typed. tmux itself compares a part of the screen with
 	// that look. lookFresh limits how long the rest of the screen may change unseen.
 	lookFresh = 100 * time.Millisecond
@@ -153,7 +152,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
 	if can := &d.runtimeOf(a).Can; can.StashKey == "" && d.standsInComposer(ctx, a, dl) {
-		if can.EnterAfter > 0 && !ticked(ctx, time.After(can.EnterAfter)) { // the text may have been pasted a moment ago
+		if can.EnterAfter > 0 && !lane.Ticked(ctx, time.After(can.EnterAfter)) { // the text may have been pasted a moment ago
 			return false, 0, context.Cause(ctx)
 		}
 		dl.State, dl.Attempts = DeliveryTyped, 0 // an earlier daemon died between the paste and Enter, which comes next
@@ -222,7 +221,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 // For the exit command it presses Enter only if the composer shows the whole command and nothing else, because a person may have
 // typed before it, or this daemon another text. The command is short enough to be shown.
 func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
-	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !ticked(ctx, time.After(after)) {
+	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !lane.Ticked(ctx, time.After(after)) {
 		return false
 	}
 	wait := 5 * time.Millisecond // doubled after each look, because a look costs a process
@@ -244,7 +243,7 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 		if late && err == nil {
 			noteMissing(d, a, dl, s, began)
 		}
-		if late || !ticked(ctx, time.After(wait)) {
+		if late || !lane.Ticked(ctx, time.After(wait)) {
 			return false
 		}
 	}

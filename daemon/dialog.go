@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -79,86 +77,31 @@ func (in *DialogAnswer) Words() string {
 	return fmt.Sprintf("choice %d, %s (%s)%s", in.Choice, words.Quote(in.Label), in.From, map[bool]string{true: ": " + in.Note}[in.Note != ""])
 }
 
-// shownDialog is a dialog with the look in which it was read.
-type shownDialog struct {
+// ShownDialog is a dialog with the look in which it was read.
+type ShownDialog struct {
 	Dialog
 	read    runtimes.Dialog
 	command string // the program of the pane
 }
 
-// sight returns what tmux must find unchanged when a key is pressed: the program, and the row of the choice that is selected.
-func (s *shownDialog) sight() tmux.Sight {
-	return tmux.Sight{Command: s.command, Row: s.read.Choices[s.read.Selected()].Row}
+// Sight returns what tmux must find unchanged when a key is pressed: the program, and the row of the choice that is selected.
+func (s *ShownDialog) Sight() tmux.Sight {
+	return tmux.Sight{Command: s.command, Row: s.read.Choices[s.Selected()].Row}
 }
+
+// Selected returns the index of the choice that Enter would take now.
+func (s *ShownDialog) Selected() int { return s.read.Selected() }
+
+// Asks returns what the dialog asks for, as an agent's WaitsFor has it.
+func (s *ShownDialog) Asks() string { return words.Clip(words.Line(s.Name), maxWaitsFor) }
 
 // errNoDialog says that the pane of an agent shows no dialog.
 func errNoDialog(agentID int64) *Error {
 	return Errorf(KindNotFound, CodeNoDialog, "Agent %d shows no dialog", agentID)
 }
 
-// Dialog returns the dialog that an agent's pane shows now.
-func (d *Daemon) Dialog(ctx context.Context, id int64) (Dialog, error) {
-	a, err := d.paneHere(ctx, id)
-	if err != nil {
-		return Dialog{}, err
-	}
-	s, err := d.readDialog(ctx, &a)
-	if err != nil {
-		return Dialog{}, err
-	}
-	if err := d.mayAnswerDialog(ctx, &a); err != nil {
-		s.Why = words.TrimDot(err.Error())
-	}
-	return s.Dialog, nil
-}
-
-// maxDialogsAtOnce is how many dialogs are read for one page.
-const maxDialogsAtOnce = 50
-
-// Dialogs returns the dialogs of those agents that wait for a person and can be read here, by the agent's id. What cannot be
-// read is left out.
-func (d *Daemon) Dialogs(ctx context.Context, agents []*Agent) map[int64]*Dialog {
-	agents = agents[:min(len(agents), maxDialogsAtOnce)]
-	read := make([]*Dialog, len(agents))
-	var all sync.WaitGroup
-	for i, a := range agents {
-		if a.State != Waiting || a.Host != d.Host || !a.HasPane() {
-			continue
-		}
-		all.Go(func() {
-			if s, err := d.Dialog(ctx, a.ID); err == nil {
-				read[i] = &s
-			}
-		})
-	}
-	all.Wait()
-	out := map[int64]*Dialog{}
-	for i, s := range read {
-		if s != nil {
-			out[agents[i].ID] = s
-		}
-	}
-	return out
-}
-
-// paneHere returns an active agent with a pane on this host.
-func (d *Daemon) paneHere(ctx context.Context, id int64) (Agent, error) {
-	a, err := d.Agent(ctx, id)
-	switch {
-	case err != nil:
-		return a, err
-	case !a.Active():
-		return a, errAgentNotActive
-	case !a.HasPane():
-		return a, errAgentNoPane
-	case a.Host != d.Host:
-		return a, d.requireThisHost(a.Host)
-	}
-	return a, nil
-}
-
 // readDialog looks at an agent's pane and reads the dialog in it.
-func (d *Daemon) readDialog(ctx context.Context, a *Agent) (*shownDialog, error) {
+func (d *Daemon) readDialog(ctx context.Context, a *Agent) (*ShownDialog, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return nil, err
@@ -174,7 +117,7 @@ func (d *Daemon) readDialog(ctx context.Context, a *Agent) (*shownDialog, error)
 	if read.Name == "" || !d.inFront(a) {
 		return nil, errNoDialog(a.ID)
 	}
-	s := &shownDialog{read: read, command: view.Command, Dialog: Dialog{AgentID: a.ID, Name: read.Name, Choices: []DialogChoice{}}}
+	s := &ShownDialog{read: read, command: view.Command, Dialog: Dialog{AgentID: a.ID, Name: read.Name, Choices: []DialogChoice{}}}
 	for i, c := range read.Choices {
 		s.Choices = append(s.Choices, DialogChoice{Number: i + 1, Label: words.Line(c.Label), Selected: c.Selected, Input: c.Input})
 	}
@@ -211,32 +154,9 @@ func (a *Agent) fingerprint(read *runtimes.Dialog) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// mayAnswerDialog returns an error if a dialog must not be answered from elsewhere now, because another part of the daemon sees to
-// it.
-func (d *Daemon) mayAnswerDialog(ctx context.Context, a *Agent) error {
-	if a.StopAskedAt != nil && a.StopStage != StopFailed {
-		return Errorf(KindConflict, CodeAgentStopping, "Agent %d was asked to stop, and the daemon itself answers its dialogs", a.ID)
-	}
-	asked, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Open: true})
-	if err != nil {
-		return err
-	}
-	if len(asked) > 0 { // the oldest is the last
-		return Errorf(KindConflict, CodeDialogIsPermission, "The dialog asks for permission %d: answer that, `understudy permission show %[1]d`", asked[len(asked)-1].ID)
-	}
-	return nil
-}
-
-// dialogEvent makes an event about an answer to a dialog. With a message, it is an alert.
-func (d *Daemon) dialogEvent(typ event.Type, a *Agent, message string) *event.Event {
-	in := a.DialogAnswer
-	payload := map[string]any{
-		"dialog": in.Dialog, "name": in.Name, "choice": in.Choice, "label": in.Label, "from": in.From, "state": in.State, "note": in.Note,
-	}
-	if message != "" {
-		payload["message"] = message
-	}
-	e := d.event(typ, &a.ID, nil, payload).For(a.PipelineID, a.StepID)
-	e.Alert = message != ""
-	return e
+// KeysTaken says that an agent's pane takes keys from a browser.
+type KeysTaken struct {
+	Session string    `json:"session"` // a page names it with each batch of keys
+	From    string    `json:"from"`
+	Since   time.Time `json:"since"`
 }

@@ -26,7 +26,7 @@ func (d *Daemon) DismissAgent(ctx context.Context, id int64, in Dismissal) (Agen
 		case a.Active():
 			return Errorf(KindConflict, CodeAgentActive, "Agent %d is still active: end it with `understudy agent stop %[1]d`", a.ID)
 		case !a.leavesWork():
-			return errUnchanged
+			return ErrUnchanged
 		}
 		now := d.now()
 		a.DismissedAt = &now

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/feed"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
@@ -203,7 +204,7 @@ func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks
 				return true
 			}
 		}
-		if !ticked(ctx, tick.C) {
+		if !lane.Ticked(ctx, tick.C) {
 			return false
 		}
 	}

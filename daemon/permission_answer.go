@@ -101,3 +101,18 @@ func (d *Daemon) agentOf(ctx context.Context, proc tmux.Process) (int64, error) 
 	}
 	return d.agentAround(ctx, proc)
 }
+
+// notFromAgent refuses what a process that is an agent, or runs inside one, must not do.
+func (d *Daemon) notFromAgent(ctx context.Context, sender *tmux.Peer, code Code, what string) error {
+	if sender == nil {
+		return nil
+	}
+	around, err := d.agentOf(ctx, sender.Process)
+	if err != nil {
+		return err
+	}
+	if around != 0 {
+		return Errorf(KindForbidden, code, "Agent %d may not %s: the operator does that from outside of an agent", around, what)
+	}
+	return nil
+}

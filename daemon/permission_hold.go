@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 )
 
 const (
@@ -88,7 +89,7 @@ func (d *Daemon) holdPermission(ctx context.Context, cmd *command, stored json.R
 func (d *Daemon) givePermission(ctx context.Context, id int64) error {
 	return d.changePermission(ctx, id, func(p *Permission, a *Agent, c *Change) error {
 		if p.State != PermissionAnswered {
-			return errUnchanged
+			return ErrUnchanged
 		}
 		now := d.now()
 		p.end(PermissionGiven, "", now)
@@ -104,7 +105,7 @@ func (d *Daemon) endPermission(ctx context.Context, id int64, state PermissionSt
 		switch {
 		case p.State == PermissionOpen:
 		case p.State == PermissionAnswered && state != PermissionUnanswered || !p.Open():
-			return errUnchanged
+			return ErrUnchanged
 		default:
 			state = PermissionLost
 		}
@@ -157,8 +158,8 @@ func (d *Daemon) noteAnswer(agentID int64, now time.Time) {
 	d.memories.change(agentID, func(m *agentMemory) { m.answeredAt = now })
 }
 
-// errUnchanged says that there is nothing to commit.
-var errUnchanged = errors.New("nothing to change")
+// ErrUnchanged says that there is nothing to commit.
+var ErrUnchanged = errors.New("nothing to change")
 
 // changePermission commits a change of a permission. If another writer changes a row first, it reads both rows again and
 // calls change again.
@@ -174,7 +175,7 @@ func (d *Daemon) changePermission(ctx context.Context, id int64, change func(p *
 		}
 		c := Change{Permissions: []*Permission{&p}}
 		switch err := change(&p, &a, &c); {
-		case errors.Is(err, errUnchanged):
+		case errors.Is(err, ErrUnchanged):
 			return nil
 		case err != nil:
 			return err
@@ -206,7 +207,7 @@ func (d *Daemon) runPermissions(ctx context.Context) {
 		for _, id := range slices.Sorted(maps.Keys(left)) {
 			d.seeToLeft(ctx, id, left[id])
 		}
-		if !ticked(ctx, tick.C) {
+		if !lane.Ticked(ctx, tick.C) {
 			return
 		}
 	}

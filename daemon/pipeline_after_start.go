@@ -23,7 +23,7 @@ func resumePipelines(d *Daemon, ctx context.Context, pipelines []Pipeline, died 
 		}
 		_, err := d.changePipeline(ctx, p.ID, func(r *pipelineRun) (*Change, error) {
 			if !interrupted(r.p, died) {
-				return nil, errUnchanged // somebody was first
+				return nil, ErrUnchanged // somebody was first
 			}
 			r.p.ResumedAt = &r.now
 			c, err := resumption(r, false)
@@ -36,7 +36,7 @@ func resumePipelines(d *Daemon, ctx context.Context, pipelines []Pipeline, died 
 			c.Events = append(c.Events, e)
 			return c, nil
 		})
-		if err != nil && !errors.Is(err, errUnchanged) {
+		if err != nil && !errors.Is(err, ErrUnchanged) {
 			return err
 		}
 	}

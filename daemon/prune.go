@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 )
 
 // LogSettings say how long events and hooks are kept. Zero: for ever.
@@ -72,7 +73,7 @@ func (d *Daemon) runRetention(ctx context.Context) {
 	wait := time.NewTimer(pruneFirst)
 	defer wait.Stop()
 	for {
-		if !ticked(ctx, wait.C) {
+		if !lane.Ticked(ctx, wait.C) {
 			return
 		}
 		if _, err := d.Prune(ctx); err != nil && ctx.Err() == nil {
@@ -164,7 +165,7 @@ func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all Pruned
 		if err != nil || some == (PrunedHistory{}) {
 			break
 		}
-		if !ticked(ctx, pause.C) {
+		if !lane.Ticked(ctx, pause.C) {
 			err = ctx.Err()
 			break
 		}
@@ -198,7 +199,7 @@ func pruneAll(ctx context.Context, limits PruneLimits, prune func(context.Contex
 		if all.Newest == nil || some.Newest != nil && some.Newest.After(*all.Newest) {
 			all.Newest = some.Newest
 		}
-		if !ticked(ctx, pause.C) {
+		if !lane.Ticked(ctx, pause.C) {
 			return all, ctx.Err()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/presence"
 )
 
@@ -65,7 +66,7 @@ func (d *Daemon) runSweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	d.Wake(sweepLane)
-	for ticked(ctx, tick.C) {
+	for lane.Ticked(ctx, tick.C) {
 		d.Wake(sweepLane)
 	}
 }
@@ -119,14 +120,4 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	}
 	d.showLines(ctx, agents)
 	return nil
-}
-
-// ticked waits for a tick or for the end of ctx, and reports whether ctx goes on. If both come at once, the end of ctx
-// counts.
-func ticked(ctx context.Context, tick <-chan time.Time) bool {
-	select {
-	case <-tick:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
@@ -215,7 +216,7 @@ func shownRefusal(ctx context.Context, d *Daemon, a *Agent, rt *runtimes.Runtime
 		if why := rt.Refusal(runtimes.View{Text: s.text}); why != "" {
 			return why
 		}
-		if !ticked(ctx, time.After(50*time.Millisecond)) {
+		if !lane.Ticked(ctx, time.After(50*time.Millisecond)) {
 			return ""
 		}
 	}
@@ -295,7 +296,7 @@ func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload, ope
 					seen = true
 				}
 			}
-			if !ticked(ctx, tick.C) {
+			if !lane.Ticked(ctx, tick.C) {
 				return context.Cause(ctx)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -45,7 +46,7 @@ func (d *Daemon) resumeDead(ctx context.Context) {
 			d.resumed.Store(true)
 			return
 		}
-		if !ticked(ctx, tick.C) {
+		if !lane.Ticked(ctx, tick.C) {
 			return
 		}
 	}

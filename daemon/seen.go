@@ -20,7 +20,7 @@ func (f *Facts) notifiesFinished(a *Agent) bool {
 func (d *Daemon) SeeAgent(ctx context.Context, id int64, until time.Time) (Agent, error) {
 	return d.changeAgent(ctx, id, func(a *Agent, c *Change) error {
 		if !a.unreadUntil(until) {
-			return errUnchanged
+			return ErrUnchanged
 		}
 		a.Unread = false
 		c.Events = []*event.Event{d.event(event.AgentSeen, &a.ID, nil, nil).For(a.PipelineID, a.StepID)}

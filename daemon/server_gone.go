@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -47,7 +48,7 @@ func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 		case err == nil || errors.Is(err, tmux.ErrGone) || time.Now().After(until):
 			return false
 		}
-		if !ticked(ctx, tick.C) {
+		if !lane.Ticked(ctx, tick.C) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -175,7 +176,7 @@ func leftByItself(ctx context.Context, d *Daemon, a *Agent) bool {
 		case time.Now().After(until):
 			return false
 		}
-		if !ticked(ctx, tick.C) {
+		if !lane.Ticked(ctx, tick.C) {
 			return false
 		}
 	}

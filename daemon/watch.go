@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -302,7 +303,7 @@ func (d *Daemon) lastShown(ctx context.Context, a *Agent) string {
 		if info, err := term.Inspect(ctx, a.Ref()); err != nil || info.Dead {
 			break
 		}
-		if !ticked(ctx, tick.C) {
+		if !lane.Ticked(ctx, tick.C) {
 			return ""
 		}
 	}

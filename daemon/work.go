@@ -94,36 +94,8 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 	return d.work(ctx, key)
 }
 
-// work looks at one agent's rows and does the first of its [duties] that is due. moved says that a row was written: the
+// work looks at one agent's rows and does the first of its duties that is due: see [Duty]. moved says that a row was written: the
 // lane then looks again, from the first duty on. again is when a duty may be due without a wake; 0: none.
-//
-// The order matters:
-//
-//  1. Make the pane of an agent that has none. Such an agent has no process, screen or registry to look at.
-//     Then keep the secrets of a person's session, because its process may end at any moment.
-//  2. Follow a session that a person has moved into the background. From then on another process is the agent's, whose end
-//     (3) and whose registry entry (5) count.
-//  3. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
-//     the process.
-//  4. Take what the transcript tells and no hook reports. It may end a turn.
-//  5. Correct the state by the registry and by the screen. The duties after this one decide by the state. Then take the choice of
-//     its dialog that the operator has answered, and type the keys that come from a browser: before all else that types.
-//  6. Take an agent that was asked to stop one rung further. Duties 8 to 10, 12 and 13 are not due for such an agent. The handoff comes
-//     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
-//     drops the queued ones.
-//  7. See whether a successor has read its handoff's document. This comes after all that may end a turn, and counts for an
-//     agent that has ended, too.
-//  8. Record how the agent found its working directory, if that is not recorded yet.
-//  9. Notice the end of a turn by a quiet screen, and queue the skill of an agent whose runtime takes it as a prompt only.
-//  10. Measure the use of the context. That use decides whether duty 14 requests a handoff.
-//  11. Count what the agent has used. It decides whether a budget holds its texts (15) and its automatic handoff (14).
-//  12. Tell the operator about an agent that has not registered in time. An open dialog (5) gives it more time.
-//  13. See to the limit that an agent has hit. It may request a handoff or queue a prompt, so it comes before those.
-//  14. Move the handoff. This comes before the deliveries, because it queues some, and withdraws those that are too late.
-//  15. Type the next delivery. The agent's state is known (5), and neither its end nor its handoff has anything to do.
-//  16. Say in the pane of a person that this agent goes on with the work that was done there.
-//  17. Open the session of an ended agent again that died while it waited for a reset.
-//  18. Forget an agent that has ended. This comes last, because an earlier duty may remember the agent anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -137,11 +109,12 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 		d.watch(ctx, &a)
 		d.follow(ctx, &a)
 	}
-	for _, duty := range duties {
-		if !duty.when(&a) {
+	for i := range d.duties {
+		duty := &d.duties[i]
+		if !duty.When(&a) {
 			continue
 		}
-		moved, soon, err := duty.do(d, ctx, &a)
+		moved, soon, err := duty.Do(ctx, &a)
 		if moved || err != nil {
 			return moved, 0, err
 		}
@@ -149,43 +122,6 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 	}
 	return false, again, nil
 }
-
-// duties are what may be due for an agent, in the order that [Daemon.work] explains.
-var duties = []struct {
-	when func(a *Agent) bool
-	do   func(d *Daemon, ctx context.Context, a *Agent) (moved bool, again time.Duration, err error)
-}{
-	{(*Agent).launching, (*Daemon).launch},
-	{hasSecrets, keepAccount},
-	{(*Agent).started, (*Daemon).followSession},
-	{(*Agent).started, (*Daemon).reapGone},
-	{(*Agent).started, (*Daemon).readTail},
-	{endsTurn, endTurnAtRest},
-	{(*Agent).started, (*Daemon).correctState},
-	{(*Agent).started, (*Daemon).noteHead},
-	{(*Agent).answersDialog, (*Daemon).pressChoice},
-	{(*Agent).takesKeys, (*Daemon).typeKeys},
-	{(*Agent).stopping, (*Daemon).stopLadder},
-	{(*Agent).notesReading, (*Daemon).seeReading},
-	{(*Agent).notStopping, (*Daemon).keepBase},
-	{(*Agent).notStopping, (*Daemon).noticeQuiet},
-	{(*Agent).notStopping, (*Daemon).giveSkill},
-	{(*Agent).notStopping, (*Daemon).measure},
-	{(*Agent).started, (*Daemon).countUsage},
-	{(*Agent).notStopping, (*Daemon).tellOverdue},
-	{(*Agent).notStopping, (*Daemon).seeToLimit},
-	{always, (*Daemon).handOver},
-	{always, (*Daemon).deliverNext},
-	{(*Agent).started, (*Daemon).sayWhoGoesOn},
-	{(*Agent).ended, (*Daemon).resumeAfterReset},
-	{(*Agent).ended, (*Daemon).forgetEnded},
-}
-
-func always(*Agent) bool           { return true }
-func (a *Agent) started() bool     { return a.Active() && !a.launching() }
-func (a *Agent) stopping() bool    { return a.started() && a.StopAskedAt != nil }
-func (a *Agent) notStopping() bool { return a.started() && a.StopAskedAt == nil }
-func (a *Agent) ended() bool       { return !a.Active() }
 
 // reapGone commits the end of an agent whose process is gone.
 func (d *Daemon) reapGone(ctx context.Context, a *Agent) (bool, time.Duration, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -154,7 +155,7 @@ func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 			d.Log.Warn("exit command not taken back", "agent_id", a.ID, "error", err)
 			return
 		}
-		if time.Now().After(until) || !ticked(ctx, tick.C) {
+		if time.Now().After(until) || !lane.Ticked(ctx, tick.C) {
 			return
 		}
 	}

@@ -83,7 +83,7 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 		}
 	}
 	if len(asked) == 0 {
-		out.showDialog(p.Daemon.Dialogs(ctx, []*daemon.Agent{&out.Agent}))
+		out.showDialog(p.Dialogs.Dialogs(ctx, []*daemon.Agent{&out.Agent}))
 	}
 	if err := p.ownDeliveries(ctx, out); err != nil {
 		return nil, err

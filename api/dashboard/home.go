@@ -192,7 +192,7 @@ func (p *Pages) addDialogs(ctx context.Context, needs []card) {
 			ask = append(ask, &needs[i].Agent)
 		}
 	}
-	read := p.Daemon.Dialogs(ctx, ask)
+	read := p.Dialogs.Dialogs(ctx, ask)
 	for i := range needs {
 		needs[i].showDialog(read)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/tell"
@@ -44,12 +45,13 @@ func build(t testing.TB) *house {
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	h := &house{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
-	h.Pages = &Pages{Personas: people, Templates: templates, Daemon: daemon.New(daemon.Config{
+	d := daemon.New(daemon.Config{
 		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff},
 		Terminal: func(string) (daemon.Terminal, error) { return nil, errors.New("there is none") },
 		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
-	})}
+	})
+	h.Pages = &Pages{Personas: people, Templates: templates, Daemon: d, Dialogs: dialogs.Join(d)}
 	must(people.Create(t.Context(), personas.New{Role: "developer", Name: "con"}))(t)
 	return h
 }

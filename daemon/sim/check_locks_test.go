@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
 // lock is a mutex of a daemon.
@@ -17,9 +18,12 @@ type lock struct {
 	mu   *sync.Mutex
 }
 
-// locksOf finds the mutexes of a daemon: in its fields, and in the values of package daemon to which they point.
-func locksOf(d *daemon.Daemon) (list []lock) {
-	seen := map[uintptr]bool{}
+// locksOf finds the mutexes of a daemon and of its rooms: in their fields, and in the values of their packages to which they point.
+func locksOf(h *house.House) (list []lock) {
+	seen, rooms := map[uintptr]bool{}, map[string]bool{reflect.TypeFor[daemon.Daemon]().PkgPath(): true}
+	for _, f := range reflect.ValueOf(h).Elem().Fields() {
+		rooms[f.Type().Elem().PkgPath()] = true
+	}
 	var walk func(name string, v reflect.Value)
 	walk = func(name string, v reflect.Value) {
 		switch {
@@ -29,14 +33,16 @@ func locksOf(d *daemon.Daemon) (list []lock) {
 			for field, f := range v.Fields() {
 				walk(name+"."+field.Name, f)
 			}
-		case v.Kind() == reflect.Pointer && !v.IsNil() && v.Type().Elem().PkgPath() == reflect.TypeFor[daemon.Daemon]().PkgPath():
+		case v.Kind() == reflect.Pointer && !v.IsNil() && rooms[v.Type().Elem().PkgPath()]:
 			if at := v.Pointer(); !seen[at] {
 				seen[at] = true
 				walk(name, v.Elem())
 			}
 		}
 	}
-	walk("Daemon", reflect.ValueOf(d))
+	for field, f := range reflect.ValueOf(h).Elem().Fields() {
+		walk(field.Name, f)
+	}
 	return list
 }
 
@@ -57,11 +63,15 @@ func (w *world) checkUnlocked() {
 	}
 }
 
-// TestLocks: locksOf finds every mutex that package daemon declares.
+// TestLocks: locksOf finds every mutex that package daemon and the rooms declare.
 func TestLocks(t *testing.T) {
-	files, err := filepath.Glob("../*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, dir := range []string{"..", "../dialogs"} {
+		list, err := filepath.Glob(dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, list...)
 	}
 	declared := 0
 	for _, file := range files {
@@ -74,7 +84,7 @@ func TestLocks(t *testing.T) {
 		}
 		declared += len(regexp.MustCompile(`sync\.(RW)?Mutex`).FindAll(text, -1))
 	}
-	if found := locksOf(daemon.New(daemon.Config{})); declared == 0 || len(found) != declared {
-		t.Errorf("package daemon declares %d mutexes, locksOf found %d: %v", declared, len(found), found)
+	if found := locksOf(house.New(daemon.Config{})); declared == 0 || len(found) != declared {
+		t.Errorf("the packages declare %d mutexes, locksOf found %d: %v", declared, len(found), found)
 	}
 }

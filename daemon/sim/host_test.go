@@ -18,6 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -100,6 +101,7 @@ type daemonRun struct {
 	owner
 	w         *world
 	h         *host
+	house     *house.House
 	d         *daemon.Daemon
 	locks     []lock // the mutexes of d
 	cancel    context.CancelCauseFunc
@@ -126,7 +128,7 @@ func (h *host) start() error {
 	if err != nil {
 		return err
 	}
-	g.d = daemon.New(daemon.Config{
+	g.house = house.New(daemon.Config{
 		Host: h.name, Settings: h.w.settings(), Store: &gated{g, h.w.store}, Data: h.dir, Personas: people, Templates: templates,
 		Terminal:  func(string) (daemon.Terminal, error) { return &console{g, h.term}, nil },
 		Notifier:  notifier{g},
@@ -146,7 +148,8 @@ func (h *host) start() error {
 		Trees:  trees{g},
 		Keeper: keeper{g},
 	})
-	g.locks = locksOf(g.d)
+	g.d = g.house.Daemon
+	g.locks = locksOf(g.house)
 	h.daemon = g
 	h.w.trace.note(g.name, "daemon starts")
 	go g.run()

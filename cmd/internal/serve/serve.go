@@ -22,6 +22,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/opencode"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -132,9 +133,10 @@ func Run(ctx context.Context, cfg Config) error {
 		conf.PublicURL = api.LocalURL(tcp.Addr())
 	}
 	conf.Control = opencode.New // OpenCode is the only runtime with a server
-	d = cfg.NewDaemon(conf)
+	rooms := cfg.NewHouse(conf)
+	d = rooms.Daemon
 	up := &Serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
-	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
+	server := api.New(api.Config{House: rooms, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
 		Address: up.Address, Hosts: append(api.LoopbackNames(), cfg.Settings.names()...), PublicURL: cfg.Settings.PublicURL,
 		Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
 	up.Dashboard = server.DashboardLink
@@ -196,14 +198,15 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	}, err
 }
 
-// NewDaemon makes the daemon from a configuration.
-func (cfg Config) NewDaemon(conf daemon.Config) *daemon.Daemon {
+// NewHouse makes the daemon with its rooms from a configuration.
+func (cfg Config) NewHouse(conf daemon.Config) *house.House {
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)
 	}
-	d := daemon.New(conf)
+	h := house.New(conf)
+	d := h.Daemon
 	d.Templates.Log, d.Templates.OnProblem = cfg.Log, d.TemplateProblem
-	return d
+	return h
 }
 
 // runDaemon runs all services until ctx ends or one of them fails.

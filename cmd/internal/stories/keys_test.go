@@ -9,22 +9,23 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/tmux"
 )
 
-func texts(list ...string) (items []daemon.KeyItem) {
+func texts(list ...string) (items []dialogs.KeyItem) {
 	for _, s := range list {
 		if key, ok := strings.CutPrefix(s, "key:"); ok {
-			items = append(items, daemon.KeyItem{Key: key})
+			items = append(items, dialogs.KeyItem{Key: key})
 		} else {
-			items = append(items, daemon.KeyItem{Text: s})
+			items = append(items, dialogs.KeyItem{Text: s})
 		}
 	}
 	return items
 }
 
-func (r *rig) typeKeys(agentID int64, session string, seq int, items ...string) (daemon.KeysTyped, error) {
-	return r.client.TypeKeys(r.t.Context(), agentID, daemon.KeyBatch{Session: session, Seq: seq, Items: texts(items...)})
+func (r *rig) typeKeys(agentID int64, session string, seq int, items ...string) (dialogs.KeysTyped, error) {
+	return r.client.TypeKeys(r.t.Context(), agentID, dialogs.KeyBatch{Session: session, Seq: seq, Items: texts(items...)})
 }
 
 func (r *rig) beginKeys(agentID int64) string {

@@ -145,7 +145,8 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	conf.Binary, conf.Version, conf.OneShot = cfg.HookBinary, m.version, m.oneShot
 	conf.Environment = func(int) ([]string, error) { return cfg.Environ, nil }
 	conf.Control, conf.FreePort = opencode.Over(m.opencode), m.freePort
-	d := cfg.NewDaemon(conf)
+	rooms := cfg.NewHouse(conf)
+	d := rooms.Daemon
 	conn.Committed = func() { m.base.tellOthers(d) }
 	if err := d.Prepare(ctx); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	var cutOff context.CancelFunc
 	up.ctx, cutOff = context.WithCancel(context.Background())
 	defer cutOff()
-	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Log: cfg.Log, Version: build.Version()})
+	server := api.New(api.Config{House: rooms, Personas: d.Personas, Templates: d.Templates, Log: cfg.Log, Version: build.Version()})
 	up.everything, up.hooks = server.Handlers()
 
 	var services sync.WaitGroup

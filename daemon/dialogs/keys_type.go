@@ -1,4 +1,4 @@
-package daemon
+package dialogs
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -19,8 +21,6 @@ const (
 	maxKeyItems = 200
 	// keysWait is how long a batch waits while the daemon itself types.
 	keysWait = 2 * time.Second
-	// keysSettle is how long after a typed delivery the daemon may still press Enter for it.
-	keysSettle = maxEnters * enterAfter
 	// ctrlCApart is the least time between two Ctrl-C. Runtimes take two within a second for the wish to end the agent.
 	ctrlCApart = 2 * time.Second
 	// pasteSized is how many bytes a program may take for a paste, so that an Enter in the same read becomes part of it.
@@ -81,8 +81,8 @@ func (b *keyBatch) settle(err error) {
 
 // TypeKeys types a batch of keys into the pane of an agent that takes keys. Batches are typed in the order of their numbers, each
 // once: one that comes again gets the result of the first.
-func (d *Daemon) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysRequest) (KeysTyped, error) {
-	if err := d.mayTakeKeys(ctx, id, by.Sender); err != nil {
+func (r *Room) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysRequest) (KeysTyped, error) {
+	if err := r.mayTakeKeys(ctx, id, by.Sender); err != nil {
 		return KeysTyped{}, err
 	}
 	if err := checkKeys(in.Items); err != nil {
@@ -90,7 +90,7 @@ func (d *Daemon) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysReq
 	}
 	var b *keyBatch
 	repeated, err := false, error(nil)
-	d.keys.with(id, func(s *keySession) {
+	r.keys.with(id, func(s *keySession) {
 		if s == nil || s.id != in.Session {
 			err = errKeysOff(id)
 			return
@@ -106,7 +106,7 @@ func (d *Daemon) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysReq
 				b = s.last
 			}
 		case in.Seq != seq+1 || s.due != nil:
-			err = Errorf(KindConflict, CodeKeysOutOfOrder, "Batch %d of keys came after batch %d: nothing was typed", in.Seq, seq)
+			err = daemon.Errorf(daemon.KindConflict, daemon.CodeKeysOutOfOrder, "Batch %d of keys came after batch %d: nothing was typed", in.Seq, seq)
 		default:
 			b = &keyBatch{KeyBatch: in, at: time.Now(), done: make(chan struct{})}
 			s.last, s.due, s.pressed = b, b, time.Now()
@@ -115,7 +115,7 @@ func (d *Daemon) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysReq
 	if err != nil || b == nil {
 		return KeysTyped{Seq: in.Seq, Repeated: repeated}, err
 	}
-	d.Wake(id)
+	r.env.Wake(id)
 	select {
 	case <-b.done:
 		return KeysTyped{Seq: in.Seq, Repeated: repeated}, b.err
@@ -127,17 +127,17 @@ func (d *Daemon) TypeKeys(ctx context.Context, id int64, in KeyBatch, by KeysReq
 // checkKeys refuses a batch with something that is neither a printable text nor a key that may be pressed.
 func checkKeys(items []KeyItem) error {
 	if len(items) > maxKeyItems {
-		return Errorf(KindInvalid, CodeBadKeys, "keys may have %d items at most", maxKeyItems)
+		return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadKeys, "keys may have %d items at most", maxKeyItems)
 	}
 	for _, it := range items {
 		switch _, known := keysAllowed[it.Key]; {
 		case (it.Text == "") == (it.Key == ""):
-			return Errorf(KindInvalid, CodeBadKeys, "each of keys has either a text or a key")
+			return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadKeys, "each of keys has either a text or a key")
 		case it.Key != "" && !known:
-			return Errorf(KindInvalid, CodeBadKeys, "key must be one of %s", strings.Join(KeyNames(), ", "))
+			return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadKeys, "key must be one of %s", strings.Join(KeyNames(), ", "))
 		case it.Text != "":
 			if err := tmux.CheckTyped(it.Text); err != nil {
-				return Errorf(KindInvalid, CodeBadKeys, "text can't be typed: %s", words.TrimDot(err.Error()))
+				return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadKeys, "text can't be typed: %s", words.TrimDot(err.Error()))
 			}
 		}
 	}
@@ -146,32 +146,32 @@ func checkKeys(items []KeyItem) error {
 
 // typeKeys types the keys that have come from a browser, in the agent's lane, so that they never mix with what the daemon itself
 // types. It ends a session that is over.
-func (d *Daemon) typeKeys(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+func (r *Room) typeKeys(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	var b *keyBatch
-	d.keys.with(a.ID, func(s *keySession) {
+	r.keys.with(a.ID, func(s *keySession) {
 		if s != nil && s.id == a.Keys.Session {
 			b = s.due
 		}
 	})
 	if b == nil || !a.Active() {
-		why, again := d.keysOver(a)
+		why, again := r.keysOver(a)
 		if why == "" {
 			return false, again, nil
 		}
-		_, err := d.stopKeys(ctx, a.ID, a.Keys.Session, why)
+		_, err := r.stopKeys(ctx, a.ID, a.Keys.Session, why)
 		return true, 0, err
 	}
-	err := d.mayTypeKeys(ctx, a, b)
-	var told *Error
+	err := r.mayTypeKeys(ctx, a, b)
+	var told *daemon.Error
 	switch {
-	case errors.As(err, &told) && told.Code == CodeKeysWait && time.Since(b.at) < keysWait:
+	case errors.As(err, &told) && told.Code == daemon.CodeKeysWait && time.Since(b.at) < keysWait:
 		return false, dialogLooks, nil
 	case err == nil:
-		err = d.typeBatch(ctx, a, b)
+		err = r.typeBatch(ctx, a, b)
 	case !errors.As(err, &told) && ctx.Err() == nil:
 		return false, 0, err
 	}
-	d.keys.with(a.ID, func(s *keySession) {
+	r.keys.with(a.ID, func(s *keySession) {
 		if s != nil && s.due == b {
 			s.due = nil
 			b.settle(err)
@@ -181,42 +181,42 @@ func (d *Daemon) typeKeys(ctx context.Context, a *Agent) (bool, time.Duration, e
 }
 
 // mayTypeKeys returns an error if keys must not be typed into an agent's pane now.
-func (d *Daemon) mayTypeKeys(ctx context.Context, a *Agent, b *keyBatch) error {
+func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) error {
 	switch {
-	case a.StopAskedAt != nil && a.StopStage != StopFailed:
-		return Errorf(KindConflict, CodeAgentStopping, "Agent %d was asked to stop: nothing was typed", a.ID)
-	case !d.inFront(a):
-		return Errorf(KindConflict, CodeKeysWait, "The agent is not in the foreground of its pane: nothing was typed")
+	case a.StopAskedAt != nil && a.StopStage != daemon.StopFailed:
+		return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStopping, "Agent %d was asked to stop: nothing was typed", a.ID)
+	case !r.env.InFront(a):
+		return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The agent is not in the foreground of its pane: nothing was typed")
 	}
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	open, err := r.store.OpenDeliveries(ctx, a.ID)
 	if err != nil {
 		return err
 	}
 	for i := range open {
 		dl := &open[i]
 		byHand := dl.Way == "" || dl.Way == runtimes.ByTyping || dl.Way == runtimes.ByEcho
-		if byHand && dl.TypedAt != nil && (dl.State == DeliveryTyping || dl.State == DeliveryTyped && d.timeSpent(*dl.TypedAt) < keysSettle) {
-			return Errorf(KindConflict, CodeKeysWait, "The daemon types a text into the pane: your keys were not typed; try again in a moment")
+		if byHand && dl.TypedAt != nil && (dl.State == daemon.DeliveryTyping || dl.State == daemon.DeliveryTyped && r.env.Spent(*dl.TypedAt) < daemon.EntersWithin) {
+			return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The daemon types a text into the pane: your keys were not typed; try again in a moment")
 		}
 	}
 	if !slices.ContainsFunc(b.Items, func(it KeyItem) bool { return it.Key == "Ctrl-C" }) {
 		return nil
 	}
 	again := false
-	d.keys.with(a.ID, func(s *keySession) { again = s != nil && time.Since(s.ctrlC) < ctrlCApart })
+	r.keys.with(a.ID, func(s *keySession) { again = s != nil && time.Since(s.ctrlC) < ctrlCApart })
 	switch {
-	case a.State != Working:
-		return Errorf(KindConflict, CodeBadKeys, "Ctrl-C interrupts a running turn, and agent %d runs none: it could end the agent. Nothing was typed; use Stop to end it", a.ID)
+	case a.State != daemon.Working:
+		return daemon.Errorf(daemon.KindConflict, daemon.CodeBadKeys, "Ctrl-C interrupts a running turn, and agent %d runs none: it could end the agent. Nothing was typed; use Stop to end it", a.ID)
 	case again:
-		return Errorf(KindConflict, CodeBadKeys, "A second Ctrl-C within %s could end agent %d: nothing was typed; use Stop to end it", words.Took(ctrlCApart), a.ID)
+		return daemon.Errorf(daemon.KindConflict, daemon.CodeBadKeys, "A second Ctrl-C within %s could end agent %d: nothing was typed; use Stop to end it", words.Took(ctrlCApart), a.ID)
 	}
 	return nil
 }
 
 // typeBatch types the items of a batch in order. Each is guarded by tmux: it goes to this agent's pane alone, and only while its
 // program lives.
-func (d *Daemon) typeBatch(ctx context.Context, a *Agent, b *keyBatch) error {
-	term, err := d.terminalOf(a)
+func (r *Room) typeBatch(ctx context.Context, a *daemon.Agent, b *keyBatch) error {
+	term, err := r.env.Terminal(a)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (d *Daemon) typeBatch(ctx context.Context, a *Agent, b *keyBatch) error {
 			long, n = len(it.Text) >= pasteSized, utf8.RuneCountInString(it.Text)
 			err = term.Type(ctx, a.Ref(), tmux.Sight{}, it.Text)
 		} else {
-			if long && !ticked(ctx, time.After(pasteTaken)) {
+			if long && !lane.Ticked(ctx, time.After(pasteTaken)) {
 				return ctx.Err()
 			}
 			long = false
@@ -235,13 +235,13 @@ func (d *Daemon) typeBatch(ctx context.Context, a *Agent, b *keyBatch) error {
 		}
 		switch {
 		case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
-			return Errorf(KindConflict, CodeKeysOff, "The agent's pane is gone: its program has ended")
+			return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysOff, "The agent's pane is gone: its program has ended")
 		case err != nil:
-			d.Log.Warn("keys of a browser not typed", "agent_id", a.ID, "item", i, "error", err)
-			return &Error{Kind: KindUnavailable, Code: CodeTmuxUnavailable, Cause: err,
+			r.env.Log().Warn("keys of a browser not typed", "agent_id", a.ID, "item", i, "error", err)
+			return &daemon.Error{Kind: daemon.KindUnavailable, Code: daemon.CodeTmuxUnavailable, Cause: err,
 				Message: fmt.Sprintf("It is not known whether all of agent %d's keys were typed: look at its screen", a.ID)}
 		}
-		d.keys.with(a.ID, func(s *keySession) {
+		r.keys.with(a.ID, func(s *keySession) {
 			if s != nil && s.last == b {
 				if s.keys += n; it.Key == "Ctrl-C" {
 					s.ctrlC = time.Now()

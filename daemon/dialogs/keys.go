@@ -1,4 +1,4 @@
-package daemon
+package dialogs
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -17,13 +18,6 @@ const (
 	// KeysGone is how long a page may say nothing until the daemon takes it for closed. An open page says something every few seconds.
 	KeysGone = 15 * time.Second
 )
-
-// KeysTaken says that an agent's pane takes keys from a browser.
-type KeysTaken struct {
-	Session string    `json:"session"` // a page names it with each batch of keys
-	From    string    `json:"from"`
-	Since   time.Time `json:"since"`
-}
 
 // KeysRequest is who asks for something about the keys of an agent.
 type KeysRequest struct {
@@ -88,91 +82,82 @@ func (ks *keySessions) dropLocked(agentID int64) {
 	delete(ks.rows, agentID)
 }
 
-func errKeysOff(agentID int64) *Error {
-	return Errorf(KindConflict, CodeKeysOff, "Agent %d takes no keys from this page any more, and nothing was typed: turn \"Take keys\" on again", agentID)
+func errKeysOff(agentID int64) *daemon.Error {
+	return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysOff, "Agent %d takes no keys from this page any more, and nothing was typed: turn \"Take keys\" on again", agentID)
 }
 
 // BeginKeys lets an agent's pane take keys from a browser, until EndKeys, or until the page says nothing any more. A session that
 // another page has begun ends with it. An agent may not type into panes, neither into its own nor into those of others.
-func (d *Daemon) BeginKeys(ctx context.Context, id int64, in KeysRequest) (KeysTaken, error) {
-	if err := d.mayTakeKeys(ctx, id, in.Sender); err != nil {
-		return KeysTaken{}, err
+func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.KeysTaken, error) {
+	if err := r.mayTakeKeys(ctx, id, in.Sender); err != nil {
+		return daemon.KeysTaken{}, err
 	}
-	session, err := d.newKeySession()
+	session, err := r.env.NewID()
 	if err != nil {
-		return KeysTaken{}, err
+		return daemon.KeysTaken{}, err
 	}
-	now := d.now()
-	taken := KeysTaken{Session: session, From: in.From, Since: now}
-	var former *KeysTaken
-	_, err = d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
+	now := r.env.Now()
+	taken := daemon.KeysTaken{Session: session, From: in.From, Since: now}
+	var former *daemon.KeysTaken
+	_, err = r.env.UpdateActive(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if former = a.Keys; former != nil {
 			was := keySession{}
-			d.keys.with(id, func(s *keySession) {
+			r.keys.with(id, func(s *keySession) {
 				if s != nil && s.id == former.Session {
 					was = *s
 				}
 			})
-			c.Events = append(c.Events, d.keysOffEvent(a, &was, "another page takes over"))
+			c.Events = append(c.Events, r.keysOffEvent(a, &was, "another page takes over"))
 		}
 		a.Keys = &taken
-		c.Events = append(c.Events, d.event(event.AgentKeysOn, &a.ID, nil, map[string]any{"from": in.From}).For(a.PipelineID, a.StepID))
+		c.Events = append(c.Events, r.env.Event(event.AgentKeysOn, a, map[string]any{"from": in.From}))
 		return nil
 	})
 	if err != nil {
-		return KeysTaken{}, err
+		return daemon.KeysTaken{}, err
 	}
-	d.keys.begin(id, &keySession{id: session, since: now, heard: time.Now(), pressed: time.Now()})
-	d.Wake(id)
+	r.keys.begin(id, &keySession{id: session, since: now, heard: time.Now(), pressed: time.Now()})
+	r.env.Wake(id)
 	return taken, nil
 }
 
 // mayTakeKeys refuses keys that come over the machine's socket, and all keys if a setting forbids them.
-func (d *Daemon) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
-	if _, err := d.paneHere(ctx, id); err != nil {
+func (r *Room) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
+	if _, err := r.env.AgentInPane(ctx, id); err != nil {
 		return err
 	}
-	if d.Settings().NoKeys {
-		return Errorf(KindForbidden, CodeKeysForbidden, "Keys from browsers are forbidden: dashboard.keys in config.yaml is false")
+	if r.env.Settings().NoKeys {
+		return daemon.Errorf(daemon.KindForbidden, daemon.CodeKeysForbidden, "Keys from browsers are forbidden: dashboard.keys in config.yaml is false")
 	}
-	if err := d.notFromAgent(ctx, sender, CodeKeysForbidden, "type into panes"); err != nil {
+	if err := r.env.NotFromAgent(ctx, sender, daemon.CodeKeysForbidden, "type into panes"); err != nil {
 		return err
 	}
 	if sender != nil {
-		return Errorf(KindForbidden, CodeKeysForbidden, "Keys come from a browser that is signed in, or with the token: in a terminal use `understudy agent attach`")
+		return daemon.Errorf(daemon.KindForbidden, daemon.CodeKeysForbidden, "Keys come from a browser that is signed in, or with the token: in a terminal use `understudy agent attach`")
 	}
 	return nil
 }
 
-// newKeySession returns an id for a session.
-func (d *Daemon) newKeySession() (string, error) {
-	b := make([]byte, 9)
-	if _, err := d.Random.Read(b); err != nil {
-		return "", fmt.Errorf("session of keys: %w", err)
-	}
-	return fmt.Sprintf("%x", b), nil
-}
-
 // EndKeys ends the session of keys of an agent, if it is that one.
-func (d *Daemon) EndKeys(ctx context.Context, id int64, session string, in KeysRequest) (Agent, error) {
-	if err := d.notFromAgent(ctx, in.Sender, CodeKeysForbidden, "type into panes"); err != nil {
-		return Agent{}, err
+func (r *Room) EndKeys(ctx context.Context, id int64, session string, in KeysRequest) (daemon.Agent, error) {
+	if err := r.env.NotFromAgent(ctx, in.Sender, daemon.CodeKeysForbidden, "type into panes"); err != nil {
+		return daemon.Agent{}, err
 	}
-	a, err := d.Agent(ctx, id)
+	a, err := r.env.Agent(ctx, id)
 	if err != nil || a.Keys == nil || a.Keys.Session != session {
 		return a, err
 	}
-	return d.stopKeys(ctx, id, session, "the page turned it off")
+	return r.stopKeys(ctx, id, session, "the page turned it off")
 }
 
 // stopKeys commits the end of a session of keys. The session ends first, so that no key is typed after the event.
-func (d *Daemon) stopKeys(ctx context.Context, id int64, session, why string) (Agent, error) {
-	was := d.keys.drop(id, session)
-	return d.changeAgent(ctx, id, func(a *Agent, c *Change) error {
+func (r *Room) stopKeys(ctx context.Context, id int64, session, why string) (daemon.Agent, error) {
+	was := r.keys.drop(id, session)
+	return r.env.Update(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if a.Keys == nil || a.Keys.Session != session {
-			return errUnchanged
+			return daemon.ErrUnchanged
 		}
-		c.Events = []*event.Event{d.keysOffEvent(a, &was, why)}
+		c.Events = []*event.Event{r.keysOffEvent(a, &was, why)}
 		a.Keys = nil
 		return nil
 	})
@@ -180,29 +165,29 @@ func (d *Daemon) stopKeys(ctx context.Context, id int64, session, why string) (A
 
 // keysOffEvent makes the event about the end of the session that is on the agent's row. was is what the daemon remembers of it. It
 // says how many keys were typed, and never which.
-func (d *Daemon) keysOffEvent(a *Agent, was *keySession, why string) *event.Event {
-	payload := map[string]any{"from": a.Keys.From, "why": why, "lasted": words.Took(d.now().Sub(a.Keys.Since))}
+func (r *Room) keysOffEvent(a *daemon.Agent, was *keySession, why string) *event.Event {
+	payload := map[string]any{"from": a.Keys.From, "why": why, "lasted": words.Took(r.env.Now().Sub(a.Keys.Since))}
 	if was.id != "" { // else nobody knows how many
 		payload["keys"] = was.keys
 	}
-	return d.event(event.AgentKeysOff, &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+	return r.env.Event(event.AgentKeysOff, a, payload)
 }
 
 // takesKeys reports whether the agent's pane takes keys from a browser.
-func (a *Agent) takesKeys() bool { return a.Keys != nil }
+func takesKeys(a *daemon.Agent) bool { return a.Keys != nil }
 
 // keysOver says why the session of keys on an agent's row is over; "": it is not. again is when it may be over next.
-func (d *Daemon) keysOver(a *Agent) (why string, again time.Duration) {
+func (r *Room) keysOver(a *daemon.Agent) (why string, again time.Duration) {
 	why = "the daemon was restarted"
-	d.keys.with(a.ID, func(s *keySession) {
+	r.keys.with(a.ID, func(s *keySession) {
 		switch {
 		case s == nil || s.id != a.Keys.Session:
-			if d.timeSpent(a.Keys.Since) < KeysGone {
+			if r.env.Spent(a.Keys.Since) < KeysGone {
 				why, again = "", time.Second // BeginKeys may have committed the row, and remembers the session in a moment
 			}
 		case !a.Active():
 			why = "the agent has ended"
-		case d.Settings().NoKeys:
+		case r.env.Settings().NoKeys:
 			why = "dashboard.keys forbids it"
 		case time.Since(s.heard) >= KeysGone:
 			why = "the page is gone"

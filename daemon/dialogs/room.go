@@ -1,0 +1,30 @@
+package dialogs
+
+import (
+	"context"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Room answers dialogs and types keys for the agents of a daemon. Its methods are safe for concurrent use.
+type Room struct {
+	env   daemon.Env
+	store Store
+	keys  keySessions
+}
+
+// Store is what the room reads.
+type Store interface {
+	Agent(ctx context.Context, id int64) (daemon.Agent, error)
+	Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error)
+	OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error)
+}
+
+// Join makes the room of a daemon. Call it before the daemon runs.
+func Join(d *daemon.Daemon) *Room {
+	r := &Room{store: d.Store}
+	r.env = daemon.Join(d,
+		daemon.Duty{Name: "pressChoice", Why: "The operator has answered the dialog, and it may open another one.", Place: daemon.BeforeTyping, When: answersDialog, Do: r.pressChoice},
+		daemon.Duty{Name: "typeKeys", Why: "Keys from a browser come in the order in which a person typed them.", Place: daemon.BeforeTyping, When: takesKeys, Do: r.typeKeys})
+	return r
+}

@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Duty is something that may be due for an agent. The agent's lane looks at its duties one after the other, and does the first one that is due.
+type Duty struct {
+	Name  string // in docs/architecture.md
+	Why   string // why its turn comes there, in a sentence
+	Place Place
+	When  func(a *Agent) bool // whether it may be due, by the row alone
+	// Do does what is due. moved says that a row was written: the lane then looks again, from the first duty on. again is when the duty may
+	// be due without a wake; 0: no time is known.
+	Do func(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error)
+}
+
+// Place is when the turn of a duty comes. Duties with the same place keep the order in which they were registered.
+type Place int
+
+// The places, in their order.
+const (
+	AtStart      Place = iota // the agent gets its pane: without it there is no process, screen or registry to look at
+	AtProcess                 // which process is the agent's, and does it live?
+	AtState                   // what does the agent do? All that follows decides by it
+	BeforeTyping              // what a person does in the pane from elsewhere, before the daemon itself types
+	AtStop                    // the ladder of an agent that was asked to stop; most of what follows is not due for it
+	AtRest                    // what is noted and measured of an agent; the flow decides by it
+	InFlow                    // what moves its work: limits, handoffs, texts
+	AfterTheEnd               // what is due for an agent that has ended
+)
+
+// String says in a few words what happens there.
+func (p Place) String() string {
+	return [...]string{
+		"the agent gets its pane", "which process is the agent's, and does it live?", "what does the agent do?", "what a person does in the pane from elsewhere",
+		"the agent is asked to stop", "what is noted and measured", "its work goes on", "it has ended",
+	}[p]
+}
+
+// Join gives duties to a daemon, and what they need of it. Call it before Run.
+func Join(d *Daemon, duties ...Duty) Env {
+	d.duties = append(d.duties, duties...)
+	slices.SortStableFunc(d.duties, func(a, b Duty) int { return int(a.Place - b.Place) })
+	return Env{d}
+}
+
+// Duties returns the duties of a daemon, in their order.
+func Duties(d *Daemon) []Duty { return slices.Clone(d.duties) }
+
+// ownDuties are those that no room has.
+func ownDuties(d *Daemon) []Duty {
+	return []Duty{
+		{"launch", "Such an agent has no process, screen or registry to look at.", AtStart, (*Agent).launching, d.launch},
+		{"keepAccount", "The process of a person's session may end at any moment, and its secrets with it.", AtStart, hasSecrets, doneBy(d, keepAccount)},
+		{"followSession", "A session that was moved into the background has another process, whose end and registry entry count from then on.", AtProcess, (*Agent).started, d.followSession},
+		{"reapGone", "All that follows reads the pane of a process, types into it, or signals it.", AtProcess, (*Agent).started, d.reapGone},
+		{"readTail", "What the transcript tells and no hook reports may end a turn.", AtState, (*Agent).started, d.readTail},
+		{"endTurnAtRest", "A turn is over when nothing goes on behind its Stop.", AtState, endsTurn, doneBy(d, endTurnAtRest)},
+		{"correctState", "The registry and the screen know what no hook has told.", AtState, (*Agent).started, d.correctState},
+		{"noteHead", "What follows shows the branch that is checked out.", AtState, (*Agent).started, d.noteHead},
+		{"stopLadder", "The handoff comes later, because it waits for the agent's end; so do the deliveries, because the rung that types the exit command drops the queued ones.", AtStop, (*Agent).stopping, d.stopLadder},
+		{"seeReading", "Whether a successor has read its handoff counts after all that may end a turn, and for an agent that has ended, too.", AtRest, (*Agent).notesReading, d.seeReading},
+		{"keepBase", "How the agent found its directory is recorded before it changes it.", AtRest, (*Agent).notStopping, d.keepBase},
+		{"noticeQuiet", "The turn of a CLI that tells nothing ends with a quiet screen.", AtRest, (*Agent).notStopping, d.noticeQuiet},
+		{"giveSkill", "The skill of a CLI that takes it as a prompt only comes before any other text.", AtRest, (*Agent).notStopping, d.giveSkill},
+		{"measure", "The use of the context decides whether a handoff is requested.", AtRest, (*Agent).notStopping, d.measure},
+		{"countUsage", "What was used decides whether a budget holds texts and automatic handoffs.", AtRest, (*Agent).started, d.countUsage},
+		{"tellOverdue", "An open dialog gives an agent more time to register.", AtRest, (*Agent).notStopping, d.tellOverdue},
+		{"seeToLimit", "It may request a handoff or queue a prompt.", InFlow, (*Agent).notStopping, d.seeToLimit},
+		{"handOver", "It queues deliveries, and withdraws those that are too late.", InFlow, always, d.handOver},
+		{"deliverNext", "The state is known, and neither the agent's end nor its handoff has anything to do.", InFlow, always, d.deliverNext},
+		{"sayWhoGoesOn", "A person's pane says who goes on with the work that was done there.", InFlow, (*Agent).started, d.sayWhoGoesOn},
+		{"resumeAfterReset", "A session that died while it waited for a reset is opened again.", AfterTheEnd, (*Agent).ended, d.resumeAfterReset},
+		{"forgetEnded", "An earlier duty may remember the agent anew.", AfterTheEnd, (*Agent).ended, d.forgetEnded},
+	}
+}
+
+// doneBy makes the duty of a daemon from a function.
+func doneBy(d *Daemon, do func(*Daemon, context.Context, *Agent) (bool, time.Duration, error)) func(context.Context, *Agent) (bool, time.Duration, error) {
+	return func(ctx context.Context, a *Agent) (bool, time.Duration, error) { return do(d, ctx, a) }
+}
+
+func always(*Agent) bool           { return true }
+func (a *Agent) started() bool     { return a.Active() && !a.launching() }
+func (a *Agent) stopping() bool    { return a.started() && a.StopAskedAt != nil }
+func (a *Agent) notStopping() bool { return a.started() && a.StopAskedAt == nil }
+func (a *Agent) ended() bool       { return !a.Active() }

@@ -1,0 +1,19 @@
+// Package house puts the rooms of the domain together. It is the only package that knows all of them.
+package house
+
+import (
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/dialogs"
+)
+
+// House is a daemon with its rooms.
+type House struct {
+	Daemon  *daemon.Daemon
+	Dialogs *dialogs.Room
+}
+
+// New makes a daemon with its rooms.
+func New(cfg daemon.Config) *House {
+	d := daemon.New(cfg)
+	return &House{Daemon: d, Dialogs: dialogs.Join(d)}
+}

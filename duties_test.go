@@ -1,0 +1,51 @@
+package understudy_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the documents anew")
+
+// TestDuties keeps the list in docs/architecture.md what the rooms register. After a change of a duty:
+//
+//	go test . -run TestDuties -update
+func TestDuties(t *testing.T) {
+	t.Parallel()
+	const path, begin, end = "docs/architecture.md", "<!-- duties -->\n", "<!-- /duties -->\n"
+	var list strings.Builder
+	names, place := map[string]bool{}, daemon.Place(-1)
+	for _, d := range daemon.Duties(house.New(daemon.Config{}).Daemon) {
+		if d.Name == "" || d.Why == "" || d.When == nil || d.Do == nil || names[d.Name] || d.Place < place {
+			t.Errorf("duty %q says not what it is, has no place, or is there twice", d.Name)
+		}
+		names[d.Name] = true
+		if d.Place != place {
+			place = d.Place
+			fmt.Fprintf(&list, "- **%s**\n", place)
+		}
+		fmt.Fprintf(&list, "  - `%s`: %s\n", d.Name, d.Why)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(text), begin)
+	was, after, ends := strings.Cut(rest, end)
+	switch {
+	case !begins || !ends:
+		t.Fatalf("%s has no list of duties", path)
+	case *update:
+		if err := os.WriteFile(path, []byte(before+begin+list.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case was != list.String():
+		t.Errorf("the duties in %s are not those that the rooms register: run go test . -run TestDuties -update", path)
+	}
+}
