@@ -85,6 +85,8 @@ type agent struct {
 	gated    bool                           // a hook that is not ours has blocked its Stop, and it goes on
 	gating   time.Duration                  // how long a hook that is not ours runs before it blocks each Stop; 0: by chance
 	dialogs  int                            // how many dialogs it has opened
+	shown    map[string]string              // the texts of its dialogs that operators were shown elsewhere, by id
+	seats    map[int]bool                   // the answers from elsewhere, by number, for which a daemon has pressed Enter
 	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
 	failing  bool                           // each turn ends with an error of the API
@@ -128,7 +130,7 @@ func newAgent(h *host, ref tmux.Ref, server int, launch, dir string) (a *agent) 
 		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref, file: launch, dir: dir, begun: dir, worked: dir,
 		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		model: "claude-opus-5-5", mode: "default", cli: claudeCLI,
-		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, asked: map[string]*dialog{}, queuedAs: map[int64]string{},
+		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{}, asked: map[string]*dialog{}, shown: map[string]string{}, seats: map[int]bool{}, queuedAs: map[int64]string{},
 	}
 	a.mood = newMood(a.rng, h.w.plan)
 	a.frame = actor.Frame{Width: 200, Height: 50, Header: []string{"✻ Simulated agent"}, Footer: "auto"}

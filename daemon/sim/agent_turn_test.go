@@ -139,7 +139,7 @@ func (a *agent) answersDialog(in tmuxtest.Input) bool {
 	if d == nil || d.exit {
 		return false
 	}
-	return in.Text != "" || in.Key == tmux.Enter && !(d.limit && d.chosen == stopTrying)
+	return in.Text != "" || in.Key == tmux.Enter && !(d.limit && d.Selected == stopTrying) && !a.chosenAtASeat(d)
 }
 
 // keyboard handles typed inputs until the agent ends.
@@ -170,20 +170,8 @@ func (a *agent) press() {
 
 func (a *agent) key(in tmuxtest.Input) {
 	switch {
-	case a.dialog != nil && a.dialog.limit:
-		switch in.Key {
-		case tmux.Down:
-			a.dialog.chosen = (a.dialog.chosen + 1) % len(a.dialog.Choices)
-		case tmux.Enter:
-			a.reply(a.dialog.chosen)
-		}
 	case a.dialog != nil:
-		switch in.Key {
-		case tmux.Enter:
-			a.reply(0)
-		case tmux.Escape, tmux.CtrlC:
-			a.reply(-1)
-		}
+		a.keyInDialog(in.Key)
 	case in.Text != "" && a.cli.rt.Can.LosesPastes && a.odd("paste lost", a.mood.swallow/2):
 	case in.Text != "" && a.cli.plain:
 		a.composer.Text, a.composer.Pasted = a.composer.Text+in.Text, true
@@ -204,11 +192,6 @@ func (a *agent) key(in tmuxtest.Input) {
 }
 
 var errInterrupted = errors.New("interrupted by Esc")
-
-// reply answers the open dialog.
-func (a *agent) reply(choice int) {
-	a.dialog.give(choice)
-}
 
 // submit submits a text, as Enter does.
 func (a *agent) submit(prompt string) {

@@ -45,6 +45,7 @@ func (w *world) afterCommit(g *daemonRun) {
 	w.noteOwnSessions(agents)
 	w.checkPipelines(agents, handoffs)
 	w.checkHeirs(agents, handoffs)
+	w.checkDialogAnswers(agents, false)
 	open, sessions := map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
 		h := &handoffs[i]

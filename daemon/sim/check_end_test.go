@@ -25,7 +25,7 @@ func (w *world) finished() bool {
 	for i := range agents {
 		a := &agents[i]
 		open, err := w.openDeliveries(a)
-		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) || w.undecided(a) {
+		if err != nil || len(open) > 0 || w.underway(a) || w.waitsForLimit(a) || w.undecided(a) || a.DialogAnswer != nil && a.DialogAnswer.Open() {
 			return false
 		}
 	}
@@ -47,6 +47,7 @@ func (w *world) underway(a *daemon.Agent) bool {
 // unfinished reports everything that should have ended by now.
 func (w *world) unfinished() {
 	agents, handoffs := w.rows()
+	w.checkDialogAnswers(agents, true)
 	for i := range handoffs {
 		if h := &handoffs[i]; h.Open() {
 			w.fail("handoff %d is still %s (%s) %s after the last fault", h.ID, h.Phase, h.Note, patience)

@@ -151,7 +151,7 @@ func showGemini(a *agent) (screen, title string) {
 		rows := []string{"╭" + rule + "╮", "│ " + text + " │", "│  │"}
 		for i, choice := range d.Choices {
 			sign := " "
-			if i == d.chosen {
+			if i == d.Selected {
 				sign = "●"
 			}
 			rows = append(rows, "│ "+sign+" "+string(rune('1'+i))+". "+choice+"  │")

@@ -1,11 +1,16 @@
 package sim
 
 import (
+	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // dialog is an open question, or one that waits behind another.
@@ -14,7 +19,6 @@ type dialog struct {
 	answer   chan int
 	exit     bool      // the question is whether to exit although tasks run
 	limit    bool      // the question is whether to keep trying although a usage limit is reached
-	chosen   int       // with limit: the answer that Enter would give
 	sub      bool      // a sub-agent's: the agent itself may end its turn and begin another one
 	before   string    // the status in the registry without the dialog
 	shown    time.Time // since when it stands in the pane
@@ -100,4 +104,100 @@ func (a *agent) show(d *dialog) {
 // allowsBash is the dialog that asks for the permission to run a command.
 func allowsBash(command string, sub bool) *dialog {
 	return newDialog(dialog{sub: sub, Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+}
+
+// keyInDialog takes a key that comes while a dialog stands in the pane.
+func (a *agent) keyInDialog(key tmux.Key) {
+	switch d := a.dialog; {
+	case key == tmux.Down:
+		d.Selected = (d.Selected + 1) % max(1, len(d.Choices))
+		a.draw()
+	case key == tmux.Up:
+		d.Selected = max(0, d.Selected-1)
+		a.draw()
+	case key == tmux.Enter:
+		d.give(d.Selected)
+	case !d.limit && (key == tmux.Escape || key == tmux.CtrlC):
+		d.give(-1)
+	}
+}
+
+// chosenAtASeat reports whether an Enter of a daemon takes what the operator has chosen elsewhere: it is the dialog that they were shown, the
+// row says which choice, the daemon presses its keys now, and it has not done so before.
+func (a *agent) chosenAtASeat(d *dialog) bool {
+	row, err := a.w.lent.Agent(context.Background(), a.id)
+	in := row.DialogAnswer
+	if err != nil || in == nil || in.State != daemon.DialogPressing || in.Choice != d.Selected+1 || in.Label != d.Choices[d.Selected] || a.seats[in.Nth] {
+		return false
+	}
+	if text := a.shown[in.Dialog]; !strings.Contains(text, d.Title) || !strings.Contains(text, d.Detail) || !strings.Contains(text, d.Question) {
+		a.w.trace.note(a.owner.name, "another dialog was answered: %q", text)
+		return false
+	}
+	a.seats[in.Nth] = true
+	a.w.plan.count("dialog answered at a seat")
+	return true
+}
+
+// sit answers the dialogs of a host's panes from elsewhere, beside whoever looks at the panes.
+func (p *person) sit(h *host) {
+	for {
+		p.wait("sits", 500*time.Millisecond, 4*time.Second)
+		for _, a := range p.w.agentsOf(h) {
+			if a.dialog != nil && !a.dialog.exit && !time.Now().Before(h.asleep) {
+				p.answerDialog(a)
+			}
+		}
+	}
+}
+
+// answerDialog answers the dialog of an agent's pane, if that can be done from elsewhere.
+func (p *person) answerDialog(a *agent) {
+	g := a.h.daemon
+	if g == nil || !g.listening || a.cli != claudeCLI {
+		return
+	}
+	var shown daemon.Dialog
+	if answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *daemon.Daemon) (err error) {
+		shown, err = g.dialogOf(ctx, a)
+		return err
+	}); !answered || err != nil || shown.Why != "" || len(shown.Choices) == 0 {
+		return
+	}
+	p.wait("reads the dialog", 0, time.Second)
+	in := dialogs.DialogChoiceRequest{Dialog: shown.ID, Choice: 1 + p.w.rng.IntN(len(shown.Choices)), From: p.name}
+	if g = a.h.daemon; g == nil || !g.listening {
+		return
+	}
+	var out daemon.DialogAnswer
+	answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *daemon.Daemon) (err error) {
+		out, err = g.house.Dialogs.AnswerDialog(ctx, a.id, in)
+		return err
+	})
+	p.w.trace.note(p.name, "answers the dialog of agent %d with choice %d: %t, %v, %s %s", a.id, in.Choice, answered, err, out.State, out.Note)
+}
+
+// dialogOf is what an operator is shown of an agent's dialog.
+func (g *daemonRun) dialogOf(ctx context.Context, a *agent) (daemon.Dialog, error) {
+	shown, err := g.house.Dialogs.Dialog(ctx, a.id)
+	a.shown[shown.ID] = shown.Text
+	return shown, err
+}
+
+// checkDialogAnswers: what a row says of an answer is what has become of the keys. Nothing is left open.
+func (w *world) checkDialogAnswers(agents []daemon.Agent, over bool) {
+	for i := range agents {
+		row := &agents[i]
+		in := row.DialogAnswer
+		a := w.process(row.ID)
+		switch {
+		case in == nil || a == nil:
+		case (in.State == daemon.DialogGone || in.State == daemon.DialogOther || in.State == daemon.DialogStays) && !a.seats[in.Nth]:
+			w.fail("agent %d: answer %d is %s (%s), but nobody pressed Enter for it", row.ID, in.Nth, in.State, in.Note)
+		case in.State == daemon.DialogNotPressed && a.seats[in.Nth]:
+			w.fail("agent %d: answer %d is not_pressed (%s), but Enter was pressed for it", row.ID, in.Nth, in.Note)
+		case over && in.Open():
+			w.fail("agent %d: answer %d is still %s", row.ID, in.Nth, in.State)
+		}
+	}
 }

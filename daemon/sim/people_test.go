@@ -31,6 +31,9 @@ func (w *world) people() {
 		}
 		w.employ("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.employEndless("somebody on "+h.name, func(p *person) { p.look(h) })
+		if w.plan.on["operator acts"] {
+			w.employEndless("somebody at a seat of "+h.name, func(p *person) { p.sit(h) })
+		}
 	}
 	if w.plan.on["retries at once"] || w.plan.on["starts held"] {
 		w.employEndless("somebody in a hurry", func(p *person) { p.hurry() })

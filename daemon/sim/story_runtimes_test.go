@@ -102,7 +102,7 @@ func TestLimitOnTheScreenThatStays(t *testing.T) {
 		}
 		p.await("the keys are read", time.Minute, func() bool { return len(a.inputs) == 0 && time.Now().After(a.frozen) })
 		p.wait("waits", time.Second, time.Second)
-		if d := a.dialog; d != nil && d.chosen != stopTrying {
+		if d := a.dialog; d != nil && d.Selected != stopTrying {
 			a.person("", tmux.Down)
 		}
 		a.person("", tmux.Enter)

@@ -42,7 +42,7 @@ func TestFirstTextIsHeld(t *testing.T) {
 						next.await("over a text", "waiting", dialog{Dialog: actor.Dialog{Title: "Feedback", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 					})
 					p.wait("reads", 3*time.Second, 3*time.Second)
-					next.reply(1)
+					next.dialog.give(1)
 				}
 				done := p.reach(a, daemon.Completed)
 				p.wait("looks on", time.Minute, time.Minute)
@@ -76,7 +76,7 @@ func TestSubmittedBelowADialogThatIsOver(t *testing.T) {
 		p.poll("the dialog", func() bool { return a.dialog != nil })
 		p.wait("reads", 3*time.Second, 3*time.Second)
 		closed = true
-		a.reply(1)
+		a.dialog.give(1)
 		p.poll("its end", func() bool { return a.dialog == nil })
 		a.person(" and the barn", tmux.Enter)
 		p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 })
