@@ -15,8 +15,7 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// filled builds a house in which text is in every field that an agent or its document can fill. It returns the pages of
-// the house by name.
+// filled writes text into every field that an agent or its document can fill. It returns the pages by name.
 func filled(t *testing.T, text string) map[string]*html.Node {
 	t.Helper()
 	h := build(t)
@@ -182,7 +181,7 @@ func shape(n *html.Node) string {
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	want := filled(t, "word")
-	// One house for all texts: a text that breaks out does so in every field.
+	// One text has all the tricks: a text that breaks out does so in every field.
 	for _, text := range []string{
 		`"'><script>alert(1)</script><img src=x onerror=alert(1)> onclick=alert(1) x="</title></textarea></pre></main><!-- {{.}} ` + "`${1}` javascript:alert(1) \x1b[31m\x1b]8;;x\x07\u202e\u2066\x00" + `&lt;b&gt; //evil.example ../../x?a=b&c#d`,
 		strings.Repeat("w", 5000),

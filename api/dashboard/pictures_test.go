@@ -13,7 +13,7 @@ import (
 )
 
 // live commits an agent that lived from a time until another one (zero: it lives), with these states, each for a minute.
-func (h *house) live(before *daemon.Agent, from, until time.Time, change func(*daemon.Agent), states ...daemon.AgentState) *daemon.Agent {
+func (h *pages) live(before *daemon.Agent, from, until time.Time, change func(*daemon.Agent), states ...daemon.AgentState) *daemon.Agent {
 	h.t.Helper()
 	a := h.agent(func(a *daemon.Agent) {
 		a.CreatedAt, a.StateAt = from, from
@@ -64,7 +64,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 }
 
 // rowsOf returns the names of the rows of a persona's timeline.
-func (h *house) rowsOf() (out []string) {
+func (h *pages) rowsOf() (out []string) {
 	h.t.Helper()
 	page, err := h.Persona(h.t.Context(), slug, daemon.TimelineDay)
 	check(h.t, err)
