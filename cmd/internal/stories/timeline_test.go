@@ -54,9 +54,6 @@ func TestTimelineOfALine(t *testing.T) {
 			`beside the median of 1 other completed handoff`: {"handoff", "show", fmt.Sprint(again.ID)},
 			`instructing +█* +\d.* s +\d.*×`:                 {"handoff", "show", fmt.Sprint(again.ID)},
 			`over time +[▁▂▃▄▅▆▇█]{24} in `:                  {"agent", "show", fmt.Sprint(a.ID)},
-			`working +\d.*, 3 agents, at most`:               {"house"},
-			`(?m)^1 +developer-con-1 +[67] +\d`:              {"house"},
-			`"lived": 3`:                                     {"house", "--json"},
 		} {
 			r.sit(false, command...).awaitPrinted(want, 1)
 		}
