@@ -77,7 +77,3 @@ func (s *Server) personaPage(c echo.Context) (*dashboard.Page, error) {
 	}
 	return s.pages.Persona(c.Request().Context(), c.Param("slug"), span)
 }
-
-func (s *Server) housePage(c echo.Context) (*dashboard.Page, error) {
-	return s.pages.House(c.Request().Context(), paramsOf(c).text("day"))
-}

@@ -59,7 +59,6 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	for _, v := range []daemon.Verdict{"", daemon.Submitted, daemon.NotSubmitted} {
 		h.delivery(heir, text, v)
 	}
-	h.live(nil, h.now.Add(-time.Hour), time.Time{}, fill, daemon.Working, daemon.Idle) // so that there is a day
 	h.event("agent_stop_failed", heir.ID, map[string]any{"message": text})
 	h.event("agent_ended", heir.ID, map[string]any{"reason": text})
 	h.event("delivery_submitted", heir.ID, map[string]any{"evidence": text, "kind": text})
@@ -107,8 +106,6 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	add("document", page, err)
 	page, err = h.Home(ctx)
 	add("home", page, err)
-	page, err = h.House(ctx, "")
-	add("house", page, err)
 	course := courseOf(&daemon.PipelineTimeline{From: h.now, Until: later, Rows: []daemon.PipelineRow{{Number: 1, Agent: text, Rounds: 2,
 		Spans: []daemon.PipelineSpan{{State: daemon.SpanWorking, Round: 1, From: h.now, Until: later}}}}})
 	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}, Course: course}), nil)

@@ -166,13 +166,9 @@ func TestPicturesAreBounded(t *testing.T) {
 		h.commit(c)
 		before = a
 	}
-	for i := range 200 {
-		h.live(nil, h.now.Add(-time.Hour), time.Time{}, func(a *daemon.Agent) { a.Persona, a.Name = nil, fmt.Sprint("house ", i) }, daemon.Working, daemon.Waiting, daemon.Working)
-	}
 	for name, draw := range map[string]func() (*Page, error){
 		"persona": func() (*Page, error) { return h.Persona(t.Context(), slug, daemon.TimelineMonth) },
 		"line":    func() (*Page, error) { return h.Agent(t.Context(), before.ID, daemon.TimelineDay) },
-		"house":   func() (*Page, error) { return h.House(t.Context(), "") },
 	} {
 		began := time.Now()
 		page, err := draw()
