@@ -45,10 +45,6 @@ func TestTimelineOfALine(t *testing.T) {
 		if err != nil || took.Of != 0 || took.MedianMS != nil || len(took.Phases) < 8 {
 			t.Errorf("%+v (%v)", took, err)
 		}
-		day, err := r.client.House(t.Context(), "")
-		if err != nil || day.Lived != 2 || !day.Whole || day.Turns != first.Turns+out.Lives[1].Turns {
-			t.Errorf("%+v (%v)", day, err)
-		}
 		again, _, _ := r.handOver(next.ID)
 		for want, command := range map[string][]string{
 			`beside the median of 1 other completed handoff`: {"handoff", "show", fmt.Sprint(again.ID)},
