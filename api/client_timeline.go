@@ -16,12 +16,3 @@ func (c *Client) AgentTimeline(ctx context.Context, id int64, span string) (daem
 func (c *Client) Durations(ctx context.Context, handoffID int64) (daemon.Durations, error) {
 	return call[daemon.Durations](ctx, c, "GET", at("handoffs", handoffID, "/durations"), nil)
 }
-
-// House returns how many agents were at work on a day (YYYY-MM-DD); "": today.
-func (c *Client) House(ctx context.Context, day string) (daemon.House, error) {
-	path := "/api/house"
-	if day != "" {
-		path += "?day=" + url.QueryEscape(day)
-	}
-	return call[daemon.House](ctx, c, "GET", path, nil)
-}

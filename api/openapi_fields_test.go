@@ -31,7 +31,7 @@ var answered = map[string]any{
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
 	"Reloaded": daemon.Reloaded{}, "Budget": daemon.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
-	"Timeline": daemon.Timeline{}, "Life": daemon.Life{}, "Durations": daemon.Durations{}, "PipelineTimeline": daemon.PipelineTimeline{}, "House": daemon.House{},
+	"Timeline": daemon.Timeline{}, "Life": daemon.Life{}, "Durations": daemon.Durations{}, "PipelineTimeline": daemon.PipelineTimeline{},
 	"AgentDiff": daemon.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": daemon.TreeView{}, "FileDiff": worktree.FileDiff{},
 }
 

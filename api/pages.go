@@ -29,7 +29,6 @@ func (s *Server) dashboardRoutes() []route {
 		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
-		{"GET", "/ui/house", "day", s.page(s.housePage)},
 		{"GET", "/ui/agents/:id", "span", s.page(s.agentPage)},
 		{"GET", "/ui/agents/:id/diff", "file", s.page(diffPage(s.pages.Diff))},
 		{"GET", "/ui/worktrees", "all before", s.page(s.worktreesPage)},

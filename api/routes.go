@@ -81,7 +81,6 @@ func (s *Server) routes() []route {
 		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
 		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},
 		{"GET", "/api/personas/:slug/timeline", "span", s.showPersonaTimeline},
-		{"GET", "/api/house", "day", s.showHouse},
 		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", s.showUsage},
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 

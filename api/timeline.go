@@ -51,11 +51,6 @@ func (s *Server) showPipelineTimeline(c echo.Context) error {
 	return replyOne(c, http.StatusOK, s.Daemon.PipelineTimeline)
 }
 
-func (s *Server) showHouse(c echo.Context) error {
-	out, err := s.Daemon.House(c.Request().Context(), paramsOf(c).text("day"))
-	return reply(c, http.StatusOK, out, err)
-}
-
 func (s *Server) agentPage(c echo.Context) (*dashboard.Page, error) {
 	p := paramsOf(c)
 	span := p.span()
@@ -76,8 +71,4 @@ func (s *Server) personaPage(c echo.Context) (*dashboard.Page, error) {
 		return nil, p.err
 	}
 	return s.pages.Persona(c.Request().Context(), c.Param("slug"), span)
-}
-
-func (s *Server) housePage(c echo.Context) (*dashboard.Page, error) {
-	return s.pages.House(c.Request().Context(), paramsOf(c).text("day"))
 }

@@ -84,39 +84,6 @@ func TestTimelines(t *testing.T) {
 	h.mainDoor().do("GET", "/ui/personas/"+p.Slug+"?span=year", "").wants(t, "a persona's page of a year", 400, "invalid_parameter")
 }
 
-// TestHouse: what all agents did on a day, cut at the day's beginning, with how many did it at once.
-func TestHouse(t *testing.T) {
-	t.Parallel()
-	h := build(t, nil)
-	day := time.Now().Local().AddDate(0, 0, -1)
-	midnight := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, time.Local)
-	for range 2 {
-		a := h.agent(func(a *daemon.Agent) {
-			away(a)
-			a.CreatedAt, a.StateAt = midnight.Add(-time.Hour), midnight.Add(2*time.Hour)
-		})
-		h.happened(a, midnight, "cwaiwi", -60, -30, 37, 60, 90, 120) // at work over midnight
-	}
-	h.agent(away) // today
-	out := must(h.client.House(t.Context(), midnight.Format(time.DateOnly)))(t)
-	got := fmt.Sprint(out.Day, " ", out.Lived, " ", out.Turns, " ", out.Whole, " ", out.States[0], out.States[1], out.States[2])
-	if want := midnight.Format(time.DateOnly) + " 2 2 true {working 8040 2 2} {waiting 2760 2 2} {limited 0 0 0}"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	if n := len(out.Slots); n < 92 || n > 100 || out.Slots[0].Average(daemon.Working) != 2 || out.Slots[2].Waiting != 2*8*60 || out.Slots[2].Working != 2*7*60 || out.Slots[4].Average(daemon.Idle) != 2 {
-		t.Errorf("%d slots: %+v", n, out.Slots[:min(n, 5)])
-	}
-	if today := must(h.client.House(t.Context(), ""))(t); today.Lived != 3 || today.Until.After(time.Now()) {
-		t.Errorf("today: %d agents, until %s", today.Lived, today.Until)
-	}
-	for _, path := range []string{"/api/house", "/ui/house"} {
-		h.found(path + "?day=" + midnight.Format(time.DateOnly))
-		for _, wrong := range []string{"today", "2001-01-01", "2999-01-01"} {
-			h.mainDoor().do("GET", path+"?day="+wrong, "").wants(t, path+" of "+wrong, 400, "invalid_parameter")
-		}
-	}
-}
-
 // TestDurations: a handoff's phases beside the medians of the last fifty others.
 func TestDurations(t *testing.T) {
 	t.Parallel()

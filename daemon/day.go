@@ -3,7 +3,7 @@ package daemon
 import "time"
 
 // DayBegins returns when the day of t begins on this machine's clock, or the day n days after it. All that is counted by days
-// begins and ends here: usage, budgets, the house.
+// begins and ends here: usage and budgets.
 func DayBegins(t time.Time, n int) time.Time { return dayBegins(t.In(time.Local), n) }
 
 // dayBegins is DayBegins in the zone of t. A day need not begin at 0:00: where the clock is set at midnight, the day begins at 1:00,

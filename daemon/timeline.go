@@ -67,14 +67,12 @@ const (
 
 const (
 	mostLives = 200 // agents in a timeline
-	// mostChanges bounds how many changes of state, and samples, one picture reads. Each agent gets its share, but at least
-	// leastChanges.
-	mostChanges  = 40_000
-	leastChanges = 100
+	// mostChanges bounds how many changes of state, and samples, one picture reads. Each agent gets its share.
+	mostChanges = 40_000
 )
 
 // changesEach is how many changes of state a picture reads of each of so many agents.
-func changesEach(agents int) int { return max(mostChanges/max(agents, 1), leastChanges) }
+func changesEach(agents int) int { return mostChanges / max(agents, 1) }
 
 // PersonaTimeline returns what happened to the agents of a persona in the last span of time. If none of them lives, it ends
 // with the last end.

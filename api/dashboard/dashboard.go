@@ -33,7 +33,7 @@ type Pages struct {
 type Page struct {
 	Title string
 	// Watch says which events of the feed change the page: "all", or words such as agent:7,
-	// handoff:3 and pipeline:2. With "minute" the page looks again each minute.
+	// handoff:3 and pipeline:2.
 	Watch string
 	Here  string // the entry of the navigation to which the page belongs
 

@@ -15,8 +15,7 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// filled builds a house in which text is in every field that an agent or its document can fill. It returns the pages of
-// the house by name.
+// filled writes text into every field that an agent or its document can fill. It returns the pages by name.
 func filled(t *testing.T, text string) map[string]*html.Node {
 	t.Helper()
 	h := build(t)
@@ -60,7 +59,6 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	for _, v := range []daemon.Verdict{"", daemon.Submitted, daemon.NotSubmitted} {
 		h.delivery(heir, text, v)
 	}
-	h.live(nil, h.now.Add(-time.Hour), time.Time{}, fill, daemon.Working, daemon.Idle) // so that there is a day
 	h.event("agent_stop_failed", heir.ID, map[string]any{"message": text})
 	h.event("agent_ended", heir.ID, map[string]any{"reason": text})
 	h.event("delivery_submitted", heir.ID, map[string]any{"evidence": text, "kind": text})
@@ -108,8 +106,6 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	add("document", page, err)
 	page, err = h.Home(ctx)
 	add("home", page, err)
-	page, err = h.House(ctx, "")
-	add("house", page, err)
 	course := courseOf(&daemon.PipelineTimeline{From: h.now, Until: later, Rows: []daemon.PipelineRow{{Number: 1, Agent: text, Rounds: 2,
 		Spans: []daemon.PipelineSpan{{State: daemon.SpanWorking, Round: 1, From: h.now, Until: later}}}}})
 	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}, Course: course}), nil)
@@ -182,7 +178,7 @@ func shape(n *html.Node) string {
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	want := filled(t, "word")
-	// One house for all texts: a text that breaks out does so in every field.
+	// One text has all the tricks: a text that breaks out does so in every field.
 	for _, text := range []string{
 		`"'><script>alert(1)</script><img src=x onerror=alert(1)> onclick=alert(1) x="</title></textarea></pre></main><!-- {{.}} ` + "`${1}` javascript:alert(1) \x1b[31m\x1b]8;;x\x07\u202e\u2066\x00" + `&lt;b&gt; //evil.example ../../x?a=b&c#d`,
 		strings.Repeat("w", 5000),

@@ -13,7 +13,7 @@ import (
 )
 
 // live commits an agent that lived from a time until another one (zero: it lives), with these states, each for a minute.
-func (h *house) live(before *daemon.Agent, from, until time.Time, change func(*daemon.Agent), states ...daemon.AgentState) *daemon.Agent {
+func (h *pages) live(before *daemon.Agent, from, until time.Time, change func(*daemon.Agent), states ...daemon.AgentState) *daemon.Agent {
 	h.t.Helper()
 	a := h.agent(func(a *daemon.Agent) {
 		a.CreatedAt, a.StateAt = from, from
@@ -64,7 +64,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 }
 
 // rowsOf returns the names of the rows of a persona's timeline.
-func (h *house) rowsOf() (out []string) {
+func (h *pages) rowsOf() (out []string) {
 	h.t.Helper()
 	page, err := h.Persona(h.t.Context(), slug, daemon.TimelineDay)
 	check(h.t, err)
@@ -166,13 +166,9 @@ func TestPicturesAreBounded(t *testing.T) {
 		h.commit(c)
 		before = a
 	}
-	for i := range 200 {
-		h.live(nil, h.now.Add(-time.Hour), time.Time{}, func(a *daemon.Agent) { a.Persona, a.Name = nil, fmt.Sprint("house ", i) }, daemon.Working, daemon.Waiting, daemon.Working)
-	}
 	for name, draw := range map[string]func() (*Page, error){
 		"persona": func() (*Page, error) { return h.Persona(t.Context(), slug, daemon.TimelineMonth) },
 		"line":    func() (*Page, error) { return h.Agent(t.Context(), before.ID, daemon.TimelineDay) },
-		"house":   func() (*Page, error) { return h.House(t.Context(), "") },
 	} {
 		began := time.Now()
 		page, err := draw()

@@ -14,7 +14,7 @@ import (
 )
 
 // run is a pipeline on another host that began at a given time.
-func (h *house) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline {
+func (h *pages) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline {
 	h.t.Helper()
 	return &daemon.Pipeline{
 		ID: must(h.store.NextID(h.t.Context(), daemon.PipelineIDs))(h.t), Title: "login", Template: "gated", Prompt: "Mend it.", Cwd: "/",
@@ -23,7 +23,7 @@ func (h *house) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline
 }
 
 // step is a step that needs approval.
-func (h *house) step(run *daemon.Pipeline, index int, status daemon.StepStatus) daemon.Step {
+func (h *pages) step(run *daemon.Pipeline, index int, status daemon.StepStatus) daemon.Step {
 	h.t.Helper()
 	return daemon.Step{
 		ID: must(h.store.NextID(h.t.Context(), daemon.StepIDs))(h.t), PipelineID: run.ID, OrderIndex: index, Number: index + 1, Round: 1,

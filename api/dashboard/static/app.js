@@ -213,7 +213,6 @@ document.addEventListener('visibilitychange', () => {
 });
 
 setInterval(tick, 1000);
-setInterval(() => document.body.dataset.watch.split(' ').includes('minute') && look(), 60_000);
 listen();
 prepare();
 tick();

@@ -116,7 +116,7 @@ A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DAT
 	root.SetHelpCommandGroupID("setup")
 	for group, commands := range map[string][]*cobra.Command{
 		"begin": {demo.Command(a.App), a.serveCommand()},
-		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.permissionCommand(), a.worktreeCommand(), a.pipelineCommand(), a.statusCommand(), a.topCommand(), a.popupCommand(), a.statusBarCommand(), a.dashboardCommand(), a.remoteCommand(), a.usageCommand(), a.houseCommand(), a.eventsCommand(), a.auditCommand()},
+		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.permissionCommand(), a.worktreeCommand(), a.pipelineCommand(), a.statusCommand(), a.topCommand(), a.popupCommand(), a.statusBarCommand(), a.dashboardCommand(), a.remoteCommand(), a.usageCommand(), a.eventsCommand(), a.auditCommand()},
 		"short": a.shortForms(),
 		"setup": {a.doctorCommand(), a.runtimesCommand(), a.reloadCommand(), a.notificationsCommand(), a.pruneCommand(), service.Command(a.App), a.completionCommand(), a.versionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
 	} {

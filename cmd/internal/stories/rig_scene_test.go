@@ -374,8 +374,6 @@ func (s *scene) pages() []page {
 	at := func(form string, id int64) string { return fmt.Sprintf(form, id) }
 	return []page{
 		{"agents", "/"},
-		{"house", "/ui/house"},
-		{"house-before", "/ui/house?day=" + s.now.Local().AddDate(0, 0, -1).Format(time.DateOnly)},
 		{"agent-week", at("/ui/agents/%d?span=week", s.agents["past"])},
 		{"agent", at("/ui/agents/%d", s.agents["heir"])},
 		{"agent-waiting", at("/ui/agents/%d", s.agents["asks"])},

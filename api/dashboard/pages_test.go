@@ -29,22 +29,22 @@ func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 const slug = "developer-con-1"
 
-// house has the pages of a daemon that does not run, with a database in memory.
-type house struct {
+// pages has the pages of a daemon that does not run, with a database in memory.
+type pages struct {
 	*Pages
 	t     testing.TB
 	store *memory.Store
 	now   time.Time
 }
 
-func build(t testing.TB) *house {
+func build(t testing.TB) *pages {
 	t.Helper()
 	dir := must(data.Open(filepath.Join(t.TempDir(), "data")))(t)
 	store := memory.New()
 	store.SetHost("elsewhere", dir.Root())
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
-	h := &house{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
+	h := &pages{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
 	d := daemon.New(daemon.Config{
 		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff},
@@ -76,13 +76,13 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func (h *house) commit(c *daemon.Change) {
+func (h *pages) commit(c *daemon.Change) {
 	h.t.Helper()
 	check(h.t, h.store.Commit(h.t.Context(), c))
 }
 
 // agent commits an idle agent with a pane.
-func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
+func (h *pages) agent(change func(*daemon.Agent)) *daemon.Agent {
 	h.t.Helper()
 	pane, persona := "%1", slug
 	a := &daemon.Agent{
@@ -97,7 +97,7 @@ func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
 }
 
 // handoff commits a handoff of an agent in its first phase, and then its transitions.
-func (h *house) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...daemon.Phase) *daemon.Handoff {
+func (h *pages) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...daemon.Phase) *daemon.Handoff {
 	h.t.Helper()
 	id := must(h.store.NextID(h.t.Context(), daemon.HandoffIDs))(h.t)
 	out := &daemon.Handoff{
@@ -137,7 +137,7 @@ func (h *house) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...
 	return out
 }
 
-func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) *daemon.Delivery {
+func (h *pages) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) *daemon.Delivery {
 	h.t.Helper()
 	d := &daemon.Delivery{ID: must(h.store.NextID(h.t.Context(), daemon.DeliveryIDs))(h.t), AgentID: a.ID, Kind: daemon.KindMessage,
 		Text: text, State: daemon.DeliveryQueued, CreatedAt: h.now}
@@ -148,7 +148,7 @@ func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) *
 	return d
 }
 
-func (h *house) event(typ string, agentID int64, payload map[string]any) {
+func (h *pages) event(typ string, agentID int64, payload map[string]any) {
 	h.t.Helper()
 	body := must(json.Marshal(payload))(h.t)
 	h.commit(&daemon.Change{Events: []*event.Event{{Type: event.Type(typ), Host: "here", AgentID: &agentID, Payload: body}}})
