@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -31,7 +32,7 @@ var answered = map[string]any{
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": daemon.TargetReport{}, "TestedNotification": daemon.TestedNotification{},
 	"Reloaded": daemon.Reloaded{}, "Budget": daemon.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
-	"Timeline": daemon.Timeline{}, "Life": daemon.Life{}, "Durations": daemon.Durations{}, "PipelineTimeline": daemon.PipelineTimeline{},
+	"Timeline": pictures.Timeline{}, "Life": pictures.Life{}, "Durations": pictures.Durations{}, "PipelineTimeline": pictures.PipelineTimeline{},
 	"AgentDiff": daemon.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": daemon.TreeView{}, "FileDiff": worktree.FileDiff{},
 }
 

@@ -105,7 +105,7 @@ func New(cfg Config) *Server {
 	if s.logins, err = openLogins(cfg.Logins, time.Now()); err != nil {
 		cfg.Log.Error("browsers must sign in again: run understudy dashboard", "error", err)
 	}
-	s.pages = &dashboard.Pages{Daemon: cfg.Daemon, Dialogs: cfg.Dialogs, Personas: cfg.Personas, Templates: cfg.Templates, Version: cfg.Version}
+	s.pages = &dashboard.Pages{House: cfg.House, Personas: cfg.Personas, Templates: cfg.Templates, Version: cfg.Version}
 	s.static = dashboard.Files()
 	s.streams, s.stopStreams = context.WithCancel(context.Background())
 	s.meter = newMeter(s)

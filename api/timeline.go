@@ -7,11 +7,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/api/dashboard"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 // spans are the values of the parameter span.
-var spans = map[string]time.Duration{"": daemon.TimelineDay, "day": daemon.TimelineDay, "week": daemon.TimelineWeek, "month": daemon.TimelineMonth}
+var spans = map[string]time.Duration{"": pictures.Day, "day": pictures.Day, "week": pictures.Week, "month": pictures.Month}
 
 // span returns how much time a timeline shows.
 func (p *params) span() time.Duration { return spans[p.oneOf("span", "day", "week", "month")] }
@@ -26,7 +26,7 @@ func (s *Server) showAgentTimeline(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.Daemon.AgentTimeline(c.Request().Context(), id, span)
+	out, err := s.Pictures.AgentTimeline(c.Request().Context(), id, span)
 	return reply(c, http.StatusOK, out, err)
 }
 
@@ -39,16 +39,16 @@ func (s *Server) showPersonaTimeline(c echo.Context) error {
 	if _, err := s.Personas.Get(c.Param("slug")); err != nil {
 		return err
 	}
-	out, err := s.Daemon.PersonaTimeline(c.Request().Context(), c.Param("slug"), span)
+	out, err := s.Pictures.PersonaTimeline(c.Request().Context(), c.Param("slug"), span)
 	return reply(c, http.StatusOK, out, err)
 }
 
 func (s *Server) showDurations(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Durations)
+	return replyOne(c, http.StatusOK, s.Pictures.Durations)
 }
 
 func (s *Server) showPipelineTimeline(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.PipelineTimeline)
+	return replyOne(c, http.StatusOK, s.Pictures.PipelineTimeline)
 }
 
 func (s *Server) agentPage(c echo.Context) (*dashboard.Page, error) {

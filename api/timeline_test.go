@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -31,7 +32,7 @@ func (h *fixture) found(path string) {
 }
 
 // lived says what a life was spent with: minutes at work, waiting, limited and idle, and the turns.
-func lived(t *daemon.StateTimes, turns int) string {
+func lived(t *pictures.StateTimes, turns int) string {
 	return fmt.Sprintf("%.0f %.0f %.0f %.0f, %d", t.Working/60, t.Waiting/60, t.Limited/60, t.Idle/60, turns)
 }
 
@@ -109,11 +110,11 @@ func TestDurations(t *testing.T) {
 		t.Errorf("with nothing to compare: %+v", out)
 	}
 	handoff(daemon.Cancelled, 1_000_000)
-	for i := range int64(daemon.MostCompared) {
+	for i := range int64(pictures.MostCompared) {
 		handoff(daemon.Completed, 100+i)
 	}
 	out = must(h.client.Durations(t.Context(), handoff(daemon.AwaitingDocument, 500)))(t)
-	if one := out.Phases[0]; one.Phase != daemon.Instructing || one.MS != 500 || *one.MedianMS != 124 || one.Of != daemon.MostCompared || *out.MedianMS != 1245 {
+	if one := out.Phases[0]; one.Phase != daemon.Instructing || one.MS != 500 || *one.MedianMS != 124 || one.Of != pictures.MostCompared || *out.MedianMS != 1245 {
 		t.Errorf("%+v, median of all %d", one, *out.MedianMS)
 	}
 	if len(out.Phases) != 2 || out.Phases[1].Phase != daemon.AwaitingDocument || out.Phases[1].MedianMS != nil {

@@ -64,6 +64,20 @@ func (e Env) StateEvent(a *Agent, payload map[string]any) *event.Event {
 // Agent returns an agent as people are shown it.
 func (e Env) Agent(ctx context.Context, id int64) (Agent, error) { return e.d.Agent(ctx, id) }
 
+// AutoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
+func (e Env) AutoFor(a *Agent) AutoSettings { return e.d.factsFor(a).autoFor(a) }
+
+// Generations returns the newest generations of an agent's line, at most most, the oldest first.
+func (e Env) Generations(ctx context.Context, a *Agent, most int) ([]Generation, error) {
+	return e.d.Generations(ctx, a, most)
+}
+
+// Handoff returns a handoff as people are shown it.
+func (e Env) Handoff(ctx context.Context, id int64) (Handoff, error) { return e.d.Handoff(ctx, id) }
+
+// Pipeline returns a pipeline with its steps.
+func (e Env) Pipeline(ctx context.Context, id int64) (Pipeline, error) { return e.d.Pipeline(ctx, id) }
+
 // AgentInPane returns an active agent of this host that has a pane. It refuses others.
 func (e Env) AgentInPane(ctx context.Context, id int64) (Agent, error) {
 	a, err := e.d.Agent(ctx, id)

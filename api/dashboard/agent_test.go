@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 func TestAgentPage(t *testing.T) {
@@ -28,7 +29,7 @@ func TestAgentPage(t *testing.T) {
 	h.delivery(second, "hello there", daemon.Unconfirmed)
 	h.event("agent_stop_failed", second.ID, map[string]any{"message": "It does not go."})
 
-	page, err := h.Agent(t.Context(), second.ID, daemon.TimelineDay)
+	page, err := h.Agent(t.Context(), second.ID, pictures.Day)
 	doc, body := drawn(t, page, err)
 	if page.Watch != idWatch("agent", second.ID) || !strings.Contains(body, `href="/ui/static/palette.css"`) {
 		t.Errorf("watches %q, or has no palette", page.Watch)
@@ -43,7 +44,7 @@ func TestAgentPage(t *testing.T) {
 	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
 	wantText(t, doc, "main", "unconfirmed", "hello there")
 
-	page, err = h.Agent(t.Context(), first.ID, daemon.TimelineDay)
+	page, err = h.Agent(t.Context(), first.ID, pictures.Day)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "handed off", doc) // its session goes on as another agent's work
 	if find(doc, "screen") != nil {
@@ -62,7 +63,7 @@ func TestQueuedMessagesCanBeCancelled(t *testing.T) {
 	for range ownDeliveries {
 		h.delivery(a, "done", daemon.Submitted)
 	}
-	page, err := h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+	page, err := h.Agent(t.Context(), a.ID, pictures.Day)
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "two queued", doc, append(calls, cancel, fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, second.ID), fmt.Sprintf(`%s{"delivery_id":%d}`, cancel, first.ID))...)
 	wantText(t, doc, "main", "mend the fence", "Cancel all 2 queued")
@@ -110,13 +111,13 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 			}, row.moves...)
 			handoff = idWatch("", o.ID)[1:]
 		}
-		page, err := h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+		page, err := h.Agent(t.Context(), a.ID, pictures.Day)
 		doc, _ := drawn(t, page, err)
 		wantCalls(t, row.what, doc, row.want(idWatch("", a.ID)[1:], handoff)...)
 		wantText(t, doc, "main", row.says)
 	}
 	var told *daemon.Error
-	if _, err := h.Agent(t.Context(), 4711, daemon.TimelineDay); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
+	if _, err := h.Agent(t.Context(), 4711, pictures.Day); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
 		t.Errorf("an agent that is not there: %v", err)
 	}
 }
@@ -127,7 +128,7 @@ func TestPersonaOfManyAgents(t *testing.T) {
 	h := build(t)
 	for n := 1; n <= 5; n++ {
 		h.agent(nil)
-		page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
+		page, err := h.Persona(t.Context(), slug, pictures.Day)
 		_, text := drawn(t, page, err)
 		if got, want := strings.Count(text, `data-open="hand-off"`), n%5; got != want {
 			t.Errorf("%d agents: %d buttons, want %d", n, got, want)
@@ -146,7 +147,7 @@ func TestPermissionIsSaidOnce(t *testing.T) {
 			Whole: true, State: daemon.PermissionOpen, AskedAt: h.now, HeldUntil: new(h.now.Add(time.Hour))}}})
 		for what, draw := range map[string]func() (*Page, error){
 			"card": func() (*Page, error) { return h.Home(t.Context()) },
-			"page": func() (*Page, error) { return h.Agent(t.Context(), a.ID, daemon.TimelineDay) },
+			"page": func() (*Page, error) { return h.Agent(t.Context(), a.ID, pictures.Day) },
 		} {
 			page, err := draw()
 			doc, text := drawn(t, page, err)
@@ -173,7 +174,7 @@ func TestPersonaPages(t *testing.T) {
 	page, err := h.People(t.Context())
 	doc, _ := drawn(t, page, err)
 	wantText(t, doc, "persona-"+slug, "played by 2 agents")
-	page, err = h.Persona(t.Context(), slug, daemon.TimelineDay)
+	page, err = h.Persona(t.Context(), slug, pictures.Day)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "played", doc, "hand-off", "POST /api/agents") // the other one is being handed off
 	wantText(t, doc, "main", "Hand off agent "+idWatch("", second.ID)[1:])
@@ -187,7 +188,7 @@ func TestPersonaPages(t *testing.T) {
 		}
 	}
 	check(t, h.Personas.Archive(t.Context(), slug))
-	page, err = h.Persona(t.Context(), slug, daemon.TimelineDay)
+	page, err = h.Persona(t.Context(), slug, pictures.Day)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "archived", doc, "hand-off")
 }
@@ -195,7 +196,7 @@ func TestPersonaPages(t *testing.T) {
 func TestUnplayedPersona(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
+	page, err := h.Persona(t.Context(), slug, pictures.Day)
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "No agent has played it yet")
@@ -228,12 +229,12 @@ func TestUnreadAgents(t *testing.T) {
 	if find(doc, strings.Replace(id, ":", "", 1)) == nil {
 		t.Errorf("no card %s", id)
 	}
-	page, err = h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+	page, err = h.Agent(t.Context(), a.ID, pictures.Day)
 	_, body := drawn(t, page, err)
 	if want := fmt.Sprintf(`data-seen="POST /api/agents/%d/seen" data-body='{"finished_at":"2031-05-04T12:00:00.000005Z"}'`, a.ID); !strings.Contains(body, want) {
 		t.Errorf("the page does not tell that it was seen by %s", want)
 	}
-	page, err = h.Agent(t.Context(), read.ID, daemon.TimelineDay)
+	page, err = h.Agent(t.Context(), read.ID, pictures.Day)
 	if _, body := drawn(t, page, err); strings.Contains(body, "data-seen") {
 		t.Error("the page of an agent that nobody must look at tells that it was seen")
 	}

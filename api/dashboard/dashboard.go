@@ -11,8 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -22,8 +21,7 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // Pages draws the pages. It is safe for concurrent use.
 type Pages struct {
-	Daemon    *daemon.Daemon
-	Dialogs   *dialogs.Room
+	*house.House
 	Personas  *personas.Store
 	Templates *personas.Templates
 	Version   string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
@@ -170,7 +171,7 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	out.Stages = stages(&h, out.Moves)
-	took, err := p.Daemon.DurationsOf(ctx, &h)
+	took, err := p.Pictures.DurationsOf(ctx, &h)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 }
 
 // compared gives the stages their bars, and says with what they are compared.
-func compared(took *daemon.Durations, stages []stage) string {
+func compared(took *pictures.Durations, stages []stage) string {
 	longest := int64(1)
 	for _, p := range took.Phases {
 		longest = max(longest, p.MS)
@@ -223,7 +224,7 @@ func compared(took *daemon.Durations, stages []stage) string {
 	}
 	for i := range stages {
 		s := &stages[i]
-		at := slices.IndexFunc(took.Phases, func(p daemon.PhaseDuration) bool { return p.Phase == s.Phase })
+		at := slices.IndexFunc(took.Phases, func(p pictures.PhaseDuration) bool { return p.Phase == s.Phase })
 		if at < 0 || s.State == "skipped" || s.State == "ahead" && took.Phases[at].MedianMS == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -180,7 +181,7 @@ func TestHandoffPageShowsHeirs(t *testing.T) {
 			t.Errorf("the form has no field %s", field)
 		}
 	}
-	page, err = h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+	page, err = h.Agent(t.Context(), a.ID, pictures.Day)
 	doc, _ = drawn(t, page, err)
 	for _, b := range []*daemon.Agent{one, two} {
 		wantText(t, doc, fmt.Sprintf("generation-%d", b.ID), fmt.Sprintf("from agent %d", a.ID), "plays "+*b.Persona)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -177,7 +178,7 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Failed)
 	for what, draw := range map[string]func() (*Page, error){
 		"home":      func() (*Page, error) { return h.Home(t.Context()) },
-		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, daemon.TimelineDay) },
+		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID, pictures.Day) },
 		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
 	} {
 		page, err := draw()
@@ -187,7 +188,7 @@ func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
 		}
 		wantText(t, doc, "main", "it was not told", "tell it yourself")
 	}
-	page, err := h.Agent(t.Context(), outgoing.ID, daemon.TimelineDay)
+	page, err := h.Agent(t.Context(), outgoing.ID, pictures.Day)
 	drawn(t, page, err)
 	if page.Needs != 0 {
 		t.Error("an agent whose successor is there needs somebody")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
 )
@@ -70,7 +71,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 		out[name], _ = drawn(t, page, err)
 	}
 	for name, id := range map[string]int64{"old": old.ID, "heir": heir.ID, "away": away.ID, "plain": plain.ID} {
-		page, err := h.Agent(ctx, id, daemon.TimelineDay)
+		page, err := h.Agent(ctx, id, pictures.Day)
 		add("agent "+name, page, err)
 	}
 	for name, id := range map[string]int64{"recorded": recorded.ID, "failed": failed.ID, "open": open.ID} {
@@ -90,7 +91,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	fill(inTree)
 	inTree.State, inTree.EndedAt, inTree.EndReason = daemon.Ended, &h.now, &text
 	h.commit(&daemon.Change{NewWorktree: tree, NewAgent: inTree})
-	page, err = h.Agent(ctx, inTree.ID, daemon.TimelineDay)
+	page, err = h.Agent(ctx, inTree.ID, pictures.Day)
 	add("agent in a tree", page, err)
 	page, err = h.Worktrees(ctx, true, 0)
 	add("work trees", page, err)
@@ -100,14 +101,14 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	add("handoffs of a persona", page, err)
 	page, err = h.People(ctx)
 	add("personas", page, err)
-	page, err = h.Persona(ctx, "tester-eve-1", daemon.TimelineDay)
+	page, err = h.Persona(ctx, "tester-eve-1", pictures.Day)
 	add("persona", page, err)
 	page, err = h.Document(ctx, recorded.ID)
 	add("document", page, err)
 	page, err = h.Home(ctx)
 	add("home", page, err)
-	course := courseOf(&daemon.PipelineTimeline{From: h.now, Until: later, Rows: []daemon.PipelineRow{{Number: 1, Agent: text, Rounds: 2,
-		Spans: []daemon.PipelineSpan{{State: daemon.SpanWorking, Round: 1, From: h.now, Until: later}}}}})
+	course := courseOf(&pictures.PipelineTimeline{From: h.now, Until: later, Rows: []pictures.PipelineRow{{Number: 1, Agent: text, Rounds: 2,
+		Spans: []pictures.PipelineSpan{{State: pictures.SpanWorking, Round: 1, From: h.now, Until: later}}}}})
 	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}, Course: course}), nil)
 	return out
 }

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
@@ -45,13 +45,13 @@ func build(t testing.TB) *pages {
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	h := &pages{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
-	d := daemon.New(daemon.Config{
+	rooms := house.New(daemon.Config{
 		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff},
 		Terminal: func(string) (daemon.Terminal, error) { return nil, errors.New("there is none") },
 		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
 	})
-	h.Pages = &Pages{Personas: people, Templates: templates, Daemon: d, Dialogs: dialogs.Join(d)}
+	h.Pages = &Pages{Personas: people, Templates: templates, House: rooms}
 	must(people.Create(t.Context(), personas.New{Role: "developer", Name: "con"}))(t)
 	return h
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -101,7 +102,7 @@ type stripe struct{ from, until float64 }
 
 // stripes returns where spans stand, each at least as wide as least. It joins those that cannot be told apart, so that a row
 // has a bounded number of them, however much happened.
-func (a axis) stripes(spans []daemon.Span, state daemon.AgentState, least float64) (out []stripe) {
+func (a axis) stripes(spans []pictures.Span, state daemon.AgentState, least float64) (out []stripe) {
 	const apart = 1.0 / stretched
 	for i := range spans {
 		if spans[i].State != state {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -47,7 +48,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 	beside := h.live(nil, end, time.Time{}, nil, daemon.Working)
 	use, more := 25.0, 75.0
 	h.commit(&daemon.Change{Samples: []daemon.ContextSample{{AgentID: first.ID, At: begin, Percent: &use}, {AgentID: first.ID, At: begin.Add(time.Hour), Percent: &more}}})
-	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
+	page, err := h.Persona(t.Context(), slug, pictures.Day)
 	n, text := drawn(t, page, err)
 	wantText(t, n, "timeline", fmt.Sprintf("con · agents %d → %d", first.ID, second.ID), fmt.Sprintf("con · agent %d", beside.ID),
 		"gen 1", "gen 2", "working", "waiting 1 min", "limited 1 min", "1 handoff", "warn at 60 % and high at 70 %", "75 %")
@@ -56,7 +57,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 			t.Errorf("the page does not have %s", want)
 		}
 	}
-	page, err = h.Agent(t.Context(), beside.ID, daemon.TimelineWeek)
+	page, err = h.Agent(t.Context(), beside.ID, pictures.Week)
 	n, _ = drawn(t, page, err)
 	if got := textIn(find(n, "timeline")); strings.Contains(got, fmt.Sprintf("agent %d", first.ID)) || strings.Contains(got, "context window") {
 		t.Errorf("the timeline of another line: %s", got)
@@ -66,7 +67,7 @@ func TestTimelineIsDrawn(t *testing.T) {
 // rowsOf returns the names of the rows of a persona's timeline.
 func (h *pages) rowsOf() (out []string) {
 	h.t.Helper()
-	page, err := h.Persona(h.t.Context(), slug, daemon.TimelineDay)
+	page, err := h.Persona(h.t.Context(), slug, pictures.Day)
 	check(h.t, err)
 	for _, tr := range page.Data.(*persona).Timeline.Tracks {
 		out = append(out, tr.Name+" "+tr.Also)
@@ -109,7 +110,7 @@ func TestTimelineSharesRows(t *testing.T) {
 		h.live(other, begin.Add(21*time.Minute), begin.Add(50*time.Minute), nil)
 		h.live(one, begin.Add(21*time.Minute), begin.Add(50*time.Minute), nil)
 	}
-	page, err := h.Persona(t.Context(), slug, daemon.TimelineDay)
+	page, err := h.Persona(t.Context(), slug, pictures.Day)
 	check(t, err)
 	in, seen, shared := page.Data.(*persona).Timeline, 0, 0
 	for _, tr := range in.Tracks {
@@ -167,8 +168,8 @@ func TestPicturesAreBounded(t *testing.T) {
 		before = a
 	}
 	for name, draw := range map[string]func() (*Page, error){
-		"persona": func() (*Page, error) { return h.Persona(t.Context(), slug, daemon.TimelineMonth) },
-		"line":    func() (*Page, error) { return h.Agent(t.Context(), before.ID, daemon.TimelineDay) },
+		"persona": func() (*Page, error) { return h.Persona(t.Context(), slug, pictures.Month) },
+		"line":    func() (*Page, error) { return h.Agent(t.Context(), before.ID, pictures.Day) },
 	} {
 		began := time.Now()
 		page, err := draw()
@@ -183,7 +184,7 @@ func TestPicturesAreBounded(t *testing.T) {
 			t.Errorf("%s: the picture has %d bytes", name, size)
 		}
 	}
-	page, err := h.Persona(t.Context(), slug, daemon.TimelineMonth)
+	page, err := h.Persona(t.Context(), slug, pictures.Month)
 	n, _ := drawn(t, page, err)
 	wantText(t, n, "timeline", "Older agents of this time are left out", "160 agents before these are left out")
 }

@@ -89,7 +89,7 @@ func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 	if out.Used, err = p.used(ctx, daemon.UsageQuery{PipelineID: id}); err != nil {
 		return nil, err
 	}
-	course, err := p.Daemon.PipelineTimelineOf(ctx, &pl)
+	course, err := p.Pictures.PipelineTimelineOf(ctx, &pl)
 	if err != nil {
 		return nil, err
 	}

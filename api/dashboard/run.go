@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // course is the picture of a pipeline's run in time.
 type course struct {
-	*daemon.PipelineTimeline
+	*pictures.PipelineTimeline
 	Rows   []courseRow
 	Ticks  []tick
 	Height int
@@ -20,7 +21,7 @@ type course struct {
 
 // courseRow is a step in the picture.
 type courseRow struct {
-	daemon.PipelineRow
+	pictures.PipelineRow
 	Y     int
 	Parts []coursePart
 	Gates []courseGate
@@ -28,7 +29,7 @@ type courseRow struct {
 
 type coursePart struct {
 	stripe
-	State daemon.PipelineSpanState
+	State pictures.PipelineSpanState
 	Broke bool // the step failed in it
 	Title string
 }
@@ -36,8 +37,8 @@ type coursePart struct {
 type courseGate struct{ X, Title string }
 
 // courseWords say what a step does in a part.
-var courseWords = map[daemon.PipelineSpanState]string{
-	daemon.SpanQueued: "queued", daemon.SpanApproval: "waits for approval", daemon.SpanWorking: "works", daemon.SpanWaiting: "its agent waits for a person",
+var courseWords = map[pictures.PipelineSpanState]string{
+	pictures.SpanQueued: "queued", pictures.SpanApproval: "waits for approval", pictures.SpanWorking: "works", pictures.SpanWaiting: "its agent waits for a person",
 }
 
 const courseHigh = 44 // pixels of a row
@@ -49,14 +50,14 @@ func (c *course) RowHeight() int { return courseHigh }
 func (c *course) Bottom() int { return c.Height - 20 }
 
 // courseOf draws a pipeline's run.
-func courseOf(in *daemon.PipelineTimeline) *course {
+func courseOf(in *pictures.PipelineTimeline) *course {
 	out := &course{PipelineTimeline: in, Height: courseHigh*len(in.Rows) + 20}
 	if !in.From.Before(in.Until) {
 		return out
 	}
 	a := axis{in.From, in.Until}
 	out.Ticks = a.ticks()
-	sums := map[daemon.PipelineSpanState]time.Duration{}
+	sums := map[pictures.PipelineSpanState]time.Duration{}
 	for i, r := range in.Rows {
 		row := courseRow{PipelineRow: r, Y: i * courseHigh}
 		for _, s := range r.Spans {
@@ -68,7 +69,7 @@ func courseOf(in *daemon.PipelineTimeline) *course {
 			}
 			part := stripe{a.share(s.From), a.share(s.Until)}
 			part.until = max(part.until, min(part.from+2.0/stretched, 1))
-			broke := r.Status == daemon.StepFailed && s.State == daemon.SpanWorking && s.Round == r.Rounds
+			broke := r.Status == daemon.StepFailed && s.State == pictures.SpanWorking && s.Round == r.Rounds
 			if broke {
 				title += ", failed"
 			}
@@ -81,7 +82,7 @@ func courseOf(in *daemon.PipelineTimeline) *course {
 		}
 		out.Rows = append(out.Rows, row)
 	}
-	for _, state := range []daemon.PipelineSpanState{daemon.SpanWorking, daemon.SpanWaiting, daemon.SpanApproval, daemon.SpanQueued} {
+	for _, state := range []pictures.PipelineSpanState{pictures.SpanWorking, pictures.SpanWaiting, pictures.SpanApproval, pictures.SpanQueued} {
 		if sums[state] > 0 {
 			out.Keys = append(out.Keys, key{string(state), courseWords[state] + " " + words.Took(sums[state])})
 		}
@@ -91,7 +92,7 @@ func courseOf(in *daemon.PipelineTimeline) *course {
 }
 
 // Took says how long a step was in a state, in all its rounds.
-func (c *course) Took(r courseRow, state daemon.PipelineSpanState) string {
+func (c *course) Took(r courseRow, state pictures.PipelineSpanState) string {
 	var sum time.Duration
 	for _, s := range r.Spans {
 		if s.State == state {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -16,17 +17,17 @@ import (
 var spanNames = []struct {
 	Name string
 	Span time.Duration
-}{{"day", daemon.TimelineDay}, {"week", daemon.TimelineWeek}, {"month", daemon.TimelineMonth}}
+}{{"day", pictures.Day}, {"week", pictures.Week}, {"month", pictures.Month}}
 
 // timeline is the picture of what happened to agents.
 type timeline struct {
-	*daemon.Timeline
+	*pictures.Timeline
 	Page    string // the page's address, for other spans of time
 	Span    string // the name of the span that is shown
 	Keys    []key
 	Tracks  []track
 	Hidden  int // agents for which there is no room in the picture
-	Table   []daemon.Life
+	Table   []pictures.Life
 	Earlier int // agents that are not in the table
 	Ticks   []tick
 	Height  int
@@ -93,7 +94,7 @@ func (t *timeline) Level(tr track, percent int) int {
 func (t *timeline) Names() any { return spanNames }
 
 // pictureOf draws a timeline; nil: there is nothing to see.
-func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
+func pictureOf(in *pictures.Timeline, page string, span time.Duration) *timeline {
 	if len(in.Lives) == 0 || !in.From.Before(in.Until) {
 		return nil
 	}
@@ -130,12 +131,12 @@ func pictureOf(in *daemon.Timeline, page string, span time.Duration) *timeline {
 
 // draw draws the agents of a track.
 func (tr *track) draw(a axis) {
-	room, form := 0.11, func(l *daemon.Life) string { return fmt.Sprint("gen ", l.Generation) } // room for a number, on a narrow screen
+	room, form := 0.11, func(l *pictures.Life) string { return fmt.Sprint("gen ", l.Generation) } // room for a number, on a narrow screen
 	if len(tr.parts) > 1 {
-		room, form = 0.2, func(l *daemon.Life) string { return fmt.Sprint("agent ", l.ID) } // a generation of which line?
+		room, form = 0.2, func(l *pictures.Life) string { return fmt.Sprint("agent ", l.ID) } // a generation of which line?
 	}
 	end := 0.0 // of the number before
-	var all []daemon.Span
+	var all []pictures.Span
 	for _, l := range slices.Backward(tr.lives()) {
 		one := lifeStripe{stripe: stripe{a.share(l.CreatedAt), 1}, ID: l.ID}
 		if l.EndedAt != nil {
@@ -183,7 +184,7 @@ func (t *timeline) describe() {
 }
 
 // FullestOf says how full an agent's window was at most; "": not known.
-func (t *timeline) FullestOf(l daemon.Life) string {
+func (t *timeline) FullestOf(l pictures.Life) string {
 	most := -1.0
 	for i := range l.Context {
 		if p := l.Context[i].Percent; p != nil {
@@ -198,7 +199,7 @@ func (t *timeline) FullestOf(l daemon.Life) string {
 
 // personaTimeline draws the timeline of a persona.
 func (p *Pages) personaTimeline(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*timeline, error) {
-	in, err := p.Daemon.PersonaTimelineOf(ctx, slug, handoffs, span)
+	in, err := p.Pictures.PersonaTimelineOf(ctx, slug, handoffs, span)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func (p *Pages) personaTimeline(ctx context.Context, slug string, handoffs []dae
 
 // lineTimeline draws the timeline of an agent's line.
 func (p *Pages) lineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.Generation, span time.Duration) (*timeline, error) {
-	in, err := p.Daemon.LineTimeline(ctx, a, line, span)
+	in, err := p.Pictures.LineTimeline(ctx, a, line, span)
 	if err != nil {
 		return nil, err
 	}

@@ -6,24 +6,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // part is a line of agents, or a part of one: agents of which each goes on with the work of the one before, after its end. A line
 // that branches, or of which two agents lived at the same time, has several parts.
 type part struct {
-	line  int            // lines count from the one with the newest agent
-	lives []*daemon.Life // the newest first
+	line  int              // lines count from the one with the newest agent
+	lives []*pictures.Life // the newest first
 }
 
-func (p *part) newest() *daemon.Life { return p.lives[0] }
-func (p *part) oldest() *daemon.Life { return p.lives[len(p.lives)-1] }
+func (p *part) newest() *pictures.Life { return p.lives[0] }
+func (p *part) oldest() *pictures.Life { return p.lives[len(p.lives)-1] }
 
 // name says what a part is about: the name of its newest agent, and what else there is to say.
 func (p *part) name() (name, also string) {
 	newest, oldest := p.newest(), p.oldest()
-	if slices.ContainsFunc(p.lives, func(l *daemon.Life) bool { return l.Name != newest.Name }) {
+	if slices.ContainsFunc(p.lives, func(l *pictures.Life) bool { return l.Name != newest.Name }) {
 		also = "and others "
 	}
 	switch len(p.lives) {
@@ -39,7 +39,7 @@ func (p *part) name() (name, also string) {
 
 // parts returns the agents of a picture by line, those of the newest line first. All agents that follow each other are in one part.
 func (t *timeline) parts() (out []*part) {
-	known, waits := map[int64]*daemon.Life{}, map[int64][]*part{} // waits: the parts whose oldest agent goes on with the work of this one
+	known, waits := map[int64]*pictures.Life{}, map[int64][]*part{} // waits: the parts whose oldest agent goes on with the work of this one
 	for i := range t.Timeline.Lives {
 		known[t.Timeline.Lives[i].ID] = &t.Timeline.Lives[i]
 	}
@@ -70,7 +70,7 @@ func (t *timeline) parts() (out []*part) {
 }
 
 // root returns the id of the oldest known agent of an agent's line.
-func root(l *daemon.Life, known map[int64]*daemon.Life) int64 {
+func root(l *pictures.Life, known map[int64]*pictures.Life) int64 {
 	for range known { // no line has more agents, so the walk ends even if the rows form a circle
 		if l.PreviousAgentID == nil || known[*l.PreviousAgentID] == nil {
 			break
@@ -123,7 +123,7 @@ func (t *timeline) place() (rows map[int64]int) {
 }
 
 // lives returns the agents of a row, the newest first.
-func (tr *track) lives() (out []*daemon.Life) {
+func (tr *track) lives() (out []*pictures.Life) {
 	for _, p := range tr.parts {
 		out = append(out, p.lives...)
 	}

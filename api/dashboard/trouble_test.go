@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 // TestTroubleNeedsYou: an agent whose turn failed needs a person, until it begins another turn.
@@ -23,7 +24,7 @@ func TestTroubleNeedsYou(t *testing.T) {
 	}
 	id := idWatch("", a.ID)[1:]
 	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "60 min", "understudy agent attach "+id)
-	page, err = h.Agent(t.Context(), a.ID, daemon.TimelineDay)
+	page, err = h.Agent(t.Context(), a.ID, pictures.Day)
 	doc, _ = drawn(t, page, err)
 	wantText(t, doc, "main", "usage_limit: You've hit your limit", "understudy agent send "+id)
 }

@@ -4,16 +4,18 @@ package house
 import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 // House is a daemon with its rooms.
 type House struct {
-	Daemon  *daemon.Daemon
-	Dialogs *dialogs.Room
+	Daemon   *daemon.Daemon
+	Dialogs  *dialogs.Room
+	Pictures *pictures.Room
 }
 
 // New makes a daemon with its rooms.
 func New(cfg daemon.Config) *House {
 	d := daemon.New(cfg)
-	return &House{Daemon: d, Dialogs: dialogs.Join(d)}
+	return &House{Daemon: d, Dialogs: dialogs.Join(d), Pictures: pictures.Join(d)}
 }

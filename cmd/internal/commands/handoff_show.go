@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -107,7 +108,7 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	}
 	took, err := c.Durations(ctx, id)
 	if err != nil {
-		took = daemon.Durations{} // the comparison cannot be told now; the handoff can
+		took = pictures.Durations{} // the comparison cannot be told now; the handoff can
 	}
 	u := a.UI(a.Stdout)
 	show.DescribeHandoff(u, &h, moves)

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // DescribeDurations prints how long a handoff took in its phases, beside the medians of the last handoffs. It prints nothing if
 // there are none to compare it with.
-func DescribeDurations(u *term.UI, d *daemon.Durations) error {
+func DescribeDurations(u *term.UI, d *pictures.Durations) error {
 	if d.MedianMS == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 // TestDescribeDurations: each phase has its time, the median of the others, how they relate, and a bar; a handoff without
@@ -14,7 +15,7 @@ func TestDescribeDurations(t *testing.T) {
 	t.Parallel()
 	ms := func(v int64) *int64 { return &v }
 	var b bytes.Buffer
-	d := daemon.Durations{TotalMS: 61_000, MedianMS: ms(40_000), Of: 3, Phases: []daemon.PhaseDuration{
+	d := pictures.Durations{TotalMS: 61_000, MedianMS: ms(40_000), Of: 3, Phases: []pictures.PhaseDuration{
 		{Phase: daemon.Requested, MS: 10, MedianMS: ms(0), Of: 3}, {Phase: daemon.AwaitingDocument, MS: 60_000, MedianMS: ms(40_000), Of: 3}, {Phase: daemon.Spawning, MS: 30_000}}}
 	if err := DescribeDurations(&term.UI{Out: &b}, &d); err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ total                                61.00 s  40.00 s  1.5×
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := DescribeDurations(&term.UI{Out: &b}, &daemon.Durations{}); err != nil || b.Len() != 0 {
+	if err := DescribeDurations(&term.UI{Out: &b}, &pictures.Durations{}); err != nil || b.Len() != 0 {
 		t.Errorf("%q (%v)", b.String(), err)
 	}
 }

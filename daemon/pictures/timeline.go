@@ -1,10 +1,11 @@
-package daemon
+package pictures
 
 import (
 	"context"
 	"slices"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -24,9 +25,9 @@ type Timeline struct {
 
 // Life is an agent's part of a timeline.
 type Life struct {
-	AgentLife
-	Spans   []Span          `json:"spans"`
-	Context []ContextSample `json:"context"`
+	daemon.AgentLife
+	Spans   []Span                 `json:"spans"`
+	Context []daemon.ContextSample `json:"context"`
 	StateTimes
 	Turns int `json:"turns"`
 	// Whole says that the states of the whole span are known. If it is false, the log has them from the first span on.
@@ -35,9 +36,9 @@ type Life struct {
 
 // Span is how long an agent was in one state.
 type Span struct {
-	State AgentState `json:"state"`
-	From  time.Time  `json:"from"`
-	Until time.Time  `json:"until"`
+	State daemon.AgentState `json:"state"`
+	From  time.Time         `json:"from"`
+	Until time.Time         `json:"until"`
 }
 
 // StateTimes is how long an agent, or several together, were in the states of which people want to know that.
@@ -50,19 +51,19 @@ type StateTimes struct {
 
 // TimelineHandoff is a handoff in a timeline.
 type TimelineHandoff struct {
-	ID          int64      `json:"handoff_id"`
-	AgentID     int64      `json:"agent_id"`
-	SuccessorID *int64     `json:"successor_id"`
-	Status      Status     `json:"status"`
-	CreatedAt   time.Time  `json:"created_at"`
-	CompletedAt *time.Time `json:"completed_at"` // when it ended, in whatever way
+	ID          int64         `json:"handoff_id"`
+	AgentID     int64         `json:"agent_id"`
+	SuccessorID *int64        `json:"successor_id"`
+	Status      daemon.Status `json:"status"`
+	CreatedAt   time.Time     `json:"created_at"`
+	CompletedAt *time.Time    `json:"completed_at"` // when it ended, in whatever way
 }
 
 // Spans of time that the pictures show.
 const (
-	TimelineDay   = 24 * time.Hour
-	TimelineWeek  = 7 * TimelineDay
-	TimelineMonth = 30 * TimelineDay
+	Day   = 24 * time.Hour
+	Week  = 7 * Day
+	Month = 30 * Day
 )
 
 const (
@@ -76,58 +77,58 @@ func changesEach(agents int) int { return mostChanges / max(agents, 1) }
 
 // PersonaTimeline returns what happened to the agents of a persona in the last span of time. If none of them lives, it ends
 // with the last end.
-func (d *Daemon) PersonaTimeline(ctx context.Context, slug string, span time.Duration) (*Timeline, error) {
-	handoffs, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug})
+func (r *Room) PersonaTimeline(ctx context.Context, slug string, span time.Duration) (*Timeline, error) {
+	handoffs, err := r.store.Handoffs(ctx, daemon.HandoffFilter{Persona: slug})
 	if err != nil {
 		return nil, err
 	}
-	return d.PersonaTimelineOf(ctx, slug, handoffs, span)
+	return r.PersonaTimelineOf(ctx, slug, handoffs, span)
 }
 
-// PersonaTimelineOf is [Daemon.PersonaTimeline] with handoffs that were read, the newest first.
-func (d *Daemon) PersonaTimelineOf(ctx context.Context, slug string, handoffs []Handoff, span time.Duration) (*Timeline, error) {
-	return d.timeline(ctx, LifeQuery{Persona: slug}, d.factsFor(&Agent{Persona: &slug}).autoFor(&Agent{Persona: &slug}), handoffs, span)
+// PersonaTimelineOf is [Room.PersonaTimeline] with handoffs that were read, the newest first.
+func (r *Room) PersonaTimelineOf(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*Timeline, error) {
+	return r.timeline(ctx, daemon.LifeQuery{Persona: slug}, r.env.AutoFor(&daemon.Agent{Persona: &slug}), handoffs, span)
 }
 
 // AgentTimeline returns what happened to the line of an agent in the last span of time.
-func (d *Daemon) AgentTimeline(ctx context.Context, id int64, span time.Duration) (*Timeline, error) {
-	a, err := d.Agent(ctx, id)
+func (r *Room) AgentTimeline(ctx context.Context, id int64, span time.Duration) (*Timeline, error) {
+	a, err := r.env.Agent(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	line, err := d.Generations(ctx, &a, mostLives/4)
+	line, err := r.env.Generations(ctx, &a, mostLives/4)
 	if err != nil {
 		return nil, err
 	}
-	return d.LineTimeline(ctx, &a, line, span)
+	return r.LineTimeline(ctx, &a, line, span)
 }
 
 // LineTimeline returns what happened in the last span of time to an agent and its line, the oldest generation first.
-func (d *Daemon) LineTimeline(ctx context.Context, a *Agent, line []Generation, span time.Duration) (*Timeline, error) {
-	q, handoffs := LifeQuery{}, []Handoff{}
+func (r *Room) LineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.Generation, span time.Duration) (*Timeline, error) {
+	q, handoffs := daemon.LifeQuery{}, []daemon.Handoff{}
 	for _, g := range slices.Backward(line) {
 		q.IDs = append(q.IDs, g.AgentID)
 		if g.Handoff != nil {
 			handoffs = append(handoffs, *g.Handoff)
 		}
 	}
-	return d.timeline(ctx, q, d.factsFor(a).autoFor(a), handoffs, span)
+	return r.timeline(ctx, q, r.env.AutoFor(a), handoffs, span)
 }
 
 // timeline returns the timeline of the agents that q selects, and of their handoffs, which come the newest first.
-func (d *Daemon) timeline(ctx context.Context, q LifeQuery, auto AutoSettings, handoffs []Handoff, span time.Duration) (*Timeline, error) {
-	now := d.now()
+func (r *Room) timeline(ctx context.Context, q daemon.LifeQuery, auto daemon.AutoSettings, handoffs []daemon.Handoff, span time.Duration) (*Timeline, error) {
+	now := r.env.Now()
 	out := &Timeline{From: now.Add(-span), Until: now, Warn: auto.Warn, High: auto.High, Handoffs: []TimelineHandoff{}}
 	q.Since, q.Until, q.Limit = out.From, now.Add(time.Microsecond), mostLives
-	lives, err := d.Store.AgentLives(ctx, q)
+	lives, err := r.store.AgentLives(ctx, q)
 	if err == nil && len(lives) == 0 { // find the last end, however long ago
 		q.Since = time.Time{}
-		lives, err = d.Store.AgentLives(ctx, q)
+		lives, err = r.store.AgentLives(ctx, q)
 	}
 	if last := lastEnd(lives); err == nil && last != nil {
 		out.From, out.Until = last.Add(-span), *last
 		q.Since = out.From
-		lives, err = d.Store.AgentLives(ctx, q)
+		lives, err = r.store.AgentLives(ctx, q)
 	}
 	if err != nil {
 		return nil, err
@@ -135,13 +136,13 @@ func (d *Daemon) timeline(ctx context.Context, q LifeQuery, auto AutoSettings, h
 	out.More = len(lives) == mostLives
 	slices.Reverse(lives)
 	if len(lives) > 0 && !out.More {
-		first := slices.MinFunc(lives, func(a, b AgentLife) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		first := slices.MinFunc(lives, func(a, b daemon.AgentLife) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		out.From = latest(out.From, first.CreatedAt) // before it there is nothing to see
 	}
-	if out.Lives, err = d.lived(ctx, lives, out.From, out.Until); err != nil {
+	if out.Lives, err = r.lived(ctx, lives, out.From, out.Until); err != nil {
 		return nil, err
 	}
-	if err := d.sampled(ctx, out); err != nil {
+	if err := r.sampled(ctx, out); err != nil {
 		return nil, err
 	}
 	for _, h := range slices.Backward(handoffs) {
@@ -154,7 +155,7 @@ func (d *Daemon) timeline(ctx context.Context, q LifeQuery, auto AutoSettings, h
 }
 
 // lastEnd returns when the last of agents ended; nil: one lives, or there is none.
-func lastEnd(lives []AgentLife) (last *time.Time) {
+func lastEnd(lives []daemon.AgentLife) (last *time.Time) {
 	for i := range lives {
 		switch end := lives[i].EndedAt; {
 		case end == nil:
@@ -167,12 +168,12 @@ func lastEnd(lives []AgentLife) (last *time.Time) {
 }
 
 // sampled adds to the lives of a timeline how full their context windows were.
-func (d *Daemon) sampled(ctx context.Context, t *Timeline) error {
-	at, q := map[int64]*Life{}, SpanQuery{Since: t.From, Until: t.Until, Each: changesEach(len(t.Lives))}
+func (r *Room) sampled(ctx context.Context, t *Timeline) error {
+	at, q := map[int64]*Life{}, daemon.SpanQuery{Since: t.From, Until: t.Until, Each: changesEach(len(t.Lives))}
 	for i := range t.Lives {
 		at[t.Lives[i].ID], q.AgentIDs = &t.Lives[i], append(q.AgentIDs, t.Lives[i].ID)
 	}
-	samples, err := d.Store.ContextSamples(ctx, q)
+	samples, err := r.store.ContextSamples(ctx, q)
 	for _, s := range samples {
 		at[s.AgentID].Context = append(at[s.AgentID].Context, s)
 	}
@@ -180,20 +181,20 @@ func (d *Daemon) sampled(ctx context.Context, t *Timeline) error {
 }
 
 // lived adds to the lives what happened in a span of time.
-func (d *Daemon) lived(ctx context.Context, lives []AgentLife, from, until time.Time) ([]Life, error) {
+func (r *Room) lived(ctx context.Context, lives []daemon.AgentLife, from, until time.Time) ([]Life, error) {
 	out := make([]Life, len(lives))
 	at := map[int64]*Life{}
-	q := SpanQuery{Since: from, Until: until, Each: changesEach(len(lives))}
+	q := daemon.SpanQuery{Since: from, Until: until, Each: changesEach(len(lives))}
 	for i := range lives {
-		out[i] = Life{AgentLife: lives[i], Spans: []Span{}, Context: []ContextSample{}}
+		out[i] = Life{AgentLife: lives[i], Spans: []Span{}, Context: []daemon.ContextSample{}}
 		at[lives[i].ID] = &out[i]
 		q.AgentIDs = append(q.AgentIDs, lives[i].ID)
 	}
-	changes, err := d.Store.StateChanges(ctx, q)
+	changes, err := r.store.StateChanges(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	by := map[int64][]StateChange{}
+	by := map[int64][]daemon.StateChange{}
 	for _, c := range changes {
 		by[c.AgentID] = append(by[c.AgentID], c)
 	}
@@ -209,7 +210,7 @@ func (d *Daemon) lived(ctx context.Context, lives []AgentLife, from, until time.
 
 // spans returns the states of an agent in the span of q, from its changes there and the last one before. whole is false if the
 // states of its beginning are not known, because the log has pruned them or there were more than q.Each.
-func spans(l *AgentLife, changes []StateChange, q SpanQuery) (out []Span, whole bool) {
+func spans(l *daemon.AgentLife, changes []daemon.StateChange, q daemon.SpanQuery) (out []Span, whole bool) {
 	begins, ends := latest(l.CreatedAt, q.Since), q.Until
 	if l.EndedAt != nil && l.EndedAt.Before(ends) {
 		ends = *l.EndedAt
@@ -218,7 +219,7 @@ func spans(l *AgentLife, changes []StateChange, q SpanQuery) (out []Span, whole 
 		changes = changes[1:] // between it and the next one some may be missing
 	}
 	if n := len(changes); (n == 0 || changes[n-1].State != l.State && !l.StateAt.Before(changes[n-1].At)) && l.StateAt.Before(ends) {
-		changes = append(slices.Clone(changes), StateChange{State: l.State, At: l.StateAt}) // a row whose events are pruned, or of another version
+		changes = append(slices.Clone(changes), daemon.StateChange{State: l.State, At: l.StateAt}) // a row whose events are pruned, or of another version
 	}
 	out = []Span{}
 	for i, c := range changes {
@@ -228,7 +229,7 @@ func spans(l *AgentLife, changes []StateChange, q SpanQuery) (out []Span, whole 
 		}
 		if last := len(out) - 1; last >= 0 && out[last].State == s.State {
 			out[last].Until = s.Until
-		} else if s.State != Ended && s.From.Before(s.Until) {
+		} else if s.State != daemon.Ended && s.From.Before(s.Until) {
 			out = append(out, s)
 		}
 	}
@@ -237,10 +238,10 @@ func spans(l *AgentLife, changes []StateChange, q SpanQuery) (out []Span, whole 
 }
 
 // turns counts the turns that began since a time: each change to working that does not end a dialog of a turn.
-func turns(changes []StateChange, since time.Time) (n int) {
-	var was AgentState
+func turns(changes []daemon.StateChange, since time.Time) (n int) {
+	var was daemon.AgentState
 	for _, c := range changes {
-		if c.State == Working && was != Working && was != Waiting && !c.At.Before(since) {
+		if c.State == daemon.Working && was != daemon.Working && was != daemon.Waiting && !c.At.Before(since) {
 			n++
 		}
 		was = c.State
@@ -249,28 +250,28 @@ func turns(changes []StateChange, since time.Time) (n int) {
 }
 
 // of returns the sum of a state; nil: it has none.
-func (t *StateTimes) of(state AgentState) *float64 {
+func (t *StateTimes) of(state daemon.AgentState) *float64 {
 	switch state {
-	case Working:
+	case daemon.Working:
 		return &t.Working
-	case Waiting:
+	case daemon.Waiting:
 		return &t.Waiting
-	case Limited:
+	case daemon.Limited:
 		return &t.Limited
-	case Idle:
+	case daemon.Idle:
 		return &t.Idle
 	}
 	return nil
 }
 
-func (t *StateTimes) spend(state AgentState, d time.Duration) {
+func (t *StateTimes) spend(state daemon.AgentState, d time.Duration) {
 	if in := t.of(state); in != nil {
 		*in += d.Seconds()
 	}
 }
 
 // In returns how many seconds were spent in a state.
-func (t *StateTimes) In(state AgentState) float64 {
+func (t *StateTimes) In(state daemon.AgentState) float64 {
 	if in := t.of(state); in != nil {
 		return *in
 	}
@@ -302,7 +303,7 @@ func (t *Timeline) Spark(agentID int64) string {
 	if i < 0 {
 		return ""
 	}
-	samples := slices.DeleteFunc(slices.Clone(t.Lives[i].Context), func(s ContextSample) bool { return s.Percent == nil })
+	samples := slices.DeleteFunc(slices.Clone(t.Lives[i].Context), func(s daemon.ContextSample) bool { return s.Percent == nil })
 	if len(samples) < 2 {
 		return ""
 	}

@@ -1,8 +1,10 @@
-package daemon
+package pictures
 
 import (
 	"context"
 	"time"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // PipelineTimeline is a pipeline's run in time: a row for each step of its template, with all rounds.
@@ -15,11 +17,11 @@ type PipelineTimeline struct {
 
 // PipelineRow is a step of the template.
 type PipelineRow struct {
-	Number int            `json:"number"` // from 1
-	Agent  string         `json:"agent_name"`
-	Rounds int            `json:"rounds"` // how often the work has come to it
-	Status StepStatus     `json:"status"` // of the last round
-	Spans  []PipelineSpan `json:"spans"`
+	Number int               `json:"number"` // from 1
+	Agent  string            `json:"agent_name"`
+	Rounds int               `json:"rounds"` // how often the work has come to it
+	Status daemon.StepStatus `json:"status"` // of the last round
+	Spans  []PipelineSpan    `json:"spans"`
 }
 
 // PipelineSpan is what a step did, or waited for, in one round.
@@ -50,21 +52,21 @@ type PipelineGate struct {
 }
 
 // PipelineTimeline returns a pipeline's run in time.
-func (d *Daemon) PipelineTimeline(ctx context.Context, id int64) (*PipelineTimeline, error) {
-	p, err := d.Pipeline(ctx, id)
+func (r *Room) PipelineTimeline(ctx context.Context, id int64) (*PipelineTimeline, error) {
+	p, err := r.env.Pipeline(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return d.PipelineTimelineOf(ctx, &p)
+	return r.PipelineTimelineOf(ctx, &p)
 }
 
-// PipelineTimelineOf is [Daemon.PipelineTimeline] for a pipeline that was read.
-func (d *Daemon) PipelineTimelineOf(ctx context.Context, p *Pipeline) (*PipelineTimeline, error) {
-	out := &PipelineTimeline{From: p.CreatedAt, Until: d.now(), Rows: []PipelineRow{}, Gates: []PipelineGate{}}
+// PipelineTimelineOf is [Room.PipelineTimeline] for a pipeline that was read.
+func (r *Room) PipelineTimelineOf(ctx context.Context, p *daemon.Pipeline) (*PipelineTimeline, error) {
+	out := &PipelineTimeline{From: p.CreatedAt, Until: r.env.Now(), Rows: []PipelineRow{}, Gates: []PipelineGate{}}
 	if p.FinishedAt != nil {
 		out.Until = *p.FinishedAt
 	}
-	waits, err := d.waitsOfSteps(ctx, p, out)
+	waits, err := r.waitsOfSteps(ctx, p, out)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func (d *Daemon) PipelineTimelineOf(ctx context.Context, p *Pipeline) (*Pipeline
 		}
 		row := &out.Rows[at]
 		row.Rounds, row.Status = max(row.Rounds, s.Round), s.Status
-		if s.Status == StepSkipped || i > p.Front() {
+		if s.Status == daemon.StepSkipped || i > p.Front() {
 			continue
 		}
 		row.Spans = append(row.Spans, stepSpans(p, s, free, out.Until)...)
@@ -97,7 +99,7 @@ func (d *Daemon) PipelineTimelineOf(ctx context.Context, p *Pipeline) (*Pipeline
 }
 
 // stepSpans returns what a step that the work has come to did since it was free to begin.
-func stepSpans(p *Pipeline, s *Step, free, until time.Time) (out []PipelineSpan) {
+func stepSpans(p *daemon.Pipeline, s *daemon.Step, free, until time.Time) (out []PipelineSpan) {
 	add := func(state PipelineSpanState, from, to time.Time) {
 		if from.Before(to) {
 			out = append(out, PipelineSpan{state, s.Round, from, to})
@@ -109,7 +111,7 @@ func stepSpans(p *Pipeline, s *Step, free, until time.Time) (out []PipelineSpan)
 	} else if s.FinishedAt != nil {
 		works = *s.FinishedAt // it was rejected, or could not begin
 	}
-	if s.Approval && (s.AskedAt != nil || s.ApprovedAt != nil || p.Status == PipelineWaiting) {
+	if s.Approval && (s.AskedAt != nil || s.ApprovedAt != nil || p.Status == daemon.PipelineWaiting) {
 		approved := works
 		if s.ApprovedAt != nil {
 			approved = *s.ApprovedAt
@@ -129,8 +131,8 @@ func stepSpans(p *Pipeline, s *Step, free, until time.Time) (out []PipelineSpan)
 }
 
 // waitsOfSteps returns when the agents of a pipeline waited for a person, by their steps.
-func (d *Daemon) waitsOfSteps(ctx context.Context, p *Pipeline, t *PipelineTimeline) (map[int64][]Span, error) {
-	step, q := map[int64]*Step{}, LifeQuery{Since: t.From, Until: t.Until, Limit: mostLives}
+func (r *Room) waitsOfSteps(ctx context.Context, p *daemon.Pipeline, t *PipelineTimeline) (map[int64][]Span, error) {
+	step, q := map[int64]*daemon.Step{}, daemon.LifeQuery{Since: t.From, Until: t.Until, Limit: mostLives}
 	for i := range p.Steps {
 		for _, id := range p.Steps[i].AgentIDs {
 			step[id], q.IDs = &p.Steps[i], append(q.IDs, id)
@@ -140,18 +142,18 @@ func (d *Daemon) waitsOfSteps(ctx context.Context, p *Pipeline, t *PipelineTimel
 	if len(q.IDs) == 0 {
 		return out, nil
 	}
-	list, err := d.Store.AgentLives(ctx, q)
+	list, err := r.store.AgentLives(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	lives, err := d.lived(ctx, list, t.From, t.Until)
+	lives, err := r.lived(ctx, list, t.From, t.Until)
 	for i := range lives {
 		s := step[lives[i].ID]
 		for _, span := range lives[i].Spans {
 			if s.FinishedAt != nil && s.FinishedAt.Before(span.Until) {
 				span.Until = *s.FinishedAt
 			}
-			if span.State == Waiting && span.From.Before(span.Until) {
+			if span.State == daemon.Waiting && span.From.Before(span.Until) {
 				out[s.ID] = append(out[s.ID], span)
 			}
 		}

@@ -1,8 +1,10 @@
-package daemon
+package pictures
 
 import (
 	"context"
 	"slices"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // Durations compares how long a handoff took in its phases with other handoffs.
@@ -15,47 +17,47 @@ type Durations struct {
 
 // PhaseDuration is one phase of a handoff.
 type PhaseDuration struct {
-	Phase    Phase  `json:"phase"`
-	MS       int64  `json:"ms"`
-	MedianMS *int64 `json:"median_ms"` // of those others that were in the phase; nil: none was
-	Of       int    `json:"of"`        // how many others were in the phase
+	Phase    daemon.Phase `json:"phase"`
+	MS       int64        `json:"ms"`
+	MedianMS *int64       `json:"median_ms"` // of those others that were in the phase; nil: none was
+	Of       int          `json:"of"`        // how many others were in the phase
 }
 
 // MostCompared is with how many others a handoff is compared.
 const MostCompared = 50
 
 // Durations compares the phases of a handoff with those of the newest completed handoffs, without the handoff itself.
-func (d *Daemon) Durations(ctx context.Context, id int64) (Durations, error) {
-	h, err := d.Handoff(ctx, id)
+func (r *Room) Durations(ctx context.Context, id int64) (Durations, error) {
+	h, err := r.env.Handoff(ctx, id)
 	if err != nil {
 		return Durations{}, err
 	}
-	return d.DurationsOf(ctx, &h)
+	return r.DurationsOf(ctx, &h)
 }
 
-// DurationsOf is [Daemon.Durations] for a handoff that was read.
-func (d *Daemon) DurationsOf(ctx context.Context, h *Handoff) (out Durations, err error) {
-	others, err := d.Store.CompletedMetrics(ctx, h.ID, MostCompared)
+// DurationsOf is [Room.Durations] for a handoff that was read.
+func (r *Room) DurationsOf(ctx context.Context, h *daemon.Handoff) (out Durations, err error) {
+	others, err := r.store.CompletedMetrics(ctx, h.ID, MostCompared)
 	if err != nil {
 		return out, err
 	}
-	took := func(h *Handoff, p Phase) int64 {
+	took := func(h *daemon.Handoff, p daemon.Phase) int64 {
 		ms := h.Metrics.Phases[p]
 		if h.Open() && h.Phase == p {
-			ms += max(d.now().Sub(h.PhaseAt).Milliseconds(), 0)
+			ms += max(r.env.Now().Sub(h.PhaseAt).Milliseconds(), 0)
 		}
 		return ms
 	}
 	out = Durations{Phases: []PhaseDuration{}, TotalMS: h.Metrics.TotalMS, Of: len(others)}
 	if h.Open() {
-		out.TotalMS = max(d.now().Sub(h.CreatedAt).Milliseconds(), 0)
+		out.TotalMS = max(r.env.Now().Sub(h.CreatedAt).Milliseconds(), 0)
 	}
 	var totals []int64
 	for i := range others {
 		totals = append(totals, others[i].TotalMS)
 	}
 	out.MedianMS = median(totals)
-	for _, p := range OpenPhases() {
+	for _, p := range daemon.OpenPhases() {
 		one := PhaseDuration{Phase: p, MS: took(h, p)}
 		var all []int64
 		for i := range others {

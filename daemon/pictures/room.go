@@ -1,0 +1,25 @@
+package pictures
+
+import (
+	"context"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Room draws pictures of what is known of a daemon. Its methods are safe for concurrent use.
+type Room struct {
+	env   daemon.Env
+	store Store
+}
+
+// Store is what the room reads.
+type Store interface {
+	Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error)
+	AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.AgentLife, error)
+	StateChanges(ctx context.Context, q daemon.SpanQuery) ([]daemon.StateChange, error)
+	ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]daemon.ContextSample, error)
+	CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error)
+}
+
+// Join makes the room of a daemon.
+func Join(d *daemon.Daemon) *Room { return &Room{env: daemon.Join(d), store: d.Store} }
