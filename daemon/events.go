@@ -87,7 +87,8 @@ func (d *Daemon) Audit(ctx context.Context, f AuditFilter) ([]event.Event, error
 
 // event makes an event of this host.
 func (d *Daemon) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
-	return &event.Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: event.Payload(payload)}
+	f := Facts{Host: d.Host, Now: d.now()}
+	return f.event(typ, agentID, handoffID, payload)
 }
 
 // alert stores an alert that is about no agent. If it can't be stored, only the process's log has it.

@@ -22,8 +22,8 @@ type Facts struct {
 	Now      time.Time
 	Settings *Settings // nobody changes them
 	Dir      data.Dir
-	Past     presence.Past      // what times the clock has shown up to Now
-	Personas []personas.Persona // of the latest snapshot; nobody changes them
+	Past     presence.Past     // what times the clock has shown up to Now
+	Personas personas.Snapshot // nobody changes it
 
 	answers map[question]answer
 	open    *question // the first question that has no answer yet; nil: there is none
@@ -63,7 +63,7 @@ func (d *Daemon) facts() *Facts {
 	f.Past = d.presence.Past(f.Now)
 	d.mu.Unlock()
 	if d.Personas != nil {
-		f.Personas = d.Personas.List()
+		f.Personas = d.Personas.Snapshot()
 	}
 	return f
 }
@@ -103,10 +103,8 @@ func (f *Facts) persona(a *Agent) (none personas.Persona) {
 	if a.Persona == nil {
 		return none
 	}
-	for _, p := range f.Personas { // the active ones come first
-		if p.Slug == *a.Persona {
-			return p
-		}
+	if p, ok := f.Personas.Find(*a.Persona); ok {
+		return p
 	}
 	return f.ask(question{persona: *a.Persona}).persona
 }

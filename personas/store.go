@@ -80,23 +80,34 @@ func (s *Store) Get(slug string) (Persona, error) {
 // Latest returns one persona of the latest snapshot, and reads no file for it. It is for what an agent's persona says about the agent,
 // which is asked for again and again. A persona that the snapshot lacks is read from the disk: see [Store.Get].
 func (s *Store) Latest(slug string) (Persona, error) {
-	s.mu.Lock()
-	snapshot := s.snapshot
-	s.mu.Unlock()
-	for _, p := range snapshot { // the active ones come first
-		if p.Slug == slug {
-			return p, nil
-		}
+	if p, ok := s.Snapshot().Find(slug); ok {
+		return p, nil
 	}
 	return s.Get(slug)
 }
 
-// List returns the personas of the latest snapshot by slug, the active ones first.
-func (s *Store) List() []Persona {
+// Snapshot is what a scan has found: the personas by slug, the active ones first. All who have it share it, so nobody may change it.
+type Snapshot []Persona
+
+// Find returns the persona with the slug, an active one rather than an archived one.
+func (s Snapshot) Find(slug string) (Persona, bool) {
+	for i := range s {
+		if s[i].Slug == slug {
+			return s[i], true
+		}
+	}
+	return Persona{}, false
+}
+
+// Snapshot returns the latest snapshot, without a copy.
+func (s *Store) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.snapshot)
+	return s.snapshot
 }
+
+// List returns a copy of the latest snapshot.
+func (s *Store) List() []Persona { return slices.Clone(s.Snapshot()) }
 
 // Changed returns a channel with a signal when the snapshot has changed since the last receive.
 // Several changes become one signal. Only one listener may receive; it then calls List.
