@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
@@ -290,7 +291,7 @@ func (c *Client) NotificationPreferences(ctx context.Context) (tell.Preferences,
 }
 
 // SetNotificationPreferences changes the preferences. A field that is nil in in stays as it is.
-func (c *Client) SetNotificationPreferences(ctx context.Context, in daemon.PreferenceChange) (tell.Preferences, error) {
+func (c *Client) SetNotificationPreferences(ctx context.Context, in notices.PreferenceChange) (tell.Preferences, error) {
 	fields := map[string]bool{}
 	for name, value := range map[string]*bool{"errors": in.Errors, "waiting": in.Waiting, "completed": in.Completed, "desktop": in.Desktop} {
 		if value != nil {
@@ -307,13 +308,13 @@ func (c *Client) ReloadSettings(ctx context.Context) (daemon.Reloaded, error) {
 
 // TestNotification makes the daemon send a notification now: to a target of its settings, or to the desktop if target
 // is "".
-func (c *Client) TestNotification(ctx context.Context, target string) (daemon.TestedNotification, error) {
-	return call[daemon.TestedNotification](ctx, c, "POST", "/api/notifications/test", testRequest{target})
+func (c *Client) TestNotification(ctx context.Context, target string) (notices.Tested, error) {
+	return call[notices.Tested](ctx, c, "POST", "/api/notifications/test", testRequest{target})
 }
 
 // NotificationTargets returns the targets of notifications beside the desktop.
-func (c *Client) NotificationTargets(ctx context.Context) ([]daemon.TargetReport, error) {
-	return call[[]daemon.TargetReport](ctx, c, "GET", "/api/notifications/targets", nil)
+func (c *Client) NotificationTargets(ctx context.Context) ([]notices.TargetReport, error) {
+	return call[[]notices.TargetReport](ctx, c, "GET", "/api/notifications/targets", nil)
 }
 
 // Prune makes the daemon delete now the rows that its settings do not keep, and returns how many it deleted. If dry is

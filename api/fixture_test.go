@@ -91,7 +91,7 @@ func build(t testing.TB, change func(*Server)) *fixture {
 		base := memory.New()
 		base.SetHost("elsewhere", dir.Root())
 		h.store = &memory.Telling{Store: base, Committed: func() {
-			h.daemon.Wake(0)
+			daemon.Sweep(h.daemon)
 			h.daemon.EventsChanged()
 		}}
 	})

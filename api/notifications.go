@@ -5,7 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/notices"
 )
 
 // preferencesRequest changes the notification preferences. If a field is absent, its preference stays as it is. The request
@@ -19,7 +19,7 @@ type preferencesRequest struct {
 }
 
 func (s *Server) showPreferences(c echo.Context) error {
-	p, err := s.Daemon.NotificationPreferences(c.Request().Context())
+	p, err := s.Notices.Preferences(c.Request().Context())
 	return reply(c, http.StatusOK, p, err)
 }
 
@@ -28,7 +28,7 @@ func (s *Server) setPreferences(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	p, err := s.Daemon.SetNotificationPreferences(c.Request().Context(), daemon.PreferenceChange{
+	p, err := s.Notices.SetPreferences(c.Request().Context(), notices.PreferenceChange{
 		Errors: in.Errors, Waiting: in.Waiting, Completed: in.Completed, Desktop: in.Desktop,
 	})
 	return reply(c, http.StatusOK, p, err)
@@ -45,13 +45,13 @@ func (s *Server) testNotification(c echo.Context) error {
 		return err
 	}
 	if in.Target == "" {
-		return reply(c, http.StatusOK, s.Daemon.TestNotification(c.Request().Context()), nil)
+		return reply(c, http.StatusOK, s.Notices.Test(c.Request().Context()), nil)
 	}
-	tested, err := s.Daemon.TestTarget(c.Request().Context(), in.Target)
+	tested, err := s.Notices.TestTarget(c.Request().Context(), in.Target)
 	return reply(c, http.StatusOK, tested, err)
 }
 
 func (s *Server) listTargets(c echo.Context) error {
-	all, err := s.Daemon.NotificationTargets(c.Request().Context())
+	all, err := s.Notices.Targets(c.Request().Context())
 	return replyList(c, all, err)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -27,12 +28,12 @@ func TestPreferences(t *testing.T) {
 	}
 	no := false
 	wants("at first", must(h.client.NotificationPreferences(t.Context()))(t), true, true, false)
-	wants("without a field", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{}))(t), true, true, true)
+	wants("without a field", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{}))(t), true, true, true)
 	if n := changes(); n != 0 {
 		t.Errorf("%d events of changes that changed nothing", n)
 	}
-	wants("waiting off", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{Waiting: &no}))(t), false, true, true)
-	wants("completed off", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{Completed: &no}))(t), false, false, true)
+	wants("waiting off", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Waiting: &no}))(t), false, true, true)
+	wants("completed off", must(h.client.SetNotificationPreferences(t.Context(), notices.PreferenceChange{Completed: &no}))(t), false, false, true)
 	wants("read again", must(h.client.NotificationPreferences(t.Context()))(t), false, false, true)
 
 	// A client may send an answer back with one field changed.

@@ -50,7 +50,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 		d := New(Config{Host: "h", Binary: "/bin/understudy", Settings: Settings{Runtimes: map[string][]string{"claude": {"claude"}}}, Log: slog.New(slog.DiscardHandler)})
 		d.OneShot = func(context.Context, OneShot) (OneShotResult, error) { return OneShotResult{}, errors.New("it broke") }
 		ctx, stop := context.WithCancel(t.Context())
-		d.lanes = lane.New(func(context.Context, int64) time.Duration { return 0 })
+		d.lanes = lane.New(func(context.Context, lane.Key) time.Duration { return 0 })
 		go d.lanes.Run(ctx)
 		synctest.Wait()
 		session := "00000000-0000-4000-8000-000000000001"

@@ -5,6 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/feed"
+	"github.com/understudyd/understudy/daemon/lane"
 )
 
 // commit completes the events of a change, commits it, and wakes the lanes that it concerns.
@@ -41,12 +42,12 @@ func (d *Daemon) wakeFor(c *Change) {
 		d.wakeKin(a)
 	}
 	for _, p := range c.pipelines() {
-		d.Wake(-p.ID)
-		d.Wake(sweepLane) // there may be room for another pipeline now
+		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: p.ID})
+		d.lanes.Wake(sweepLane) // there may be room for another pipeline now
 	}
 	for _, t := range c.Worktrees {
 		if t.Task != nil {
-			d.Wake(treeLanes + t.ID)
+			d.lanes.Wake(lane.Key{Kind: TreeLane, ID: t.ID})
 		}
 	}
 	if c.NewHandoff != nil {
@@ -68,9 +69,10 @@ func (d *Daemon) wakeFor(c *Change) {
 // EventsChanged says that the log has grown, here or on another host. It never blocks.
 func (d *Daemon) EventsChanged() {
 	d.hub.Poke()
-	select {
-	case d.alarm <- struct{}{}:
-	default:
+	for _, p := range d.parts {
+		if p.Logged != nil {
+			p.Logged()
+		}
 	}
 }
 

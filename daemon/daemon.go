@@ -209,12 +209,9 @@ type Config struct {
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
 type Daemon struct {
 	Config
-	lanes  *lane.Lanes
-	hub    *feed.Hub
-	spool  *hooks.Spool
-	alarm  chan struct{} // wakes the teller
-	teller *tell.Teller  // works only during Run
-	pusher *tell.Pusher  // so does its Run
+	lanes *lane.Lanes
+	hub   *feed.Hub
+	spool *hooks.Spool
 
 	paneLooks  chan struct{} // holds a value for each hook that looks for its pane
 	diffs      chan struct{} // holds a value for each diff that is made
@@ -228,6 +225,7 @@ type Daemon struct {
 	accounts accounts
 	asking   held
 	duties   []Duty
+	parts    []Part // of the rooms
 	arriving underway
 	told     twins
 	logStart int64 // see LogStart; set before Run
@@ -248,7 +246,7 @@ type Daemon struct {
 	refused    map[string]bool    // the things that were already reported to the operator: see firstTime
 	budgetTold map[[2]string]bool // by persona, and day, stage and budget: the operator was told, as the rows say
 	budgetDay  string             // the day on which resetBudgets has looked at the rows
-	laneErrors map[int64]int      // how many errors in a row a lane had, by the lane's key
+	laneErrors map[lane.Key]int   // how many errors in a row a lane had
 }
 
 // New makes a daemon. Nothing runs before Run.
@@ -294,14 +292,13 @@ func New(cfg Config) *Daemon {
 	d := &Daemon{
 		Config:     cfg,
 		spool:      hooks.OpenSpool(cfg.Data.Spool()),
-		alarm:      make(chan struct{}, 1),
 		paneLooks:  make(chan struct{}, paneLooks),
 		diffs:      make(chan struct{}, maxDiffs),
 		assemblies: make(chan struct{}, maxAssemblies),
 		fileLooks:  make(chan struct{}, fileLooks),
 		memories:   memories{agents: map[int64]agentMemory{}},
 		refused:    map[string]bool{},
-		laneErrors: map[int64]int{}, budgetTold: map[[2]string]bool{},
+		laneErrors: map[lane.Key]int{}, budgetTold: map[[2]string]bool{},
 	}
 	d.accounts = accounts{data: cfg.Data, environ: func(p tmux.Process) ([]string, error) {
 		environ, err := cfg.Environment(p.PID)
@@ -313,11 +310,9 @@ func New(cfg Config) *Daemon {
 	d.settings.Store(&cfg.Settings)
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = feed.New(cfg.Store, cfg.Log)
-	d.pusher = d.newPusher()
-	d.teller = d.newTeller()
 	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
-	Join(d, ownDuties(d)...)
+	Join(d, Part{Duties: ownDuties(d)})
 	return d
 }
 
@@ -346,9 +341,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.Run(ctx) })
 	wg.Go(func() { d.hub.Run(WithCaller(ctx, "hub")) })
-	wg.Go(func() { d.teller.Run(WithCaller(ctx, "teller"), d.alarm) })
-	if len(d.Targets) > 0 {
-		wg.Go(func() { d.pusher.Run(WithCaller(ctx, "pusher")) })
+	for _, p := range d.parts {
+		for _, run := range p.Runs {
+			wg.Go(func() { run.Do(WithCaller(ctx, run.Name)) })
+		}
 	}
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
 	wg.Go(func() { d.resumeDead(WithCaller(ctx, "resume")) })
@@ -362,9 +358,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
 func (d *Daemon) Close() { d.hub.Close() }
 
-// Wake has a lane look at its rows. The key is the id of an agent, or the negative of a pipeline's id. The key 0 stands for
-// the sweep, which wakes all lanes that have something to do. Wake never blocks.
-func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
+// Wake has the lane of an agent look at its rows. It never blocks.
+func (d *Daemon) Wake(agentID int64) { d.lanes.Wake(agentLane(agentID)) }
+
+// Sweep wakes all lanes of a daemon that have something to do. It never blocks.
+func Sweep(d *Daemon) { d.lanes.Wake(sweepLane) }
 
 // ownTerminal returns our own tmux server.
 func (d *Daemon) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }

@@ -394,6 +394,6 @@ func (d *Daemon) wakeKin(a *Agent) {
 		d.Wake(*a.PreviousAgentID)
 	}
 	if a.PipelineID != nil {
-		d.Wake(-*a.PipelineID)
+		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: *a.PipelineID})
 	}
 }

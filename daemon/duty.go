@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Duty is something that may be due for an agent. The agent's lane looks at its duties one after the other, and does the first one that is due.
@@ -40,10 +42,27 @@ func (p Place) String() string {
 	}[p]
 }
 
-// Join gives duties to a daemon, and what they need of it. Call it before Run.
-func Join(d *Daemon, duties ...Duty) Env {
-	d.duties = append(d.duties, duties...)
+// Part is what a room does in the daemon that it has joined. Every field may be left out.
+type Part struct {
+	Duties []Duty
+	Runs   []Run
+	// Logged is called when the event log has grown. It must not block.
+	Logged func()
+	// Tell tells the operator of something at once, without the database, which is away.
+	Tell func(ctx context.Context, n tell.Notification)
+}
+
+// Run is work that goes on beside the lanes while the daemon runs. It must end soon after ctx has.
+type Run struct {
+	Name string // see [WithCaller]
+	Do   func(ctx context.Context)
+}
+
+// Join gives a room's part to a daemon, and returns what the room has of the daemon. Call it before Run.
+func Join(d *Daemon, p Part) Env {
+	d.duties = append(d.duties, p.Duties...)
 	slices.SortStableFunc(d.duties, func(a, b Duty) int { return int(a.Place - b.Place) })
+	d.parts = append(d.parts, p)
 	return Env{d}
 }
 

@@ -25,6 +25,15 @@ func (e Env) Settings() *Settings { return e.d.Settings() }
 // Log returns the log of the process.
 func (e Env) Log() *slog.Logger { return e.d.Log }
 
+// Host returns the name of the daemon's host.
+func (e Env) Host() string { return e.d.Host }
+
+// Publish has subscribers see what has changed in the event log.
+func (e Env) Publish() { e.d.hub.Poke() }
+
+// Logged says that the event log has grown.
+func (e Env) Logged() { e.d.EventsChanged() }
+
 // NewID returns an id that nobody can guess.
 func (e Env) NewID() (string, error) {
 	b := make([]byte, 9)
@@ -51,8 +60,11 @@ func (e Env) UpdateActive(ctx context.Context, id int64, change func(a *Agent, c
 	return e.d.updateAgent(ctx, id, change)
 }
 
-// Event makes an event about an agent, and about the pipeline that it works for.
+// Event makes an event about an agent, and about the pipeline that it works for; with nil, an event of the host.
 func (e Env) Event(typ event.Type, a *Agent, payload map[string]any) *event.Event {
+	if a == nil {
+		return e.d.event(typ, nil, nil, payload)
+	}
 	return e.d.event(typ, &a.ID, nil, payload).For(a.PipelineID, a.StepID)
 }
 

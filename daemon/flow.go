@@ -117,7 +117,7 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	if out.then != nil {
 		out.then()
 	}
-	if h.InPlace && beforeRecord(from) && !r.agent.Active() {
+	if h.InPlace && BeforeRecord(from) && !r.agent.Active() {
 		r.d.cleanUp(r.ctx, r.agent) // the dead pane was kept for the successor
 	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, string(out.fail.Code))
@@ -309,8 +309,8 @@ func stepAt(p Phase) (step, bool) {
 	return step{}, false
 }
 
-// beforeRecord reports whether a handoff in phase p has no record yet. Without a record, nothing has been shut down.
-func beforeRecord(p Phase) bool {
+// BeforeRecord reports whether a handoff in phase p has no record yet. Without a record, nothing has been shut down.
+func BeforeRecord(p Phase) bool {
 	s, _ := stepAt(p)
 	return s.cancel
 }

@@ -225,7 +225,7 @@ func (h *Handoff) awaitsDecision() bool {
 }
 
 // cancellable reports whether the handoff can be cancelled.
-func (h *Handoff) cancellable() bool { return beforeRecord(h.Phase) }
+func (h *Handoff) cancellable() bool { return BeforeRecord(h.Phase) }
 
 // recordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
 func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }

@@ -72,7 +72,7 @@ func (r *handoffRun) endCause(in Phase) string {
 
 // failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the phase.
 func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
-	if r.h.Mode != ModeAgent && beforeRecord(r.h.Phase) {
+	if r.h.Mode != ModeAgent && BeforeRecord(r.h.Phase) {
 		return r.notGenerated(code, format, args...)
 	}
 	msg := fmt.Sprintf(format, args...)
@@ -80,7 +80,7 @@ func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 	switch {
 	case r.h.Phase == ShuttingDown && r.agent.Active():
 		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
-	case !beforeRecord(r.h.Phase):
+	case !BeforeRecord(r.h.Phase):
 		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
 	case r.agent.Active() && r.agent.Note == noteInBackground:
 		hint = fmt.Sprintf("take its session back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`, and hand over the agent that this starts", r.agent.ID)

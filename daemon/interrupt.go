@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -52,11 +51,10 @@ func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tell.NotifyWithin, errors.New("notification took too long"))
 	defer cancel()
 	n := tell.Notification{Title: "understudy stands still", Message: why.Message + ": see `understudy doctor`.", Urgent: true}
-	var sending sync.WaitGroup
-	sending.Go(func() { d.pusher.Broadcast(ctx, n) })
-	defer sending.Wait()
-	if _, err := d.Notifier.Notify(ctx, n); err != nil {
-		d.Log.Warn("operator not told on the desktop", "error", err)
+	for _, p := range d.parts {
+		if p.Tell != nil {
+			p.Tell(ctx, n)
+		}
 	}
 }
 

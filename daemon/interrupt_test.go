@@ -23,7 +23,8 @@ func TestInterruptionIsTold(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		shown, stored := &board{began: time.Now()}, &brokenStore{}
-		d := New(Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Notifier: shown, Data: dir})
+		d := New(Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
+		Join(d, Part{Tell: shown.tell})
 		if err := d.Recovered(t.Context()); err != nil || len(stored.events) != 0 || d.Interrupted() != nil {
 			t.Fatalf("without an interruption: %v, %d events, %v", err, len(stored.events), d.Interrupted())
 		}
@@ -81,17 +82,16 @@ func (s *failingOnce) Commit(ctx context.Context, c *Change) error {
 	return s.brokenStore.Commit(ctx, c)
 }
 
-// board is a notifier that notes the notifications it is given, and when.
+// board notes the notifications it is given, and when.
 type board struct {
 	began time.Time
 	shown []string
 }
 
-func (b *board) Notify(_ context.Context, n tell.Notification) (string, error) {
+func (b *board) tell(_ context.Context, n tell.Notification) {
 	line := fmt.Sprintf("%s %s", time.Since(b.began), strings.TrimPrefix(n.Title, "understudy: "))
 	if n.Urgent {
 		line += "!"
 	}
 	b.shown = append(b.shown, line)
-	return "desktop", nil
 }

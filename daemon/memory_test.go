@@ -54,17 +54,17 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []int64{ended, pruned} {
-			if !slices.Contains(d.lanes.Woken(), id) {
+			if !slices.Contains(d.lanes.Woken(), agentLane(id)) {
 				t.Errorf("agent %d has ended and is remembered: the sweep has not woken its lane", id)
 			}
-			d.runLane(t.Context(), id)
+			d.runLane(t.Context(), agentLane(id))
 		}
 		if ids := d.memories.ids(func(agentMemory) bool { return true }); !slices.Equal(ids, []int64{active}) {
 			t.Errorf("agents %v are remembered, want the active one", ids)
 		}
 	}
 	d.lanes = lane.New(nil)
-	if err := d.sweep(t.Context()); err != nil || slices.Contains(d.lanes.Woken(), ended) || slices.Contains(d.lanes.Woken(), pruned) {
+	if err := d.sweep(t.Context()); err != nil || slices.Contains(d.lanes.Woken(), agentLane(ended)) || slices.Contains(d.lanes.Woken(), agentLane(pruned)) {
 		t.Errorf("%v; lanes woken without a reason: %v", err, d.lanes.Woken())
 	}
 }

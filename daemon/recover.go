@@ -65,9 +65,9 @@ func (d *Daemon) removeDeadPanes(ctx context.Context) {
 func (d *Daemon) runSweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	d.Wake(sweepLane)
+	d.lanes.Wake(sweepLane)
 	for lane.Ticked(ctx, tick.C) {
-		d.Wake(sweepLane)
+		d.lanes.Wake(sweepLane)
 	}
 }
 
@@ -75,17 +75,17 @@ func (d *Daemon) runSweep(ctx context.Context) {
 // registry shows a change that no hook has reported. For an idle agent it looks at the process twice and reads one file.
 func (d *Daemon) sweep(ctx context.Context) error {
 	if empty, err := d.spool.Empty(); err != nil || !empty {
-		d.Wake(spoolLane)
+		d.lanes.Wake(spoolLane)
 	}
 	open, err := d.Store.Open(ctx, d.Host)
 	if err != nil {
 		return fmt.Errorf("open work: %w", err)
 	}
 	for _, id := range open.Pipelines {
-		d.Wake(-id)
+		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: id})
 	}
 	for _, id := range open.Trees {
-		d.Wake(treeLanes + id)
+		d.lanes.Wake(lane.Key{Kind: TreeLane, ID: id})
 	}
 	if err := d.resetBudgets(ctx); err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestLaneThatKeepsFailingIsToldOnce(t *testing.T) {
 	try := func(n, alerts int) {
 		t.Helper()
 		for range n {
-			if again := d.runLane(t.Context(), 7); again != time.Second {
+			if again := d.runLane(t.Context(), agentLane(7)); again != time.Second {
 				t.Errorf("tried again after %s, want a second", again)
 			}
 		}
@@ -49,14 +49,14 @@ func TestLaneThatKeepsFailingIsToldOnce(t *testing.T) {
 	if e.Type != "agent_stuck" || !e.Alert || *e.AgentID != 7 || !strings.Contains(string(e.Payload), "row is odd. It is tried again") {
 		t.Errorf("alert %+v: %s", e, e.Payload)
 	}
-	d.clearLaneErrors(7)
+	d.clearLaneErrors(agentLane(7))
 	try(stuckAfter-1, 1)
 	try(1, 2)
 	// ErrMoved is no error to count: another writer was first.
 	s.err = ErrMoved
-	d.clearLaneErrors(7)
+	d.clearLaneErrors(agentLane(7))
 	for range 2 * stuckAfter {
-		d.runLane(t.Context(), 7)
+		d.runLane(t.Context(), agentLane(7))
 	}
 	if len(s.events) != 2 {
 		t.Errorf("%d alerts after races, want 2", len(s.events))

@@ -70,8 +70,8 @@ func TestSweepReadsOnlyRowsThatHaveChanged(t *testing.T) {
 	t.Parallel()
 	s := manyRows(12_000)
 	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
-	woken := map[int64]bool{}
-	d.lanes = lane.New(func(context.Context, int64) time.Duration { return 0 })
+	woken := map[lane.Key]bool{}
+	d.lanes = lane.New(func(context.Context, lane.Key) time.Duration { return 0 })
 	sweep := func() int {
 		t.Helper()
 		s.whole = nil
@@ -84,8 +84,8 @@ func TestSweepReadsOnlyRowsThatHaveChanged(t *testing.T) {
 		}
 		return len(s.whole)
 	}
-	if n := sweep(); n != 12_000 || !woken[1] || !woken[12_000] {
-		t.Errorf("the first sweep read %d rows; agents woken: the first %t, the last %t", n, woken[1], woken[12_000])
+	if n := sweep(); n != 12_000 || !woken[agentLane(1)] || !woken[agentLane(12_000)] {
+		t.Errorf("the first sweep read %d rows; agents woken: the first %t, the last %t", n, woken[agentLane(1)], woken[agentLane(12_000)])
 	}
 	if n := sweep(); n != 0 {
 		t.Errorf("a sweep after which nothing has changed read %d rows", n)

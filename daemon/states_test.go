@@ -57,11 +57,11 @@ func TestStepsAreConnected(t *testing.T) {
 			reached[w.to] = true
 		}
 		for _, w := range s.retry {
-			if beforeRecord(s.at) != beforeRecord(w.to) {
+			if BeforeRecord(s.at) != BeforeRecord(w.to) {
 				t.Errorf("%s: a retry that goes on at %s passes the record by", s.at, w.to)
 			}
 		}
-		if back := target(s.next, onWorkedOn); back != "" && !beforeRecord(back) {
+		if back := target(s.next, onWorkedOn); back != "" && !BeforeRecord(back) {
 			t.Errorf("%s: another document is asked for before the record, not in %s", s.at, back)
 		}
 		if (target(s.retry, onSuccessorGone) != "") != hasSuccessor(s.at) || hasSuccessor(s.at) == (target(s.retry, "") != "") {

@@ -4,35 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// The keys of lanes. The key of an agent's lane is the agent's id; that of a pipeline's lane is the negative of its id; that of a work
-// tree's lane is its id plus treeLanes.
+// The kinds of lanes. A lane of one of the first three has the id of a row.
 const (
-	sweepLane int64 = 0             // wakes the agents and pipelines that have something to do
-	spoolLane int64 = math.MinInt64 // applies the spooled hooks, which may take long
+	AgentLane    = "agent"
+	PipelineLane = "pipeline"
+	TreeLane     = "work tree"
 )
 
-// laneSubject names what a lane works for.
-func laneSubject(key int64) string {
-	switch {
-	case key == sweepLane:
-		return "sweep"
-	case key == spoolLane:
-		return "spool"
-	case key < 0:
-		return fmt.Sprintf("pipeline %d", -key)
-	case key > treeLanes:
-		return fmt.Sprintf("work tree %d", key-treeLanes)
-	}
-	return fmt.Sprintf("agent %d", key)
-}
+var (
+	sweepLane = lane.Key{Kind: "sweep"} // wakes the lanes that have something to do
+	spoolLane = lane.Key{Kind: "spool"} // applies the spooled hooks, which may take long
+)
+
+func agentLane(id int64) lane.Key { return lane.Key{Kind: AgentLane, ID: id} }
 
 // maxMoves is how many times in a row a lane does work before it lets the other lanes go first. It then comes back after
 // a millisecond.
@@ -40,8 +32,8 @@ const maxMoves = 50
 
 // runLane does what is due in a lane until nothing is. If the sweep or the replay of the spool fails, the next sweep
 // tries again.
-func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
-	ctx = WithCaller(ctx, laneSubject(key))
+func (d *Daemon) runLane(ctx context.Context, key lane.Key) (again time.Duration) {
+	ctx = WithCaller(ctx, key.String())
 	switch key {
 	case sweepLane:
 		err := d.sweep(ctx)
@@ -71,7 +63,7 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 			d.clearLaneErrors(key)
 			return 0
 		case err != nil:
-			d.Log.Warn("work stopped; trying again", "for", laneSubject(key), "error", err)
+			d.Log.Warn("work stopped; trying again", "for", key.String(), "error", err)
 			d.countLaneError(ctx, key, err)
 			return time.Second
 		case !moved:
@@ -82,16 +74,16 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	return time.Millisecond
 }
 
-// workOn does the first thing that is due for the agent, the pipeline or the work tree of a lane.
-func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.Duration, err error) {
-	if key < 0 {
-		return d.workPipeline(ctx, -key)
-	}
-	if key > treeLanes {
-		moved, err := d.workTree(ctx, key-treeLanes)
+// workOn does the first thing that is due for the row of a lane.
+func (d *Daemon) workOn(ctx context.Context, key lane.Key) (moved bool, again time.Duration, err error) {
+	switch key.Kind {
+	case PipelineLane:
+		return d.workPipeline(ctx, key.ID)
+	case TreeLane:
+		moved, err := d.workTree(ctx, key.ID)
 		return moved, 0, err
 	}
-	return d.work(ctx, key)
+	return d.work(ctx, key.ID)
 }
 
 // work looks at one agent's rows and does the first of its duties that is due: see [Duty]. moved says that a row was written: the
@@ -221,7 +213,7 @@ func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*
 const stuckAfter = 10
 
 // countLaneError counts an error of a lane. At the stuckAfter-th error in a row it tells the operator.
-func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
+func (d *Daemon) countLaneError(ctx context.Context, key lane.Key, cause error) {
 	d.mu.Lock()
 	d.laneErrors[key]++
 	n := d.laneErrors[key]
@@ -229,14 +221,13 @@ func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	if n != stuckAfter {
 		return
 	}
-	e := d.event(event.AgentStuck, &key, nil, map[string]any{"message": fmt.Sprintf(
-		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", laneSubject(key), words.TrimDot(cause.Error()))})
-	if key < 0 {
-		id := -key
-		e.Type, e.AgentID, e.PipelineID = event.PipelineStuck, nil, &id
-	}
-	if key > treeLanes {
-		e.Type, e.AgentID = event.WorktreeStuck, nil
+	e := d.event(event.WorktreeStuck, nil, nil, map[string]any{"message": fmt.Sprintf(
+		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", key, words.TrimDot(cause.Error()))})
+	switch key.Kind {
+	case AgentLane:
+		e.Type, e.AgentID = event.AgentStuck, &key.ID
+	case PipelineLane:
+		e.Type, e.PipelineID = event.PipelineStuck, &key.ID
 	}
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
@@ -247,7 +238,7 @@ func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	}
 }
 
-func (d *Daemon) clearLaneErrors(key int64) {
+func (d *Daemon) clearLaneErrors(key lane.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.laneErrors, key)

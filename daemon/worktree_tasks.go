@@ -9,12 +9,10 @@ import (
 	"strconv"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
-
-// treeLanes is added to the id of a work tree to make the key of its lane.
-const treeLanes int64 = 1 << 62
 
 // TreeMerging asks for a merge of a work tree's branch.
 type TreeMerging struct {
@@ -189,7 +187,7 @@ const treeTries = 3
 func (d *Daemon) tryAgain(ctx context.Context, t *Worktree) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return ctx.Err() != nil || d.laneErrors[treeLanes+t.ID] < treeTries-1
+	return ctx.Err() != nil || d.laneErrors[lane.Key{Kind: TreeLane, ID: t.ID}] < treeTries-1
 }
 
 func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, error) {

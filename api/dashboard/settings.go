@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
@@ -12,7 +13,7 @@ import (
 type settings struct {
 	Browsers []Browser
 	Notify   tell.Preferences
-	Targets  []daemon.TargetReport
+	Targets  []notices.TargetReport
 	Runtimes []daemon.RuntimeInfo
 	Auto     daemon.AutoSettings
 	Runs     daemon.PipelineSettings
@@ -31,11 +32,11 @@ type Browser struct {
 
 // Settings draws the page of notifications, signed-in browsers and this daemon's settings.
 func (p *Pages) Settings(ctx context.Context, browsers []Browser) (*Page, error) {
-	preferences, err := p.Daemon.NotificationPreferences(ctx)
+	preferences, err := p.Notices.Preferences(ctx)
 	if err != nil {
 		return nil, err
 	}
-	targets, err := p.Daemon.NotificationTargets(ctx)
+	targets, err := p.Notices.Targets(ctx)
 	if err != nil {
 		return nil, err
 	}

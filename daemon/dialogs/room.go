@@ -23,8 +23,9 @@ type Store interface {
 // Join makes the room of a daemon. Call it before the daemon runs.
 func Join(d *daemon.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = daemon.Join(d,
-		daemon.Duty{Name: "pressChoice", Why: "The operator has answered the dialog, and it may open another one.", Place: daemon.BeforeTyping, When: answersDialog, Do: r.pressChoice},
-		daemon.Duty{Name: "typeKeys", Why: "Keys from a browser come in the order in which a person typed them.", Place: daemon.BeforeTyping, When: takesKeys, Do: r.typeKeys})
+	r.env = daemon.Join(d, daemon.Part{Duties: []daemon.Duty{
+		{Name: "pressChoice", Why: "The operator has answered the dialog, and it may open another one.", Place: daemon.BeforeTyping, When: answersDialog, Do: r.pressChoice},
+		{Name: "typeKeys", Why: "Keys from a browser come in the order in which a person typed them.", Place: daemon.BeforeTyping, When: takesKeys, Do: r.typeKeys},
+	}})
 	return r
 }

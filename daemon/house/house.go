@@ -4,6 +4,7 @@ package house
 import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/pictures"
 )
 
@@ -11,11 +12,12 @@ import (
 type House struct {
 	Daemon   *daemon.Daemon
 	Dialogs  *dialogs.Room
+	Notices  *notices.Room
 	Pictures *pictures.Room
 }
 
 // New makes a daemon with its rooms.
 func New(cfg daemon.Config) *House {
 	d := daemon.New(cfg)
-	return &House{Daemon: d, Dialogs: dialogs.Join(d), Pictures: pictures.Join(d)}
+	return &House{Daemon: d, Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
 }

@@ -13,17 +13,32 @@ package lane
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
 
+// Key names a lane: what kind of thing it works for, and which one.
+type Key struct {
+	Kind string // in words, such as "agent"
+	ID   int64  // 0: there is only one of the kind
+}
+
+// String names the lane as people are told of it: "agent 7", "sweep".
+func (k Key) String() string {
+	if k.ID == 0 {
+		return k.Kind
+	}
+	return fmt.Sprintf("%s %d", k.Kind, k.ID)
+}
+
 // Lanes run the work of keys, as the package comment promises. They are safe for concurrent use.
 type Lanes struct {
-	do func(ctx context.Context, key int64) (again time.Duration)
+	do func(ctx context.Context, key Key) (again time.Duration)
 
 	mu     sync.Mutex
 	ctx    context.Context // the context of Run; nil while no Run is under way
-	state  map[int64]*lane // by key; only keys that run, were woken, or have a timer
+	state  map[Key]*lane   // by key; only keys that run, were woken, or have a timer
 	active sync.WaitGroup  // counts the work that runs, and the spawned functions
 }
 
@@ -36,8 +51,8 @@ type lane struct {
 
 // New returns lanes whose work is do. do gets the context of Run and the key. A timer wakes the key again after the time
 // that do returns, unless Wake is called before. If do returns 0, only Wake runs it again.
-func New(do func(ctx context.Context, key int64) (again time.Duration)) *Lanes {
-	return &Lanes{do: do, state: map[int64]*lane{}}
+func New(do func(ctx context.Context, key Key) (again time.Duration)) *Lanes {
+	return &Lanes{do: do, state: map[Key]*lane{}}
 }
 
 // Run lets work begin. It first starts the work of the keys that were woken before Run was called. When ctx ends, Run
@@ -58,11 +73,11 @@ func (l *Lanes) Run(ctx context.Context) {
 	l.active.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ctx, l.state = nil, map[int64]*lane{}
+	l.ctx, l.state = nil, map[Key]*lane{}
 }
 
 // Wake makes a key's work begin once more: at once, or as soon as the work that runs now returns. It stops the key's timer.
-func (l *Lanes) Wake(key int64) {
+func (l *Lanes) Wake(key Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.state[key]
@@ -87,7 +102,7 @@ func (ln *lane) stopTimer() {
 
 // startLocked starts a key's work, unless Run is ending. The caller holds l.mu, a Run is under way, and the key does not
 // run.
-func (l *Lanes) startLocked(key int64, ln *lane) {
+func (l *Lanes) startLocked(key Key, ln *lane) {
 	if l.ctx.Err() != nil {
 		return
 	}
@@ -96,7 +111,7 @@ func (l *Lanes) startLocked(key int64, ln *lane) {
 }
 
 // work runs a key's work, and runs it again as long as the key was woken meanwhile. It stops when Run is ending.
-func (l *Lanes) work(key int64, ln *lane) {
+func (l *Lanes) work(key Key, ln *lane) {
 	for {
 		again := l.do(l.ctx, key)
 		l.mu.Lock()
@@ -130,10 +145,10 @@ func (l *Lanes) Spawn(f func()) {
 }
 
 // Woken returns the keys that were woken and whose work has not begun since, in no order.
-func (l *Lanes) Woken() []int64 {
+func (l *Lanes) Woken() []Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var keys []int64
+	var keys []Key
 	for key, ln := range l.state {
 		if ln.woken {
 			keys = append(keys, key)

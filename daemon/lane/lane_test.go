@@ -23,11 +23,11 @@ type bench struct {
 }
 
 // newBench makes lanes whose work is to take a second, after which it asks for what again says.
-func newBench(t *testing.T, again func(key int64) time.Duration) *bench {
+func newBench(t *testing.T, again func(key Key) time.Duration) *bench {
 	b := &bench{t: t, began: time.Now()}
-	b.Lanes = New(func(_ context.Context, key int64) time.Duration {
+	b.Lanes = New(func(_ context.Context, key Key) time.Duration {
 		b.mu.Lock()
-		b.done = append(b.done, fmt.Sprintf("%d at %s", key, time.Since(b.began)))
+		b.done = append(b.done, fmt.Sprintf("%d at %s", key.ID, time.Since(b.began)))
 		b.now++
 		b.most = max(b.most, b.now)
 		b.mu.Unlock()
@@ -58,6 +58,9 @@ func (b *bench) run() (end func()) {
 	}
 }
 
+// of returns the key of an agent.
+func of(id int64) Key { return Key{Kind: "agent", ID: id} }
+
 // pass lets time go by.
 func pass(d time.Duration) {
 	<-time.After(d)
@@ -80,7 +83,7 @@ func TestWakesDuringWorkRunItOnceMoreAndNeverTwiceAtOnce(t *testing.T) {
 		b := newBench(t, nil)
 		defer b.run()()
 		for range 3 {
-			b.Wake(1)
+			b.Wake(of(1))
 			pass(100 * time.Millisecond)
 		}
 		pass(time.Minute)
@@ -88,7 +91,7 @@ func TestWakesDuringWorkRunItOnceMoreAndNeverTwiceAtOnce(t *testing.T) {
 		if b.most != 1 {
 			t.Errorf("%d pieces of work of one key ran at once", b.most)
 		}
-		b.Wake(1)
+		b.Wake(of(1))
 		pass(time.Minute)
 		b.did("1 at 0s", "1 at 1s", "1 at 1m0.3s")
 		if len(b.state) != 0 {
@@ -103,7 +106,7 @@ func TestDifferentKeysRunAtOnce(t *testing.T) {
 		b := newBench(t, nil)
 		defer b.run()()
 		for key := range int64(5) {
-			b.Wake(key)
+			b.Wake(of(key))
 		}
 		pass(time.Minute)
 		if b.most != 5 {
@@ -116,11 +119,11 @@ func TestWakesBeforeRunAreOneWakeWhenItBegins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		b.Wake(1)
-		b.Wake(1)
+		b.Wake(of(1))
+		b.Wake(of(1))
 		pass(time.Minute)
 		b.did()
-		if got := b.Woken(); !slices.Equal(got, []int64{1}) {
+		if got := b.Woken(); !slices.Equal(got, []Key{of(1)}) {
 			t.Errorf("woken %v", got)
 		}
 		defer b.run()()
@@ -136,12 +139,12 @@ func TestWorkRunsAgainWhenItHasAskedForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		left := 1
-		b := newBench(t, func(int64) time.Duration {
+		b := newBench(t, func(Key) time.Duration {
 			left--
 			return time.Duration(max(left+1, 0)) * time.Minute
 		})
 		defer b.run()()
-		b.Wake(1)
+		b.Wake(of(1))
 		pass(time.Hour)
 		b.did("1 at 0s", "1 at 1m1s")
 	})
@@ -150,11 +153,11 @@ func TestWorkRunsAgainWhenItHasAskedForIt(t *testing.T) {
 func TestWakeReplacesTheTimer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(int64) time.Duration { return time.Minute })
+		b := newBench(t, func(Key) time.Duration { return time.Minute })
 		defer b.run()()
-		b.Wake(1)
+		b.Wake(of(1))
 		pass(31 * time.Second)
-		b.Wake(1)
+		b.Wake(of(1))
 		pass(time.Minute)
 		b.did("1 at 0s", "1 at 31s")
 		pass(2 * time.Second)
@@ -165,15 +168,15 @@ func TestWakeReplacesTheTimer(t *testing.T) {
 func TestRunReturnsWhenAllWorkHas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(int64) time.Duration { return time.Minute })
+		b := newBench(t, func(Key) time.Duration { return time.Minute })
 		end := b.run()
 		spawned := false
 		b.Spawn(func() {
 			<-time.After(10 * time.Second)
 			spawned = true
 		})
-		b.Wake(1)
-		b.Wake(1) // while it runs: its work does not begin once more when Run is ending
+		b.Wake(of(1))
+		b.Wake(of(1)) // while it runs: its work does not begin once more when Run is ending
 		end()
 		if took := time.Since(b.began); took != 10*time.Second || !spawned || b.now != 0 {
 			t.Errorf("returned after %s; the spawned function has returned: %t; work that runs: %d", took, spawned, b.now)
@@ -185,15 +188,15 @@ func TestRunReturnsWhenAllWorkHas(t *testing.T) {
 func TestTimersAndWakesOfARunEndWithIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(key int64) time.Duration { return time.Duration(key) * time.Minute })
+		b := newBench(t, func(key Key) time.Duration { return time.Duration(key.ID) * time.Minute })
 		end := b.run()
-		b.Wake(1) // leaves a timer
+		b.Wake(of(1)) // leaves a timer
 		pass(2 * time.Second)
-		b.Wake(3) // holds up the end of Run for a second, and asks for a timer then
+		b.Wake(of(3)) // holds up the end of Run for a second, and asks for a timer then
 		go func() {
 			<-time.After(time.Millisecond)
-			b.Wake(3)
-			b.Wake(2)
+			b.Wake(of(3))
+			b.Wake(of(2))
 			b.Spawn(func() { t.Error("spawned while Run was ending") })
 		}()
 		end()
@@ -211,14 +214,14 @@ func TestRunAfterRun(t *testing.T) {
 		b.Spawn(func() { t.Error("spawned before Run") })
 		b.run()()
 		b.Spawn(func() { t.Error("spawned after Run") })
-		b.Wake(1)
+		b.Wake(of(1))
 		pass(time.Minute)
 		b.did()
-		if got := b.Woken(); !slices.Equal(got, []int64{1}) {
+		if got := b.Woken(); !slices.Equal(got, []Key{of(1)}) {
 			t.Errorf("woken %v between two Runs", got)
 		}
 		defer b.run()()
-		b.Wake(2)
+		b.Wake(of(2))
 		pass(time.Minute)
 		slices.Sort(b.done)
 		b.did("1 at 1m0s", "2 at 1m0s")

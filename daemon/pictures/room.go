@@ -22,4 +22,4 @@ type Store interface {
 }
 
 // Join makes the room of a daemon.
-func Join(d *daemon.Daemon) *Room { return &Room{env: daemon.Join(d), store: d.Store} }
+func Join(d *daemon.Daemon) *Room { return &Room{env: daemon.Join(d, daemon.Part{}), store: d.Store} }

@@ -37,7 +37,7 @@ func newChecks() checks {
 func (w *world) afterCommit(g *daemonRun) {
 	for _, h := range w.hosts {
 		if other := h.daemon; other != nil && other != g && other.listening {
-			other.d.Wake(0)
+			daemon.Sweep(other.d)
 			other.d.EventsChanged()
 		}
 	}

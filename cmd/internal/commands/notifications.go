@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -52,14 +52,14 @@ func (a *app) setNotificationsCommand() *cobra.Command {
   understudy notifications set --waiting --completed=false`,
 		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var change daemon.PreferenceChange
+			var change notices.PreferenceChange
 			if c.Flags().Changed("waiting") {
 				change.Waiting = &waiting
 			}
 			if c.Flags().Changed("completed") {
 				change.Completed = &completed
 			}
-			if change == (daemon.PreferenceChange{}) {
+			if change == (notices.PreferenceChange{}) {
 				return cli.Usagef("nothing to set: --waiting or --completed is missing")
 			}
 			return a.setNotifications(c.Context(), change)
@@ -124,7 +124,7 @@ func (a *app) showNotifications(ctx context.Context) error {
 	return u.Table([]string{"TARGET", "TYPE", "TAKES", "STATE", "LAST SENT", "LAST ERROR"}, rows)
 }
 
-func (a *app) setNotifications(ctx context.Context, change daemon.PreferenceChange) error {
+func (a *app) setNotifications(ctx context.Context, change notices.PreferenceChange) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (b *base) tellOthers(by *daemon.Daemon) {
 	b.mu.Unlock()
 	for _, d := range daemons {
 		if d != by {
-			d.Wake(0)
+			daemon.Sweep(d)
 		}
 		d.EventsChanged()
 	}

@@ -1,19 +1,13 @@
-package daemon
+package notices
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/tell"
 )
-
-// newPusher makes the pusher of this host's notifications.
-func (d *Daemon) newPusher() *tell.Pusher {
-	return tell.NewPusher(tell.PusherConfig{
-		Host: d.Host, Store: d.Store, Routes: d.Targets, Base: d.PublicURL, Log: d.Log, Clock: d.now, Moved: d.EventsChanged,
-	})
-}
 
 // TargetReport is one target of notifications beside the desktop, and how it does. It has no address and no secret.
 type TargetReport struct {
@@ -30,15 +24,15 @@ type TargetReport struct {
 	LastError    *string    `json:"last_error"`
 }
 
-// NotificationTargets returns the targets of this host's settings, in the order of their names.
-func (d *Daemon) NotificationTargets(ctx context.Context) ([]TargetReport, error) {
-	reports, err := d.Store.PushReports(ctx, d.Host)
+// Targets returns the targets of this host's settings, in the order of their names.
+func (r *Room) Targets(ctx context.Context) ([]TargetReport, error) {
+	reports, err := r.store.PushReports(ctx, r.env.Host())
 	if err != nil {
 		return nil, fmt.Errorf("targets of notifications: %w", err)
 	}
 	out := []TargetReport{}
-	for i := range d.Targets {
-		route := &d.Targets[i]
+	for i := range r.targets {
+		route := &r.targets[i]
 		r := TargetReport{Name: route.Name, Type: route.Kind, Levels: route.Levels, Types: route.Types, IncludeText: route.IncludeText, State: "unused"}
 		if len(r.Levels) == 0 {
 			r.Levels = tell.Levels()
@@ -73,17 +67,17 @@ func (r *TargetReport) fill(rows *tell.PushReport) {
 }
 
 // TestTarget sends a test notification to a target now, once, whatever the target is told otherwise.
-func (d *Daemon) TestTarget(ctx context.Context, name string) (TestedNotification, error) {
-	route := d.pusher.Route(name)
+func (r *Room) TestTarget(ctx context.Context, name string) (Tested, error) {
+	route := r.pusher.Route(name)
 	if route == nil {
-		return TestedNotification{}, Errorf(KindNotFound, CodeTargetNotFound, "There is no target %.64q: notify.targets in config.yaml names the targets", name)
+		return Tested{}, daemon.Errorf(daemon.KindNotFound, daemon.CodeTargetNotFound, "There is no target %.64q: notify.targets in config.yaml names the targets", name)
 	}
-	err := d.pusher.SendNow(ctx, route, tell.Message{
+	err := r.pusher.SendNow(ctx, route, tell.Message{
 		Title: "understudy: test", Text: "This is how you will be told.", Level: "test",
 	})
 	if err != nil {
 		why := err.Error()
-		return TestedNotification{Channel: name, Error: &why}, nil
+		return Tested{Channel: name, Error: &why}, nil
 	}
-	return TestedNotification{Channel: name}, nil
+	return Tested{Channel: name}, nil
 }
