@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/limits"
 )
 
 type newAgentRequest struct {
@@ -174,7 +175,7 @@ func (s *Server) decideLimit(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Agent{}, err
 		}
-		return s.Daemon.DecideLimit(ctx, id, daemon.LimitDecision{Do: in.Do, Runtime: in.Runtime})
+		return s.Limits.DecideLimit(ctx, id, limits.LimitDecision{Do: in.Do, Runtime: in.Runtime})
 	})
 }
 

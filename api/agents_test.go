@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/limits"
 )
 
 // launched commits an agent with a session and the secret of a launch.
@@ -72,12 +73,12 @@ func TestLimit(t *testing.T) {
 		a.Limit = &daemon.Limit{Kind: daemon.LimitUsage, Since: until.Add(-time.Hour), Until: &until, Do: daemon.LimitAsk, By: daemon.LimitByPolicy}
 	})
 	path := at("agents", a.ID, "/limit")
-	got := must(h.client.DecideLimit(ctx, a.ID, daemon.LimitDecision{Do: daemon.LimitWait}))(t)
+	got := must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t)
 	if got.Limit == nil || got.Limit.Do != daemon.LimitWait || got.Limit.By != daemon.LimitByOperator || !got.LimitedUntil.Equal(until) {
 		t.Errorf("decided: %+v", got.Limit)
 	}
 	before := must(h.store.LastEventID(ctx))(t)
-	if again := must(h.client.DecideLimit(ctx, a.ID, daemon.LimitDecision{Do: daemon.LimitWait}))(t); again.Limit.Do != daemon.LimitWait {
+	if again := must(h.client.DecideLimit(ctx, a.ID, limits.LimitDecision{Do: daemon.LimitWait}))(t); again.Limit.Do != daemon.LimitWait {
 		t.Errorf("decided again: %+v", again.Limit)
 	}
 	if after := must(h.store.LastEventID(ctx))(t); after != before {

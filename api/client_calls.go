@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 )
@@ -154,7 +155,7 @@ func (c *Client) SendToPeer(ctx context.Context, agentID int64, to, text string)
 }
 
 // DecideLimit decides what is done about the limit that an agent has hit.
-func (c *Client) DecideLimit(ctx context.Context, agentID int64, in daemon.LimitDecision) (daemon.Agent, error) {
+func (c *Client) DecideLimit(ctx context.Context, agentID int64, in limits.LimitDecision) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), limitRequest{Do: in.Do, Runtime: in.Runtime})
 }
 

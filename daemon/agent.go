@@ -189,7 +189,7 @@ type ContextUse struct {
 }
 
 // be changes the agent's state, and reports whether the agent was in another state before.
-func (a *Agent) be(s AgentState, now time.Time) bool {
+func (a *Agent) Be(s AgentState, now time.Time) bool {
 	if a.State == s {
 		return false
 	}

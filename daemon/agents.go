@@ -356,14 +356,14 @@ func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error
 	case !a.Active():
 		return "", errAgentNotActive
 	case !a.HasPane():
-		return "", errAgentNoPane
+		return "", ErrAgentNoPane
 	case a.Host != d.Host:
 		return "", d.requireThisHost(a.Host)
 	}
 	d.readyLine(ctx, &a)
 	text, err := d.capture(ctx, &a, ansi)
 	if errors.Is(err, tmux.ErrGone) {
-		return "", errAgentNoPane
+		return "", ErrAgentNoPane
 	}
 	return text, err
 }

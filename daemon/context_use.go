@@ -345,7 +345,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 		in.Mode = ModeGenerate
 	}
 	_, err = d.RequestHandoff(ctx, a.ID, in)
-	switch told := refusalIn(err); {
+	switch told := RefusalIn(err); {
 	case told != nil:
 		return true, 0, d.tellNotHandedOver(ctx, a, told)
 	case err != nil:
@@ -360,7 +360,7 @@ func (d *Daemon) tellNotHandedOver(ctx context.Context, a *Agent, why *Error) er
 	now := d.now()
 	a.AutoAskedAt = &now
 	c := Change{Agents: []*Agent{a}}
-	if why.Code != errHandoffOpen.Code {
+	if why.Code != ErrHandoffOpen.Code {
 		e := d.event(event.AgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
 			"Agent %d (%s) is about to run out of context and could not be handed over: %s; put that right, then hand it over with `understudy handoff %d`.",
 			a.ID, a.Name, words.TrimDot(why.Message), a.ID)})

@@ -371,7 +371,7 @@ func (d *Daemon) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.Tmux
 // agent's.
 func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
 	if !a.HasPane() {
-		return nil, errAgentNoPane
+		return nil, ErrAgentNoPane
 	}
 	term, err := d.Terminal(a.PaneSocket)
 	if err == nil && a.Managed {

@@ -89,14 +89,14 @@ func (d *Delivery) decide(v Verdict, evidence string, at time.Time) {
 }
 
 // has reports whether the verdict is v.
-func (d *Delivery) has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }
+func (d *Delivery) Has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }
 
 func deliveryPayload(dl *Delivery) map[string]any {
 	p := map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "attempts": dl.Attempts, "evidence": dl.Evidence}
 	if dl.Verdict != nil && *dl.Verdict != Submitted {
 		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
 			dl.AgentID, dl.Evidence, dl.AgentID)
-		if dl.Evidence == evidenceNoPane || dl.Evidence == evidenceEnded && dl.has(NotSubmitted) {
+		if dl.Evidence == evidenceNoPane || dl.Evidence == evidenceEnded && dl.Has(NotSubmitted) {
 			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
 		}
 	}

@@ -340,13 +340,13 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 		// The handoff of a delivery raises its own alert.
 		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
 		c.Events = append(c.Events, e)
-		if dl.Kind == KindSkill && dl.has(Submitted) && a.SkillInjectedAt == nil {
+		if dl.Kind == KindSkill && dl.Has(Submitted) && a.SkillInjectedAt == nil {
 			a.SkillInjectedAt = dl.DecidedAt
 			c.Agents = []*Agent{a}
 			c.Events = append(c.Events, d.event(event.AgentSkillInjected, &a.ID, dl.HandoffID,
 				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).For(a.PipelineID, a.StepID))
 		}
-		if dl.Kind == KindInstruction && dl.has(Submitted) {
+		if dl.Kind == KindInstruction && dl.Has(Submitted) {
 			stillRuns, err := d.turnStillRuns(ctx, a, dl)
 			if err != nil {
 				return false, 0, err
@@ -373,7 +373,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 // mark. The caller commits the write in the transaction of the delivery's verdict. A Stop may come right after that
 // transaction, and it counts as the end of the instruction's turn only if the handoff is marked by then.
 func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, error) {
-	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.has(Submitted) {
+	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.Has(Submitted) {
 		return nil, nil
 	}
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)

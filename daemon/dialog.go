@@ -109,7 +109,7 @@ func (d *Daemon) readDialog(ctx context.Context, a *Agent) (*ShownDialog, error)
 	view, err := term.Look(ctx, a.Ref())
 	switch {
 	case errors.Is(err, tmux.ErrGone):
-		return nil, errAgentNoPane
+		return nil, ErrAgentNoPane
 	case err != nil:
 		return nil, fmt.Errorf("agent %d: screen: %w", a.ID, err)
 	}

@@ -30,15 +30,18 @@ const (
 	BeforeTyping              // what a person does in the pane from elsewhere, before the daemon itself types
 	AtStop                    // the ladder of an agent that was asked to stop; most of what follows is not due for it
 	AtRest                    // what is noted and measured of an agent; the flow decides by it
-	InFlow                    // what moves its work: limits, handoffs, texts
+	AtLimit                   // what keeps it from its work: what is done about that may request a handoff or queue a text
+	InFlow                    // what moves its work: handoffs, texts
 	AfterTheEnd               // what is due for an agent that has ended
+	ToForget                  // nothing more is due for it
 )
 
 // String says in a few words what happens there.
 func (p Place) String() string {
 	return [...]string{
 		"the agent gets its pane", "which process is the agent's, and does it live?", "what does the agent do?", "what a person does in the pane from elsewhere",
-		"the agent is asked to stop", "what is noted and measured", "its work goes on", "it has ended",
+		"the agent is asked to stop", "what is noted and measured", "something keeps it from its work", "its work goes on", "it has ended",
+		"it is forgotten",
 	}[p]
 }
 
@@ -46,6 +49,8 @@ func (p Place) String() string {
 type Part struct {
 	Duties []Duty
 	Runs   []Run
+	// Start wakes the lanes of agents that have ended and for which something is due. It is called when the daemon begins to run.
+	Start func(ctx context.Context) error
 	// Logged is called when the event log has grown. It must not block.
 	Logged func()
 	// Tell tells the operator of something at once, without the database, which is away.
@@ -82,18 +87,16 @@ func ownDuties(d *Daemon) []Duty {
 		{"noteHead", "What follows shows the branch that is checked out.", AtState, (*Agent).started, d.noteHead},
 		{"stopLadder", "The handoff comes later, because it waits for the agent's end; so do the deliveries, because the rung that types the exit command drops the queued ones.", AtStop, (*Agent).stopping, d.stopLadder},
 		{"seeReading", "Whether a successor has read its handoff counts after all that may end a turn, and for an agent that has ended, too.", AtRest, (*Agent).notesReading, d.seeReading},
-		{"keepBase", "How the agent found its directory is recorded before it changes it.", AtRest, (*Agent).notStopping, d.keepBase},
-		{"noticeQuiet", "The turn of a CLI that tells nothing ends with a quiet screen.", AtRest, (*Agent).notStopping, d.noticeQuiet},
-		{"giveSkill", "The skill of a CLI that takes it as a prompt only comes before any other text.", AtRest, (*Agent).notStopping, d.giveSkill},
-		{"measure", "The use of the context decides whether a handoff is requested.", AtRest, (*Agent).notStopping, d.measure},
+		{"keepBase", "How the agent found its directory is recorded before it changes it.", AtRest, (*Agent).NotStopping, d.keepBase},
+		{"noticeQuiet", "The turn of a CLI that tells nothing ends with a quiet screen.", AtRest, (*Agent).NotStopping, d.noticeQuiet},
+		{"giveSkill", "The skill of a CLI that takes it as a prompt only comes before any other text.", AtRest, (*Agent).NotStopping, d.giveSkill},
+		{"measure", "The use of the context decides whether a handoff is requested.", AtRest, (*Agent).NotStopping, d.measure},
 		{"countUsage", "What was used decides whether a budget holds texts and automatic handoffs.", AtRest, (*Agent).started, d.countUsage},
-		{"tellOverdue", "An open dialog gives an agent more time to register.", AtRest, (*Agent).notStopping, d.tellOverdue},
-		{"seeToLimit", "It may request a handoff or queue a prompt.", InFlow, (*Agent).notStopping, d.seeToLimit},
+		{"tellOverdue", "An open dialog gives an agent more time to register.", AtRest, (*Agent).NotStopping, d.tellOverdue},
 		{"handOver", "It queues deliveries, and withdraws those that are too late.", InFlow, always, d.handOver},
 		{"deliverNext", "The state is known, and neither the agent's end nor its handoff has anything to do.", InFlow, always, d.deliverNext},
 		{"sayWhoGoesOn", "A person's pane says who goes on with the work that was done there.", InFlow, (*Agent).started, d.sayWhoGoesOn},
-		{"resumeAfterReset", "A session that died while it waited for a reset is opened again.", AfterTheEnd, (*Agent).ended, d.resumeAfterReset},
-		{"forgetEnded", "An earlier duty may remember the agent anew.", AfterTheEnd, (*Agent).ended, d.forgetEnded},
+		{"forgetEnded", "An earlier duty may remember the agent anew.", ToForget, (*Agent).ended, d.forgetEnded},
 	}
 }
 
@@ -102,8 +105,10 @@ func doneBy(d *Daemon, do func(*Daemon, context.Context, *Agent) (bool, time.Dur
 	return func(ctx context.Context, a *Agent) (bool, time.Duration, error) { return do(d, ctx, a) }
 }
 
-func always(*Agent) bool           { return true }
-func (a *Agent) started() bool     { return a.Active() && !a.launching() }
-func (a *Agent) stopping() bool    { return a.started() && a.StopAskedAt != nil }
-func (a *Agent) notStopping() bool { return a.started() && a.StopAskedAt == nil }
+func always(*Agent) bool        { return true }
+func (a *Agent) started() bool  { return a.Active() && !a.launching() }
+func (a *Agent) stopping() bool { return a.started() && a.StopAskedAt != nil }
+
+// NotStopping reports whether an agent has begun, has not ended, and was not asked to stop.
+func (a *Agent) NotStopping() bool { return a.started() && a.StopAskedAt == nil }
 func (a *Agent) ended() bool       { return !a.Active() }

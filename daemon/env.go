@@ -19,6 +19,19 @@ func (e Env) Now() time.Time { return e.d.now() }
 // Spent returns how much of the time since the given time of a row counts against a deadline: time in which no daemon ran does not.
 func (e Env) Spent(since time.Time) time.Duration { return e.d.timeSpent(since) }
 
+// Left returns how much of a limit is left for something that began at the given time of a row: see Spent. After a start of the daemon
+// something is always left, because no daemon could act before.
+func (e Env) Left(since time.Time, limit time.Duration) time.Duration {
+	return e.d.timeLeft(since, limit)
+}
+
+// Began returns when the daemon began to run.
+func (e Env) Began() time.Time {
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	return e.d.runBegan
+}
+
 // Settings returns the operator's settings. Nobody changes them: a reload puts others in their place.
 func (e Env) Settings() *Settings { return e.d.Settings() }
 
@@ -73,49 +86,22 @@ func (e Env) StateEvent(a *Agent, payload map[string]any) *event.Event {
 	return e.d.facts().stateEvent(a, payload)
 }
 
+// Sight returns what is seen of agents, and how their panes are reached.
+func (e Env) Sight() Sight { return Sight(e) }
+
+// Work returns how work is passed on.
+func (e Env) Work() Work { return Work(e) }
+
+// ActiveAgents returns the agents of this host that have not ended, in the order of their ids.
+func (e Env) ActiveAgents(ctx context.Context) ([]Agent, error) { return e.d.roster.agents(ctx) }
+
 // Agent returns an agent as people are shown it.
 func (e Env) Agent(ctx context.Context, id int64) (Agent, error) { return e.d.Agent(ctx, id) }
-
-// AutoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
-func (e Env) AutoFor(a *Agent) AutoSettings { return e.d.factsFor(a).autoFor(a) }
-
-// Generations returns the newest generations of an agent's line, at most most, the oldest first.
-func (e Env) Generations(ctx context.Context, a *Agent, most int) ([]Generation, error) {
-	return e.d.Generations(ctx, a, most)
-}
-
-// Handoff returns a handoff as people are shown it.
-func (e Env) Handoff(ctx context.Context, id int64) (Handoff, error) { return e.d.Handoff(ctx, id) }
 
 // Pipeline returns a pipeline with its steps.
 func (e Env) Pipeline(ctx context.Context, id int64) (Pipeline, error) { return e.d.Pipeline(ctx, id) }
 
-// AgentInPane returns an active agent of this host that has a pane. It refuses others.
-func (e Env) AgentInPane(ctx context.Context, id int64) (Agent, error) {
-	a, err := e.d.Agent(ctx, id)
-	switch {
-	case err != nil:
-		return a, err
-	case !a.Active():
-		return a, errAgentNotActive
-	case !a.HasPane():
-		return a, errAgentNoPane
-	}
-	return a, e.d.requireThisHost(a.Host)
-}
-
 // NotFromAgent refuses what a process that is an agent, or runs inside one, must not do. sender is nil for a request over TCP.
 func (e Env) NotFromAgent(ctx context.Context, sender *tmux.Peer, code Code, what string) error {
 	return e.d.notFromAgent(ctx, sender, code, what)
-}
-
-// Terminal returns the tmux server that holds an agent's pane. It types into the pane only while it is the agent's.
-func (e Env) Terminal(a *Agent) (Terminal, error) { return e.d.terminalOf(a) }
-
-// InFront reports whether an agent gets what is typed into its terminal.
-func (e Env) InFront(a *Agent) bool { return e.d.inFront(a) }
-
-// ReadDialog reads the dialog that an agent's pane shows. It refuses if there is none.
-func (e Env) ReadDialog(ctx context.Context, a *Agent) (*ShownDialog, error) {
-	return e.d.readDialog(ctx, a)
 }

@@ -47,7 +47,7 @@ func Errorf(kind Kind, code Code, format string, args ...any) *Error {
 
 // refusalIn returns the refusal that err is; nil if err is none: the database is away, for example, or the daemon is at fault. Then
 // nothing is decided, and another try may succeed.
-func refusalIn(err error) *Error {
+func RefusalIn(err error) *Error {
 	told, ok := errors.AsType[*Error](err)
 	if !ok || told.Kind == KindUnavailable || told.Kind == KindInternal {
 		return nil
@@ -79,11 +79,11 @@ var (
 var (
 	errAgentNotFound      = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
 	errAgentNotActive     = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")
-	errAgentNoPersona     = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
-	errAgentNoPane        = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
-	errAgentStopping      = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
+	ErrAgentNoPersona     = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
+	ErrAgentNoPane        = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
+	ErrAgentStopping      = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
 	errPermissionNotFound = Errorf(KindNotFound, CodePermissionNotFound, "Permission not found")
-	errHandoffOpen        = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
+	ErrHandoffOpen        = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
 	errNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
 	errHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
 	errWorktreeNotFound   = Errorf(KindNotFound, CodeWorktreeNotFound, "Work tree not found")

@@ -69,7 +69,7 @@ func (r *handoffRun) instruct() outcome {
 		return outcome{err: err}
 	}
 	switch {
-	case dl.has(Submitted):
+	case dl.Has(Submitted):
 		return moveTo(AwaitingDocument, dl.Evidence, Change{})
 	case dl.Verdict != nil && !r.agent.Active():
 		return r.failed(CodeAgentGone, "The agent ended before it took the instruction")
@@ -363,11 +363,11 @@ func (r *handoffRun) brief() outcome {
 	switch {
 	case out != nil:
 		return *out
-	case dl.has(Submitted) && r.h.HeirsFirst(): // one of the heirs
+	case dl.Has(Submitted) && r.h.HeirsFirst(): // one of the heirs
 		return moveTo(Completed, dl.Evidence, Change{})
-	case dl.has(Submitted):
+	case dl.Has(Submitted):
 		return r.complete(dl.Evidence)
-	case dl.has(NotSubmitted) && dl.Evidence == evidenceChanged:
+	case dl.Has(NotSubmitted) && dl.Evidence == evidenceChanged:
 		return r.contextChanged()
 	case !next.Active():
 		return r.failed(CodeSuccessorGone, "The successor ended before it took the injection prompt: %s", r.endReason(next))

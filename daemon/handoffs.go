@@ -32,8 +32,8 @@ type HandoffRequest struct {
 	DropMessages bool
 	Self         bool // the outgoing agent itself asks: only for what the setting handoff.targets allows
 
-	auto  bool // the daemon itself requests the handoff, which it does once for each agent
-	limit bool // the daemon itself requests the handoff that was decided about a limit
+	auto     bool // the daemon itself requests the handoff, which it does once for each agent
+	ForLimit bool // the daemon itself requests the handoff that was decided about a limit
 
 	id int64 // the id that an attempt to commit the row has drawn, for the next one; 0: none
 }
@@ -53,7 +53,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue // another request took the path of the document, or the agent's row has changed: check again
 		case errors.Is(err, ErrOpenHandoff):
-			return Handoff{}, errHandoffOpen
+			return Handoff{}, ErrHandoffOpen
 		case err != nil:
 			return Handoff{}, err
 		}
@@ -70,12 +70,12 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	case !a.Active():
 		return nil, errAgentNotActive
 	case a.Persona == nil:
-		return nil, errAgentNoPersona
+		return nil, ErrAgentNoPersona
 	case !a.HasPane() && !a.launching():
 		return nil, a.noPaneError()
 	case a.StepID != nil && a.StopAskedAt != nil:
-		return nil, errAgentStopping
-	case in.limit && !a.awaitsLimitHandoff():
+		return nil, ErrAgentStopping
+	case in.ForLimit && !a.awaitsLimitHandoff():
 		return nil, Errorf(KindConflict, CodeAgentNotLimited, "Agent is not limited any more")
 	}
 	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})
@@ -85,7 +85,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	taken := map[string]bool{}
 	for _, h := range earlier {
 		if h.Open() || h.RecordedAt != nil && h.claims() {
-			return nil, errHandoffOpen
+			return nil, ErrHandoffOpen
 		}
 		taken[h.FilePath] = true
 	}
@@ -95,7 +95,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 		return nil, err
 	}
 	if len(arriving) > 0 && arriving[0].awaits(agentID) {
-		return nil, errHandoffOpen
+		return nil, ErrHandoffOpen
 	}
 	if err := d.checkPersona(a.Host, *a.Persona); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
 	}
-	if in.limit {
+	if in.ForLimit {
 		a.noteLimitHandoff(h.ID, in.Heirs[0].Runtime)
 	}
 	c.write(&a) // write the agent's row as well: if its step ends at the same time, one of the two commits gets ErrMoved

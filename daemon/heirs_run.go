@@ -88,7 +88,7 @@ func (r *handoffRun) startHeir(i int) outcome {
 
 // notStartable returns the failure if err says that an heir can't be started as it is asked for; else nil.
 func (r *handoffRun) notStartable(err error) *Failure {
-	told := refusalIn(err)
+	told := RefusalIn(err)
 	if told == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *handoffRun) notStartable(err error) *Failure {
 // cannotStart returns the outcome if err, which [canStart] has returned, says that no successor can be started; else nil. The
 // outgoing agent goes on, if it has not ended.
 func (r *handoffRun) cannotStart(err error) *outcome {
-	told := refusalIn(err)
+	told := RefusalIn(err)
 	switch {
 	case err == nil:
 		return nil

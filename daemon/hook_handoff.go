@@ -41,7 +41,7 @@ func (d *Daemon) answerCommand(ctx context.Context, cmd command, held func(hando
 	switch {
 	case errors.As(err, &told):
 		said := "No handoff was started: " + words.TrimDot(told.Message)
-		if told.Code == errAgentNoPersona.Code {
+		if told.Code == ErrAgentNoPersona.Code {
 			said += fmt.Sprintf(": give it one with `understudy agent assign %d PERSONA`", cmd.agentID)
 		}
 		return blockPrompt(said + "."), nil

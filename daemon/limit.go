@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -87,7 +85,7 @@ func (a *Agent) rest() AgentState {
 
 // reachLimit notes that the runtime has ended a turn because of a limit. If the limit is one that the agent has hit before,
 // and it cannot have ended since, what was decided about it stays.
-func (a *Agent) reachLimit(kind LimitKind, until *time.Time, now time.Time) {
+func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 	next := Limit{Kind: kind, Since: now, Until: until}
 	if was := a.Limit; was != nil && was.Kind == kind {
 		if !was.past(now) {
@@ -119,7 +117,7 @@ func (a *Agent) tryLimit(now time.Time) {
 // cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
 func (a *Agent) interrupt(now time.Time) AgentState {
 	a.StopCameAt = nil
-	if a.ending() && a.Trouble != nil {
+	if a.Ending() && a.Trouble != nil {
 		a.failTurn(*a.Trouble)
 	}
 	if l := a.Limit; l != nil && (l.TriedAt == nil || !l.past(now)) { // without TriedAt the daemon has ended the turn: see endRetries
@@ -161,9 +159,9 @@ func (h *hookStep) hitLimit(code string) {
 		a.endLimit()
 	case LimitAPI:
 		again := h.in.At.Add(h.Settings.Limits.APITimeout)
-		a.reachLimit(kind, &again, h.in.At)
+		a.ReachLimit(kind, &again, h.in.At)
 	default:
-		a.reachLimit(kind, h.resets, h.in.At)
+		a.ReachLimit(kind, h.resets, h.in.At)
 	}
 	h.setState(a.rest())
 }
@@ -225,7 +223,7 @@ func (a *Agent) LimitWords() string {
 	case l.Do == LimitWait && l.Kind == LimitAPI:
 		return "it tries again by itself"
 	case l.Do == LimitWait && l.Until == nil && l.ResumingAt == nil && !l.Since.IsZero():
-		return "its runtime does not say when the limit ends, so it tries again by itself at " + l.Since.Add(unknownReset).UTC().Format("Jan 2 15:04 UTC")
+		return "its runtime does not say when the limit ends, so it tries again by itself at " + l.Since.Add(UnknownReset).UTC().Format("Jan 2 15:04 UTC")
 	case l.Do == LimitWait:
 		return "it goes on by itself after the reset"
 	case l.Do == LimitHandOver && l.HandoffID != nil:
@@ -258,22 +256,4 @@ func (a *Agent) LimitChoices() []LimitAction {
 		return []LimitAction{LimitHandOver}
 	}
 	return []LimitAction{LimitWait, LimitHandOver}
-}
-
-// decidedEvent makes the event of a decision about an agent's limit. It is a notice. A pipeline whose step fails by the
-// limit reports that itself.
-func (d *Daemon) decidedEvent(a *Agent) *event.Event {
-	l := a.Limit
-	text := ""
-	if a.Trouble != nil && a.Trouble.Message != "" {
-		text = " " + words.Quote(a.Trouble.Message)
-	}
-	e := d.event(event.AgentLimitDecided, &a.ID, nil, map[string]any{
-		"kind": l.Kind, "until": l.Until, "do": l.Do, "by": l.By, "why": l.Why, "waits": l.Waits, "agent_name": a.Name,
-		"message": fmt.Sprintf("Agent %d (%s) %s%s: %s.", a.ID, a.Name, l.What(), text, a.LimitWords()),
-	}).For(a.PipelineID, a.StepID)
-	if l.By == LimitByPolicy && (a.PipelineID == nil || l.Do != LimitAsk) {
-		e.Notice, e.Cause = event.NoticeWaiting, event.CauseLimit+string(l.Kind)+" "+string(l.Do)
-	}
-	return e
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -198,29 +197,5 @@ func TestLimitIsOverWhenTheModelAnswers(t *testing.T) {
 	h.gets("Interrupt", map[string]any{"prompt_id": "p"})
 	if a := h.agent; a.State != Idle || a.Limit != nil {
 		t.Errorf("after the dialog the agent is %s with limit %+v", a.State, a.Limit)
-	}
-}
-
-// wentOn is a database in which an agent has gone on since its lane read its row.
-type wentOn struct {
-	Store
-	agent Agent
-}
-
-func (s *wentOn) Agent(context.Context, int64) (Agent, error) { return s.agent, nil }
-
-// TestLimitedAgentGoesOnMeanwhile: the lane learns at the request of the handoff that the agent has gone on. It looks at the row again
-// before it does anything else: by the row that it has, the agent is at rest, and a text would be given to it.
-func TestLimitedAgentGoesOnMeanwhile(t *testing.T) {
-	t.Parallel()
-	persona := "con"
-	was := Agent{ID: 3, Host: "h", State: Limited, Managed: true, Persona: &persona, Limit: &Limit{Kind: LimitUsage, Do: LimitHandOver, Runtime: "codex"}}
-	pane := "%1"
-	was.Pane, was.PID = &pane, 7
-	is := was
-	is.State = Working
-	d := New(Config{Host: "h", Store: &wentOn{agent: is}})
-	if moved, _, err := d.handOverLimited(t.Context(), &was); !moved || err != nil {
-		t.Errorf("moved %v, %v", moved, err)
 	}
 }

@@ -44,7 +44,7 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	case !a.HasPane() && !a.launching():
 		return Delivery{}, a.noPaneError()
 	case a.StopAskedAt != nil:
-		return Delivery{}, errAgentStopping
+		return Delivery{}, ErrAgentStopping
 	}
 	dl, err := d.newMessage(ctx, id, text, command)
 	switch {

@@ -197,7 +197,7 @@ func (a *Agent) noPaneError() error {
 	if a.Note == noteInBackground {
 		return Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane: %s", a.Note)
 	}
-	return errAgentNoPane
+	return ErrAgentNoPane
 }
 
 // losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the

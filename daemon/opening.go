@@ -120,12 +120,12 @@ func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 		if hadTurn(a) { // its session has begun, but the hook of that was lost
 			state = a.rest()
 		}
-		a.be(state, now)
+		a.Be(state, now)
 	case a.State == Waiting && a.WaitsFor == g.dialog:
 		return false
 	default:
 		a.WaitsFor = g.dialog
-		a.be(Waiting, d.now())
+		a.Be(Waiting, d.now())
 	}
 	a.Note = ""
 	return true

@@ -71,9 +71,9 @@ func TestStartDeadline(t *testing.T) {
 		}
 	}
 	want(made, DefaultHandoff.RegistrationTimeout)
-	a.be(Waiting, asked)
+	a.Be(Waiting, asked)
 	want(asked, openingLimit)
 	a.noteAnswered(now)
-	a.be(Starting, now)
+	a.Be(Starting, now)
 	want(now, DefaultHandoff.RegistrationTimeout)
 }

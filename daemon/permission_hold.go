@@ -142,7 +142,7 @@ func (d *Daemon) workAfter(ctx context.Context, p *Permission, a *Agent, c *Chan
 		return
 	}
 	d.noteAnswer(a.ID, now)
-	a.be(Working, now)
+	a.Be(Working, now)
 	c.Agents = []*Agent{a}
 	c.Events = append(c.Events, d.facts().stateEvent(a, map[string]any{"permission_id": p.ID}))
 }

@@ -82,7 +82,7 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, waits bool, err er
 	var given Delivery
 	if a.FirstPromptID != nil {
 		given, err = r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
-		if err != nil || given.has(Submitted) {
+		if err != nil || given.Has(Submitted) {
 			return "", false, err
 		}
 	}

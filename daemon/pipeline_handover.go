@@ -76,7 +76,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	}
 	c, err := r.d.retryChange(r.ctx, h, &a)
 	switch {
-	case refusalIn(err) != nil: // the handoff can't be retried: start a new agent
+	case RefusalIn(err) != nil: // the handoff can't be retried: start a new agent
 		r.d.Log.Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
 		return nil
 	case err != nil:

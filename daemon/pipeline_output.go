@@ -44,7 +44,7 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	switch {
 	case refused == nil:
 		r.dismiss(a, c, false)
-	case refusalIn(refused) == nil:
+	case RefusalIn(refused) == nil:
 		return runOutcome{err: refused} // it is not known whether its follower can be started
 	default:
 		c.write(a) // it lives until its follower can be started: see reach

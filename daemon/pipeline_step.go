@@ -40,7 +40,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	a := r.agentFor(s)
 	err = r.startable(a)
 	switch {
-	case err != nil && refusalIn(err) == nil:
+	case err != nil && RefusalIn(err) == nil:
 		return runOutcome{err: err}
 	case err != nil: // before an agent is ended
 		return runOutcome{with: r.fail(s, nil, failure{code: CodeAgentNotStartable, says: words.TrimDot(err.Error())})}

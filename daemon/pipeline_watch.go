@@ -32,8 +32,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 			return out
 		}
 		return r.takeOutput(s, a)
-	case !handing && r.d.seesToLimit(a):
-		return runOutcome{again: limitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.limitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
+	case !handing && r.d.factsFor(a).seesToLimit(a):
+		return runOutcome{again: LimitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.limitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
 	case !handing && a.Active() && a.held():
 		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, noteBudget)}
 	case left <= 0 && !handing && a.workDone():

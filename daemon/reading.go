@@ -45,7 +45,7 @@ func (d *Daemon) seeReading(ctx context.Context, a *Agent) (moved bool, again ti
 	if err != nil {
 		return false, 0, err
 	}
-	if dl == nil || !dl.has(Submitted) {
+	if dl == nil || !dl.Has(Submitted) {
 		if h == nil || !a.Active() {
 			a.Reading = false // it was never briefed
 			return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}})

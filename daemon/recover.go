@@ -24,8 +24,13 @@ func (d *Daemon) takeUp(ctx context.Context) {
 	for _, a := range agents {
 		d.Wake(a.ID)
 	}
-	if err := d.wakeLimited(ctx); err != nil {
-		d.Log.Warn("agents that died while they waited for a reset were not looked for", "error", err)
+	for _, p := range d.parts {
+		if p.Start == nil {
+			continue
+		}
+		if err := p.Start(ctx); err != nil {
+			d.Log.Warn("agents that have ended were not taken up", "error", err)
+		}
 	}
 	d.removeDeadPanes(ctx)
 }

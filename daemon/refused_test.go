@@ -28,7 +28,7 @@ func TestTurnOfAHeardInstructionFails(t *testing.T) {
 		t.Fatalf("the delivery is %+v", dl)
 	}
 	h.takes("StopFailure", map[string]any{"prompt_id": "p", "error": "rate_limit", "last_assistant_message": "API Error: 429"})
-	if !dl.has(Submitted) || !h.handoff.Confirmed || h.handoff.Trouble == "" {
+	if !dl.Has(Submitted) || !h.handoff.Confirmed || h.handoff.Trouble == "" {
 		t.Errorf("the delivery is %+v; trouble of the handoff: %q", dl, h.handoff.Trouble)
 	}
 }
@@ -75,7 +75,7 @@ func TestHookOfAPromptIsLate(t *testing.T) {
 			in["prompt_id"] = id
 		}
 		h.takes("UserPromptSubmit", in)
-		if (dl.Heard != 0) != heard || dl.has(Submitted) == heard {
+		if (dl.Heard != 0) != heard || dl.Has(Submitted) == heard {
 			t.Errorf("%s: %+v", id, dl)
 		}
 	}
@@ -103,20 +103,20 @@ func TestStopOfAnotherPrompt(t *testing.T) {
 		switch {
 		case strings.Contains(behind, "before"):
 			h.takes("UserPromptSubmit", others)
-			h.agent.be(Idle, h.at)
+			h.agent.Be(Idle, h.at)
 			h.replayed, h.at = true, h.at.Add(-10*time.Minute) // it waited in the spool
 			h.takes("UserPromptSubmit", prompt)
 			h.replayed, h.at = false, h.at.Add(10*time.Minute)
 		case behind != "":
 			h.takes("UserPromptSubmit", prompt)
-			h.agent.be(Idle, h.at) // the registry says so
+			h.agent.Be(Idle, h.at) // the registry says so
 			h.takes("UserPromptSubmit", others)
 			stop = id("p2")
 		default:
 			h.takes("UserPromptSubmit", prompt)
 		}
 		h.takes("Stop", stop)
-		if dl.has(Submitted) == (behind != "") {
+		if dl.Has(Submitted) == (behind != "") {
 			t.Errorf("a Stop of %q: %+v", behind, dl)
 		}
 	}
@@ -135,7 +135,7 @@ func TestStopBehindAQueuedPrompt(t *testing.T) {
 			typed := h.at
 			dl := &Delivery{ID: 4, AgentID: h.agent.ID, Kind: kind, State: DeliveryTyped, TypedAt: &typed, Attempts: 1, Way: runtimes.ByTyping, Text: text, Nonce: "[ref]"}
 			h.deliveries = []*Delivery{dl}
-			h.agent.be(Working, h.at)
+			h.agent.Be(Working, h.at)
 			for _, prompt := range told {
 				h.takes("UserPromptSubmit", map[string]any{"prompt": prompt, "prompt_id": "p1"})
 			}
@@ -216,7 +216,7 @@ func TestRefusalOfAnEarlierAttempt(t *testing.T) {
 		}
 		h.agent.StateAt = h.at
 		refused(-time.Second)
-		if dl.has(NotSubmitted) != ours || h.agent.State != Idle || h.agent.TurnError == "" {
+		if dl.Has(NotSubmitted) != ours || h.agent.State != Idle || h.agent.TurnError == "" {
 			t.Errorf("ours %v: after the second refusal the text is %+v, the agent %s with the error %q", ours, dl, h.agent.State, h.agent.TurnError)
 		}
 	}
@@ -258,7 +258,7 @@ func TestHeardPromptThatWasRefused(t *testing.T) {
 	} {
 		dl := &Delivery{State: DeliveryTyped, Heard: 9, Way: runtimes.ByTyping, Text: "look"}
 		dl.closeHeard(dl.refusal(runtimes.Claude(), tt.jsonl, tt.since), Submitted, "", at)
-		if !dl.has(tt.want) {
+		if !dl.Has(tt.want) {
 			t.Errorf("%s: %s", name, *dl.Verdict)
 		}
 	}
@@ -313,7 +313,7 @@ func TestRefusedPrompt(t *testing.T) {
 			}
 			h.own = true
 			h.takes(hooks.PromptRefused, c.told)
-			if dl.has(c.want) == (c.want == "") || dl.Open() != (c.want == "") || h.agent.State != c.state {
+			if dl.Has(c.want) == (c.want == "") || dl.Open() != (c.want == "") || h.agent.State != c.state {
 				t.Fatalf("the delivery is %+v, the agent is %s; want %s, %s", dl, h.agent.State, c.want, c.state)
 			}
 			keeps, fails := !c.stop && c.want == Submitted, !c.stop && c.want != ""

@@ -119,7 +119,7 @@ func endTurnAtRest(d *Daemon, ctx context.Context, a *Agent) (moved bool, again 
 // unless it is being handed over, and the operator who wants to know that is told.
 func goToRest(d *Daemon, a *Agent, handing bool) (events []*event.Event) {
 	stop := leaveTurn(a)
-	if a.be(a.rest(), d.now()) {
+	if a.Be(a.rest(), d.now()) {
 		events = append(events, d.facts().stateEvent(a, map[string]any{"hook": "Stop"}))
 	}
 	if finishes(a) && !handing {

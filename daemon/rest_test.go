@@ -89,7 +89,7 @@ func TestPromptBelowADialogAfterAStop(t *testing.T) {
 		h := hookedAgent(t)
 		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
 		h.takes("Stop", map[string]any{"prompt_id": "p"})
-		h.agent.be(Waiting, h.at)
+		h.agent.Be(Waiting, h.at)
 		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
 		if a := h.agent; endsTurn(a) == over {
 			t.Errorf("prompt in turn %q: ends since %v", id, a.StopCameAt)
@@ -109,7 +109,7 @@ func TestBlockedStopOfAHandoff(t *testing.T) {
 			if told {
 				h.takes("UserPromptSubmit", map[string]any{"prompt": dl.Text, "prompt_id": "p"})
 			} else {
-				h.agent.be(Working, h.at)
+				h.agent.Be(Working, h.at)
 			}
 			for range 3 {
 				h.takes("Stop", map[string]any{"prompt_id": "p"})
@@ -285,7 +285,7 @@ func TestDocumentOfATurnThatGoesOn(t *testing.T) {
 			is("after its Stop", false)
 			h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}, "prompt_id": ids[1]})
 			is("while it asks", false)
-			h.agent.be(Working, h.at)
+			h.agent.Be(Working, h.at)
 			is("while it goes on", false)
 			if interrupted {
 				h.takes(hooks.Interrupt, map[string]any{})
@@ -334,7 +334,7 @@ func TestTwinOfAnAnsweredStop(t *testing.T) {
 		h.handoff = &Handoff{ID: 2, AgentID: h.agent.ID, Phase: Instructing, Ref: "ref", DeliveryID: &id}
 		h.deliveries = []*Delivery{dl}
 		h.takes("Stop", map[string]any{"prompt_id": "p", "stop_hook_active": true})
-		if got := dl.has(Submitted); got != c.want {
+		if got := dl.Has(Submitted); got != c.want {
 			t.Errorf("%s: submitted %t", name, got)
 		}
 	}

@@ -74,7 +74,7 @@ func (d *Daemon) tryResume(ctx context.Context, id int64) (Resumption, error) {
 			return r, nil
 		}
 	}
-	told := refusalIn(err)
+	told := RefusalIn(err)
 	if told == nil {
 		return r, err
 	}

@@ -142,7 +142,7 @@ func (d *Daemon) resumeByItself(ctx context.Context, a *Agent) error {
 			return d.aboutResume(event.AgentResumed, a, map[string]any{"successor_id": next.ID,
 				"message": fmt.Sprintf("Agent %d (%s) ended with its tmux server; agent %d has opened its session again.", a.ID, a.Name, next.ID)})
 		})
-		told := refusalIn(err)
+		told := RefusalIn(err)
 		switch {
 		case told == nil:
 			return err

@@ -69,7 +69,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (Handoff,
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue
 		case errors.Is(err, ErrOpenHandoff):
-			return h, cmp.Or(d.refuseHandedOver(ctx, &h), error(errHandoffOpen))
+			return h, cmp.Or(d.refuseHandedOver(ctx, &h), error(ErrHandoffOpen))
 		case err != nil:
 			return h, err
 		}
@@ -260,7 +260,7 @@ func (r *handoffRun) briefAgain(next *Agent) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	if dl.has(Unconfirmed) && r.d.inTranscript(next, &dl) {
+	if dl.Has(Unconfirmed) && r.d.inTranscript(next, &dl) {
 		dl.decide(Submitted, "found in the transcript", r.now)
 		return Change{Deliveries: []*Delivery{&dl}}, nil
 	}

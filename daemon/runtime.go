@@ -5,9 +5,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/personas"
 )
 
 // runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
@@ -70,4 +72,20 @@ func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 		info.Problem = cmp.Or(err.Error(), "it cannot be started")
 	}
 	return info
+}
+
+// checkFallback refuses a persona whose fallback names a runtime that is not known or has no command. A runtime that is not
+// installed now may be installed when it is needed.
+func (d *Daemon) checkFallback(p *personas.Persona) error {
+	for name := range strings.SplitSeq(p.Fallback, ",") {
+		_, known := runtimes.For(name)
+		switch _, configured := d.Settings().Runtimes[name]; {
+		case name == "":
+		case known != nil:
+			return Errorf(KindUnprocessable, CodeUnknownRuntime, "Persona %s names %q as its fallback, which is no known runtime: correct the line fallback in its skill.md", p.Slug, name)
+		case !configured:
+			return Errorf(KindUnprocessable, CodeUnknownRuntime, "Persona %s names %q as its fallback, which is not configured: set runtimes.%s.command in config.yaml", p.Slug, name, name)
+		}
+	}
+	return nil
 }

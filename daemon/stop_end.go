@@ -35,7 +35,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	}
 	c.Events = append(c.Events, e)
 	worked := a.RegisteredAt != nil && a.LastPrompt > 0 && inTurn(a)
-	a.be(Ended, now)
+	a.Be(Ended, now)
 	a.EndedAt, a.Note = &now, ""
 	switch {
 	case e.Alert && d.fileGone(a):

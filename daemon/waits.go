@@ -56,7 +56,7 @@ func (h *hookStep) beginWaiting() {
 		return
 	}
 	a.WaitsFor = waitsFor(h.p)
-	a.be(Waiting, h.in.At)
+	a.Be(Waiting, h.in.At)
 	h.tellState()
 }
 
@@ -70,7 +70,7 @@ func (h *hookStep) turnHasEnded() bool {
 // setState changes the agent's state. If the state was another one, it adds the event.
 func (h *hookStep) setState(s AgentState) {
 	a := h.tx.Agent
-	if a.be(s, h.in.At) {
+	if a.Be(s, h.in.At) {
 		h.tellState()
 	}
 }

@@ -55,7 +55,7 @@ func TestEachPermissionRequestIsTold(t *testing.T) {
 	if texts := told("Notification", "", "{}"); len(texts) != 0 || a.WaitsFor != "permission for Bash: rm -rf /" {
 		t.Errorf("a notification: %q, told %q", a.WaitsFor, texts)
 	}
-	if a.be(Working, a.StateAt); a.WaitsFor != "" {
+	if a.Be(Working, a.StateAt); a.WaitsFor != "" {
 		t.Errorf("at work it still waits for %q", a.WaitsFor)
 	}
 }

@@ -124,11 +124,11 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	}
 	switch {
 	case a.PID != 0 && d.Processes.Standing(a.Process()).Stopped:
-		changed = a.be(Waiting, d.now()) || a.WaitsFor != waitsForFg
+		changed = a.Be(Waiting, d.now()) || a.WaitsFor != waitsForFg
 		a.WaitsFor = waitsForFg
 		return changed
 	case a.WaitsFor == waitsForFg:
-		return a.be(a.rest(), d.now()) // if a turn runs, a later look at the registry makes it Working
+		return a.Be(a.rest(), d.now()) // if a turn runs, a later look at the registry makes it Working
 	}
 	s := d.look(a)
 	if !s.known {
@@ -155,7 +155,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 			want = a.interrupt(d.now())
 		}
 	}
-	return a.be(want, d.now())
+	return a.Be(want, d.now())
 }
 
 // screen is what an agent's pane showed, as its runtime reads it, and which command the pane ran.

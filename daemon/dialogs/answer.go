@@ -49,7 +49,7 @@ func (r *Room) AnswerDialog(ctx context.Context, id int64, in DialogChoiceReques
 	if err := r.env.NotFromAgent(ctx, in.Sender, daemon.CodeDialogByAgent, "answer dialogs"); err != nil {
 		return daemon.DialogAnswer{}, err
 	}
-	if _, err := r.env.AgentInPane(ctx, id); err != nil {
+	if _, err := r.env.Sight().AgentInPane(ctx, id); err != nil {
 		return daemon.DialogAnswer{}, err
 	}
 	_, err := r.env.UpdateActive(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
@@ -78,7 +78,7 @@ func (r *Room) dialogToAnswer(ctx context.Context, a *daemon.Agent, in *DialogCh
 	if last != nil && (last.Dialog == in.Dialog || last.Open()) {
 		return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeDialogAnswered, "The dialog of agent %d has been answered: %s", a.ID, last.Words())
 	}
-	s, err := r.env.ReadDialog(ctx, a)
+	s, err := r.env.Sight().ReadDialog(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -160,14 +160,14 @@ func (r *Room) pressChoice(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 // takeChoice selects the choice, one row at a time, and presses Enter when the screen shows that it is selected. tmux presses each
 // key only if the row that was selected is still there. pressed says that Enter was pressed; why says why it was not.
 func (r *Room) takeChoice(ctx context.Context, a *daemon.Agent) (pressed bool, why string, err error) {
-	term, err := r.env.Terminal(a)
+	term, err := r.env.Sight().Terminal(a)
 	if err != nil {
 		return false, "", err
 	}
 	in := a.DialogAnswer
 	var mv moves
 	for until := time.Now().Add(dialogMoves); ; {
-		s, err := r.env.ReadDialog(ctx, a)
+		s, err := r.env.Sight().ReadDialog(ctx, a)
 		var told *daemon.Error
 		switch {
 		case errors.As(err, &told):
@@ -201,7 +201,7 @@ func (r *Room) takeChoice(ctx context.Context, a *daemon.Agent) (pressed bool, w
 // afterChoice waits until the dialog has gone, and says what the pane shows then.
 func (r *Room) afterChoice(ctx context.Context, a *daemon.Agent) (daemon.DialogState, string) {
 	for until := time.Now().Add(dialogLeaves); ; {
-		s, err := r.env.ReadDialog(ctx, a)
+		s, err := r.env.Sight().ReadDialog(ctx, a)
 		var told *daemon.Error
 		switch {
 		case errors.As(err, &told):
@@ -222,7 +222,7 @@ func (r *Room) settleUnknown(ctx context.Context, a *daemon.Agent) (bool, time.D
 	if !a.Active() {
 		return r.endAnswer(ctx, a, daemon.DialogUnknown, "the daemon was interrupted meanwhile, and the agent has ended", false)
 	}
-	s, err := r.env.ReadDialog(ctx, a)
+	s, err := r.env.Sight().ReadDialog(ctx, a)
 	var told *daemon.Error
 	switch {
 	case err != nil && !errors.As(err, &told):

@@ -11,11 +11,11 @@ import (
 
 // Dialog returns the dialog that an agent's pane shows now.
 func (r *Room) Dialog(ctx context.Context, id int64) (daemon.Dialog, error) {
-	a, err := r.env.AgentInPane(ctx, id)
+	a, err := r.env.Sight().AgentInPane(ctx, id)
 	if err != nil {
 		return daemon.Dialog{}, err
 	}
-	s, err := r.env.ReadDialog(ctx, &a)
+	s, err := r.env.Sight().ReadDialog(ctx, &a)
 	if err != nil {
 		return daemon.Dialog{}, err
 	}

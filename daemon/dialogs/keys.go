@@ -123,7 +123,7 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 
 // mayTakeKeys refuses keys that come over the machine's socket, and all keys if a setting forbids them.
 func (r *Room) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
-	if _, err := r.env.AgentInPane(ctx, id); err != nil {
+	if _, err := r.env.Sight().AgentInPane(ctx, id); err != nil {
 		return err
 	}
 	if r.env.Settings().NoKeys {

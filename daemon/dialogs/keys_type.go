@@ -185,7 +185,7 @@ func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) er
 	switch {
 	case a.StopAskedAt != nil && a.StopStage != daemon.StopFailed:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStopping, "Agent %d was asked to stop: nothing was typed", a.ID)
-	case !r.env.InFront(a):
+	case !r.env.Sight().InFront(a):
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The agent is not in the foreground of its pane: nothing was typed")
 	}
 	open, err := r.store.OpenDeliveries(ctx, a.ID)
@@ -216,7 +216,7 @@ func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) er
 // typeBatch types the items of a batch in order. Each is guarded by tmux: it goes to this agent's pane alone, and only while its
 // program lives.
 func (r *Room) typeBatch(ctx context.Context, a *daemon.Agent, b *keyBatch) error {
-	term, err := r.env.Terminal(a)
+	term, err := r.env.Sight().Terminal(a)
 	if err != nil {
 		return err
 	}

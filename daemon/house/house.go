@@ -4,6 +4,7 @@ package house
 import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/pictures"
 )
@@ -12,6 +13,7 @@ import (
 type House struct {
 	Daemon   *daemon.Daemon
 	Dialogs  *dialogs.Room
+	Limits   *limits.Room
 	Notices  *notices.Room
 	Pictures *pictures.Room
 }
@@ -19,5 +21,5 @@ type House struct {
 // New makes a daemon with its rooms.
 func New(cfg daemon.Config) *House {
 	d := daemon.New(cfg)
-	return &House{Daemon: d, Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
+	return &House{Daemon: d, Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
 }

@@ -87,7 +87,7 @@ func (r *Room) PersonaTimeline(ctx context.Context, slug string, span time.Durat
 
 // PersonaTimelineOf is [Room.PersonaTimeline] with handoffs that were read, the newest first.
 func (r *Room) PersonaTimelineOf(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*Timeline, error) {
-	return r.timeline(ctx, daemon.LifeQuery{Persona: slug}, r.env.AutoFor(&daemon.Agent{Persona: &slug}), handoffs, span)
+	return r.timeline(ctx, daemon.LifeQuery{Persona: slug}, r.env.Work().AutoFor(&daemon.Agent{Persona: &slug}), handoffs, span)
 }
 
 // AgentTimeline returns what happened to the line of an agent in the last span of time.
@@ -96,7 +96,7 @@ func (r *Room) AgentTimeline(ctx context.Context, id int64, span time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	line, err := r.env.Generations(ctx, &a, mostLives/4)
+	line, err := r.env.Work().Generations(ctx, &a, mostLives/4)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (r *Room) LineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.
 			handoffs = append(handoffs, *g.Handoff)
 		}
 	}
-	return r.timeline(ctx, q, r.env.AutoFor(a), handoffs, span)
+	return r.timeline(ctx, q, r.env.Work().AutoFor(a), handoffs, span)
 }
 
 // timeline returns the timeline of the agents that q selects, and of their handoffs, which come the newest first.

@@ -9,12 +9,13 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) agentLimit() *cobra.Command {
 	var wait, handOver bool
-	var in daemon.LimitDecision
+	var in limits.LimitDecision
 	c := a.WithJSON(&cobra.Command{
 		Use:   "limit AGENT",
 		Short: "Show the limit that an agent has hit, or decide what is done about it",
@@ -47,7 +48,7 @@ may decide it beforehand (limits.on_limit in config.yaml, on_limit in skill.md).
 	return c
 }
 
-func (a *app) decideLimit(ctx context.Context, word string, in daemon.LimitDecision) error {
+func (a *app) decideLimit(ctx context.Context, word string, in limits.LimitDecision) error {
 	c, agent, err := a.findAgent(ctx, word)
 	if err != nil {
 		return err

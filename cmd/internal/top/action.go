@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -134,10 +135,10 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 		_, err := c.RetryHandoff(ctx, a.handoff, "")
 		return fmt.Sprintf("handoff %d goes on", a.handoff), err
 	case waitForReset:
-		_, err := c.DecideLimit(ctx, a.agent, daemon.LimitDecision{Do: daemon.LimitWait})
+		_, err := c.DecideLimit(ctx, a.agent, limits.LimitDecision{Do: daemon.LimitWait})
 		return fmt.Sprintf("agent %d goes on after its limit", a.agent), err
 	case handOverLimited:
-		_, err := c.DecideLimit(ctx, a.agent, daemon.LimitDecision{Do: daemon.LimitHandOver})
+		_, err := c.DecideLimit(ctx, a.agent, limits.LimitDecision{Do: daemon.LimitHandOver})
 		return fmt.Sprintf("agent %d is handed over", a.agent), err
 	case allowOnce, allowAgent, denyCall:
 		in := daemon.PermissionAnswer{Digest: a.asked.Digest, Verdict: map[verb]daemon.PermissionVerdict{
