@@ -45,11 +45,12 @@ var mayImport = map[string][]string{
 	// Words are for all layers, and so know none of them.
 	"daemon/words": {},
 	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house; the daemon itself knows none.
-	"daemon/dialogs":  {"daemon", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
-	"daemon/notices":  {"daemon", "daemon/event", "daemon/tell"},
-	"daemon/pictures": {"daemon", "daemon/words"},
-	"daemon/limits":   {"daemon", "daemon/event", "daemon/runtimes", "daemon/words"},
-	"daemon/house":    {"daemon", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/pictures"},
+	"daemon/dialogs":     {"daemon", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
+	"daemon/notices":     {"daemon", "daemon/event", "daemon/tell"},
+	"daemon/pictures":    {"daemon", "daemon/words"},
+	"daemon/limits":      {"daemon", "daemon/event", "daemon/runtimes", "daemon/words"},
+	"daemon/permissions": {"daemon", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
+	"daemon/house":       {"daemon", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 }
 
 // domainRooms are the rooms that have left package daemon.
-var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/pictures"}
+var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures"}
 
 // rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is
 // below it. Only serve puts the daemon together; only commands knows all that can be asked for.

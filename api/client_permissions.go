@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/permissions"
 )
 
 // Permissions lists permissions, the newest first. With f.Open it lists those that are still asked for. It ignores f.Host.
@@ -28,7 +29,7 @@ func (c *Client) Permission(ctx context.Context, id int64) (daemon.Permission, e
 }
 
 // AnswerPermission answers a permission. It sends the verdict, the sentence and the digest of in.
-func (c *Client) AnswerPermission(ctx context.Context, id int64, in daemon.PermissionAnswer) (daemon.Permission, error) {
+func (c *Client) AnswerPermission(ctx context.Context, id int64, in permissions.Answer) (daemon.Permission, error) {
 	body := permissionAnswerRequest{Verdict: string(in.Verdict), Sentence: in.Sentence, Digest: in.Digest}
 	return call[daemon.Permission](ctx, c, "POST", at("permissions", id, ""), body)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/permissions"
 )
 
 type permissionAnswerRequest struct {
@@ -22,12 +23,12 @@ func (s *Server) listPermissions(c echo.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	list, err := s.Daemon.Permissions(c.Request().Context(), f)
+	list, err := s.Permissions.List(c.Request().Context(), f)
 	return replyList(c, list, err)
 }
 
 func (s *Server) showPermission(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Permission)
+	return replyOne(c, http.StatusOK, s.Permissions.Permission)
 }
 
 // answerPermission notes where the answer comes from. The domain refuses a process that runs inside an agent.
@@ -37,7 +38,7 @@ func (s *Server) answerPermission(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Permission{}, err
 		}
-		return s.Daemon.AnswerPermission(ctx, id, daemon.PermissionAnswer{
+		return s.Permissions.Answer(ctx, id, permissions.Answer{
 			Verdict: daemon.PermissionVerdict(in.Verdict), Sentence: in.Sentence, Digest: in.Digest,
 			From: cameFrom(c), Sender: sender(c.Request()),
 		})

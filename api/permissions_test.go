@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -58,7 +59,7 @@ func TestPermissions(t *testing.T) {
 	now := must(h.store.Agent(ctx, agent.ID))(t)
 	now.PID, now.PIDStart = 0, 0
 	h.commit(&daemon.Change{Agents: []*daemon.Agent{&now}})
-	got := must(h.client.AnswerPermission(ctx, 1, daemon.PermissionAnswer{Verdict: daemon.AllowAgent, Digest: "d"}))(t)
+	got := must(h.client.AnswerPermission(ctx, 1, permissions.Answer{Verdict: daemon.AllowAgent, Digest: "d"}))(t)
 	if got.State != daemon.PermissionAnswered || got.Verdict != daemon.AllowAgent || got.From == "" {
 		t.Errorf("%+v", got)
 	}

@@ -188,7 +188,7 @@ type ContextUse struct {
 	Source  string   `json:"source"` // where Tokens was read: "statusline", "transcript" or "hook"
 }
 
-// be changes the agent's state, and reports whether the agent was in another state before.
+// Be changes the agent's state, and reports whether the agent was in another state before.
 func (a *Agent) Be(s AgentState, now time.Time) bool {
 	if a.State == s {
 		return false

@@ -226,7 +226,7 @@ func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
 // Agent returns one agent.
 func (d *Daemon) Agent(ctx context.Context, id int64) (Agent, error) {
 	a, err := d.Store.Agent(ctx, id)
-	return a, notFound(err, errAgentNotFound)
+	return a, NotFoundAs(err, errAgentNotFound)
 }
 
 // Agents lists agents, the newest first.
@@ -237,7 +237,7 @@ func (d *Daemon) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 // AgentBySecret returns the agent that was launched with a secret.
 func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error) {
 	a, err := d.Store.AgentByLaunch(ctx, launchHash(secret))
-	return a, notFound(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "No agent was launched with that secret"))
+	return a, NotFoundAs(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 
 // updateAgent changes an active agent's row. If another writer changes the row first, updateAgent reads the row again and

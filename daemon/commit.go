@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/feed"
@@ -101,3 +102,6 @@ const (
 	OutputIDs   IDKind = "step_handoffs"
 	WorktreeIDs IDKind = "worktrees"
 )
+
+// ErrUnchanged says that there is nothing to commit.
+var ErrUnchanged = errors.New("nothing to change")

@@ -223,7 +223,6 @@ type Daemon struct {
 	counts   counts
 	opening  openings
 	accounts accounts
-	asking   held
 	duties   []Duty
 	parts    []Part // of the rooms
 	arriving underway
@@ -348,7 +347,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
 	wg.Go(func() { d.resumeDead(WithCaller(ctx, "resume")) })
-	wg.Go(func() { d.runPermissions(WithCaller(ctx, "permissions")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)
 	wg.Wait()
@@ -380,8 +378,8 @@ func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
 	return term, err
 }
 
-// notFound replaces a store's ErrNotFound by the given error.
-func notFound(err error, sentence *Error) error {
+// NotFoundAs replaces a store's ErrNotFound by the given error.
+func NotFoundAs(err error, sentence *Error) error {
 	if errors.Is(err, ErrNotFound) {
 		return sentence
 	}

@@ -88,7 +88,7 @@ func (d *Delivery) decide(v Verdict, evidence string, at time.Time) {
 	d.State, d.Verdict, d.Evidence, d.DecidedAt = DeliveryDone, &v, evidence, &at
 }
 
-// has reports whether the verdict is v.
+// Has reports whether the verdict is v.
 func (d *Delivery) Has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }
 
 func deliveryPayload(dl *Delivery) map[string]any {
@@ -96,7 +96,7 @@ func deliveryPayload(dl *Delivery) map[string]any {
 	if dl.Verdict != nil && *dl.Verdict != Submitted {
 		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
 			dl.AgentID, dl.Evidence, dl.AgentID)
-		if dl.Evidence == evidenceNoPane || dl.Evidence == evidenceEnded && dl.Has(NotSubmitted) {
+		if dl.Evidence == evidenceNoPane || dl.Evidence == EvidenceEnded && dl.Has(NotSubmitted) {
 			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
 		}
 	}

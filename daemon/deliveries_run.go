@@ -58,8 +58,8 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	}
 }
 
-// evidenceEnded is the evidence of a text that was not known to be taken when its agent ended.
-const evidenceEnded = "the agent ended"
+// EvidenceEnded is the evidence of a text that was not known to be taken when its agent ended.
+const EvidenceEnded = "the agent ended"
 
 // closeUndeliverable sets the verdict of a delivery to an agent that has ended.
 func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
@@ -68,13 +68,13 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	case dl.Kind == KindExit:
 		dl.decide(Submitted, "the process is gone", now)
 	case dl.State == DeliveryQueued || dl.State == DeliveryTyping && dl.TypedAt == nil:
-		dl.decide(NotSubmitted, evidenceEnded, now)
+		dl.decide(NotSubmitted, EvidenceEnded, now)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Heard != 0:
 		dl.closeHeard(refusalOf(d, a, dl), Submitted, evidenceHeard(dl.Heard), now)
 	default:
-		dl.decide(Unconfirmed, evidenceEnded, now)
+		dl.decide(Unconfirmed, EvidenceEnded, now)
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -53,6 +54,11 @@ type Part struct {
 	Start func(ctx context.Context) error
 	// Logged is called when the event log has grown. It must not block.
 	Logged func()
+	// Asked is called when a hook has asked for a permission, before Hold.
+	Asked func(p *Permission)
+	// Hold waits until a permission has ended, and returns the answer to its hook. stored is what the hook's row has as its answer. If
+	// joined is nil, the hook cannot wait.
+	Hold func(ctx context.Context, id int64, stored json.RawMessage, joined func(id int64)) (json.RawMessage, error)
 	// Tell tells the operator of something at once, without the database, which is away.
 	Tell func(ctx context.Context, n tell.Notification)
 }

@@ -95,6 +95,11 @@ func (e Env) Work() Work { return Work(e) }
 // ActiveAgents returns the agents of this host that have not ended, in the order of their ids.
 func (e Env) ActiveAgents(ctx context.Context) ([]Agent, error) { return e.d.roster.agents(ctx) }
 
+// PermissionEvent makes an event about a permission of an agent.
+func (e Env) PermissionEvent(typ event.Type, p *Permission, a *Agent) *event.Event {
+	return e.d.facts().permissionEvent(typ, p, a)
+}
+
 // Agent returns an agent as people are shown it.
 func (e Env) Agent(ctx context.Context, id int64) (Agent, error) { return e.d.Agent(ctx, id) }
 

@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // Sight is what a room has of the agents' panes: what is seen of an agent, and how it is reached. Its methods are safe for concurrent use.
@@ -42,3 +45,23 @@ func (s Sight) TurnInterrupted(ctx context.Context, a *Agent) bool {
 
 // PressEscape interrupts an agent's running turn. It presses nothing if none runs.
 func (s Sight) PressEscape(ctx context.Context, a *Agent) error { return s.d.pressEscape(ctx, a) }
+
+// Status returns what the entry of an agent in its runtime's registry says. It reads the entry now.
+func (s Sight) Status(a *Agent) runtimes.Status {
+	dir, rt := s.d.configDir(a), s.d.runtimeOf(a)
+	if dir == "" || a.PID == 0 || rt.Registry == nil {
+		return runtimes.StatusUnknown
+	}
+	b, err := s.d.Registry(rt.Registry(dir, a.PID))
+	if err != nil {
+		return runtimes.StatusUnknown
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	if err != nil {
+		return runtimes.StatusUnknown
+	}
+	return reg.Status
+}
+
+// NoteAnswered notes that the dialog of an agent's permission is closed.
+func (s Sight) NoteAnswered(agentID int64, now time.Time) { noteAnswered(s.d, agentID, now) }

@@ -45,7 +45,7 @@ func Errorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// refusalIn returns the refusal that err is; nil if err is none: the database is away, for example, or the daemon is at fault. Then
+// RefusalIn returns the refusal that err is; nil if err is none: the database is away, for example, or the daemon is at fault. Then
 // nothing is decided, and another try may succeed.
 func RefusalIn(err error) *Error {
 	told, ok := errors.AsType[*Error](err)
@@ -82,7 +82,7 @@ var (
 	ErrAgentNoPersona     = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
 	ErrAgentNoPane        = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
 	ErrAgentStopping      = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
-	errPermissionNotFound = Errorf(KindNotFound, CodePermissionNotFound, "Permission not found")
+	ErrPermissionNotFound = Errorf(KindNotFound, CodePermissionNotFound, "Permission not found")
 	ErrHandoffOpen        = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
 	errNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
 	errHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")

@@ -204,7 +204,7 @@ func (d *Daemon) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
 	}
 	root, err := d.Store.HostRoot(ctx, host)
 	if err != nil {
-		return data.Dir{}, notFound(err, Errorf(KindConflict, CodeOtherHost, "That is on host %s, which was never seen on this database", host))
+		return data.Dir{}, NotFoundAs(err, Errorf(KindConflict, CodeOtherHost, "That is on host %s, which was never seen on this database", host))
 	}
 	return data.At(root), nil
 }
@@ -262,7 +262,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in *H
 func (d *Daemon) Handoff(ctx context.Context, id int64) (Handoff, error) {
 	h, err := d.Store.Handoff(ctx, id)
 	if err != nil {
-		return h, notFound(err, errHandoffNotFound)
+		return h, NotFoundAs(err, errHandoffNotFound)
 	}
 	list := []Handoff{h}
 	err = d.withReading(ctx, list)

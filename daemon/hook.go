@@ -31,7 +31,7 @@ func (d *Daemon) HookHeld(ctx context.Context, env hooks.Envelope, from *tmux.Pe
 	case err != nil || cmd == nil:
 		return out, err
 	case cmd.permissionID != 0:
-		return d.holdPermission(ctx, cmd, out, held)
+		return d.holdPermission(ctx, cmd.permissionID, out, held)
 	}
 	return d.answerCommand(ctx, *cmd, held)
 }
@@ -155,7 +155,11 @@ func (d *Daemon) take(ctx context.Context, step hookStep) (json.RawMessage, *com
 	decided, res, err := d.recordHook(ctx, step)
 	told(err == nil && res.Applied && decided.tx.Agent != nil)
 	if decided.asked != nil {
-		d.asking.note(decided.asked, d.now()) // whatever becomes of its hook, also if the commit seems to have failed
+		for _, p := range d.parts {
+			if p.Asked != nil {
+				p.Asked(decided.asked) // whatever becomes of its hook, also if the commit seems to have failed
+			}
+		}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("hook %s %s: %w", p.Event, step.in.Key, err)
@@ -341,4 +345,14 @@ func (h *hookStep) foreign() string {
 		return h.notBinding // the launched command may start the runtime as its child
 	}
 	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)
+}
+
+// holdPermission has the room of the permissions hold a hook. Without that room the hook ends without an answer.
+func (d *Daemon) holdPermission(ctx context.Context, id int64, stored json.RawMessage, joined func(id int64)) (json.RawMessage, error) {
+	for _, p := range d.parts {
+		if p.Hold != nil {
+			return p.Hold(ctx, id, stored, joined)
+		}
+	}
+	return stored, nil
 }

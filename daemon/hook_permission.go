@@ -69,7 +69,7 @@ func (h *hookStep) asks() {
 	case verdict != "":
 		now := h.Now
 		p.State, p.Verdict, p.AnsweredBy, p.Sentence, p.AnsweredAt, p.EndedAt = PermissionGiven, verdict, PermissionByRule, "rule "+rule, &now, &now
-		h.out.Output = p.output()
+		h.out.Output = p.Output()
 	case !h.holds || !can.HoldsPermission || h.Settings.Permissions.Hold <= 0:
 		h.beginWaiting()
 		return

@@ -81,3 +81,32 @@ func (d *Daemon) disbelieved(hook, why string) {
 			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
 }
+
+// agentOf returns the id of the active agent that a process is, or inside whose process it runs; 0: none.
+func (d *Daemon) agentOf(ctx context.Context, proc tmux.Process) (int64, error) {
+	active, err := d.roster.agents(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := range active {
+		if a := &active[i]; proc.PID != 0 && a.PID == proc.PID && a.PIDStart == proc.Start {
+			return a.ID, nil
+		}
+	}
+	return d.agentAround(ctx, proc)
+}
+
+// notFromAgent refuses what a process that is an agent, or runs inside one, must not do.
+func (d *Daemon) notFromAgent(ctx context.Context, sender *tmux.Peer, code Code, what string) error {
+	if sender == nil {
+		return nil
+	}
+	around, err := d.agentOf(ctx, sender.Process)
+	if err != nil {
+		return err
+	}
+	if around != 0 {
+		return Errorf(KindForbidden, code, "Agent %d may not %s: the operator does that from outside of an agent", around, what)
+	}
+	return nil
+}

@@ -83,7 +83,7 @@ func (a *Agent) rest() AgentState {
 	return Idle
 }
 
-// reachLimit notes that the runtime has ended a turn because of a limit. If the limit is one that the agent has hit before,
+// ReachLimit notes that the runtime has ended a turn because of a limit. If the limit is one that the agent has hit before,
 // and it cannot have ended since, what was decided about it stays.
 func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 	next := Limit{Kind: kind, Since: now, Until: until}

@@ -42,7 +42,7 @@ func (f *Facts) seesToLimit(a *Agent) bool {
 	return a.State == Limited && a.Limit != nil && a.Limit.Do != LimitAsk
 }
 
-// apiFails reports whether an agent's last turn ended because the API did not answer, and no limit was noted for that.
+// APIFails reports whether an agent's last turn ended because the API did not answer, and no limit was noted for that.
 func (a *Agent) APIFails() bool {
 	return a.State == Idle && a.Limit == nil && a.Trouble != nil && a.TurnError != "" && runtimes.APIFails(a.Trouble.Code)
 }
@@ -61,7 +61,7 @@ func (a *Agent) wantsGoOn(dl *Delivery) bool {
 	return a.State == Limited && a.Limit != nil && a.Limit.DeliveryID != nil && *a.Limit.DeliveryID == dl.ID
 }
 
-// ending reports whether the daemon has decided to end the running turn, because the API has failed for too long.
+// Ending reports whether the daemon has decided to end the running turn, because the API has failed for too long.
 func (a *Agent) Ending() bool {
 	return a.State == Working && a.Limit != nil && a.Limit.Kind == LimitAPI && a.Limit.TriedAt == nil
 }

@@ -57,7 +57,7 @@ func (d *Daemon) tryCancel(ctx context.Context, agentID, id int64, from string) 
 	dl, err := d.Store.Delivery(ctx, id)
 	switch {
 	case err != nil:
-		return dl, notFound(err, missing)
+		return dl, NotFoundAs(err, missing)
 	case dl.AgentID != agentID && (dl.PassedFrom == nil || *dl.PassedFrom != agentID):
 		return dl, missing
 	}

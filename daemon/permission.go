@@ -126,8 +126,8 @@ func verdictWords(v PermissionVerdict) string {
 	return "denied"
 }
 
-// output is the answer to the hook, in Claude Code's form.
-func (p *Permission) output() json.RawMessage {
+// Output is the answer to the hook, in Claude Code's form.
+func (p *Permission) Output() json.RawMessage {
 	decision := map[string]any{"behavior": "allow"}
 	if p.Verdict == Deny {
 		decision = map[string]any{"behavior": "deny", "message": cmp.Or(p.Sentence, "The operator has denied it.")}
@@ -137,8 +137,8 @@ func (p *Permission) output() json.RawMessage {
 	})
 }
 
-// end moves the permission to a final state.
-func (p *Permission) end(s PermissionState, note string, now time.Time) {
+// End moves the permission to a final state.
+func (p *Permission) End(s PermissionState, note string, now time.Time) {
 	p.State, p.Note, p.EndedAt = s, note, &now
 }
 
@@ -165,17 +165,6 @@ type PermissionReader interface {
 	Permissions(ctx context.Context, f PermissionFilter) ([]Permission, error)
 }
 
-// Permissions lists permissions, the newest first.
-func (d *Daemon) Permissions(ctx context.Context, f PermissionFilter) ([]Permission, error) {
-	return d.Store.Permissions(ctx, f)
-}
-
-// Permission returns one permission.
-func (d *Daemon) Permission(ctx context.Context, id int64) (Permission, error) {
-	p, err := d.Store.Permission(ctx, id)
-	return p, notFound(err, errPermissionNotFound)
-}
-
 // permissionEvent makes an event about a permission. It does not contain all that was shown.
 func (f *Facts) permissionEvent(typ event.Type, p *Permission, a *Agent) *event.Event {
 	return f.event(typ, &p.AgentID, nil, map[string]any{
@@ -193,4 +182,26 @@ func (a *Agent) AsksNobody() string {
 		return ""
 	}
 	return mode
+}
+
+// RecentPermissions is how many permissions of an agent are looked at for one whose dialog stands.
+const RecentPermissions = 20
+
+// FirstAsked returns the permission of an agent whose dialog stands in the pane, but for the one with the id except: of those that are
+// open, the one that was asked first. nil: there is none. The agent has waited since the time waits. A permission that nobody has
+// answered in time is not open any more, but its dialog still stands if the agent has waited ever since.
+func FirstAsked(list []Permission, except int64, waits time.Time) (first *Permission) {
+	for i := range list {
+		p := &list[i]
+		stands := p.State == PermissionOpen || p.State == PermissionUnanswered && p.EndedAt != nil && !p.EndedAt.Before(waits)
+		if p.ID != except && stands && (first == nil || p.ID < first.ID) {
+			first = p
+		}
+	}
+	return first
+}
+
+// AskedFor says what an agent waits for, as [waitsFor] says it.
+func AskedFor(p *Permission) string {
+	return fmt.Sprintf("permission for %s", p.Line())
 }

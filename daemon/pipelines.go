@@ -14,7 +14,7 @@ import (
 // Pipeline returns one pipeline.
 func (d *Daemon) Pipeline(ctx context.Context, id int64) (Pipeline, error) {
 	p, err := d.Store.Pipeline(ctx, id)
-	return p, notFound(err, errPipelineNotFound)
+	return p, NotFoundAs(err, errPipelineNotFound)
 }
 
 // Pipelines lists pipelines, the newest first.

@@ -159,53 +159,20 @@ func TestFailureAfterABlockedStopUndoesIt(t *testing.T) {
 	}
 }
 
-// TestPermissionIsOpenWhileItsDialogStands: what hooks tell of the agent says nothing of a sub-agent's dialog. Where there is a
-// registry, it decides.
-func TestPermissionIsOpenWhileItsDialogStands(t *testing.T) {
+// TestFirstAsked: of several permissions that are open, the dialog of the one that was asked first stands.
+func TestFirstAsked(t *testing.T) {
 	t.Parallel()
-	waiting, busy := runtimes.StatusWaiting, runtimes.StatusBusy
-	for name, tt := range map[string]struct {
-		signs dialogSigns
-		state PermissionState
-	}{
-		"the agent's own turn has ended":       {dialogSigns{known: true, status: waiting, shown: true, moved: true, asked: time.Hour}, ""},
-		"the same, before the registry says":   {dialogSigns{known: true, status: busy, moved: true, asked: time.Second}, ""},
-		"the dialog was there and is gone":     {dialogSigns{known: true, status: busy, shown: true, asked: time.Second}, PermissionPane},
-		"it was answered between two looks":    {dialogSigns{known: true, status: busy, moved: true, asked: dialogShows}, PermissionPane},
-		"the registry is slow":                 {dialogSigns{known: true, status: busy, asked: time.Hour}, ""},
-		"the dialog of another stands instead": {dialogSigns{known: true, status: waiting, shown: true, other: true}, PermissionPane},
-		"no registry, the agent went on":       {dialogSigns{moved: true}, PermissionPane},
-		"no registry":                          {dialogSigns{asked: time.Hour}, ""},
-		"the agent has ended":                  {dialogSigns{ended: true, known: true, status: waiting}, PermissionPane},
-		"answered while nobody looked":         {dialogSigns{late: true, known: true, status: busy, moved: true, asked: time.Hour}, PermissionPane},
-		"nobody has answered":                  {dialogSigns{late: true, known: true, status: waiting}, PermissionUnanswered},
-	} {
-		if state, note := tt.signs.over(); state != tt.state || (state != "") != (note != "") {
-			t.Errorf("%s: %q %q", name, state, note)
-		}
-	}
-}
-
-// TestDialogTellsWhichPermissionStands: of several permissions that are open, the pane shows one, broken to its width.
-func TestDialogTellsWhichPermissionStands(t *testing.T) {
-	t.Parallel()
-	shown := "Bash command · from the general-purpose agent\n  go test ./... -run\n  TestAll -count 1\nDo you want to proceed?"
-	for subject, want := range map[string]bool{"go test ./... -run TestAll -count 1": true, "go test ./... -run TestOther": false, "": false} {
-		if got := asks(shown, &Permission{Subject: subject}); got != want {
-			t.Errorf("%q: %t", subject, got)
-		}
-	}
 	now := time.Now()
 	list := []Permission{
 		{ID: 9, State: PermissionOpen}, {ID: 7, State: PermissionOpen}, {ID: 5, State: PermissionAnswered}, {ID: 3, State: PermissionUnanswered, EndedAt: &now},
 	}
-	if p := firstAsked(list, 0, now.Add(time.Second)); p == nil || p.ID != 7 {
+	if p := FirstAsked(list, 0, now.Add(time.Second)); p == nil || p.ID != 7 {
 		t.Errorf("the first of four: %+v", p)
 	}
-	if p := firstAsked(list, 7, now.Add(time.Second)); p == nil || p.ID != 9 {
+	if p := FirstAsked(list, 7, now.Add(time.Second)); p == nil || p.ID != 9 {
 		t.Errorf("the one after it: %+v", p)
 	}
-	if p := firstAsked(list, 7, now.Add(-time.Second)); p == nil || p.ID != 3 {
+	if p := FirstAsked(list, 7, now.Add(-time.Second)); p == nil || p.ID != 3 {
 		t.Errorf("the agent has waited since before one ended without an answer: %+v", p)
 	}
 }

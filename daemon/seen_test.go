@@ -62,7 +62,7 @@ func TestLateReminderOfADialog(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration]AgentState{300 * time.Millisecond: Working, reminded: Waiting} {
 		d, now := New(Config{Host: "h"}), time.Date(2031, 5, 4, 3, 0, 0, 0, time.UTC)
-		d.noteAnswer(3, now)
+		noteAnswered(d, 3, now)
 		a := &Agent{ID: 3, State: Working, StateAt: now, RegisteredAt: &now}
 		p, err := hooks.Parse(hooks.Notification, []byte(`{"notification_type":"permission_prompt","message":"Claude needs your permission"}`))
 		if err != nil {

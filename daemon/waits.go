@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -128,4 +130,29 @@ func (a *Agent) answerWith() string {
 func AnswersDialog(a *Agent) bool {
 	rt, err := runtimes.For(a.Runtime) // the generic CLIs have no dialogs that can be read
 	return err == nil && rt.AnswersDialog(a.WaitsFor)
+}
+
+// nameDialog names what a waiting agent asks for, if its registry entry alone has told that it waits.
+func nameDialog(d *Daemon, ctx context.Context, a *Agent) {
+	if a.State != Waiting || a.WaitsFor != "" {
+		return
+	}
+	list, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Limit: RecentPermissions})
+	if err != nil {
+		return // it waits for something that has no name
+	}
+	if p := FirstAsked(list, 0, a.StateAt); p != nil {
+		a.WaitsFor = words.Clip(AskedFor(p), maxWaitsFor)
+	}
+}
+
+// reminded is how long after the answer to a permission a Notification about a dialog is about that dialog: the runtime sends one
+// only when a dialog has been open for 6 s (measured with Claude Code 2.1.329).
+const reminded = 5 * time.Second
+
+// noteAnswered notes that the dialog of a permission is closed. For a moment the registry still says that the agent waits, and a
+// Notification may be on its way.
+func noteAnswered(d *Daemon, agentID int64, now time.Time) {
+	d.outdate(agentID)
+	d.memories.change(agentID, func(m *agentMemory) { m.answeredAt = now })
 }

@@ -121,7 +121,7 @@ func (d *Daemon) askTree(ctx context.Context, id int64, decide func(*Worktree) (
 
 func (d *Daemon) worktreeRow(ctx context.Context, id int64) (Worktree, error) {
 	t, err := d.Store.Worktree(ctx, id)
-	return t, notFound(err, errWorktreeNotFound)
+	return t, NotFoundAs(err, errWorktreeNotFound)
 }
 
 // usedBy returns the error that an agent works in a work tree, or hands over from it.

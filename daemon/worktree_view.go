@@ -198,7 +198,7 @@ func (d *Daemon) treeAgents(ctx context.Context) ([]Agent, error) {
 // AdoptWorktree makes the tree of a pipeline that has ended a tree of its own, which can be merged and removed.
 func (d *Daemon) AdoptWorktree(ctx context.Context, pipelineID int64) (Worktree, error) {
 	p, err := d.Store.Pipeline(ctx, pipelineID)
-	if err = notFound(err, errPipelineNotFound); err != nil {
+	if err = NotFoundAs(err, errPipelineNotFound); err != nil {
 		return Worktree{}, err
 	}
 	switch {

@@ -73,7 +73,7 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 	for i := range line {
 		kin[i] = *line[i].Agent
 	}
-	asked, err := p.Daemon.Permissions(ctx, daemon.PermissionFilter{AgentID: id, Open: true})
+	asked, err := p.Permissions.List(ctx, daemon.PermissionFilter{AgentID: id, Open: true})
 	if err != nil {
 		return nil, err
 	}

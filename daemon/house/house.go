@@ -6,20 +6,22 @@ import (
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/pictures"
 )
 
 // House is a daemon with its rooms.
 type House struct {
-	Daemon   *daemon.Daemon
-	Dialogs  *dialogs.Room
-	Limits   *limits.Room
-	Notices  *notices.Room
-	Pictures *pictures.Room
+	Daemon      *daemon.Daemon
+	Dialogs     *dialogs.Room
+	Limits      *limits.Room
+	Notices     *notices.Room
+	Permissions *permissions.Room
+	Pictures    *pictures.Room
 }
 
 // New makes a daemon with its rooms.
 func New(cfg daemon.Config) *House {
 	d := daemon.New(cfg)
-	return &House{Daemon: d, Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
+	return &House{Daemon: d, Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
 }

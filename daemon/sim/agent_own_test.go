@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -68,8 +69,8 @@ func (p *person) ownSession(h *host) {
 	if a.id == 0 {
 		return
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("assign a persona to agent %d", a.id), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.AssignPersona(ctx, a.id, personaSlugs[0])
+	if p.ask(p.anyHost(), fmt.Sprintf("assign a persona to agent %d", a.id), func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0])
 		return err
 	}) != nil {
 		return

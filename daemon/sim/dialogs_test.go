@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -158,7 +159,7 @@ func (p *person) answerDialog(a *agent) {
 		return
 	}
 	var shown daemon.Dialog
-	if answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *daemon.Daemon) (err error) {
+	if answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *house.House) (err error) {
 		shown, err = g.dialogOf(ctx, a)
 		return err
 	}); !answered || err != nil || shown.Why != "" || len(shown.Choices) == 0 {
@@ -170,7 +171,7 @@ func (p *person) answerDialog(a *agent) {
 		return
 	}
 	var out daemon.DialogAnswer
-	answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *daemon.Daemon) (err error) {
+	answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *house.House) (err error) {
 		out, err = g.house.Dialogs.AnswerDialog(ctx, a.id, in)
 		return err
 	})

@@ -201,13 +201,13 @@ func (g *daemonRun) gone() {
 }
 
 // call runs do as a request to the daemon. answered is false if the daemon ended or took too long.
-func (g *daemonRun) call(name string, within time.Duration, do func(ctx context.Context, d *daemon.Daemon) error) (answered bool, err error) {
+func (g *daemonRun) call(name string, within time.Duration, do func(ctx context.Context, d *house.House) error) (answered bool, err error) {
 	answer := make(chan error, 1)
 	go func() {
 		defer close(answer)
 		ctx, cancel := context.WithTimeout(daemon.WithCaller(g.ctx, name), within)
 		defer cancel()
-		err := do(ctx, g.d)
+		err := do(ctx, g.house)
 		o := g.w.park(&call{own: &g.owner, who: name, what: "answers", kind: deciding})
 		switch o.fault {
 		case crashBefore, crashAfter:
@@ -361,8 +361,8 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 	}
 	var said json.RawMessage
 	within := hooks.AnswerTimeout(env.Event)
-	answered, err := g.call(own.name, within, func(ctx context.Context, d *daemon.Daemon) (err error) {
-		said, err = d.Hook(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()})
+	answered, err := g.call(own.name, within, func(ctx context.Context, d *house.House) (err error) {
+		said, err = d.Daemon.Hook(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()})
 		return err
 	})
 	var told *daemon.Error

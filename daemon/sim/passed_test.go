@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -168,8 +169,8 @@ func (p *person) writeMeanwhile(id int64) {
 	if p.w.rng.IntN(6) != 0 {
 		return
 	}
-	_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the messages of agent %d", id), func(ctx context.Context, d *daemon.Daemon) error {
-		list, err := d.CancelMessages(ctx, id, 0, p.name)
+	_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the messages of agent %d", id), func(ctx context.Context, d *house.House) error {
+		list, err := d.Daemon.CancelMessages(ctx, id, 0, p.name)
 		if len(list) > 0 {
 			p.w.plan.count("message cancelled")
 		}

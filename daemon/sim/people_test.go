@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -79,7 +80,7 @@ func (p *person) wait(what string, lo, hi time.Duration) {
 func (p *person) faulty() bool { return time.Now().Before(p.w.plan.until) }
 
 // ask sends a request to a host's daemon until one answers. A refusal is an answer.
-func (p *person) ask(h *host, what string, do func(ctx context.Context, d *daemon.Daemon) error) error {
+func (p *person) ask(h *host, what string, do func(ctx context.Context, d *house.House) error) error {
 	for {
 		if g := h.daemon; g != nil && g.listening {
 			answered, err := g.call(p.name, 20*time.Second, do)
@@ -112,8 +113,8 @@ func (p *person) operate(h *host, persona string) {
 	}
 	p.wait("begins", 0, time.Second)
 	for id == 0 {
-		err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
-			a, err := d.CreateAgent(ctx, in)
+		err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
+			a, err := d.Daemon.CreateAgent(ctx, in)
 			id = a.ID
 			return err
 		})
@@ -162,8 +163,8 @@ func (p *person) await(what string, within time.Duration, so func() bool) bool {
 
 func (p *person) send(id int64) {
 	text := p.newText()
-	_ = p.ask(p.anyHost(), "send "+text, func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.SendMessage(ctx, id, text, false)
+	_ = p.ask(p.anyHost(), "send "+text, func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.SendMessage(ctx, id, text, false)
 		return err
 	})
 }
@@ -180,16 +181,16 @@ func (p *person) handOver(id int64) int64 {
 	if inPlace := w.rng.IntN(2) == 0; !in.Keep && len(in.Heirs) < 2 {
 		in.InPlace = &inPlace
 	}
-	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RequestHandoff(ctx, id, in)
+	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s %s", id, in.Mode, heirWords(&in)), func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.RequestHandoff(ctx, id, in)
 		return err
 	}) != nil && !p.hasHandoff(id) {
 		return 0
 	}
 	if w.plan.on["operator acts"] && w.rng.IntN(3) == 0 {
 		p.wait("changes its mind", 0, 20*time.Second)
-		_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.CancelHandoff(ctx, id, 0)
+		_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.CancelHandoff(ctx, id, 0)
 			return err
 		})
 	}
@@ -324,14 +325,14 @@ func (p *person) caretake() {
 			case h.Retryable() && h.Open() && tries[h.ID] < 3:
 				_ = p.retry(h)
 			case h.Open() && h.Phase == daemon.ShuttingDown && (h.Retryable() || !p.faulty() && strings.Contains(h.Note, "understudy agent stop")):
-				_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
-					_, err := d.StopAgent(ctx, h.AgentID, tries[h.ID] > 5)
+				_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *house.House) error {
+					_, err := d.Daemon.StopAgent(ctx, h.AgentID, tries[h.ID] > 5)
 					return err
 				})
 			case h.Retryable() && tries[h.ID] < 2 && w.plan.on["operator acts"]:
 				if w.rng.IntN(3) == 0 {
-					_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
-						_, err := d.ResumeAgent(ctx, h.AgentID)
+					_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *house.House) error {
+						_, err := d.Daemon.ResumeAgent(ctx, h.AgentID)
 						return err
 					})
 				}
@@ -343,8 +344,8 @@ func (p *person) caretake() {
 		}
 		for i := range agents {
 			if a := &agents[i]; !p.faulty() && a.Active() && a.RegisteredAt == nil && a.Note != "" && a.StopAskedAt == nil {
-				_ = p.ask(p.hostNamed(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *daemon.Daemon) error {
-					_, err := d.StopAgent(ctx, a.ID, true)
+				_ = p.ask(p.hostNamed(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *house.House) error {
+					_, err := d.Daemon.StopAgent(ctx, a.ID, true)
 					return err
 				})
 			}
@@ -358,8 +359,8 @@ func (p *person) caretake() {
 }
 
 func (p *person) retry(h *daemon.Handoff) error {
-	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RetryHandoff(ctx, h.ID, daemon.Retry{Force: p.w.rng.IntN(2) == 0})
+	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.RetryHandoff(ctx, h.ID, daemon.Retry{Force: p.w.rng.IntN(2) == 0})
 		return err
 	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -44,12 +46,12 @@ func (a *agent) askHeld(command string, sub bool) int {
 
 // hold runs do as a request whose answer the daemon may hold. answered is false if the daemon ended or took too long; was
 // says that it held the request.
-func (g *daemonRun) hold(name string, within time.Duration, do func(ctx context.Context, d *daemon.Daemon, held func(int64)) error) (answered, was bool, err error) {
+func (g *daemonRun) hold(name string, within time.Duration, do func(ctx context.Context, d *house.House, held func(int64)) error) (answered, was bool, err error) {
 	joined := make(chan int64, 2)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		answered, err = g.call(name, heldFor, func(asked context.Context, d *daemon.Daemon) error {
+		answered, err = g.call(name, heldFor, func(asked context.Context, d *house.House) error {
 			return do(asked, d, func(id int64) { joined <- id })
 		})
 	}()
@@ -68,12 +70,12 @@ func (g *daemonRun) hold(name string, within time.Duration, do func(ctx context.
 
 // sendHeld hands a PermissionRequest to the daemon, as the hook's command does: when it was held and the daemon goes away, it asks
 // again for 30 seconds. ok is false if the event must be spooled.
-func (h *host) sendHeld(own *owner, env hooks.Envelope, post func(context.Context, *daemon.Daemon, func(int64)) (json.RawMessage, error)) (said json.RawMessage, ok bool, err error) {
+func (h *host) sendHeld(own *owner, env hooks.Envelope, post func(context.Context, *house.House, func(int64)) (json.RawMessage, error)) (said json.RawMessage, ok bool, err error) {
 	held := false
 	var lost time.Time
 	for {
 		if g := h.daemon; g != nil && g.listening {
-			answered, was, err := g.hold(own.name, hooks.AnswerTimeout(env.Event), func(ctx context.Context, d *daemon.Daemon, joined func(int64)) (err error) {
+			answered, was, err := g.hold(own.name, hooks.AnswerTimeout(env.Event), func(ctx context.Context, d *house.House, joined func(int64)) (err error) {
 				said, err = post(ctx, d, joined)
 				return err
 			})
@@ -108,7 +110,7 @@ func (p *person) answerPermission(a *agent) bool {
 		return false
 	}
 	asked := list[0]
-	in := daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name}
+	in := permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name}
 	switch p.w.rng.IntN(4) {
 	case 0:
 		in.Verdict, in.Sentence = daemon.Deny, "not now"
@@ -119,8 +121,8 @@ func (p *person) answerPermission(a *agent) bool {
 	if h.daemon == nil || !h.daemon.listening {
 		return false
 	}
-	answered, err := h.daemon.call(p.name, 20*time.Second, func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.AnswerPermission(ctx, asked.ID, in)
+	answered, err := h.daemon.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {
+		_, err := d.Permissions.Answer(ctx, asked.ID, in)
 		return err
 	})
 	p.w.trace.note(p.name, "answers permission %d with %s: %t, %v", asked.ID, in.Verdict, answered, err)
@@ -155,8 +157,8 @@ func (w *world) checkPermissions() {
 // sendPermission is host.send for a PermissionRequest that the daemon may hold.
 func (h *host) sendPermission(own *owner, p tmux.Process, env hooks.Envelope, spool func(string) hookAnswer) (answer hookAnswer) {
 	var id int64
-	said, ok, err := h.sendHeld(own, env, func(ctx context.Context, d *daemon.Daemon, joined func(int64)) (json.RawMessage, error) {
-		return d.HookHeld(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()}, func(held int64) {
+	said, ok, err := h.sendHeld(own, env, func(ctx context.Context, d *house.House, joined func(int64)) (json.RawMessage, error) {
+		return d.Daemon.HookHeld(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()}, func(held int64) {
 			id = held
 			joined(held)
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
 // templates are the templates of the pipelines, by name.
@@ -74,8 +75,8 @@ func (p *person) createPipeline(h *host) (id int64) {
 		in.Branch = fmt.Sprintf("branch-%d", p.w.rng.IntN(3))
 	}
 	// If the answer is lost, the daemon has created the pipeline all the same.
-	_ = p.ask(h, "create a pipeline of "+in.Template, func(ctx context.Context, d *daemon.Daemon) error {
-		created, err := d.CreatePipeline(ctx, in)
+	_ = p.ask(h, "create a pipeline of "+in.Template, func(ctx context.Context, d *house.House) error {
+		created, err := d.Daemon.CreatePipeline(ctx, in)
 		id = created.ID
 		return err
 	})
@@ -90,13 +91,13 @@ func (p *person) react(pl *daemon.Pipeline) {
 	case pl.Status == daemon.PipelineWaiting && n < 60:
 		p.approve(pl, p.anyHost())
 	case pl.Status == daemon.PipelineWaiting && n < 75:
-		p.command("reject", pl, p.anyHost(), func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RejectPipeline(ctx, pl.ID, daemon.Decision{Comment: "not so"})
+		p.command("reject", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.RejectPipeline(ctx, pl.ID, daemon.Decision{Comment: "not so"})
 			return err
 		})
 	case pl.Open() && n < 84 && n >= 80:
-		p.command("abort", pl, p.anyHost(), func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.AbortPipeline(ctx, pl.ID)
+		p.command("abort", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.AbortPipeline(ctx, pl.ID)
 			return err
 		})
 	case pl.Status == daemon.PipelineFailed && n < 50:
@@ -105,14 +106,14 @@ func (p *person) react(pl *daemon.Pipeline) {
 	case n < 8:
 		p.send(*pl.CurrentAgentID)
 	case n < 16:
-		_ = p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d of pipeline %d", *pl.CurrentAgentID, pl.ID), func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, *pl.CurrentAgentID, daemon.HandoffRequest{Force: true})
+		_ = p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d of pipeline %d", *pl.CurrentAgentID, pl.ID), func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.RequestHandoff(ctx, *pl.CurrentAgentID, daemon.HandoffRequest{Force: true})
 			return err
 		})
 	}
 }
 
-func (p *person) command(what string, pl *daemon.Pipeline, h *host, do func(ctx context.Context, d *daemon.Daemon) error) {
+func (p *person) command(what string, pl *daemon.Pipeline, h *host, do func(ctx context.Context, d *house.House) error) {
 	p.w.plan.count("pipeline: " + what)
 	_ = p.ask(h, fmt.Sprintf("%s pipeline %d", what, pl.ID), do)
 }
@@ -132,8 +133,8 @@ func (p *person) approve(pl *daemon.Pipeline, h *host) {
 			p.w.approved[s.ID] = true
 		}
 	}
-	p.command("approve", pl, h, func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.ApprovePipeline(ctx, pl.ID, in)
+	p.command("approve", pl, h, func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.ApprovePipeline(ctx, pl.ID, in)
 		return err
 	})
 }
@@ -143,9 +144,9 @@ func (p *person) resume(pl *daemon.Pipeline, skip bool) {
 	if skip {
 		what = "skip and resume"
 	}
-	p.command(what, pl, p.anyHost(), func(ctx context.Context, d *daemon.Daemon) error {
+	p.command(what, pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
 		p.w.resumed[pl.ID]++ // for each attempt: the daemon may have carried out one whose answer was lost
-		_, err := d.ResumePipeline(ctx, pl.ID, skip)
+		_, err := d.Daemon.ResumePipeline(ctx, pl.ID, skip)
 		return err
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
 // TestChoiceThroughKills: an operator takes the second choice of a dialog from elsewhere, and the daemon is killed before or after each of
@@ -104,7 +105,7 @@ func TestChoiceOfADialogThatIsGone(t *testing.T) {
 // choose2 takes the second choice of an agent's dialog from elsewhere. It calls ready when it has read the dialog.
 func (p *person) choose2(h *host, a *agent, ready func()) {
 	g := h.daemon
-	_, err := g.call(p.name, time.Minute, func(ctx context.Context, _ *daemon.Daemon) error {
+	_, err := g.call(p.name, time.Minute, func(ctx context.Context, _ *house.House) error {
 		shown, err := g.dialogOf(ctx, a)
 		if err != nil {
 			return err

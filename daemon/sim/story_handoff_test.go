@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -47,8 +48,8 @@ func TestCancelWhileTyping(t *testing.T) {
 		}
 		p.requestHandoff(p.w.hosts[1], a, "")
 		p.await("the daemon to freeze", time.Minute, func() bool { return !h.daemon.frozen.IsZero() })
-		if err := p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.CancelHandoff(ctx, a.id, 0)
+		if err := p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.CancelHandoff(ctx, a.id, 0)
 			return err
 		}); err != nil {
 			t.Error(err)
@@ -68,8 +69,8 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 		p.request(h, a, daemon.Completed)
 		other := p.w.hosts[1]
 		var id int64
-		if err := p.ask(other, "start an agent without a persona", func(ctx context.Context, d *daemon.Daemon) error {
-			b, err := d.CreateAgent(ctx, daemon.NewAgent{Cwd: other.cwd, Runtime: "claude"})
+		if err := p.ask(other, "start an agent without a persona", func(ctx context.Context, d *house.House) error {
+			b, err := d.Daemon.CreateAgent(ctx, daemon.NewAgent{Cwd: other.cwd, Runtime: "claude"})
 			id = b.ID
 			return err
 		}); err != nil {
@@ -79,8 +80,8 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 			row, err := p.w.store.Agent(ctx(), id)
 			return err == nil && row.RegisteredAt != nil
 		})
-		if err := p.ask(h, "assign a persona from the other host", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.AssignPersona(ctx, id, personaSlugs[0])
+		if err := p.ask(h, "assign a persona from the other host", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.AssignPersona(ctx, id, personaSlugs[0])
 			return err
 		}); err != nil {
 			t.Error(err)

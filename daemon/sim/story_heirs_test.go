@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // share requests a handoff of an agent to heirs, and waits until it is in a phase.
 func (p *person) share(h *host, a *agent, in daemon.HandoffRequest, until daemon.Phase) daemon.Handoff {
 	in.Force = true
-	if err := p.ask(h, "share", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RequestHandoff(ctx, a.id, in)
+	if err := p.ask(h, "share", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.RequestHandoff(ctx, a.id, in)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)

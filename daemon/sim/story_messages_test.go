@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -204,8 +205,8 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 			}
 			return none
 		}
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, DropMessages: true})
+		if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, DropMessages: true})
 			return err
 		}); err != nil {
 			t.Error(err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -66,8 +68,8 @@ func (p *person) becomes(id int64, want daemon.PermissionState) {
 
 // allow answers a permission from the seat.
 func (p *person) allow(h *host, asked *daemon.Permission) {
-	if err := p.ask(h, "allow", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.AnswerPermission(ctx, asked.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name})
+	if err := p.ask(h, "allow", func(ctx context.Context, d *house.House) error {
+		_, err := d.Permissions.Answer(ctx, asked.ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked.Digest, From: p.name})
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -233,8 +235,8 @@ func TestAnswerWaitsForItsHook(t *testing.T) {
 			return 0
 		}
 		if g := h.daemon; g != nil {
-			_, _ = g.call(p.name, 20*time.Second, func(ctx context.Context, d *daemon.Daemon) error {
-				_, err := d.AnswerPermission(ctx, asked[0].ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: asked[0].Digest, From: p.name})
+			_, _ = g.call(p.name, 20*time.Second, func(ctx context.Context, d *house.House) error {
+				_, err := d.Permissions.Answer(ctx, asked[0].ID, permissions.Answer{Verdict: daemon.Allow, Digest: asked[0].Digest, From: p.name})
 				return err
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -95,8 +96,8 @@ func TestGate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		id := p.startPipeline(h, "two")
 		p.newest(id, 0)
-		approve := func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.ApprovePipeline(ctx, id, daemon.Decision{})
+		approve := func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.ApprovePipeline(ctx, id, daemon.Decision{})
 			return err
 		}
 		wantCode(t, p.ask(h, "approve too early", approve), "not_waiting_for_approval")
@@ -116,8 +117,8 @@ func TestGate(t *testing.T) {
 			t.Error(err)
 		}
 		p.reachStatus(id, daemon.PipelineDone)
-		wantCode(t, p.ask(h, "resume what is done", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.ResumePipeline(ctx, id, false)
+		wantCode(t, p.ask(h, "resume what is done", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.ResumePipeline(ctx, id, false)
 			return err
 		}), "pipeline_not_failed")
 	})

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // inPlace requests a handoff in place, and returns the successor when the handoff is completed.
 func (p *person) inPlace(h *host, a *agent) *agent {
 	in := true
-	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -42,13 +43,13 @@ func TestInPlaceAsSet(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		for _, not := range []bool{false, true} {
-			if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-				d.Settings().Handoff.InPlace = true
+			if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
+				d.Daemon.Settings().Handoff.InPlace = true
 				in := daemon.HandoffRequest{Force: true}
 				if not {
 					in.InPlace = new(bool)
 				}
-				_, err := d.RequestHandoff(ctx, a.id, in)
+				_, err := d.Daemon.RequestHandoff(ctx, a.id, in)
 				return err
 			}); err != nil {
 				t.Fatal(err)
@@ -108,8 +109,8 @@ func TestLateInPlace(t *testing.T) {
 			taken = taken || strings.HasPrefix(act, "Respawn ")
 		}
 		in := true
-		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -145,8 +146,8 @@ func TestPlaceIsNotKeptForNobody(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		in := true
-		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
+		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, InPlace: &in})
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -189,8 +190,8 @@ func TestNoPlaceOfAPerson(t *testing.T) {
 		p.wait("its composer", 2*time.Second, 2*time.Second)
 		a.person("begin the work", tmux.Enter)
 		p.poll("its registration", func() bool { return a.id != 0 })
-		if err := p.ask(h, "assign a persona", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.AssignPersona(ctx, a.id, personaSlugs[0])
+		if err := p.ask(h, "assign a persona", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.AssignPersona(ctx, a.id, personaSlugs[0])
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -10,14 +10,15 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // agentOn starts an agent on a runtime, and returns it once it is idle, and has its skill.
 func (p *person) agentOn(h *host, runtime string) *agent {
 	var id int64
-	if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
-		a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
+	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
+		a, err := d.Daemon.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
 		id = a.ID
 		return err
 	}); err != nil {
@@ -32,8 +33,8 @@ func (p *person) agentOn(h *host, runtime string) *agent {
 
 // message sends a text to an agent.
 func (p *person) message(h *host, a *agent, text string) {
-	if err := p.ask(h, "send", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.SendMessage(ctx, a.id, text, false)
+	if err := p.ask(h, "send", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.SendMessage(ctx, a.id, text, false)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -161,9 +162,9 @@ func TestHandedOverWhileItIsAborted(t *testing.T) {
 		p.request(h, a, daemon.ShuttingDown)
 		aborts := p.slowRead(p.name, a, time.Second, func() bool { return true }, func() { a.signal(syscall.SIGKILL) })
 		asked := 0
-		if err := p.ask(h, "abort", func(ctx context.Context, d *daemon.Daemon) error {
+		if err := p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
 			asked++
-			_, err := d.AbortPipeline(ctx, id)
+			_, err := d.Daemon.AbortPipeline(ctx, id)
 			return err
 		}); err != nil || asked != 1 {
 			t.Errorf("asked %d times: %v", asked, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -65,8 +66,8 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 
 // start requests a new agent, and returns its id.
 func (p *person) start(h *host) (id int64) {
-	if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
-		a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
+	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
+		a, err := d.Daemon.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
 		id = a.ID
 		return err
 	}); err != nil {
@@ -104,8 +105,8 @@ func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 
 // requestHandoff requests a handoff in a mode; "" is the default mode.
 func (p *person) requestHandoff(h *host, a *agent, mode daemon.Mode) {
-	if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: mode})
+	if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: mode})
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -131,8 +132,8 @@ func (p *person) retryToEnd(a *agent) {
 
 // stop stops an agent.
 func (p *person) stop(h *host, id int64, force bool) {
-	if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.StopAgent(ctx, id, force)
+	if err := p.ask(h, "stop", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.StopAgent(ctx, id, force)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -141,8 +142,8 @@ func (p *person) stop(h *host, id int64, force bool) {
 
 // reopen resumes the session of an ended agent, and returns the new agent.
 func (p *person) reopen(h *host, id int64) (next daemon.Agent) {
-	if err := p.ask(h, "resume", func(ctx context.Context, d *daemon.Daemon) (err error) {
-		next, err = d.ResumeAgent(ctx, id)
+	if err := p.ask(h, "resume", func(ctx context.Context, d *house.House) (err error) {
+		next, err = d.Daemon.ResumeAgent(ctx, id)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -212,8 +213,8 @@ func (p *person) newest(pipeline int64, step int) (a *agent) {
 }
 
 func (p *person) abort(h *host, pipeline int64) {
-	if err := p.ask(h, "abort", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.AbortPipeline(ctx, pipeline)
+	if err := p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.AbortPipeline(ctx, pipeline)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -222,8 +223,8 @@ func (p *person) abort(h *host, pipeline int64) {
 
 // startPipeline creates a pipeline from a template.
 func (p *person) startPipeline(h *host, template string) (id int64) {
-	if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *daemon.Daemon) error {
-		created, err := d.CreatePipeline(ctx, daemon.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
+	if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
+		created, err := d.Daemon.CreatePipeline(ctx, daemon.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
 		id = created.ID
 		return err
 	}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -117,8 +118,8 @@ func TestLongMessageBesideADraft(t *testing.T) {
 		a.person("half a thought")
 		p.wait("thinks", time.Second, time.Second)
 		h.term.before = func(string) { a.frozen = time.Now().Add(2 * time.Second) }
-		if err := p.ask(h, "send a long message", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false)
+		if err := p.ask(h, "send a long message", func(ctx context.Context, d *house.House) error {
+			_, err := d.Daemon.SendMessage(ctx, a.id, strings.Repeat("look at each of the sheds\n", 50), false)
 			return err
 		}); err != nil {
 			p.w.fail("%v", err)

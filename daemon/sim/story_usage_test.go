@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
 // used returns how many tokens are counted for an agent.
@@ -167,8 +168,8 @@ func TestBudgetGoOn(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.exhaust(t, h)
 		for range 2 {
-			if err := p.ask(h, "go on", func(ctx context.Context, d *daemon.Daemon) error {
-				_, err := d.GoOn(ctx, personaSlugs[0])
+			if err := p.ask(h, "go on", func(ctx context.Context, d *house.House) error {
+				_, err := d.Daemon.GoOn(ctx, personaSlugs[0])
 				return err
 			}); err != nil {
 				t.Error(err)

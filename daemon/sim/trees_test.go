@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -189,16 +190,16 @@ func (p *person) forest(h *host) {
 		case 0, 1:
 			p.work(h, &t)
 		case 2:
-			p.askTree(h, &t, "merge", func(ctx context.Context, d *daemon.Daemon) (daemon.Worktree, error) {
-				return d.MergeWorktree(ctx, t.ID, daemon.TreeMerging{})
+			p.askTree(h, &t, "merge", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
+				return d.Daemon.MergeWorktree(ctx, t.ID, daemon.TreeMerging{})
 			})
 		case 3, 4:
-			p.askTree(h, &t, "remove", func(ctx context.Context, d *daemon.Daemon) (daemon.Worktree, error) {
-				return d.RemoveWorktree(ctx, t.ID, daemon.TreeRemoval{Force: do == 3})
+			p.askTree(h, &t, "remove", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
+				return d.Daemon.RemoveWorktree(ctx, t.ID, daemon.TreeRemoval{Force: do == 3})
 			})
 		case 5:
-			p.askTree(h, &t, "restore", func(ctx context.Context, d *daemon.Daemon) (daemon.Worktree, error) {
-				return d.RestoreWorktree(ctx, t.ID)
+			p.askTree(h, &t, "restore", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
+				return d.Daemon.RestoreWorktree(ctx, t.ID)
 			})
 		default:
 			p.tend(h, &t)
@@ -208,8 +209,8 @@ func (p *person) forest(h *host) {
 
 // plant starts an agent in a tree of its own.
 func (p *person) plant(h *host) {
-	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &daemon.NewWorktree{}})
+	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &daemon.NewWorktree{}})
 		return err
 	})
 }
@@ -235,8 +236,8 @@ func (p *person) work(h *host, t *daemon.Worktree) {
 	p.w.trace.note(p.name, "%s in tree %d", thing, t.ID)
 }
 
-func (p *person) askTree(h *host, t *daemon.Worktree, what string, do func(context.Context, *daemon.Daemon) (daemon.Worktree, error)) {
-	_ = p.ask(h, fmt.Sprintf("%s tree %d", what, t.ID), func(ctx context.Context, d *daemon.Daemon) error {
+func (p *person) askTree(h *host, t *daemon.Worktree, what string, do func(context.Context, *house.House) (daemon.Worktree, error)) {
+	_ = p.ask(h, fmt.Sprintf("%s tree %d", what, t.ID), func(ctx context.Context, d *house.House) error {
 		_, err := do(ctx, d)
 		return err
 	})
@@ -250,11 +251,11 @@ func (p *person) tend(h *host, t *daemon.Worktree) {
 		return
 	}
 	a := agents[i]
-	_ = p.ask(h, fmt.Sprintf("see to agent %d in tree %d", a.ID, t.ID), func(ctx context.Context, d *daemon.Daemon) (err error) {
+	_ = p.ask(h, fmt.Sprintf("see to agent %d in tree %d", a.ID, t.ID), func(ctx context.Context, d *house.House) (err error) {
 		if a.Active() {
-			_, err = d.StopAgent(ctx, a.ID, false)
+			_, err = d.Daemon.StopAgent(ctx, a.ID, false)
 		} else {
-			_, err = d.ResumeAgent(ctx, a.ID)
+			_, err = d.Daemon.ResumeAgent(ctx, a.ID)
 		}
 		return err
 	})

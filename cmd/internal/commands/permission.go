@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -117,7 +118,7 @@ func (a *app) permissionAllow() *cobra.Command {
 		Args:              someArgs("ID", nil),
 		ValidArgsFunction: more(a.completePermissions),
 		RunE: func(c *cobra.Command, args []string) error {
-			in := daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: digest}
+			in := permissions.Answer{Verdict: daemon.Allow, Digest: digest}
 			if agent {
 				in.Verdict = daemon.AllowAgent
 			}
@@ -145,7 +146,7 @@ func (a *app) permissionDeny() *cobra.Command {
 		},
 		ValidArgsFunction: a.completePermissions,
 		RunE: func(c *cobra.Command, args []string) error {
-			in := daemon.PermissionAnswer{Verdict: daemon.Deny}
+			in := permissions.Answer{Verdict: daemon.Deny}
 			if len(args) > 1 {
 				in.Sentence = args[1]
 			}
@@ -155,7 +156,7 @@ func (a *app) permissionDeny() *cobra.Command {
 }
 
 // answerPermission shows what is answered, and answers that.
-func (a *app) answerPermission(ctx context.Context, word string, in daemon.PermissionAnswer) (daemon.Permission, error) {
+func (a *app) answerPermission(ctx context.Context, word string, in permissions.Answer) (daemon.Permission, error) {
 	c, p, err := a.permission(ctx, word)
 	if err != nil {
 		return p, err

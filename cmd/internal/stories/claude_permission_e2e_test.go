@@ -14,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -110,14 +111,14 @@ func answersFromTheSeat(t *testing.T, r *claudeRig, a daemon.Agent) {
 		r.awaitShown(a.ID, "Do you want to proceed?") // the dialog stands in the pane all the same
 		r.awaitState(a.ID, daemon.Waiting)
 		before := time.Now()
-		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
 			t.Fatal(err)
 		}
 		p = r.awaitPermission(p.ID, daemon.PermissionGiven)
 		gone = append(gone, p.EndedAt.Sub(before))
 		ran = append(ran, r.awaitFile(path).Sub(before))
 		r.awaitState(a.ID, daemon.Idle)
-		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Deny, Digest: p.Digest}); !isCode(err, daemon.CodePermissionAnswered) {
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Deny, Digest: p.Digest}); !isCode(err, daemon.CodePermissionAnswered) {
 			t.Errorf("second answer: %v", err)
 		}
 	}
@@ -167,10 +168,10 @@ func (r *claudeRig) awaitNoHook() {
 
 func deniesWithASentence(t *testing.T, r *claudeRig, a daemon.Agent) {
 	p, path, _ := r.askToTouch(a.ID, "denied")
-	if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Deny, Digest: "another", Sentence: "no"}); !isCode(err, daemon.CodePermissionNotShown) {
+	if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Deny, Digest: "another", Sentence: "no"}); !isCode(err, daemon.CodePermissionNotShown) {
 		t.Errorf("an answer to what was not shown: %v", err)
 	}
-	if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Deny, Digest: p.Digest, Sentence: "Leave that file alone."}); err != nil {
+	if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Deny, Digest: p.Digest, Sentence: "Leave that file alone."}); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the sentence at the model", func() (bool, string) {
@@ -190,7 +191,7 @@ func asksWithoutADaemon(t *testing.T, r *claudeRig, a daemon.Agent) {
 	r.awaitShown(a.ID, "Do you want to proceed?")
 	r.start()
 	r.await("the hook is back", func() (bool, string) {
-		_, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest})
+		_, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest})
 		return err == nil, fmt.Sprint(err)
 	})
 	r.awaitFile(path)
@@ -213,7 +214,7 @@ func asksWithoutADaemon(t *testing.T, r *claudeRig, a daemon.Agent) {
 
 func allowsForTheAgent(t *testing.T, r *claudeRig, a daemon.Agent) {
 	p, path, _ := r.askToTouch(a.ID, "again")
-	if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.AllowAgent, Digest: p.Digest}); err != nil {
+	if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: p.Digest}); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitFile(path)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -57,7 +58,7 @@ func TestPermissionIsAnsweredOnce(t *testing.T) {
 			t.Errorf("%+v %v", needs, err)
 		}
 		answer := func(v daemon.PermissionVerdict, digest, sentence string) error {
-			_, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: v, Digest: digest, Sentence: sentence})
+			_, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: v, Digest: digest, Sentence: sentence})
 			return err
 		}
 		wantCode(t, answer(daemon.Allow, "", ""), daemon.CodePermissionNotShown)
@@ -118,7 +119,7 @@ func TestPermissionByRule(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		p := r.askToDeploy(a.ID)
-		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.AllowAgent, Digest: p.Digest}); err != nil {
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.AllowAgent, Digest: p.Digest}); err != nil {
 			t.Fatal(err)
 		}
 		r.awaitState(a.ID, daemon.Idle)
@@ -163,7 +164,7 @@ func TestPermissionOutlivesTheDaemon(t *testing.T) {
 		r.awaitShown(a.ID, "Do you want to proceed?")
 		r.start()
 		// The answer comes before the hook has found the new daemon: it waits for the hook.
-		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
 			t.Fatal(err)
 		}
 		r.awaitOutcome(p.ID, daemon.PermissionGiven)
@@ -225,7 +226,7 @@ func TestAnswerIsNotAskedAgain(t *testing.T) {
 		a := r.startAgent(con)
 		p := r.askToDeploy(a.ID)
 		r.await("a registry that has said for long that the agent waits", func() (bool, string) { return time.Since(p.AskedAt) > 3*time.Second, "" })
-		if _, err := r.client.AnswerPermission(t.Context(), p.ID, daemon.PermissionAnswer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
 			t.Fatal(err)
 		}
 		r.awaitState(a.ID, daemon.Idle)

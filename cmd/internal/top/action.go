@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/limits"
+	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -141,7 +142,7 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 		_, err := c.DecideLimit(ctx, a.agent, limits.LimitDecision{Do: daemon.LimitHandOver})
 		return fmt.Sprintf("agent %d is handed over", a.agent), err
 	case allowOnce, allowAgent, denyCall:
-		in := daemon.PermissionAnswer{Digest: a.asked.Digest, Verdict: map[verb]daemon.PermissionVerdict{
+		in := permissions.Answer{Digest: a.asked.Digest, Verdict: map[verb]daemon.PermissionVerdict{
 			allowOnce: daemon.Allow, allowAgent: daemon.AllowAgent, denyCall: daemon.Deny,
 		}[a.verb]}
 		if a.verb == denyCall {

@@ -1,10 +1,12 @@
-package daemon
+package permissions
 
 import (
 	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // hookComes is how long an answer waits for the hook that it is for. The permission's row is committed before its hook
@@ -57,7 +59,7 @@ func (h *held) join(id, agentID int64, now func() time.Time) (wake chan struct{}
 }
 
 // note remembers an open permission without a hook: one whose hook is about to wait, or one that a daemon that restarts finds.
-func (h *held) note(p *Permission, now time.Time) {
+func (h *held) note(p *daemon.Permission, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.rows == nil {

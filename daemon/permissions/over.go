@@ -1,12 +1,12 @@
-package daemon
+package permissions
 
 import (
 	"context"
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/words"
 )
 
 // dialogShows is how long after the hook of a permission the registry says at the latest that a dialog is open: 0.4 s were measured
@@ -34,64 +34,56 @@ type dialogSigns struct {
 // over says how an open permission has ended although nobody has answered it here; state is "" if it has not. What hooks tell of
 // the agent says nothing of a dialog, if there is a registry: a dialog may be a sub-agent's, and the agent itself ends its turn
 // and begins another one below it.
-func (s dialogSigns) over() (state PermissionState, note string) {
+func (s dialogSigns) over() (state daemon.PermissionState, note string) {
 	switch {
 	case s.ended:
-		return PermissionPane, evidenceEnded
+		return daemon.PermissionPane, daemon.EvidenceEnded
 	case s.known && s.status == runtimes.StatusWaiting && s.other,
 		s.known && s.status != runtimes.StatusWaiting && (s.shown || s.moved && s.asked >= dialogShows),
 		!s.known && s.moved:
-		return PermissionPane, noteInPane
+		return daemon.PermissionPane, noteInPane
 	case s.late:
-		return PermissionUnanswered, noteTimeout
+		return daemon.PermissionUnanswered, noteTimeout
 	}
 	return "", ""
 }
 
 // dialogSignsOf looks at the dialog of an open permission. ok is false if that is not possible now.
-func dialogSignsOf(d *Daemon, ctx context.Context, p *Permission, dialog *paneDialog) (s dialogSigns, ok bool) {
-	a, err := d.Store.Agent(ctx, p.AgentID)
+func dialogSignsOf(r *Room, ctx context.Context, p *daemon.Permission, dialog *paneDialog) (s dialogSigns, ok bool) {
+	a, err := r.store.Agent(ctx, p.AgentID)
 	if err != nil {
 		return s, false
 	}
 	s = dialogSigns{
-		ended: !a.Active(), late: p.HeldUntil != nil && d.timeLeft(p.AskedAt, p.HeldUntil.Sub(p.AskedAt)) <= 0, asked: d.timeSpent(p.AskedAt),
-		moved: a.State != Waiting && (a.StateAt.After(p.AskedAt) || a.LastPrompt > p.ID || a.LastStop > p.ID), // its id is that of its hook
+		ended: !a.Active(), late: p.HeldUntil != nil && r.env.Left(p.AskedAt, p.HeldUntil.Sub(p.AskedAt)) <= 0, asked: r.env.Spent(p.AskedAt),
+		moved: a.State != daemon.Waiting && (a.StateAt.After(p.AskedAt) || a.LastPrompt > p.ID || a.LastStop > p.ID), // its id is that of its hook
 	}
-	if d.now().Before(p.AskedAt) {
+	if r.env.Now().Before(p.AskedAt) {
 		s.asked = dialogShows // the clock was set back since, so its time tells nothing
 	}
-	dir, rt := d.configDir(&a), d.runtimeOf(&a)
-	if dir == "" || a.PID == 0 || rt.Registry == nil {
+	status := r.env.Sight().Status(&a)
+	if status == runtimes.StatusUnknown {
 		return s, true
 	}
-	b, err := d.Registry(rt.Registry(dir, a.PID))
-	if err != nil {
-		return s, true
-	}
-	reg, err := runtimes.ParseRegistry(b)
-	if err != nil || reg.Status == runtimes.StatusUnknown {
-		return s, true
-	}
-	s.known, s.status, s.shown = true, reg.Status, dialog.shown
+	s.known, s.status, s.shown = true, status, dialog.shown
 	// The hook of the permission has made the agent wait, so something has moved an agent that does not. The times say so only if the
 	// clock was not set back since. Without a registry they are needed, because an earlier hook may have come late.
-	s.moved = a.State != Waiting
+	s.moved = a.State != daemon.Waiting
 	if s.status == runtimes.StatusWaiting {
 		dialog.shown = true
-		s.other = showsOther(d, ctx, p, &a, dialog)
+		s.other = showsOther(r, ctx, p, &a, dialog)
 	}
 	return s, true
 }
 
 // showsOther reports whether the pane shows the dialog of another permission of the agent, and not that of p any more. Dialogs wait for
 // each other, and the registry says the same of all: a dialog that has not stood in the pane yet waits for its turn.
-func showsOther(d *Daemon, ctx context.Context, p *Permission, a *Agent, dialog *paneDialog) bool {
-	open, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: p.AgentID, Open: true})
+func showsOther(r *Room, ctx context.Context, p *daemon.Permission, a *daemon.Agent, dialog *paneDialog) bool {
+	open, err := r.store.Permissions(ctx, daemon.PermissionFilter{AgentID: p.AgentID, Open: true})
 	if err != nil || dialog.stood && len(open) < 2 || !a.HasPane() {
 		return false
 	}
-	s, err := d.readDialog(ctx, a)
+	s, err := r.env.Sight().ReadDialog(ctx, a)
 	if err != nil {
 		return false
 	}
@@ -111,7 +103,7 @@ func showsOther(d *Daemon, ctx context.Context, p *Permission, a *Agent, dialog 
 const askedStart = 40
 
 // asks reports whether the text of a dialog has what a permission asks.
-func asks(dialog string, p *Permission) bool {
+func asks(dialog string, p *daemon.Permission) bool {
 	subject := []rune(p.Subject)
 	subject = subject[:min(len(subject), askedStart)]
 	return len(subject) > 0 && strings.Contains(squeezed(dialog), squeezed(string(subject)))
@@ -119,34 +111,3 @@ func asks(dialog string, p *Permission) bool {
 
 // squeezed returns a text without white space.
 func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
-
-// firstAsked returns the permission of an agent whose dialog stands in the pane, but for the one with the id except: of those that are
-// open, the one that was asked first. nil: there is none. The agent has waited since the time waits. A permission that nobody has
-// answered in time is not open any more, but its dialog still stands if the agent has waited ever since.
-func firstAsked(list []Permission, except int64, waits time.Time) (first *Permission) {
-	for i := range list {
-		p := &list[i]
-		stands := p.State == PermissionOpen || p.State == PermissionUnanswered && p.EndedAt != nil && !p.EndedAt.Before(waits)
-		if p.ID != except && stands && (first == nil || p.ID < first.ID) {
-			first = p
-		}
-	}
-	return first
-}
-
-// recentPermissions is how many permissions of an agent are looked at for one whose dialog stands.
-const recentPermissions = 20
-
-// nameDialog names what a waiting agent asks for, if its registry entry alone has told that it waits.
-func nameDialog(d *Daemon, ctx context.Context, a *Agent) {
-	if a.State != Waiting || a.WaitsFor != "" {
-		return
-	}
-	list, err := d.Store.Permissions(ctx, PermissionFilter{AgentID: a.ID, Limit: recentPermissions})
-	if err != nil {
-		return // it waits for something that has no name
-	}
-	if p := firstAsked(list, 0, a.StateAt); p != nil {
-		a.WaitsFor = words.Clip(askedFor(p), maxWaitsFor)
-	}
-}
