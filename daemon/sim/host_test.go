@@ -129,7 +129,7 @@ func (h *host) start() error {
 		return err
 	}
 	g.house = house.New(daemon.Config{
-		Host: h.name, Settings: h.w.settings(), Store: &gated{g, h.w.store}, Data: h.dir, Personas: people, Templates: templates,
+		Host: h.name, Settings: h.w.settings(), Store: newGated(g, h.w.store), Data: h.dir, Personas: people, Templates: templates,
 		Terminal:  func(string) (daemon.Terminal, error) { return &console{g, h.term}, nil },
 		Notifier:  notifier{g},
 		Clock:     h.now,

@@ -7,20 +7,23 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// gated is the store as a daemon sees it: each call waits until the schedule lets it go.
+// gated is the store as a daemon sees it: each call waits until the schedule lets it go. The embedded view carries out the
+// calls that only read. The methods below are those that write, which wait on their own and use inner.
 type gated struct {
+	*memory.Store
 	g     *daemonRun
-	inner daemon.Store
+	inner *memory.Store
 }
 
-var _ daemon.Store = (*gated)(nil)
-
-// query carries out a call that only reads.
-func query[T any](s *gated, ctx context.Context, what string, do func() (T, error)) (T, error) {
-	return carry(s.g, ctx, reading, what, do)
+func newGated(g *daemonRun, inner *memory.Store) *gated {
+	return &gated{g: g, inner: inner, Store: inner.Gated(func(ctx context.Context, what string) error {
+		_, err := carry(g, ctx, reading, what, func() (struct{}, error) { return struct{}{}, nil })
+		return err
+	})}
 }
 
 // carry waits until the schedule lets the call go, and carries it out with the fault that the schedule drew.
@@ -150,142 +153,12 @@ func (s *gated) PruneHistory(ctx context.Context, before time.Time, most int) (d
 	return write(s, ctx, "PruneHistory", func() (daemon.PrunedHistory, error) { return s.inner.PruneHistory(ctx, before, most) })
 }
 
-func (s *gated) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (daemon.PruneReport, error) {
-	return query(s, ctx, "WouldPrune", func() (daemon.PruneReport, error) { return s.inner.WouldPrune(ctx, l, history) })
-}
-
-func (s *gated) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
-	return query(s, ctx, "NextID "+string(kind), func() (int64, error) { return s.inner.NextID(ctx, kind) })
-}
-
 func (s *gated) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
-	return query(s, ctx, fmt.Sprint("Agent ", id), func() (daemon.Agent, error) {
-		a, err := s.inner.Agent(ctx, id)
+	a, err := s.Store.Agent(ctx, id)
+	if err == nil {
 		s.g.seen.agents[fmt.Sprint(daemon.Caller(ctx), " ", id)] = a
-		return a, err
-	})
-}
-
-func (s *gated) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
-	return query(s, ctx, "AgentByLaunch", func() (daemon.Agent, error) { return s.inner.AgentByLaunch(ctx, hash) })
-}
-
-func (s *gated) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
-	return query(s, ctx, "Agents", func() ([]daemon.Agent, error) { return s.inner.Agents(ctx, f) })
-}
-
-func (s *gated) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
-	return query(s, ctx, "ActiveAgents", func() ([]daemon.AgentRev, error) { return s.inner.ActiveAgents(ctx, host) })
-}
-
-func (s *gated) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
-	return query(s, ctx, "AgentsByID", func() ([]daemon.Agent, error) { return s.inner.AgentsByID(ctx, ids) })
-}
-
-func (s *gated) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
-	return query(s, ctx, fmt.Sprint("Handoff ", id), func() (daemon.Handoff, error) { return s.inner.Handoff(ctx, id) })
-}
-
-func (s *gated) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
-	return query(s, ctx, "Handoffs", func() ([]daemon.Handoff, error) { return s.inner.Handoffs(ctx, f) })
-}
-
-func (s *gated) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
-	return query(s, ctx, "Transitions", func() ([]daemon.Transition, error) { return s.inner.Transitions(ctx, id) })
-}
-
-func (s *gated) Record(ctx context.Context, id int64) (daemon.Record, error) {
-	return query(s, ctx, "Record", func() (daemon.Record, error) { return s.inner.Record(ctx, id) })
-}
-
-func (s *gated) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
-	return query(s, ctx, "LineRecords", func() ([]daemon.Record, error) { return s.inner.LineRecords(ctx, q) })
-}
-
-func (s *gated) LineHandoffs(ctx context.Context, id int64, limit int) ([]daemon.Handoff, error) {
-	return query(s, ctx, "LineHandoffs", func() ([]daemon.Handoff, error) { return s.inner.LineHandoffs(ctx, id, limit) })
-}
-
-func (s *gated) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
-	return query(s, ctx, "Pipeline", func() (daemon.Pipeline, error) { return s.inner.Pipeline(ctx, id) })
-}
-
-func (s *gated) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
-	return query(s, ctx, "Pipelines", func() ([]daemon.Pipeline, error) { return s.inner.Pipelines(ctx, f) })
-}
-
-func (s *gated) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
-	return query(s, ctx, "PipelinePlaces", func() ([]daemon.PipelinePlace, error) { return s.inner.PipelinePlaces(ctx, host) })
-}
-
-func (s *gated) StepRecord(ctx context.Context, id int64) (daemon.StepRecord, error) {
-	return query(s, ctx, "StepRecord", func() (daemon.StepRecord, error) { return s.inner.StepRecord(ctx, id) })
-}
-
-func (s *gated) StoredHook(ctx context.Context, id int64) (daemon.StoredHook, error) {
-	return query(s, ctx, "StoredHook", func() (daemon.StoredHook, error) { return s.inner.StoredHook(ctx, id) })
-}
-
-func (s *gated) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
-	return query(s, ctx, fmt.Sprint("Delivery ", id), func() (daemon.Delivery, error) { return s.inner.Delivery(ctx, id) })
-}
-
-func (s *gated) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
-	return query(s, ctx, "Deliveries", func() ([]daemon.Delivery, error) { return s.inner.Deliveries(ctx, agentID, before, limit) })
-}
-
-func (s *gated) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
-	return query(s, ctx, "OpenDeliveries", func() ([]daemon.Delivery, error) { return s.inner.OpenDeliveries(ctx, agentID) })
-}
-
-func (s *gated) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
-	return query(s, ctx, "Sent", func() (daemon.Sent, error) { return s.inner.Sent(ctx, agentID, since) })
-}
-
-func (s *gated) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
-	return query(s, ctx, "Worktree", func() (daemon.Worktree, error) { return s.inner.Worktree(ctx, id) })
-}
-
-func (s *gated) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
-	return query(s, ctx, "Worktrees", func() ([]daemon.Worktree, error) { return s.inner.Worktrees(ctx, f) })
-}
-
-func (s *gated) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
-	return query(s, ctx, "Permission", func() (daemon.Permission, error) { return s.inner.Permission(ctx, id) })
-}
-
-func (s *gated) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
-	return query(s, ctx, "Permissions", func() ([]daemon.Permission, error) { return s.inner.Permissions(ctx, f) })
-}
-
-func (s *gated) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
-	return query(s, ctx, "Events", func() ([]event.Event, error) { return s.inner.Events(ctx, f) })
-}
-
-func (s *gated) LastEventID(ctx context.Context) (int64, error) {
-	return query(s, ctx, "LastEventID", func() (int64, error) { return s.inner.LastEventID(ctx) })
-}
-
-func (s *gated) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
-	return query(s, ctx, "PendingAlerts", func() ([]event.Event, error) { return s.inner.PendingAlerts(ctx, host, limit) })
-}
-
-func (s *gated) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
-	return query(s, ctx, "Audit", func() ([]event.Event, error) { return s.inner.Audit(ctx, f) })
-}
-
-func (s *gated) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
-	return query(s, ctx, "LogFloor", func() (daemon.LogFloor, error) { return s.inner.LogFloor(ctx) })
-}
-
-func (s *gated) NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error) {
-	return query(s, ctx, "NotificationPreferences", func() (tell.Preferences, error) {
-		return s.inner.NotificationPreferences(ctx, host)
-	})
-}
-
-func (s *gated) OpenPushes(ctx context.Context, host, target string) ([]tell.Push, error) {
-	return query(s, ctx, "OpenPushes", func() ([]tell.Push, error) { return s.inner.OpenPushes(ctx, host, target) })
+	}
+	return a, err
 }
 
 func (s *gated) MovePush(ctx context.Context, p *tell.Push, from tell.PushState, attempts int, e *event.Event) (bool, error) {
@@ -294,30 +167,20 @@ func (s *gated) MovePush(ctx context.Context, p *tell.Push, from tell.PushState,
 	})
 }
 
-func (s *gated) PushReports(ctx context.Context, host string) ([]tell.PushReport, error) {
-	return query(s, ctx, "PushReports", func() ([]tell.PushReport, error) { return s.inner.PushReports(ctx, host) })
-}
-
 func (s *gated) PrunePushes(ctx context.Context, host string, before time.Time) error {
 	_, err := write(s, ctx, "PrunePushes", func() (struct{}, error) { return struct{}{}, s.inner.PrunePushes(ctx, host, before) })
 	return err
 }
 
-func (s *gated) Open(ctx context.Context, host string) (daemon.Open, error) {
-	return query(s, ctx, "Open", func() (daemon.Open, error) { return s.inner.Open(ctx, host) })
+func (s *gated) PruneSamples(ctx context.Context, l daemon.PruneLimits) (daemon.Pruned, error) {
+	return write(s, ctx, "PruneSamples", func() (daemon.Pruned, error) { return s.inner.PruneSamples(ctx, l) })
 }
 
-func (s *gated) Census(ctx context.Context, host string) (daemon.Census, error) {
-	return query(s, ctx, "Census", func() (daemon.Census, error) { return s.inner.Census(ctx, host) })
-}
-
-func (s *gated) TryWrite(ctx context.Context, host string) error {
-	_, err := query(s, ctx, "TryWrite", func() (struct{}, error) { return struct{}{}, s.inner.TryWrite(ctx, host) })
+func (s *gated) AddUsage(ctx context.Context, in daemon.UsageAdded) error {
+	_, err := write(s, ctx, fmt.Sprintf("AddUsage of agent %d", in.Agent.ID), func() (struct{}, error) {
+		return struct{}{}, s.inner.AddUsage(context.WithoutCancel(ctx), in)
+	})
 	return err
-}
-
-func (s *gated) HostRoot(ctx context.Context, host string) (string, error) {
-	return query(s, ctx, "HostRoot", func() (string, error) { return s.inner.HostRoot(ctx, host) })
 }
 
 // describe describes a change in one line.

@@ -229,7 +229,7 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 		failed := p.failWriting(h, a)
 		writeByHand(t, &failed, h.now())
 		p.loseHooks(hooks.UserPromptSubmit)
-		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "LineRecords") }, func() time.Duration {
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "records before agent ") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})

@@ -190,7 +190,7 @@ func TestExitBehindATurnThatIsHeardLate(t *testing.T) {
 			case given && c.what == "RecordHook UserPromptSubmit":
 				return 5 * time.Second
 			}
-			if _, err := os.Stat(filepath.Join(a.inbox, "exit.json")); err == nil && c.what == "Handoffs" {
+			if _, err := os.Stat(filepath.Join(a.inbox, "exit.json")); err == nil && c.what == "list of handoffs" {
 				return 6 * time.Second // the daemon looks again after the end of the turn
 			}
 			return 0

@@ -151,7 +151,7 @@ func TestPermissionWhoseHookIsLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.w.inject = func(c *call) fault {
-			if c.what == "Permission" && strings.Contains(c.who, "hook PermissionRequest") {
+			if strings.HasPrefix(c.what, "permission ") && strings.Contains(c.who, "hook PermissionRequest") {
 				p.w.inject = nil
 				return failed
 			}

@@ -243,7 +243,7 @@ func TestProcessThatWasNeverStored(t *testing.T) {
 // TestOutageWhileLaunched: the database does not answer for a moment while an agent's launch is prepared. The agent is started when it
 // answers.
 func TestOutageWhileLaunched(t *testing.T) {
-	for _, first := range []string{"Pipeline", "Commit agent 1 starting "} {
+	for _, first := range []string{"pipeline ", "Commit agent 1 starting "} {
 		t.Run(first, func(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				p.w.inject = func(c *call) fault {

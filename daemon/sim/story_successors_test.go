@@ -37,7 +37,7 @@ func (p *person) unbriefedSuccessor(h *host, a *agent) (next *agent) {
 func (p *person) slowRead(who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
 	began = new(bool)
 	p.w.delay = func(c *call) time.Duration {
-		if c.who != who || c.what != fmt.Sprint("Agent ", a.id) || !isTime() {
+		if c.who != who || c.what != fmt.Sprint("agent ", a.id) || !isTime() {
 			return 0
 		}
 		p.w.delay, *began = nil, true

@@ -46,7 +46,7 @@ func TestRemovalAcrossAnOutage(t *testing.T) {
 					case !began && isCommit(c, "«worktree_removed»"):
 						began = true
 						return failed
-					case began && c.what == "Agents" && times < 5:
+					case began && c.what == "list of agents" && times < 5:
 						times++
 						return failed
 					}

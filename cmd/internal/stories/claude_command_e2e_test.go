@@ -21,29 +21,6 @@ import (
 // quotedFocus has characters that a shell would interpret.
 const quotedFocus = `the parser's "tabs"; $(touch by-a-shell) and so on`
 
-// handsOverByCommand: a person types /handoff at the pane and the daemon answers it. The model does not hear of it.
-// The session is one whose fork was cancelled before.
-func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
-	r.talk(a.ID, "still there?")
-	had := r.handoffsOf(a.ID)
-	said, before := len(r.requests(a.ID)), r.countMade()
-	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
-	id := r.awaitCommanded(a.ID, len(had))
-	h := r.wantCommanded(id, before)
-	if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); !strings.Contains(said, fmt.Sprintf("Handoff %d: the document is recorded. This session ends now", id)) {
-		t.Errorf("the person was not told how handoff %d goes on:\n%s", id, said)
-	}
-	if n := len(r.requests(a.ID)); n != said {
-		t.Errorf("the model was asked %d times, want %d", n, said)
-	}
-	r.wantKinds(a.ID, daemon.KindPrompt, daemon.KindMessage, daemon.KindExit)
-	// The first messages are the predecessor's.
-	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"},
-		heard{a.Name, "assistant", "OK"}, // The answer to the injection prompt.
-		heard{a.Name, "user", "still there?"}, heard{a.Name, "assistant", "OK"})
-	return *h.SuccessorID
-}
-
 // cancelsByEsc: a person types /handoff, and presses Esc while the document is being written. The session goes on as it was.
 func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {

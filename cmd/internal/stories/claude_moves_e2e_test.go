@@ -3,6 +3,7 @@
 package stories
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,8 +92,9 @@ func (r *claudeRig) wantTokens(agentID int64) {
 	}
 }
 
-// TestClaudeOfAPersonInATreeOfTheCLI: a person's session in a clean work tree that the CLI has made, without a name. At /exit the
-// CLI would remove the tree unasked.
+// TestClaudeOfAPersonInATreeOfTheCLI: a person's session on a tmux server of theirs, in a clean work tree that the CLI has made,
+// without a name. It registers by the hooks in the person's settings, may write the document unasked, and hands over to a
+// successor on our server. At /exit the CLI would remove the tree unasked.
 func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
@@ -100,21 +102,33 @@ func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}}
 	r.installHooks()
 	r.start()
-	r.startForeign(append([]string{r.cli, "--worktree", "wt"}, manual...)...)
+	person := r.startForeign(append([]string{r.cli, "--worktree", "wt"}, manual...)...)
 	r.await("the agent's registration", func() (bool, string) {
 		list, err := r.client.Agents(t.Context(), allRows)
 		return err == nil && len(list) > 0, ""
 	})
 	a := r.newestAgent()
 	tree := filepath.Join(r.work, ".claude", "worktrees", "wt")
-	if a.Cwd != tree {
-		t.Errorf("it works in %s", a.Cwd)
+	if a.Cwd != tree || a.Pane == nil || a.PaneSocket != person || a.Persona != nil {
+		t.Errorf("agent %+v, want it in %s, in a pane on %s and without a persona", a, tree, person)
 	}
 	r.assignPersona(a.ID, con)
 	r.await("the end of the turn with the skill", func() (bool, string) { return len(r.tap.of(a.ID, hooks.Stop)) == 1, r.tap.String() })
 	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	r.wantFollowed(h, "other")
-	if got := r.getAgent(*h.SuccessorID); got.Cwd != tree || got.Branch != "worktree-wt" {
-		t.Errorf("the successor works in %s on %s", got.Cwd, got.Branch)
+	for _, asked := range r.tap.of(a.ID, hooks.PermissionRequest) {
+		if !bytes.Contains(asked.Output, []byte(`"allow"`)) {
+			t.Errorf("request %s %s was not answered with yes", asked.p.ToolName, asked.p.ToolInput)
+		}
+	}
+	if waited := r.agentEvents(a.ID, "agent_waiting"); len(waited) > 0 {
+		t.Errorf("the agent waited %d times for a person", len(waited))
+	}
+	got := r.getAgent(*h.SuccessorID)
+	if got.Cwd != tree || got.Branch != "worktree-wt" || got.PaneSocket != r.dir.TmuxSocket() {
+		t.Errorf("the successor works in %s on %s, on server %s", got.Cwd, got.Branch, got.PaneSocket)
+	}
+	if argv := r.launchFile(got.ID).Argv; !strings.Contains(strings.Join(argv, " "), strings.Join(manual, " ")) {
+		t.Errorf("the successor was launched with %q, want the inherited mode", argv)
 	}
 }

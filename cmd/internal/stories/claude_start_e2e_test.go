@@ -10,33 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/tmux"
 )
-
-// TestClaudeFirstStartTakesThePromptAfterTheQuestions: A person who has never started the CLI is led through its
-// questions. No hook reports any of them. The CLI takes the first prompt once they are answered. Who attaches then
-// sees what they type.
-func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, claudetest.Says(strings.TrimSpace(strings.Repeat("a line\n", 60))+" at the end"))
-	r.home.Forget(t)
-	r.start()
-	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
-	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Dark mode")
-	r.awaitAsked(a.ID, "security notes: press Enter to go on")
-	r.personPresses(a.ID, tmux.Enter)
-	r.awaitAsked(a.ID, trusts)
-	r.trustFolder(a)
-	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
-	r.awaitState(a.ID, daemon.Idle)
-	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
-		t.Errorf("the model was told its prompt %d times", n)
-	}
-	if n := len(r.agentEvents(a.ID, "agent_failed")); n != 0 {
-		t.Errorf("%d failures were told", n)
-	}
-	r.wantComposerSeen(r.getAgent(a.ID))
-}
 
 // answerAs takes the choice whose label begins so.
 func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
@@ -56,23 +30,29 @@ func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
 	r.t.Logf("%s: %s after %s", asks, got.Words(), got.EndedAt.Sub(got.At))
 }
 
-// TestClaudeDialogsAreAnsweredFromElsewhere: the questions of a first start, whether the folder is trusted, and what the agent asks
-// of its own, answered by their choices, not by keys that somebody knows. The first arrow key may be lost, because the CLI has just
-// drawn its dialog.
+// TestClaudeDialogsAreAnsweredFromElsewhere: a person who has never started the CLI is led through its questions, which no hook
+// reports. They, and what the agent asks of its own, are answered by their choices, not by keys that somebody knows. The first
+// arrow key may be lost, because the CLI has just drawn its dialog. Who attaches sees the question and the composer.
 func TestClaudeDialogsAreAnsweredFromElsewhere(t *testing.T) {
 	t.Parallel()
-	r := newClaudeRig(t, claudetest.Ask("ask me", claudetest.Question(false), claudetest.Says("Hello.")))
+	long := strings.TrimSpace(strings.Repeat("a line\n", 60)) + " at the end"
+	r := newClaudeRig(t, claudetest.Ask("ask me", claudetest.Question(false), claudetest.Says(long)))
 	r.home.Forget(t)
 	r.start()
 	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
 	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
 	r.answerAs(a.ID, "security notes: press Enter to go on", "Press Enter to continue")
-	r.answerAs(a.ID, trusts, "Yes, I trust this folder")
+	r.awaitAsked(a.ID, trusts)
+	r.trustFolder(a)
 	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Idle)
 	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
 		t.Errorf("the model was told its prompt %d times", n)
 	}
+	if n := len(r.agentEvents(a.ID, "agent_failed")); n != 0 {
+		t.Errorf("%d failures were told", n)
+	}
+	r.wantComposerSeen(r.getAgent(a.ID))
 	for _, choice := range []string{"SQLite", "Chat about this"} {
 		r.sendMessage(a.ID, "ask me")
 		r.answerAs(a.ID, "question: Which database is to be used?", choice)

@@ -11,26 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/cmd/internal/commands"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
-
-func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
-	t.Parallel()
-	r := startDemo(t, "--keep")
-	dir := r.awaitPrinted(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
-
-	c := api.NewClient(data.At(dir).Socket())
-	defer c.Close()
-	list, err := c.Agents(t.Context(), api.ListOptions{State: "active"})
-	if err != nil || len(list) != 1 || list[0].ID != 2 {
-		t.Errorf("active agents %v, %v; want agent 2", list, err)
-	}
-	r.endByInterrupt(t, commands.ExitDone, "", dir, serversOf(t, dir))
-}
 
 // TestDemoKilledLeavesNothing: It leaves neither its servers nor its agent.
 func TestDemoKilledLeavesNothing(t *testing.T) {

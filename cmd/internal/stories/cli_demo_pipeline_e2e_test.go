@@ -3,14 +3,11 @@
 package stories
 
 import (
-	"context"
-	"path/filepath"
 	"testing"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/cmd/internal/demo"
-	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 )
@@ -36,24 +33,4 @@ func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 		}
 	}
 	r.endByInterrupt(t, commands.ExitDone, "", dir, serversOf(t, dir))
-}
-
-// TestDemoPipelineInterruptedLeavesNothing: A demo that ends in the middle of a step leaves nothing. The environment
-// of the whole process holds the step.
-func TestDemoPipelineInterruptedLeavesNothing(t *testing.T) {
-	t.Setenv("SCRIPTED_AGENT", "1:think=1h")
-	r := startDemo(t, "--pipeline")
-	dir := r.awaitPrinted(t, `persona in (\S+)\n`)[1]
-	r.awaitPrinted(t, `… 1/2 developer +agent 1\n`)
-	root := filepath.Join(dir, "d")
-	c := api.NewClient(data.At(root).Socket())
-	defer c.Close()
-	err := show.Await(t.Context(), c, nil, func(ctx context.Context) (bool, error) {
-		agent, err := c.Agent(ctx, 1)
-		return agent.State == daemon.Working, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.endByInterrupt(t, commands.ExitFailed, removed, dir, serversOf(t, root))
 }

@@ -18,9 +18,24 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-func TestGenerateEscCancels(t *testing.T) {
+// TestHandoffTakesKeysWhileItIsWatched: while a fork writes the document, Esc, Ctrl-C and in a pipe SIGINT cancel the handoff,
+// and other keys do nothing. While the agent itself writes it, and after the record, Esc does nothing either. SIGTERM, or a
+// Ctrl-C that cancels nothing, ends the command and not the handoff. The terminal is afterwards as it was.
+func TestHandoffTakesKeysWhileItIsWatched(t *testing.T) {
 	t.Parallel()
-	r, s, a := startGenerating(t, true)
+	r := newRig(t).start()
+	a, recorded := r.startSpokenTo(), r.startSpokenTo()
+	fresh, other, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	defer other.Close()
+	plain := terminalMode(t, other)
+	r.misbehave("think=1h")
+
+	s := r.watchGenerating(a, true)
+	r.await("the terminal in the mode of single keys", func() (bool, string) { return terminalMode(t, s.tty) != plain, "lines" })
 	s.typeKeys("\x1b[A\x1bOP#\x1bx") // They are an arrow, a function key, a letter, and a letter with Alt.
 	frames := strings.Count(s.shown(), show.GeneratingLabel)
 	s.awaitPrinted(regexp.QuoteMeta(show.GeneratingLabel), frames+8)
@@ -31,92 +46,36 @@ func TestGenerateEscCancels(t *testing.T) {
 		t.Errorf("what was typed is shown: %q", s.shown())
 	}
 	s.typeKeys("\x1b")
-	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
-	r.wantCancelled(a)
-}
-
-func TestGenerateRestoresTheTerminal(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*seat){
-		"Esc":     func(s *seat) { s.typeKeys("\x1b") },
-		"Ctrl-C":  func(s *seat) { s.typeKeys("\x03") },
-		"SIGTERM": func(s *seat) { s.signal(syscall.SIGTERM) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, s, a := startGenerating(t, true)
-			fresh, other, err := pty.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer fresh.Close()
-			defer other.Close()
-			before := terminalMode(t, other)
-			r.await("the terminal in the mode of single keys", func() (bool, string) { return terminalMode(t, s.tty) != before, "lines" })
-			end(s)
-			if name == "SIGTERM" {
-				h := r.latestHandoff(a.ID)
-				s.wantEnd(commands.ExitFailed, r.notWatchedText(h))
-				if h.Phase != daemon.Generating {
-					t.Errorf("handoff is %s, want it to go on", h.Phase)
-				}
-			} else {
-				s.wantEnd(commands.ExitFailed, "Handoff cancelled")
-				r.wantCancelled(a)
-			}
-			if after := terminalMode(t, s.tty); after != before {
-				t.Errorf("terminal mode is %+v, it was %+v", after, before)
-			}
-		})
-	}
-}
-
-func TestGenerateInterruptCancelsInAPipe(t *testing.T) {
-	t.Parallel()
-	r, s, a := startGenerating(t, false)
+	r.wantCancelled(s, a, plain)
+	s = r.watchGenerating(a, true)
+	s.typeKeys("\x03")
+	r.wantCancelled(s, a, plain)
+	s = r.watchGenerating(a, false)
 	s.signal(os.Interrupt)
-	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
-	r.wantCancelled(a)
+	r.wantCancelled(s, a, plain)
 	if n := strings.Count(s.shown(), show.GeneratingLabel+"\n"); n != 1 || strings.Contains(s.shown(), "\x1b") {
 		t.Errorf("the label was printed %d times in %q", n, s.shown())
 	}
-}
+	s = r.watchGenerating(a, true)
+	s.signal(syscall.SIGTERM)
+	r.wantNotWatched(s, a, plain)
+	r.cancelHandoff(a.ID, daemon.Generating)
 
-// TestGenerateCannotBeCancelledAfterTheRecord: After the record Esc does nothing. Ctrl-C ends the command and not the
-// handoff.
-func TestGenerateCannotBeCancelledAfterTheRecord(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.startSpokenTo()
-	r.misbehave("ignore-exit,ignore-term")
-	s := r.sit(true, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
-	s.awaitPrinted(". shutting down ", 1)
-	s.typeKeys("\x1b")
-	s.awaitPrinted(". shutting down ", 8)
-	s.typeKeys("\x03")
-	h := r.latestHandoff(a.ID)
-	s.wantEnd(commands.ExitFailed, r.notWatchedText(h))
-	if h.RecordedAt == nil || h.Status == daemon.StatusCancelled {
-		t.Errorf("handoff is %s", h.Phase)
-	}
-}
-
-// TestAgentModeIsNotCancelled: While the agent itself writes the document, Esc does nothing. Ctrl-C ends the command
-// and not the handoff.
-func TestAgentModeIsNotCancelled(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.startAgent(con)
-	r.misbehave("think=1h")
-	s := r.sit(true, "handoff", fmt.Sprint(a.ID), "--force", "--wait")
+	s = r.sit(true, "handoff", fmt.Sprint(a.ID), "--force", "--wait")
 	s.awaitPrinted(". awaiting document ", 1)
 	s.typeKeys("\x1b")
 	s.awaitPrinted(". awaiting document ", 8)
 	s.typeKeys("\x03")
-	h := r.latestHandoff(a.ID)
-	s.awaitPrinted(regexp.QuoteMeta(r.notWatchedText(h)), 1)
-	if h.Phase != daemon.AwaitingDocument {
-		t.Errorf("handoff is %s, want it to go on", h.Phase)
+	r.wantNotWatched(s, a, plain)
+
+	r.misbehave("ignore-exit,ignore-term")
+	s = r.sit(true, "handoff", fmt.Sprint(recorded.ID), "--mode", "generate", "--wait")
+	s.awaitPrinted(". shutting down ", 1)
+	s.typeKeys("\x1b")
+	s.awaitPrinted(". shutting down ", 8)
+	s.typeKeys("\x03")
+	if h := r.wantNotWatched(s, recorded, plain); h.RecordedAt == nil {
+		t.Errorf("handoff is %s", h.Phase)
 	}
 }
 
@@ -127,35 +86,51 @@ func (s *seat) signal(sig os.Signal) {
 	}
 }
 
-// startGenerating runs a handoff in mode generate whose document takes long.
-func startGenerating(t *testing.T, terminal bool) (*rig, *seat, daemon.Agent) {
-	t.Helper()
-	r := newRig(t).start()
-	a := r.startSpokenTo()
-	r.misbehave("think=1h")
+// watchGenerating runs a handoff in mode generate whose document takes long, and waits for the fork.
+func (r *rig) watchGenerating(a daemon.Agent, terminal bool) *seat {
+	r.t.Helper()
 	s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
 	s.awaitPrinted(regexp.QuoteMeta(show.GeneratingLabel), 1)
 	r.await("the fork", func() (bool, string) {
-		h, err := r.client.LatestHandoff(t.Context(), a.ID)
+		h, err := r.client.LatestHandoff(r.t.Context(), a.ID)
 		return err == nil && h.Phase == daemon.Generating && h.Note != "", h.Note
 	})
-	return r, s, a
+	return s
 }
 
-func (r *rig) wantCancelled(a daemon.Agent) {
+func (r *rig) wantCancelled(s *seat, a daemon.Agent, plain term.State) {
 	r.t.Helper()
-	h, err := r.client.LatestHandoff(r.t.Context(), a.ID)
-	if err != nil || h.Status != daemon.StatusCancelled {
-		r.t.Errorf("handoff is %s, %v; want it cancelled", h.Status, err)
+	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
+	s.wantTerminal(plain)
+	if h := r.latestHandoff(a.ID); h.Status != daemon.StatusCancelled {
+		r.t.Errorf("handoff is %s; want it cancelled", h.Status)
 	}
 	if now := r.getAgent(a.ID); !now.Active() {
 		r.t.Errorf("agent %+v did not live on", now)
 	}
 }
 
-// notWatchedText is what the command prints when nobody watches the handoff any more.
-func (r *rig) notWatchedText(h daemon.Handoff) string {
-	return fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root)
+// wantNotWatched fails unless the command has ended and the handoff goes on.
+func (r *rig) wantNotWatched(s *seat, a daemon.Agent, plain term.State) daemon.Handoff {
+	r.t.Helper()
+	h := r.latestHandoff(a.ID)
+	s.wantEnd(commands.ExitFailed, fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root))
+	s.wantTerminal(plain)
+	if h = r.getHandoff(h.ID); !h.Open() {
+		r.t.Errorf("handoff is %s, want it to go on", h.Phase)
+	}
+	return h
+}
+
+// wantTerminal fails unless the seat's terminal, if it has one, is in this mode.
+func (s *seat) wantTerminal(want term.State) {
+	s.r.t.Helper()
+	if s.tty == nil {
+		return
+	}
+	if got := terminalMode(s.r.t, s.tty); got != want {
+		s.r.t.Errorf("terminal mode is %+v, it was %+v", got, want)
+	}
 }
 
 // terminalMode is how a terminal treats what is typed.

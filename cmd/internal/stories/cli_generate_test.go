@@ -11,8 +11,8 @@ import (
 
 func TestGenerateShowsItsProgress(t *testing.T) {
 	t.Parallel()
+	r := newRig(t).start()
 	for _, terminal := range []bool{true, false} {
-		r := newRig(t).start()
 		a := r.startSpokenTo()
 		s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
 		s.wantExit(commands.ExitDone)

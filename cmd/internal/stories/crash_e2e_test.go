@@ -43,11 +43,7 @@ func (b *bomb) wentOff() bool {
 
 // walkHandoff is a handoff whose daemon is killed at every point. It fails unless there were at least so many points
 // of each kind.
-func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
-	walkRequest(t, daemon.HandoffRequest{Mode: mode, Force: true}, least)
-}
-
-func walkRequest(t *testing.T, in daemon.HandoffRequest, least map[string]int) {
+func walkHandoff(t *testing.T, in daemon.HandoffRequest, least map[string]int) {
 	r := newRig(t)
 	w := r.startWalk("")
 	a := r.startAgent("developer-con-1")

@@ -3,7 +3,6 @@
 package stories
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,49 +139,5 @@ func TestPipelineAbortSurvivesDaemonKills(t *testing.T) {
 	r.wantNoPanes()
 	for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
 		r.wantPipelineEvents(id, typ, 1)
-	}
-}
-
-// TestPipelineSurvivesDatabaseKills kills PostgreSQL with SIGKILL at points of pipelines. The daemon starts it again,
-// and each pipeline ends once.
-func TestPipelineSurvivesDatabaseKills(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
-	r.cfg.NoSync = true
-	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }, armedBy: "pipeline_created"}
-	r.cfg.Around = b.around
-	r.writeTemplate("gated", "developer", "reviewer | approval: true")
-	r.start()
-	for i, point := range []crashPoint{
-		{"commit", true, 1}, {"spawn", true, 1}, {"hook", false, 3}, {"paste", true, 1}, {"commit", false, 9}, {"hook", true, 7},
-	} {
-		b.set(point)
-		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
-		var p daemon.Pipeline
-		r.await(fmt.Sprintf("%s: the pipeline done", point), func() (bool, string) {
-			list, err := r.client.Pipelines(context.Background(), allRows)
-			switch {
-			case err != nil:
-				return false, err.Error()
-			case len(list) == i: // It is not there yet, or it was lost with its answer.
-				_, err = r.client.CreatePipeline(context.Background(), in)
-				return false, fmt.Sprint(err)
-			}
-			p = list[0]
-			r.approveIfWaiting(p)
-			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d pipelines; %s %s %s", len(list), p.Status, said(p.Error), stepStatuses(p))
-		})
-		if !b.wentOff() {
-			t.Errorf("%s: the database was not killed", point)
-		}
-		r.wantSteps(p, "done done")
-		for n, s := range p.Steps {
-			if len(s.AgentIDs) != 1 || s.LatestHandoff == nil {
-				t.Fatalf("%s: step %d had the agents %v and left %+v", point, n+1, s.AgentIDs, s.LatestHandoff)
-			}
-			r.awaitState(s.AgentIDs[0], daemon.Ended)
-			r.wantTold(s.AgentIDs[0], "Mend the roof.")
-		}
 	}
 }

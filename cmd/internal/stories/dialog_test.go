@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
@@ -115,39 +112,6 @@ func TestDialogOfAPermissionIsAnsweredAsOne(t *testing.T) {
 	})
 }
 
-// TestDialogThatChangesIsNotAnswered: between the look and the key a person answers in the pane, and the same dialog opens again.
-func TestDialogThatChangesIsNotAnswered(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.cfg.Settings.Permissions.Hold = 0
-		r.start()
-		a := r.startAgent(con)
-		ask := func() daemon.Dialog {
-			r.sendMessage(a.ID, "deploy it @ask")
-			r.awaitState(a.ID, daemon.Waiting)
-			r.awaitShown(a.ID, "Do you want to proceed?")
-			d, err := r.client.Dialog(t.Context(), a.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d
-		}
-		first := ask()
-		r.personPresses(a.ID, tmux.Enter)
-		r.awaitState(a.ID, daemon.Idle)
-		second := ask()
-		if first.ID == second.ID || first.Text != second.Text {
-			t.Errorf("the same dialog, asked twice:\n%+v\n%+v", first, second)
-		}
-		_, err := r.choose(a.ID, first.ID, 1)
-		wantCode(t, err, daemon.CodeDialogChanged)
-		r.awaitShown(a.ID, "Do you want to proceed?")
-		if got, err := r.choose(a.ID, second.ID, 1); err != nil || got.State != daemon.DialogGone {
-			t.Errorf("%+v %v", got, err)
-		}
-		r.awaitState(a.ID, daemon.Idle)
-	})
-}
-
 // TestDialogInATerminal: the command shows a dialog and takes a choice of it. What was not taken is an error.
 func TestDialogInATerminal(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
@@ -166,118 +130,4 @@ func TestDialogInATerminal(t *testing.T) {
 		r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
 		run(commands.ExitFailed, "Agent 1 shows no dialog")
 	})
-}
-
-// blackout is a kill of the daemon at one of the calls by which it answers a dialog: from then on no call of the killed daemon has
-// an effect.
-type blackout struct {
-	mu    sync.Mutex
-	at    int // the call
-	after bool
-	calls int
-	out   bool
-	at2   int // the call, when the next daemon runs
-	enter int // how often Enter was pressed
-}
-
-var errKilled = errors.New("the daemon was killed")
-
-func (b *blackout) pass(counts bool, do func() error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.out {
-		return errKilled
-	}
-	if counts {
-		b.calls++
-	}
-	last := counts && b.calls == b.at
-	if last && !b.after {
-		b.out = true
-		return errKilled
-	}
-	err := do()
-	if last {
-		b.out = true
-		return errKilled
-	}
-	return err
-}
-
-// TestKilledWhileItAnswersADialog: whatever the daemon was about to do when it was killed, Enter is pressed once at most, and the
-// next daemon says what is not known and presses nothing.
-func TestKilledWhileItAnswersADialog(t *testing.T) {
-	// The calls: the answer is committed, and that keys are pressed; Down, Enter; the end is committed.
-	for at := 1; at <= 5; at++ {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprintf("call %d, after it: %t", at, after), func(t *testing.T) {
-				story(t, func(t *testing.T, r *rig) { killedWhileItAnswers(t, r, &blackout{at: at, after: after}) })
-			})
-		}
-	}
-}
-
-func killedWhileItAnswers(t *testing.T, r *rig, b *blackout) {
-	asked := 0
-	r.bendWith(&bend{
-		keys: func(keys []tmux.Key, do func() error) error {
-			return b.pass(true, func() error {
-				if keys[0] == tmux.Enter {
-					b.enter++
-				}
-				return do()
-			})
-		},
-		commit: func(c *daemon.Change, do func() error) error {
-			counts := slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool { return a.DialogAnswer != nil })
-			return b.pass(counts && asked > 0, do)
-		},
-		hook: func(_ daemon.HookInput, do func() (daemon.HookResult, error)) (res daemon.HookResult, err error) {
-			err = b.pass(false, func() error { res, err = do(); return err })
-			return res, err
-		},
-	})
-	r.start()
-	a, d := r.startAsking()
-	b.mu.Lock()
-	asked = 1
-	b.mu.Unlock()
-	got, err := r.choose(a.ID, d.ID, 2)
-	if b.at == 1 && !b.after && err == nil {
-		t.Errorf("nothing was committed: %+v", got)
-	}
-	r.halt()
-	b.mu.Lock()
-	if !b.out {
-		t.Errorf("call %d did not come: %d", b.at, b.calls)
-	}
-	b.out, b.at, b.at2 = false, 0, b.at
-	b.mu.Unlock()
-	r.misbehave("")
-	r.start()
-	r.await("the end of the answer", func() (bool, string) {
-		in := r.getAgent(a.ID).DialogAnswer
-		return in == nil && b.at == 0 && err != nil || in != nil && !in.Open(), fmt.Sprintf("%+v", in)
-	})
-	for range 2 { // at the second look the daemon has had its time
-		if a := r.getAgent(a.ID); a.State == daemon.Waiting {
-			d, err := r.client.Dialog(t.Context(), a.ID)
-			if err == nil {
-				if _, err := r.choose(a.ID, d.ID, 2); err != nil {
-					t.Errorf("it can't be answered again: %v", err)
-				}
-			}
-		}
-	}
-	r.awaitAgent(a.ID, "registered", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
-	if b.enter != 1 {
-		t.Errorf("Enter was pressed %d times", b.enter)
-	}
-	// Between the commit that keys are pressed and the commit of the end, the next daemon knows nothing.
-	ends := r.agentEvents(a.ID, string(event.AgentDialogEnded))
-	if unknown := b.calls >= 2 && (b.at2 > 2 || b.at2 == 2 && b.after) && !(b.at2 == 5 && b.after); unknown {
-		if len(ends) == 0 || !strings.Contains(ends[0].Words(), "the daemon was interrupted") {
-			t.Errorf("%+v", ends)
-		}
-	}
 }

@@ -2,7 +2,6 @@ package stories
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,27 +10,37 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// TestTmuxKilledBeforeTheRecordFailsTheHandoff: The agent has ended with its tmux server.
-func TestTmuxKilledBeforeTheRecordFailsTheHandoff(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := &bomb{act: func(crashPoint, string) { r.killTmux() }}
-	r.cfg.Around = b.around
-	b.set(crashPoint{"paste", true, 1})
-	r.misbehave("think=5000")
-	r.start()
-	a := r.startAgent("developer-con-1")
-	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Failed)
-	if h.Error.Code != "agent_gone" || h.RecordedAt != nil {
-		t.Errorf("handoff failed with %+v, want agent_gone before the record", h.Error)
-	}
-	// A person can write the document. The handoff then goes on without the agent.
-	if err := os.WriteFile(h.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.misbehave("")
-	r.retryHandoff(h.ID)
-	r.awaitPhase(h.ID, daemon.Completed)
+// TestTmuxServerEndsDuringAHandoff: before the record the handoff fails, because the agent has ended with its tmux server. A
+// person can write the document, and the handoff goes on without the agent. After the record a retry starts another successor.
+func TestTmuxServerEndsDuringAHandoff(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		b := &bomb{act: func(crashPoint, string) { r.killTmux() }}
+		r.cfg.Around = b.around
+		r.start()
+		a := r.startAgent(con)
+		b.set(crashPoint{"paste", true, 1}) // the instruction
+		h := r.awaitPhase(r.handOffWhileWriting(a.ID), daemon.Failed)
+		if h.Error.Code != "agent_gone" || h.RecordedAt != nil {
+			t.Errorf("handoff failed with %+v, want agent_gone before the record", h.Error)
+		}
+		r.writeDocument(h)
+		r.misbehave("")
+		r.retryHandoff(h.ID)
+		a = r.awaitTakeover(r.awaitPhase(h.ID, daemon.Completed))
+		r.awaitState(a.ID, daemon.Idle)
+
+		b.set(crashPoint{"paste", false, 3}) // They are the instruction, /exit and the injection prompt.
+		h = r.awaitPhase(r.requestHandoff(a.ID), daemon.Failed)
+		if h.Error.Code != "successor_gone" || h.RecordedAt == nil {
+			t.Errorf("handoff failed with %+v, want successor_gone after the record", h.Error)
+		}
+		first := *h.SuccessorID
+		r.retryHandoff(h.ID)
+		if h = r.awaitPhase(h.ID, daemon.Completed); *h.SuccessorID == first {
+			t.Errorf("successor is still agent %d, which is gone", first)
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
 }
 
 // TestMistakeInTheUsersTmuxFile: it shows when the server begins. The operator is told what to do, and the agent works.

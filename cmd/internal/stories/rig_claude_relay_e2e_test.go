@@ -56,19 +56,3 @@ func (r *claudeRig) awaitBriefed(agentID int64) daemon.Agent {
 	})
 	return r.awaitState(agentID, daemon.Idle)
 }
-
-// kindsSince lists the kinds of the agent's deliveries without the first ones.
-func (r *claudeRig) kindsSince(agentID int64, first int) (kinds []daemon.DeliveryKind) {
-	r.t.Helper()
-	for _, dl := range r.deliveries(agentID)[first:] {
-		kinds = append(kinds, dl.Kind)
-	}
-	return kinds
-}
-
-// untyped reports whether the daemon has not yet typed the agent's latest delivery.
-func (r *claudeRig) untyped(agentID int64) bool {
-	r.t.Helper()
-	list := r.deliveries(agentID)
-	return list[len(list)-1].TypedAt == nil
-}

@@ -1,10 +1,12 @@
 package stories
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -44,5 +46,58 @@ func TestPromptLostAtStartIsTypedOnce(t *testing.T) {
 			t.Errorf("the prompt was not typed: %+v", list)
 		}
 		r.wantTold(a, "Mend the roof.")
+	})
+}
+
+// TestStartWaitsForADialogBeforeTheSession: No hook reports a dialog that the runtime opens before the session. The
+// person who starts an agent is told at once what to do. The time to register does not run out while the dialog is
+// open. After the answer everything goes on by itself. The same holds for a successor.
+func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
+		r.misbehave("trust,login")
+		r.start()
+		s := r.sit(false, "agent", "start", con, "--cwd", r.work, "--prompt", "say hello to the folder", "--wait")
+		r.awaitAsked(1, "login: log in with the browser")
+		r.personPresses(1, tmux.Enter)
+		asked := r.awaitAsked(1, trusts)
+		s.awaitPrinted("agent 1 waits for you .trust: may the agent work in this folder.*`understudy agent attach 1 ", 1)
+		r.await("the operator is told", func() (bool, string) {
+			told := r.agentEvents(1, "operator_notified")
+			return len(told) > 0 && strings.Contains(field(t, told[0], "message").(string), "understudy agent attach 1"), ""
+		})
+		for _, e := range r.eventsWhere(func(event.Event) bool { return true }) {
+			if strings.Contains(string(e.Payload), "SECRET") || strings.Contains(string(e.Payload), "://") {
+				t.Errorf("event %s has what a login shows: %s", e.Type, e.Payload)
+			}
+		}
+		r.await("the time to register is over", func() (bool, string) {
+			return time.Since(asked.StateAt) > 2*r.cfg.Settings.Handoff.RegistrationTimeout, ""
+		})
+		if a := r.getAgent(1); a.State != daemon.Waiting || a.Note != "" {
+			t.Errorf("after the time to register: %s, note %q", a.State, a.Note)
+		}
+		r.answerTrust(1)
+		s.wantExit(0)
+		first := r.deliveries(1)[0]
+		if a := r.getAgent(1); a.FirstPromptID == nil || *a.FirstPromptID != first.ID || first.Verdict == nil || *first.Verdict != daemon.Submitted {
+			t.Errorf("first prompt %v when the command says that it was taken: %+v", a.FirstPromptID, first)
+		}
+		r.wantTold(1, "say hello to the folder")
+
+		r.misbehave("trust")
+		r.awaitState(1, daemon.Idle)
+		id := r.requestHandoff(1)
+		h := r.awaitPhase(id, daemon.AwaitingRegistration)
+		r.awaitAsked(*h.SuccessorID, trusts)
+		h = r.awaitNote(id, "a dialog is open in the pane of agent 2 (‹"+trusts+"›): answer it with `understudy agent attach 2`")
+		if h.Deadline == nil || time.Until(*h.Deadline) < time.Minute {
+			t.Errorf("the person has until %v", h.Deadline)
+		}
+		r.await("the phase's own time is over", func() (bool, string) {
+			return time.Since(h.Deadline.Add(-time.Hour)) > 2*r.cfg.Settings.Handoff.RegistrationTimeout, ""
+		})
+		r.answerTrust(*h.SuccessorID)
+		r.awaitPhase(id, daemon.Completed)
 	})
 }

@@ -26,6 +26,7 @@ import (
 type Store struct {
 	*tables
 	lends bool // the store returns its rows themselves, not copies
+	gate  func(ctx context.Context, what string) error
 }
 
 type tables struct {
@@ -91,11 +92,22 @@ func New() *Store {
 // Lending returns a view of the store that returns its rows without copying them. The caller must not change
 // anything that such a row refers to. The checks of a simulation use it, because they read all rows after each
 // transaction.
-func (s *Store) Lending() *Store { return &Store{s.tables, true} }
+func (s *Store) Lending() *Store { return &Store{tables: s.tables, lends: true} }
+
+// Gated returns a view of the store in which each call first calls gate. If gate returns an error, the call returns it
+// and does nothing else. what names the call.
+func (s *Store) Gated(gate func(ctx context.Context, what string) error) *Store {
+	return &Store{tables: s.tables, lends: s.lends, gate: gate}
+}
 
 // enter locks the store for one call, which calls leave at its end. It refuses a call whose context has ended.
 // what names the call.
 func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func(), err error) {
+	if s.gate != nil {
+		if err := s.gate(ctx, fmt.Sprintf(what, args...)); err != nil {
+			return nil, err
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf(what+": %w", append(args, err)...)
 	}
