@@ -80,7 +80,7 @@ func (a *Agent) limitOrTrouble() string {
 	return a.Limit.What()
 }
 
-// limitByAPI makes a limit of an API that has failed for longer than limits.api_timeout, without a good turn since.
+// limitByAPI makes a limit of an API that has failed for longer than LimitSettings.APITimeout, without a good turn since.
 func (d *Daemon) limitByAPI(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	if left := d.timeLeft(a.Trouble.Since, d.Settings().Limits.APITimeout); left > 0 {
 		return false, min(left, limitLook), nil
@@ -123,7 +123,7 @@ func (d *Daemon) decideLimit(ctx context.Context, a *Agent) (bool, time.Duration
 		if l.Kind == LimitContext {
 			l.Do, l.Why = LimitAsk, "waiting does not make room in a context window"
 		} else if l.Waits >= policy.MaxWaits {
-			l.Do, l.Why = LimitAsk, fmt.Sprintf("it has waited %d times in a row (limits.max_waits)", l.Waits)
+			l.Do, l.Why = LimitAsk, fmt.Sprintf("it has waited %d times in a row", l.Waits)
 		}
 	case LimitHandOver:
 		why := whyNoHandoff(a)
