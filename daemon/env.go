@@ -75,9 +75,6 @@ func (e Env) Generations(ctx context.Context, a *Agent, most int) ([]Generation,
 // Handoff returns a handoff as people are shown it.
 func (e Env) Handoff(ctx context.Context, id int64) (Handoff, error) { return e.d.Handoff(ctx, id) }
 
-// Pipeline returns a pipeline with its steps.
-func (e Env) Pipeline(ctx context.Context, id int64) (Pipeline, error) { return e.d.Pipeline(ctx, id) }
-
 // AgentInPane returns an active agent of this host that has a pane. It refuses others.
 func (e Env) AgentInPane(ctx context.Context, id int64) (Agent, error) {
 	a, err := e.d.Agent(ctx, id)
