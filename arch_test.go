@@ -42,8 +42,9 @@ var mayImport = map[string][]string{
 	"data/trust":    {},
 	"data/yamlfile": {},
 	"tmux/warden":   {},
-	// Words are for all layers, and so know none of them.
+	// Words, and how wide they are on a terminal, are for all layers, and so know none of them.
 	"daemon/words": {},
+	"daemon/fit":   {},
 	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house; the daemon itself knows none.
 	"daemon/dialogs":     {"daemon", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
 	"daemon/notices":     {"daemon", "daemon/event", "daemon/tell"},
@@ -143,6 +144,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"api"},
 	"github.com/yuin/goldmark":               {"api/dashboard"},
 	"charm.land":                             {"cmd/internal/top"},
+	"github.com/charmbracelet/x/ansi":        {"daemon/fit", "cmd/internal/top"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/internal/mcpserver"},
 	"github.com/go-json-experiment/json":     {"daemon/runtimes"},
 	"net/http":                               {"api", "cmd"},

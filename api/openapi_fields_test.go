@@ -33,7 +33,7 @@ var answered = map[string]any{
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": notices.TargetReport{}, "TestedNotification": notices.Tested{},
 	"Reloaded": daemon.Reloaded{}, "Budget": daemon.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
-	"Timeline": pictures.Timeline{}, "Life": pictures.Life{}, "Durations": pictures.Durations{}, "PipelineTimeline": pictures.PipelineTimeline{},
+	"Timeline": pictures.Timeline{}, "Life": pictures.Life{}, "Durations": pictures.Durations{},
 	"AgentDiff": daemon.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": daemon.TreeView{}, "FileDiff": worktree.FileDiff{},
 }
 

@@ -34,7 +34,7 @@ func (s *Server) dashboardRoutes() []route {
 		{"GET", "/ui/worktrees", "all before", s.page(s.worktreesPage)},
 		{"GET", "/ui/worktrees/:id/diff", "file", s.page(diffPage(s.pages.WorktreeDiff))},
 		{"GET", "/ui/personas", "", s.page(s.personasPage)},
-		{"GET", "/ui/personas/:slug", "span", s.page(s.personaPage)},
+		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
 		{"GET", "/ui/handoffs", "persona status before", s.page(s.handoffsPage)},
 		{"GET", "/ui/handoffs/:id", "", s.page(byID(s.pages.Handoff))},
 		{"GET", "/ui/handoffs/:id/document", "", s.page(byID(s.pages.Document))},

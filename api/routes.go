@@ -80,7 +80,6 @@ func (s *Server) routes() []route {
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
 		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
 		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},
-		{"GET", "/api/personas/:slug/timeline", "span", s.showPersonaTimeline},
 		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", s.showUsage},
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
@@ -108,7 +107,6 @@ func (s *Server) pipelineRoutes(base string) []route {
 		{"POST", base, "", s.createPipeline},
 		{"GET", base, "status template limit before", s.listPipelines},
 		{"GET", base + "/:id", "", s.showPipeline},
-		{"GET", base + "/:id/timeline", "", s.showPipelineTimeline},
 		{"POST", base + "/:id/abort", "", s.abortPipeline},
 		{"POST", base + "/:id/resume", "", s.resumePipeline},
 		{"POST", base + "/:id/approve", "", s.approvePipeline},

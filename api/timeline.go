@@ -30,25 +30,8 @@ func (s *Server) showAgentTimeline(c echo.Context) error {
 	return reply(c, http.StatusOK, out, err)
 }
 
-func (s *Server) showPersonaTimeline(c echo.Context) error {
-	p := paramsOf(c)
-	span := p.span()
-	if p.err != nil {
-		return p.err
-	}
-	if _, err := s.Personas.Get(c.Param("slug")); err != nil {
-		return err
-	}
-	out, err := s.Pictures.PersonaTimeline(c.Request().Context(), c.Param("slug"), span)
-	return reply(c, http.StatusOK, out, err)
-}
-
 func (s *Server) showDurations(c echo.Context) error {
 	return replyOne(c, http.StatusOK, s.Pictures.Durations)
-}
-
-func (s *Server) showPipelineTimeline(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Pictures.PipelineTimeline)
 }
 
 func (s *Server) agentPage(c echo.Context) (*dashboard.Page, error) {
@@ -65,10 +48,5 @@ func (s *Server) agentPage(c echo.Context) (*dashboard.Page, error) {
 }
 
 func (s *Server) personaPage(c echo.Context) (*dashboard.Page, error) {
-	p := paramsOf(c)
-	span := p.span()
-	if p.err != nil {
-		return nil, p.err
-	}
-	return s.pages.Persona(c.Request().Context(), c.Param("slug"), span)
+	return s.pages.Persona(c.Request().Context(), c.Param("slug"))
 }

@@ -103,9 +103,6 @@ func (e Env) PermissionEvent(typ event.Type, p *Permission, a *Agent) *event.Eve
 // Agent returns an agent as people are shown it.
 func (e Env) Agent(ctx context.Context, id int64) (Agent, error) { return e.d.Agent(ctx, id) }
 
-// Pipeline returns a pipeline with its steps.
-func (e Env) Pipeline(ctx context.Context, id int64) (Pipeline, error) { return e.d.Pipeline(ctx, id) }
-
 // NotFromAgent refuses what a process that is an agent, or runs inside one, must not do. sender is nil for a request over TCP.
 func (e Env) NotFromAgent(ctx context.Context, sender *tmux.Peer, code Code, what string) error {
 	return e.d.notFromAgent(ctx, sender, code, what)

@@ -16,7 +16,7 @@ type LimitKind string
 const (
 	LimitUsage   LimitKind = "usage"   // the usage limit of the account
 	LimitContext LimitKind = "context" // the context window is full, and the runtime could not compact
-	LimitAPI     LimitKind = "api"     // the API has failed for longer than limits.api_timeout
+	LimitAPI     LimitKind = "api"     // the API has failed for longer than LimitSettings.APITimeout
 )
 
 // LimitAction says what is done about an agent's limit.
@@ -138,7 +138,7 @@ func (a *Agent) passLimit() {
 func (a *Agent) endLimit() { a.Limit, a.LimitedUntil = nil, nil }
 
 // limitKind returns the kind of the limit that a failed turn reports; "": it is none. An API that fails is a limit only after
-// limits.api_timeout, which the agent's lane watches; from then on each further failure is one.
+// APITimeout, which the agent's lane watches; from then on each further failure is one.
 func (a *Agent) limitKind(code string) LimitKind {
 	switch {
 	case code == runtimes.UsageLimit:

@@ -21,10 +21,9 @@ type TimelineStore interface {
 	PruneSamples(ctx context.Context, l PruneLimits) (Pruned, error)
 }
 
-// LifeQuery selects agents by when they lived. IDs and Persona with zero values do not narrow it.
+// LifeQuery selects agents by when they lived. Without IDs it selects all.
 type LifeQuery struct {
 	IDs          []int64
-	Persona      string
 	Since, Until time.Time
 	Limit        int // 0: 100
 }

@@ -21,10 +21,10 @@ func (w *write) samples() {
 
 const lifeOf = `
 	id, name, COALESCE(persona, '') AS persona, generation, previous_agent_id, state, state_at, created_at, ended_at FROM agents
-	WHERE created_at < $4 AND ($1::bigint[] = '{}' OR id = ANY($1)) AND ($2 = '' OR persona = $2) AND `
+	WHERE created_at < $3 AND ($1::bigint[] = '{}' OR id = ANY($1)) AND `
 
 // listLives reads the agents that have not ended apart from the others, because each has its own index.
-const listLives = `SELECT ` + lifeOf + `ended_at IS NULL UNION ALL SELECT ` + lifeOf + `ended_at >= $3 ORDER BY id DESC LIMIT $5`
+const listLives = `SELECT ` + lifeOf + `ended_at IS NULL UNION ALL SELECT ` + lifeOf + `ended_at >= $2 ORDER BY id DESC LIMIT $4`
 
 // AgentLives lists the agents that lived between q.Since and q.Until.
 func (db *DB) AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.AgentLife, error) {
@@ -32,7 +32,7 @@ func (db *DB) AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.Agen
 	if ids == nil {
 		ids = []int64{}
 	}
-	return list[daemon.AgentLife](ctx, db, "agents' lives", listLives, storable(ids, q.Persona, q.Since, q.Until, limitOr(q.Limit, 100))...)
+	return list[daemon.AgentLife](ctx, db, "agents' lives", listLives, storable(ids, q.Since, q.Until, limitOr(q.Limit, 100))...)
 }
 
 const ofStates = `

@@ -128,7 +128,7 @@ func TestPersonaOfManyAgents(t *testing.T) {
 	h := build(t)
 	for n := 1; n <= 5; n++ {
 		h.agent(nil)
-		page, err := h.Persona(t.Context(), slug, pictures.Day)
+		page, err := h.Persona(t.Context(), slug)
 		_, text := drawn(t, page, err)
 		if got, want := strings.Count(text, `data-open="hand-off"`), n%5; got != want {
 			t.Errorf("%d agents: %d buttons, want %d", n, got, want)
@@ -174,7 +174,7 @@ func TestPersonaPages(t *testing.T) {
 	page, err := h.People(t.Context())
 	doc, _ := drawn(t, page, err)
 	wantText(t, doc, "persona-"+slug, "played by 2 agents")
-	page, err = h.Persona(t.Context(), slug, pictures.Day)
+	page, err = h.Persona(t.Context(), slug)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "played", doc, "hand-off", "POST /api/agents") // the other one is being handed off
 	wantText(t, doc, "main", "Hand off agent "+idWatch("", second.ID)[1:])
@@ -188,7 +188,7 @@ func TestPersonaPages(t *testing.T) {
 		}
 	}
 	check(t, h.Personas.Archive(t.Context(), slug))
-	page, err = h.Persona(t.Context(), slug, pictures.Day)
+	page, err = h.Persona(t.Context(), slug)
 	doc, _ = drawn(t, page, err)
 	wantCalls(t, "archived", doc, "hand-off")
 }
@@ -196,7 +196,7 @@ func TestPersonaPages(t *testing.T) {
 func TestUnplayedPersona(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	page, err := h.Persona(t.Context(), slug, pictures.Day)
+	page, err := h.Persona(t.Context(), slug)
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "No agent has played it yet")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -80,7 +81,7 @@ func (c *card) AnsweredBefore() string {
 // Where says in which directory the agent works and on which branch, cut at its left to the width of a card.
 func (c *card) Where() string {
 	const most = 44
-	return words.ShortWhere(words.Where(words.Home(c.Cwd, c.Home), c.Repository, c.Branch), most)
+	return fit.Where(words.Where(words.Home(c.Cwd, c.Home), c.Repository, c.Branch), most)
 }
 
 // run is a pipeline in a list.

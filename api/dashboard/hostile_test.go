@@ -101,15 +101,13 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	add("handoffs of a persona", page, err)
 	page, err = h.People(ctx)
 	add("personas", page, err)
-	page, err = h.Persona(ctx, "tester-eve-1", pictures.Day)
+	page, err = h.Persona(ctx, "tester-eve-1")
 	add("persona", page, err)
 	page, err = h.Document(ctx, recorded.ID)
 	add("document", page, err)
 	page, err = h.Home(ctx)
 	add("home", page, err)
-	course := courseOf(&pictures.PipelineTimeline{From: h.now, Until: later, Rows: []pictures.PipelineRow{{Number: 1, Agent: text, Rounds: 2,
-		Spans: []pictures.PipelineSpan{{State: pictures.SpanWorking, Round: 1, From: h.now, Until: later}}}}})
-	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}, Course: course}), nil)
+	add("pipeline", h.page("pipeline", text, "pipelines", "", &pipeline{run: run{Pipeline: daemon.Pipeline{Title: text}}}), nil)
 	return out
 }
 

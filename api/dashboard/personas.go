@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/personas"
@@ -23,12 +22,11 @@ type played struct {
 // persona is one persona with the agents that have played it.
 type persona struct {
 	personas.Persona
-	Lines    [][]generation
-	Active   []generation        // the agents that play it now
-	More     bool                // the page does not show all agents
-	Used     string              // what its agents have used; "": nothing was counted
-	Today    *daemon.BudgetState // nil: it has no budget
-	Timeline *timeline
+	Lines  [][]generation
+	Active []generation        // the agents that play it now
+	More   bool                // the page does not show all agents
+	Used   string              // what its agents have used; "": nothing was counted
+	Today  *daemon.BudgetState // nil: it has no budget
 }
 
 // People draws the list of personas.
@@ -53,8 +51,8 @@ func (p *Pages) People(ctx context.Context) (*Page, error) {
 	return p.page("people", "Personas", "personas", "agent handoff", out), nil
 }
 
-// Persona draws the page of one persona. Its timeline shows the last span of time.
-func (p *Pages) Persona(ctx context.Context, slug string, span time.Duration) (*Page, error) {
+// Persona draws the page of one persona.
+func (p *Pages) Persona(ctx context.Context, slug string) (*Page, error) {
 	found, err := p.Personas.Get(slug)
 	if err != nil {
 		return nil, err
@@ -72,9 +70,6 @@ func (p *Pages) Persona(ctx context.Context, slug string, span time.Duration) (*
 		return nil, err
 	}
 	if out.Today, err = p.Daemon.Budget(ctx, slug); err != nil {
-		return nil, err
-	}
-	if out.Timeline, err = p.personaTimeline(ctx, slug, handoffs, span); err != nil {
 		return nil, err
 	}
 	page := p.page("persona", slug, "personas", "agent handoff", out)

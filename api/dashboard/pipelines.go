@@ -23,7 +23,6 @@ type pipeline struct {
 	run
 	Used   string                  // what its agents have used; "": nothing was counted
 	Agents map[int64]*daemon.Agent // the agents that worked on its steps, by id
-	Course *course
 }
 
 // At says whether s is the pipeline's running step, or the step that begins next.
@@ -89,11 +88,6 @@ func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 	if out.Used, err = p.used(ctx, daemon.UsageQuery{PipelineID: id}); err != nil {
 		return nil, err
 	}
-	course, err := p.Pictures.PipelineTimelineOf(ctx, &pl)
-	if err != nil {
-		return nil, err
-	}
-	out.Course = courseOf(course)
 	for _, s := range pl.Steps {
 		for _, id := range s.AgentIDs {
 			a, err := p.Daemon.Agent(ctx, id)

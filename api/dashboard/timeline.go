@@ -19,25 +19,22 @@ var spanNames = []struct {
 	Span time.Duration
 }{{"day", pictures.Day}, {"week", pictures.Week}, {"month", pictures.Month}}
 
-// timeline is the picture of what happened to agents.
+// timeline is the picture of what happened to the agents of a line.
 type timeline struct {
 	*pictures.Timeline
-	Page    string // the page's address, for other spans of time
-	Span    string // the name of the span that is shown
-	Keys    []key
-	Tracks  []track
-	Hidden  int // agents for which there is no room in the picture
-	Table   []pictures.Life
-	Earlier int // agents that are not in the table
-	Ticks   []tick
-	Height  int
-	Plot    int // the height of the curve; 0: no use of a context window is known
-	Says    string
-	Whole   bool // the states of the whole span are known
+	Page   string // the page's address, for other spans of time
+	Span   string // the name of the span that is shown
+	Keys   []key
+	Tracks []track
+	Hidden int // agents for which there is no room in the picture
+	Ticks  []tick
+	Height int
+	Plot   int // the height of the curve; 0: no use of a context window is known
+	Says   string
+	Whole  bool // the states of the whole span are known
 }
 
-// track is a row of the picture. The agents of a line follow each other in it. If there are more lines than rows, lines that
-// lived one after the other share a row.
+// track is a row of the picture. The agents of a part of the line follow each other in it.
 type track struct {
 	Y      int
 	Name   string // of the newest agent
@@ -48,14 +45,14 @@ type track struct {
 	Limit  string
 	Curves []string // points of lines
 	Marks  []mark
-	parts  []*part // the newest first
+	part   *part
 }
 
 // lifeStripe is an agent in a track.
 type lifeStripe struct {
 	stripe
 	ID     int64
-	Number string // which of the row's agents it is; "": it would cover the number before
+	Number string // its generation; "": it would cover the number before
 	Left   bool   // the number stands left of its beginning, for there is no room to the right
 	Title  string // "": nobody could point at it
 }
@@ -68,12 +65,11 @@ type mark struct {
 
 // The heights of the parts of a track.
 const (
-	trackName   = 18
-	trackPlot   = 44
-	trackBar    = 14
-	trackNext   = 22 // the numbers of the generations, and the gap
-	mostTracks  = 8
-	mostInTable = 40
+	trackName  = 18
+	trackPlot  = 44
+	trackBar   = 14
+	trackNext  = 22 // the numbers of the generations, and the gap
+	mostTracks = 8
 )
 
 // Bottom is where the tracks end.
@@ -123,21 +119,16 @@ func pictureOf(in *pictures.Timeline, page string, span time.Duration) *timeline
 		out.Tracks[i].draw(a)
 	}
 	out.Height = len(out.Tracks)*out.RowHeight() + 20
-	out.Earlier = max(len(in.Lives)-mostInTable, 0)
-	out.Table = in.Lives[out.Earlier:]
 	out.describe()
 	return out
 }
 
 // draw draws the agents of a track.
 func (tr *track) draw(a axis) {
-	room, form := 0.11, func(l *pictures.Life) string { return fmt.Sprint("gen ", l.Generation) } // room for a number, on a narrow screen
-	if len(tr.parts) > 1 {
-		room, form = 0.2, func(l *pictures.Life) string { return fmt.Sprint("agent ", l.ID) } // a generation of which line?
-	}
-	end := 0.0 // of the number before
+	const room = 0.11 // for a number, on a narrow screen
+	end := 0.0        // of the number before
 	var all []pictures.Span
-	for _, l := range slices.Backward(tr.lives()) {
+	for _, l := range slices.Backward(tr.part.lives) {
 		one := lifeStripe{stripe: stripe{a.share(l.CreatedAt), 1}, ID: l.ID}
 		if l.EndedAt != nil {
 			one.until = a.share(*l.EndedAt)
@@ -147,9 +138,9 @@ func (tr *track) draw(a axis) {
 		}
 		switch {
 		case one.from >= end && one.from+room <= 1:
-			one.Number, end = form(l), one.from+room
+			one.Number, end = fmt.Sprint("gen ", l.Generation), one.from+room
 		case one.from-room >= end:
-			one.Number, one.Left, end = form(l), true, one.from
+			one.Number, one.Left, end = fmt.Sprint("gen ", l.Generation), true, one.from
 		}
 		tr.Lives, all = append(tr.Lives, one), append(all, l.Spans...)
 		if points := a.curve(l.Context); points != nil {
@@ -160,10 +151,7 @@ func (tr *track) draw(a axis) {
 	}
 	tr.Work, tr.Wait = pathOf(a.stripes(all, daemon.Working, 0)), pathOf(a.stripes(all, daemon.Waiting, 2.0/stretched))
 	tr.Limit = pathOf(a.stripes(all, daemon.Limited, 2.0/stretched))
-	tr.Name, tr.Also = tr.parts[0].name()
-	if n := len(tr.parts) - 1; n > 0 {
-		tr.Also += fmt.Sprintf(" · %s before it", words.Count(n, "line"))
-	}
+	tr.Name, tr.Also = tr.part.name()
 }
 
 // describe writes the legend, and what a person who cannot see the picture is told.
@@ -195,15 +183,6 @@ func (t *timeline) FullestOf(l pictures.Life) string {
 		return ""
 	}
 	return words.Percent(most)
-}
-
-// personaTimeline draws the timeline of a persona.
-func (p *Pages) personaTimeline(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*timeline, error) {
-	in, err := p.Pictures.PersonaTimelineOf(ctx, slug, handoffs, span)
-	if err != nil {
-		return nil, err
-	}
-	return pictureOf(in, "/ui/personas/"+slug, span), nil
 }
 
 // lineTimeline draws the timeline of an agent's line.

@@ -3,6 +3,8 @@ package actor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/understudyd/understudy/daemon/fit"
 )
 
 // BlockKind is the kind of a block. It decides how the screen shows the block.
@@ -63,9 +65,9 @@ func (s *Frame) Edit(c Composer) { s.Composer, s.Stashed = c.Text, c.Stashed() }
 func (s *Frame) Draw() (lines []Line, row, col int) {
 	bottom, row, col := s.bottom()
 	room := s.Height - len(s.Header) - 1 - len(bottom)
-	lines = []Line{{accentStyle, Clip(s.Header[0], s.Width)}}
+	lines = []Line{{accentStyle, fit.Cut(s.Header[0], s.Width)}}
 	for _, text := range s.Header[1:] {
-		lines = append(lines, Line{dimStyle, Clip(text, s.Width)})
+		lines = append(lines, Line{dimStyle, fit.Cut(text, s.Width)})
 	}
 	lines = append(lines, Line{})
 	lines = append(lines, s.conversation(max(room, 0))...)
@@ -140,7 +142,7 @@ func (b Block) lines(width int) []Line {
 
 // styled wraps text after a mark. Rows after the first are indented by the mark's width.
 func styled(first, rest, mark, text string, width int) []Line {
-	indent := strings.Repeat(" ", Width(mark))
+	indent := strings.Repeat(" ", fit.Width(mark))
 	var lines []Line
 	for i, row := range Wrap(text, width-len(indent)) {
 		if i == 0 {
@@ -164,7 +166,7 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 	if s.Working != "" {
 		marks := []rune("·✢✳✶✻✽✻✶✳✢")
 		label := fmt.Sprintf("%c %s… (esc to interrupt)", marks[s.Beat%len(marks)], s.Working)
-		lines = append(lines, Line{accentStyle, Clip(label, s.Width)}, Line{})
+		lines = append(lines, Line{accentStyle, fit.Cut(label, s.Width)}, Line{})
 	}
 	if !s.Visible {
 		return lines, len(lines), 0
@@ -187,7 +189,7 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 			text = "  " + text
 		}
 		lines = append(lines, Line{plainStyle, text})
-		col = Width(text)
+		col = fit.Width(text)
 	}
 	row = len(lines) - 1
 	footer := s.Footer
@@ -196,9 +198,9 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 	}
 	lines = append(lines, rule)
 	for _, text := range s.Status {
-		lines = append(lines, Line{dimStyle, Clip("  "+text, s.Width)})
+		lines = append(lines, Line{dimStyle, fit.Cut("  "+text, s.Width)})
 	}
-	return append(lines, Line{dimStyle, Clip("  "+footer, s.Width)}), row, min(col, s.Width-1)
+	return append(lines, Line{dimStyle, fit.Cut("  "+footer, s.Width)}), row, min(col, s.Width-1)
 }
 
 // Dialog is a question that is shown in place of the composer. Typed text vanishes, Enter takes the selected choice,
@@ -212,17 +214,17 @@ type Dialog struct {
 }
 
 func (d *Dialog) lines(width int) []Line {
-	out := []Line{{accentStyle, strings.Repeat("─", width)}, {boldStyle, Clip(" "+d.Title, width)}}
+	out := []Line{{accentStyle, strings.Repeat("─", width)}, {boldStyle, fit.Cut(" "+d.Title, width)}}
 	if d.Detail != "" {
-		out = append(out, Line{dimStyle, Clip("   "+d.Detail, width)})
+		out = append(out, Line{dimStyle, fit.Cut("   "+d.Detail, width)})
 	}
-	out = append(out, Line{}, Line{plainStyle, Clip(" "+d.Question, width)})
+	out = append(out, Line{}, Line{plainStyle, fit.Cut(" "+d.Question, width)})
 	for i, choice := range d.Choices {
 		mark, style := "   ", plainStyle
 		if i == d.Selected {
 			mark, style = " ❯ ", accentStyle
 		}
-		out = append(out, Line{style, Clip(fmt.Sprintf("%s%d. %s", mark, i+1, choice), width)})
+		out = append(out, Line{style, fit.Cut(fmt.Sprintf("%s%d. %s", mark, i+1, choice), width)})
 	}
 	return append(out, Line{}, Line{dimStyle, " Esc to cancel"})
 }

@@ -10,7 +10,7 @@ import (
 
 // Some runtimes end a turn soon after the API has refused its requests. Others send the request again for a quarter of an hour,
 // or without end, and the turn runs on meanwhile. Such a turn is trouble from the first refused request on, and after
-// limits.api_timeout the daemon ends the turn, so that the policy decides.
+// LimitSettings.APITimeout the daemon ends the turn, so that the policy decides.
 
 // retries reports whether a turn runs whose request the runtime sends again by itself, or that the daemon is ending for that.
 func retries(a *daemon.Agent) bool {
@@ -20,7 +20,7 @@ func retries(a *daemon.Agent) bool {
 // endRetriesAgain is how long the daemon waits for the end of a turn that it has ended before it tries that again.
 const endRetriesAgain = 5 * time.Second
 
-// endRetries ends a turn whose requests the API has refused for longer than limits.api_timeout. It commits the limit first.
+// endRetries ends a turn whose requests the API has refused for longer than LimitSettings.APITimeout. It commits the limit first.
 // The report of the turn's end then makes the agent limited, and the policy decides. A daemon that was killed in between
 // leaves the limit, and the next one ends the turn.
 func (r *Room) endRetries(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {

@@ -47,7 +47,7 @@ func (r *Room) seeToLimit(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 	return false, 0, nil
 }
 
-// limitByAPI makes a limit of an API that has failed for longer than limits.api_timeout, without a good turn since.
+// limitByAPI makes a limit of an API that has failed for longer than LimitSettings.APITimeout, without a good turn since.
 func (r *Room) limitByAPI(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	if left := r.env.Left(a.Trouble.Since, r.env.Settings().Limits.APITimeout); left > 0 {
 		return false, min(left, daemon.LimitLook), nil
@@ -71,7 +71,7 @@ func (r *Room) decideLimit(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 		if l.Kind == daemon.LimitContext {
 			l.Do, l.Why = daemon.LimitAsk, "waiting does not make room in a context window"
 		} else if l.Waits >= policy.MaxWaits {
-			l.Do, l.Why = daemon.LimitAsk, fmt.Sprintf("it has waited %d times in a row (limits.max_waits)", l.Waits)
+			l.Do, l.Why = daemon.LimitAsk, fmt.Sprintf("it has waited %d times in a row", l.Waits)
 		}
 	case daemon.LimitHandOver:
 		why := whyNoHandoff(a)

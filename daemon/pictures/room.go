@@ -14,7 +14,6 @@ type Room struct {
 
 // Store is what the room reads.
 type Store interface {
-	Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error)
 	AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.AgentLife, error)
 	StateChanges(ctx context.Context, q daemon.SpanQuery) ([]daemon.StateChange, error)
 	ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]daemon.ContextSample, error)

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Timeline is what happened to agents in a span of time: of a line, or of those that played a persona.
+// Timeline is what happened to the agents of a line in a span of time.
 type Timeline struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
@@ -19,8 +19,6 @@ type Timeline struct {
 	// Lives are the agents, the oldest first.
 	Lives    []Life            `json:"lives"`
 	Handoffs []TimelineHandoff `json:"handoffs"` // the oldest first
-	// More says that there are more agents in the span than Lives has; the oldest are left out.
-	More bool `json:"more"`
 }
 
 // Life is an agent's part of a timeline.
@@ -67,7 +65,7 @@ const (
 )
 
 const (
-	mostLives = 200 // agents in a timeline
+	mostLives = 50 // agents in a timeline
 	// mostChanges bounds how many changes of state, and samples, one picture reads. Each agent gets its share.
 	mostChanges = 40_000
 )
@@ -75,28 +73,13 @@ const (
 // changesEach is how many changes of state a picture reads of each of so many agents.
 func changesEach(agents int) int { return mostChanges / max(agents, 1) }
 
-// PersonaTimeline returns what happened to the agents of a persona in the last span of time. If none of them lives, it ends
-// with the last end.
-func (r *Room) PersonaTimeline(ctx context.Context, slug string, span time.Duration) (*Timeline, error) {
-	handoffs, err := r.store.Handoffs(ctx, daemon.HandoffFilter{Persona: slug})
-	if err != nil {
-		return nil, err
-	}
-	return r.PersonaTimelineOf(ctx, slug, handoffs, span)
-}
-
-// PersonaTimelineOf is [Room.PersonaTimeline] with handoffs that were read, the newest first.
-func (r *Room) PersonaTimelineOf(ctx context.Context, slug string, handoffs []daemon.Handoff, span time.Duration) (*Timeline, error) {
-	return r.timeline(ctx, daemon.LifeQuery{Persona: slug}, r.env.Work().AutoFor(&daemon.Agent{Persona: &slug}), handoffs, span)
-}
-
 // AgentTimeline returns what happened to the line of an agent in the last span of time.
 func (r *Room) AgentTimeline(ctx context.Context, id int64, span time.Duration) (*Timeline, error) {
 	a, err := r.env.Agent(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	line, err := r.env.Work().Generations(ctx, &a, mostLives/4)
+	line, err := r.env.Work().Generations(ctx, &a, mostLives/2-1)
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +116,8 @@ func (r *Room) timeline(ctx context.Context, q daemon.LifeQuery, auto daemon.Aut
 	if err != nil {
 		return nil, err
 	}
-	out.More = len(lives) == mostLives
 	slices.Reverse(lives)
-	if len(lives) > 0 && !out.More {
+	if len(lives) > 0 {
 		first := slices.MinFunc(lives, func(a, b daemon.AgentLife) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		out.From = latest(out.From, first.CreatedAt) // before it there is nothing to see
 	}

@@ -325,7 +325,7 @@ func ask(what string, do func(testing.TB, daemon.Store) (any, error)) action {
 // timeline draws a question about the lives of agents.
 func (d *drawer) timeline() action {
 	span := daemon.SpanQuery{AgentIDs: one(d, nil, []int64{d.agentID()}), Since: one(d, time.Time{}, d.at()), Until: one(d, d.at(), drawnUntil), Each: d.rand.IntN(3)}
-	lives := daemon.LifeQuery{IDs: span.AgentIDs, Persona: one(d, "", "developer"), Since: span.Since, Until: span.Until, Limit: d.rand.IntN(4)}
+	lives := daemon.LifeQuery{IDs: span.AgentIDs, Since: span.Since, Until: span.Until, Limit: d.rand.IntN(4)}
 	return ask("lives", func(t testing.TB, st daemon.Store) (any, error) {
 		of, err := st.AgentLives(t.Context(), lives)
 		if err != nil {

@@ -98,7 +98,6 @@ func agentLives(t *testing.T, st daemon.Store) {
 	equal(t, "all", list(daemon.LifeQuery{Until: at(60)}), []int64{late.ID, open.ID, long.ID, early.ID})
 	equal(t, "in a span", list(daemon.LifeQuery{Since: at(11), Until: at(50)}), []int64{open.ID, long.ID})
 	equal(t, "ends with the span's beginning", list(daemon.LifeQuery{Since: at(10), Until: at(12)}), []int64{long.ID, early.ID})
-	equal(t, "of a persona", list(daemon.LifeQuery{Persona: slug, Until: at(60)}), []int64{open.ID, early.ID})
 	equal(t, "by id", list(daemon.LifeQuery{IDs: []int64{early.ID, long.ID}, Until: at(60), Limit: 1}), []int64{long.ID})
 	equal(t, "whole", result(st.AgentLives(t.Context(), daemon.LifeQuery{IDs: []int64{early.ID}, Until: at(60)}))(t), []daemon.AgentLife{{
 		ID: early.ID, Name: "a", Persona: slug, Generation: 1, State: daemon.Ended, StateAt: at(10), CreatedAt: at(0), EndedAt: ptr(at(10))}})

@@ -118,12 +118,16 @@ A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DAT
 		"begin": {demo.Command(a.App), a.serveCommand()},
 		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.permissionCommand(), a.worktreeCommand(), a.pipelineCommand(), a.statusCommand(), a.topCommand(), a.popupCommand(), a.statusBarCommand(), a.dashboardCommand(), a.remoteCommand(), a.usageCommand(), a.eventsCommand(), a.auditCommand()},
 		"short": a.shortForms(),
-		"setup": {a.doctorCommand(), a.runtimesCommand(), a.reloadCommand(), a.notificationsCommand(), a.pruneCommand(), service.Command(a.App), a.completionCommand(), a.versionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
+		"setup": {a.doctorCommand(), a.runtimesCommand(), a.reloadCommand(), a.notificationsCommand(), a.pruneCommand(), service.Command(a.App), a.completionCommand(), a.versionCommand(), a.hooksCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
+	}
+	for _, c := range []*cobra.Command{a.hookCommand(), a.statusLineCommand(), a.mcpCommand()} { // agents run them, not people
+		c.Hidden = true
+		root.AddCommand(c)
 	}
 	return root
 }

@@ -16,15 +16,14 @@ import (
 func (a *app) notificationsCommand() *cobra.Command {
 	show := func(c *cobra.Command, _ []string) error { return a.showNotifications(c.Context()) }
 	c := a.WithJSON(&cobra.Command{
-		Use:     "notifications",
-		Aliases: []string{"notify"},
-		Short:   "Choose your notifications, and see whether they arrive",
+		Use:   "notifications",
+		Short: "Choose your notifications, and see whether they arrive",
 		Long: `Show which notifications you get and where, or choose them. Failures are always told. They appear on
 the desktop of the daemon's host and are sent to notify.targets of config.yaml: ntfy, webhooks and
 commands. Where there is no desktop, they are in the daemon's log and in the event log.`,
 		Example: `  understudy notifications
   understudy notifications set --waiting=false
-  understudy notify test phone`,
+  understudy notifications test phone`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.NoCommand(c, args[0])

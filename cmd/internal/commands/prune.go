@@ -14,8 +14,8 @@ func (a *app) pruneCommand() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "prune",
 		Short: "Delete old events and records now, as the settings say",
-		Long: `Delete what is older than events.max_age and history.max_age, and events beyond events.max_rows. The
-daemon does so by itself every ten minutes. Documents of handoffs are files and stay.`,
+		Long: `Delete what is older than events.max_age and history.max_age, and events beyond the newest
+million. The daemon does so by itself every ten minutes. Documents of handoffs are files and stay.`,
 		Example: `  understudy prune --dry-run            # how much would be deleted
   understudy prune`,
 		Args: cli.ExactArgs(),

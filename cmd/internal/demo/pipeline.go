@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
@@ -198,7 +199,7 @@ func promptIn(path string) (string, error) {
 func (d *demo) middleOut(s string, most int) string {
 	var lines []string
 	for line := range strings.Lines(strings.Trim(s, "\n")) {
-		lines = append(lines, strings.Split(term.Wrap(line, d.textWidth()), "\n")...)
+		lines = append(lines, strings.Split(strings.Join(fit.Fold(line, d.textWidth()), "\n"), "\n")...) // an empty line stays
 	}
 	if more := len(lines) - most; more > 0 {
 		tail := most / 3

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -23,7 +24,7 @@ func (d *demo) show(ctx context.Context, h daemon.Handoff) error {
 	d.Block(d.excerpt(string(document), 12, false))
 	d.Printf("with it, in the context file: %s\n", show.PassedOn(h.Metrics))
 	d.Printf("\n%s\n", d.Bold(fmt.Sprintf("The prompt that agent %s got", term.Number(h.SuccessorID))))
-	d.Block(term.Wrap(term.Text(h.InjectionPrompt), d.textWidth()))
+	d.Block(strings.Join(fit.Fold(term.Text(h.InjectionPrompt), d.textWidth()), "\n"))
 	if _, err := d.awaitTurn(ctx, *h.SuccessorID); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/fit"
 )
 
 // Main runs the scripted agent until its session ends, and returns the exit status. args are the arguments after the
@@ -137,7 +137,7 @@ func (t *tty) Draw(f Frame) {
 		} else {
 			b.WriteString(l.Text)
 		}
-		if actor.Width(l.Text) < f.Width { // erasing in the last column would erase the last cell
+		if fit.Width(l.Text) < f.Width { // erasing in the last column would erase the last cell
 			b.WriteString("\x1b[K")
 		}
 	}

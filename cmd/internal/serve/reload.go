@@ -33,12 +33,20 @@ func (cfg Config) reread(show *desktop.Desktop) func() (daemon.Settings, []daemo
 		if err != nil {
 			return daemon.Settings{}, nil, err
 		}
+		cfg.warnOfRemoved(next.Removed)
 		changes := differences(&at, &next)
 		next.Listen, next.DatabaseURL = at.Listen, at.DatabaseURL
 		next.HostNames, next.PublicURL, next.Notify.Targets, next.Resume = at.HostNames, at.PublicURL, at.Notify.Targets, at.Resume // each reload says that they wait for a start
 		at = next
 		show.Enable(at.Notify.Desktop)
 		return at.domain(), changes, nil
+	}
+}
+
+// warnOfRemoved logs which settings are set that no longer exist.
+func (cfg *Config) warnOfRemoved(said []string) {
+	for _, s := range said {
+		cfg.Log.Warn(s)
 	}
 }
 
@@ -91,7 +99,9 @@ func flatten(v reflect.Value, key string, out map[string]string) {
 			if ofRuntime && v.Field(i).IsZero() {
 				continue // each kind of runtime has its own settings
 			}
-			flatten(v.Field(i), below(v.Type().Field(i).Tag.Get("yaml")), out)
+			if name := keyOf(v.Type().Field(i)); name != "" {
+				flatten(v.Field(i), below(name), out)
+			}
 		}
 	case v.Kind() == reflect.Map:
 		for _, k := range v.MapKeys() {

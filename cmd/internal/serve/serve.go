@@ -119,6 +119,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	clis := proc.NewProbe(cfg.Environ)
+	cfg.warnOfRemoved(cfg.Settings.Removed)
 	for name, r := range cfg.Settings.Runtimes {
 		if err := clis.Lookup(r.Command); err != nil && wanted(name, r) {
 			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)

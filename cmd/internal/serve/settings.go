@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +37,7 @@ type Settings struct {
 	Notify      notifySettings             `yaml:"notify"`
 	Events      eventsSettings             `yaml:"events"`
 	History     historySettings            `yaml:"history"`
+	Removed     []string                   `yaml:"-"` // one sentence for each setting that is set and no longer exists
 }
 
 // RuntimeSettings say how a runtime's CLI is started. The other fields are for a CLI that understudy does not know: see
@@ -98,7 +101,7 @@ type handoffSettings struct {
 	ExitTimeout         time.Duration `yaml:"exit_timeout"`
 	RegistrationTimeout time.Duration `yaml:"registration_timeout"`
 	MaxDocumentBytes    int64         `yaml:"max_document_bytes"`
-	MinWords            int           `yaml:"min_words"`
+	MinWords            int           `yaml:"-"` // fixed, as is all that has no key
 	MaxMessages         int           `yaml:"max_messages"`
 	IncludeAllMessages  bool          `yaml:"include_all_messages"`
 	MaxContextBytes     int64         `yaml:"max_context_bytes"`
@@ -129,8 +132,8 @@ type pipelineSettings struct {
 type limitSettings struct {
 	OnLimit    string        `yaml:"on_limit"`
 	Fallback   []string      `yaml:"fallback"`
-	MaxWaits   int           `yaml:"max_waits"`
-	APITimeout time.Duration `yaml:"api_timeout"`
+	MaxWaits   int           `yaml:"-"`
+	APITimeout time.Duration `yaml:"-"`
 }
 
 type permissionSettings struct {
@@ -145,7 +148,7 @@ type dashboardSettings struct {
 // eventsSettings say how long the event log is kept. The value 0 keeps it for ever.
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
-	MaxRows int64         `yaml:"max_rows"`
+	MaxRows int64         `yaml:"-"`
 }
 
 // historySettings say how long ended agents, handoffs and pipelines are kept. The value 0 keeps them for ever.
@@ -209,6 +212,11 @@ func LoadSettings(path string, named bool, getenv func(string) string) (Settings
 	if err := fromEnv(reflect.ValueOf(&s).Elem(), "UNDERSTUDY", getenv); err != nil {
 		return s, err
 	}
+	for _, key := range slices.Sorted(maps.Keys(removed)) {
+		if name := "UNDERSTUDY_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")); getenv(name) != "" {
+			s.Removed = append(s.Removed, goneWords(name, key))
+		}
+	}
 	return s, s.check(path)
 }
 
@@ -216,7 +224,7 @@ func LoadSettings(path string, named bool, getenv func(string) string) (Settings
 // on. Only the file can set a map.
 func fromEnv(v reflect.Value, prefix string, getenv func(string) string) error {
 	for i := range v.NumField() {
-		name := prefix + "_" + strings.ToUpper(v.Type().Field(i).Tag.Get("yaml"))
+		name := prefix + "_" + strings.ToUpper(keyOf(v.Type().Field(i)))
 		f := v.Field(i)
 		if f.Kind() == reflect.Struct {
 			if err := fromEnv(f, name, getenv); err != nil {
@@ -225,7 +233,7 @@ func fromEnv(v reflect.Value, prefix string, getenv func(string) string) error {
 			continue
 		}
 		text := getenv(name)
-		if text == "" || f.Kind() == reflect.Map {
+		if text == "" || f.Kind() == reflect.Map || strings.HasSuffix(name, "_") {
 			continue
 		}
 		if err := setField(f, text); err != nil {
@@ -281,7 +289,6 @@ func (s *Settings) check(path string) error {
 		{"handoff.document_timeout", h.DocumentTimeout}, {"handoff.busy_timeout", h.BusyTimeout}, {"handoff.ack_timeout", h.AckTimeout},
 		{"handoff.exit_timeout", h.ExitTimeout}, {"handoff.registration_timeout", h.RegistrationTimeout},
 		{"handoff.assembly_timeout", h.AssemblyTimeout}, {"pipeline.step_timeout", s.Pipeline.StepTimeout},
-		{"limits.api_timeout", s.Limits.APITimeout},
 	} {
 		if d.d <= 0 {
 			return bad(d.key, "must be a positive duration such as 5m")
@@ -293,7 +300,6 @@ func (s *Settings) check(path string) error {
 	}{
 		{"handoff.max_document_bytes", h.MaxDocumentBytes}, {"handoff.max_messages", int64(h.MaxMessages)},
 		{"handoff.max_context_bytes", h.MaxContextBytes}, {"pipeline.max_running", int64(s.Pipeline.MaxRunning)},
-		{"limits.max_waits", int64(s.Limits.MaxWaits)},
 	} {
 		if n.n <= 0 {
 			return bad(n.key, "must be a positive number")
@@ -307,9 +313,6 @@ func (s *Settings) check(path string) error {
 	}
 	if d := s.History.MaxAge; d != 0 && d < 24*time.Hour {
 		return bad("history.max_age", "must be at least 24h, or 0s to keep history for ever")
-	}
-	if n := s.Events.MaxRows; n != 0 && n < 1000 {
-		return bad("events.max_rows", "must be at least 1000, or 0 to keep all events")
 	}
 	if cwd := s.Pipeline.Cwd; cwd != "" && !filepath.IsAbs(cwd) {
 		return bad("pipeline.cwd", "must be an absolute path")

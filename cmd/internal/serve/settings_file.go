@@ -3,7 +3,9 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,12 +31,43 @@ func decodeSettings(b []byte, s *Settings) error {
 	if err := checkValue(yamlfile.Value{Node: doc.Content[0], Of: "the file"}, reflect.TypeOf(*s)); err != nil {
 		return err
 	}
+	s.Removed = removedIn(&doc)
 	if err := doc.Decode(s); err != nil { // for example, a number is too large
 		msg := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
 		return errors.New(strings.ReplaceAll(msg, "\n ", ";"))
 	}
 	return nil
 }
+
+// removed are the settings of earlier releases that nobody has set, each with what it is fixed at. A file with one of them is
+// no mistake, so that an upgrade does not stop the daemon.
+var removed = map[string]string{
+	"events.max_rows":    "1000000",
+	"handoff.min_words":  "15",
+	"limits.api_timeout": "10m",
+	"limits.max_waits":   "3",
+}
+
+// removedIn says which settings of a file no longer exist.
+func removedIn(doc *yaml.Node) (out []string) {
+	var file map[string]any
+	_ = doc.Decode(&file) // checkValue has seen what is wrong
+	for _, key := range slices.Sorted(maps.Keys(removed)) {
+		group, name, _ := strings.Cut(key, ".")
+		if settings, _ := file[group].(map[string]any); settings[name] != nil {
+			out = append(out, goneWords(key, key))
+		}
+	}
+	return out
+}
+
+// goneWords says that a setting no longer exists. said is how the operator has named it.
+func goneWords(said, key string) string {
+	return fmt.Sprintf("%s is no longer a setting, and what it says is ignored: it is fixed at %s", said, removed[key])
+}
+
+// keyOf returns the key of a setting; "" for one that cannot be set.
+func keyOf(f reflect.StructField) string { return strings.TrimPrefix(f.Tag.Get("yaml"), "-") }
 
 // checkValue refuses a value that a setting of type t cannot take. A key without a value keeps the default.
 func checkValue(v yamlfile.Value, t reflect.Type) error {
@@ -47,6 +80,8 @@ func checkValue(v yamlfile.Value, t reflect.Type) error {
 			of := settingType(t, key.Value)
 			switch {
 			case key.Value == "<<":
+				return nil
+			case removed[key.Of] != "":
 				return nil
 			case of == nil:
 				return fmt.Errorf("line %d: unknown key %s", key.Line, key.Of)
@@ -73,7 +108,7 @@ func settingType(t reflect.Type, name string) reflect.Type {
 		return t.Elem()
 	}
 	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("yaml") == name {
+		if key := keyOf(t.Field(i)); key == name && key != "" {
 			return t.Field(i).Type
 		}
 	}

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -79,7 +81,6 @@ handoff:
   exit_timeout: 4s
   registration_timeout: 5s
   max_document_bytes: 6
-  min_words: 10
   max_messages: 7
   include_all_messages: true
   max_context_bytes: 8
@@ -96,7 +97,7 @@ handoff:
 	}
 	want := daemon.HandoffSettings{
 		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
-		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: 10, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
+		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MinWords: daemon.DefaultHandoff.MinWords, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
 		AssemblyTimeout: 9 * time.Second, InPlace: true, Targets: []string{"reviewer-max-1", "*"}, Background: daemon.BackgroundWait, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
 	}
 	if got := s.domain().Handoff; !reflect.DeepEqual(got, want) {
@@ -124,8 +125,8 @@ func TestSettingsOfTheLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	for text, ok := range map[string]bool{
-		"events: {max_age: 0s, max_rows: 0}": true, "events: {max_age: 0}": false, "events: {max_age: 1h, max_rows: 1000}": true,
-		"events: {max_age: 59m}": false, "events: {max_age: -1h}": false, "events: {max_rows: 999}": false, "events: {max_rows: -1}": false,
+		"events: {max_age: 0s}": true, "events: {max_age: 0}": false, "events: {max_age: 1h}": true,
+		"events: {max_age: 59m}": false, "events: {max_age: -1h}": false,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -134,10 +135,43 @@ func TestSettingsOfTheLog(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	env := map[string]string{"UNDERSTUDY_EVENTS_MAX_AGE": "48h", "UNDERSTUDY_EVENTS_MAX_ROWS": "5000"}
+	env := map[string]string{"UNDERSTUDY_EVENTS_MAX_AGE": "48h"}
 	s, err := LoadSettings("", false, func(name string) string { return env[name] })
-	if got := s.domain().Log; err != nil || got.MaxAge != 48*time.Hour || got.MaxRows != 5000 {
+	if got := s.domain().Log; err != nil || got.MaxAge != 48*time.Hour || got.MaxRows != 1_000_000 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestRemovedSettings: settings that no longer exist are ignored, and each is named with what it is fixed at.
+func TestRemovedSettings(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := "events: {max_rows: 7}\nhandoff: {min_words: 3, ack_timeout: 7s}\nlimits:\n  max_waits: many\n  api_timeout: 1m\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := LoadSettings(path, true, func(name string) string {
+		return map[string]string{"UNDERSTUDY_LIMITS_MAX_WAITS": "5"}[name]
+	})
+	want := DefaultSettings()
+	want.Handoff.AckTimeout = 7 * time.Second
+	const gone = " is no longer a setting, and what it says is ignored: it is fixed at "
+	for _, said := range []string{"events.max_rows" + gone + "1000000", "handoff.min_words" + gone + "15", "limits.api_timeout" + gone + "10m", "limits.max_waits" + gone + "3", "UNDERSTUDY_LIMITS_MAX_WAITS" + gone + "3"} {
+		want.Removed = append(want.Removed, said)
+	}
+	if err != nil || !reflect.DeepEqual(s, want) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, s, want)
+	}
+	d := s.domain()
+	fixed := map[string]string{
+		"events.max_rows": fmt.Sprint(d.Log.MaxRows), "handoff.min_words": fmt.Sprint(d.Handoff.MinWords),
+		"limits.api_timeout": strings.TrimSuffix(d.Limits.APITimeout.String(), "0s"), "limits.max_waits": fmt.Sprint(d.Limits.MaxWaits),
+	}
+	if !maps.Equal(fixed, removed) {
+		t.Errorf("fixed at %v, and operators are told %v", fixed, removed)
+	}
+	if changes := differences(&want, &s); len(changes) > 0 {
+		t.Errorf("a reload names %v", changes)
 	}
 }
 
@@ -173,15 +207,13 @@ func TestSettingsOfLimits(t *testing.T) {
 	const work = "runtimes: {claude: {command: [claude]}, claude-work: {command: [claude]}}\n"
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	for text, why := range map[string]string{
-		"limits: {on_limit: wait, max_waits: 1, api_timeout: 1m}":       "",
+		"limits: {on_limit: wait}":                                      "",
 		work + "limits: {on_limit: hand_over, fallback: [claude-work]}": "",
 		"limits: {on_limit: wiat}":                                      "limits.on_limit",
 		"limits: {on_limit: hand_over}":                                 "limits.fallback must name",
 		"limits: {fallback: [emacs]}":                                   "unknown runtime",
 		"limits: {fallback: [claude-work]}":                             "set runtimes.claude-work.command",
 		work + "limits: {fallback: [claude-work, claude-work]}":         "twice",
-		"limits: {max_waits: 0}":                                        "limits.max_waits",
-		"limits: {api_timeout: 0s}":                                     "limits.api_timeout",
 		"limits: {fallback: claude}":                                    "must be a list",
 		"limits: {on_limits: wait}":                                     "unknown key limits.on_limits",
 	} {
@@ -192,9 +224,9 @@ func TestSettingsOfLimits(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, why)
 		}
 	}
-	env := map[string]string{"UNDERSTUDY_LIMITS_ON_LIMIT": "wait", "UNDERSTUDY_LIMITS_FALLBACK": "claude", "UNDERSTUDY_LIMITS_API_TIMEOUT": "3m"}
+	env := map[string]string{"UNDERSTUDY_LIMITS_ON_LIMIT": "wait", "UNDERSTUDY_LIMITS_FALLBACK": "claude"}
 	s, err := LoadSettings("", false, func(name string) string { return env[name] })
-	if got := s.domain().Limits; err != nil || got.OnLimit != daemon.LimitWait || got.APITimeout != 3*time.Minute || got.MaxWaits != 3 || len(got.Fallback) != 1 {
+	if got := s.domain().Limits; err != nil || got.OnLimit != daemon.LimitWait || got.APITimeout != 10*time.Minute || got.MaxWaits != 3 || len(got.Fallback) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	unset := DefaultSettings()

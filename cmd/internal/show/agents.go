@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -45,7 +46,7 @@ func agentColumns() []agentColumn {
 		{term.Column{Title: "WAITS FOR"}, onlyWide, (*AgentTable).waitsFor},
 		{term.Column{Title: "CTX", Worth: 6}, onlyShort, func(_ *AgentTable, g *daemon.Agent) string { return shortContext(g.Context) }},
 		{term.Column{Title: "CONTEXT"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Context.Words() }},
-		{term.Column{Title: "WHERE", Least: 18, Most: 44, Worth: 3, Fit: words.ShortWhere}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {
+		{term.Column{Title: "WHERE", Least: 18, Most: 44, Worth: 3, Fit: fit.Where}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {
 			return words.Where(words.Home(g.Cwd, t.Home), g.Repository, g.Branch)
 		}},
 		{term.Column{Title: "WAITS FOR / LAST", Least: 16, Worth: 4}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {

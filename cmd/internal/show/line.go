@@ -1,20 +1,18 @@
 package show
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -54,14 +52,11 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 		folder = ""
 	}
 	u.Printf("\n%s\n", title)
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, " \tGEN\tAGENT\t")
-	descent := descentOf(rows)
+	head, descent := []string{" ", "GEN", "AGENT"}, descentOf(rows)
 	if descent != nil {
-		fmt.Fprint(w, "FROM\tPERSONA\t")
+		head = append(head, "FROM", "PERSONA")
 	}
-	fmt.Fprintln(w, "HANDED OVER\tCONTEXT\tTOTAL\tWARN")
+	table := [][]string{append(head, "HANDED OVER", "CONTEXT", "TOTAL", "WARN")}
 	for i, g := range rows {
 		mark, took, warnings := " ", "-", "-"
 		if h := g.Handoff; h != nil {
@@ -70,16 +65,13 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 				mark = "▸"
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t", mark, g.N, g.AgentID)
+		row := []string{mark, fmt.Sprint(g.N), fmt.Sprint(g.AgentID)}
 		if descent != nil {
-			fmt.Fprint(w, descent[i])
+			row = append(row, descent[i]...)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", words.Terminal(handedOn(&g)), cmp.Or(g.ContextUse().Words(), "-"), took, warnings)
+		table = append(table, append(row, words.Terminal(handedOn(&g)), cmp.Or(g.ContextUse().Words(), "-"), took, warnings))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	lines := fit.Rows(table)
 	u.Printf("%s\n", u.Dim(lines[0]))
 	for i, g := range rows {
 		u.Printf("%s\n", u.Fit(lines[i+1]))
@@ -92,7 +84,7 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 
 // descentOf returns, for each row, the cells that say from which agent it comes and what persona it plays. It returns nil
 // for a line of one persona that does not branch, which needs no such cells.
-func descentOf(rows []daemon.Generation) []string {
+func descentOf(rows []daemon.Generation) [][]string {
 	from := map[int64]int64{}
 	for _, g := range rows {
 		if g.Handoff == nil {
@@ -102,7 +94,7 @@ func descentOf(rows []daemon.Generation) []string {
 			from[id] = g.AgentID
 		}
 	}
-	cells := make([]string, len(rows))
+	cells := make([][]string, len(rows))
 	needed, generations, personas := false, map[int]bool{}, map[string]bool{}
 	for i, g := range rows {
 		persona, before := "-", "-"
@@ -120,7 +112,7 @@ func descentOf(rows []daemon.Generation) []string {
 		personas[persona] = true
 		needed = needed || generations[g.N] || len(personas) > 1
 		generations[g.N] = true
-		cells[i] = before + "\t" + words.Terminal(persona) + "\t"
+		cells[i] = []string{before, words.Terminal(persona)}
 	}
 	if !needed {
 		return nil
@@ -138,7 +130,7 @@ func describeDocument(u *term.UI, h *daemon.Handoff, folder string) {
 	if longest := longestPhases(h.Metrics.Phases, 2); longest != "" {
 		parts = []string{longest, parts[0]}
 	}
-	if one := strings.Join(parts, "  "); !u.Terminal || len(term.Margin)+utf8.RuneCountInString(one) <= u.Width() {
+	if one := strings.Join(parts, "  "); !u.Terminal || len(term.Margin)+fit.Width(one) <= u.Width() {
 		parts = []string{one}
 	}
 	for _, part := range parts {

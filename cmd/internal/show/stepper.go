@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -16,7 +16,7 @@ import (
 // a pipe it prints which agent begins to work on a step.
 type Stepper struct {
 	*term.Progress
-	wide  int                         // characters of the longest label
+	wide  int                         // width of the widest label
 	told  map[int64]daemon.StepStatus // by step: the status with which its end was printed
 	begun map[int64]int               // by step: how many agents were printed
 	warns int                         // how many warnings were printed
@@ -27,7 +27,7 @@ type Stepper struct {
 func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 	w := &Stepper{Progress: &term.Progress{UI: u}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
 	for i, s := range p.Steps {
-		w.wide = max(w.wide, utf8.RuneCountInString(w.name(p, i)))
+		w.wide = max(w.wide, fit.Width(w.name(p, i)))
 		if s.FinishedAt != nil {
 			w.told[s.ID] = s.Status
 		}
@@ -41,7 +41,7 @@ func (w *Stepper) name(p *daemon.Pipeline, i int) string {
 	if round := p.Steps[i].Round; round > 1 {
 		name += fmt.Sprintf(", round %d", round)
 	}
-	return name + strings.Repeat(" ", max(w.wide-utf8.RuneCountInString(name), 0))
+	return fit.Pad(name, max(w.wide, fit.Width(name)))
 }
 
 // Look prints the changes of a pipeline since the last call, and reports whether the pipeline has ended.
@@ -133,7 +133,7 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 	case ended(s):
 		w.end(p, i)
 	default:
-		line := fmt.Sprintf("    %-*s %11s  %s", term.LabelWidth, w.name(p, i), "-", words.Terminal(cmp.Or(gate, s.Description)))
+		line := fmt.Sprintf("    %s %11s  %s", fit.Pad(w.name(p, i), max(term.LabelWidth, w.wide)), "-", words.Terminal(cmp.Or(gate, s.Description)))
 		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
 		gate = ""
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -17,7 +18,7 @@ func Worktrees(u *term.UI, list []daemon.TreeView) error {
 		v := &list[i]
 		path := words.Terminal(u.Tilde(v.Path))
 		if u.Terminal {
-			path = words.ShortPath(path, 30)
+			path = fit.Path(path, 30)
 		}
 		rows = append(rows, []string{v.Ref(), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), path})
 	}

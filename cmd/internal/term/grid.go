@@ -3,35 +3,34 @@ package term
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Column is a column of a [Grid].
 type Column struct {
 	Title string
-	Least int // in a narrow terminal the column has this many characters, or it is left out; 0: all that it needs
+	Least int // in a narrow terminal the column has this width, or it is left out; 0: all that it needs
 	Most  int // the column is never wider than this; 0: no limit
 	Worth int // columns with a smaller number get room first
 	// Fit shortens a cell to a width; nil: its end is cut off.
 	Fit func(cell string, width int) string
 }
 
-// Grid lays rows out in columns below their titles, within width characters; 0: without a limit. A column whose cells are all
-// empty is left out, and so are the columns for which no room is left. Then cells hold "-" for nothing. Cells must hold no
-// colours.
+// Grid lays rows out in columns below their titles, within width columns of the terminal; 0: without a limit. A column whose cells are all
+// empty is left out, and so are the columns for which no room is left. Then cells hold "-" for nothing.
 func Grid(columns []Column, rows [][]string, width int) []string {
 	widths := make([]int, len(columns))
 	for _, row := range rows {
 		for i := range row {
 			row[i] = words.Terminal(row[i])
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], fit.Width(row[i]))
 		}
 	}
 	for i, c := range columns {
 		if widths[i] > 0 {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.Title))
+			widths[i] = max(widths[i], fit.Width(c.Title))
 		}
 	}
 	if width > 0 {
@@ -94,13 +93,10 @@ func gridLine(columns []Column, cells []string, widths []int) string {
 		if cell == "" {
 			cell = "-"
 		}
-		if utf8.RuneCountInString(cell) > widths[i] {
-			if fit := columns[i].Fit; fit != nil {
-				cell = fit(cell, widths[i])
-			}
-			cell = words.Clip(cell, widths[i])
+		if shorten := columns[i].Fit; shorten != nil && fit.Width(cell) > widths[i] {
+			cell = shorten(cell, widths[i])
 		}
-		b.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gridGap))
+		b.WriteString(fit.Pad(cell, widths[i]) + strings.Repeat(" ", gridGap))
 	}
 	return strings.TrimRight(b.String(), " ")
 }

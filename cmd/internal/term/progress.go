@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -66,11 +66,11 @@ func (p *Progress) Failed(label string, took time.Duration, detail string) {
 func (p *Progress) Line(mark, label string, took time.Duration, detail string) {
 	p.Clear()
 	p.Label = ""
-	line := fmt.Sprintf("  %s %-*s %11s", mark, LabelWidth, label, words.Took(took))
+	line := fmt.Sprintf("  %s %s %11s", mark, labelled(label), words.Took(took))
 	detail = words.Terminal(detail)
 	switch {
 	case detail == "":
-	case p.Terminal && lineWidth+max(utf8.RuneCountInString(label)-LabelWidth, 0)+2+utf8.RuneCountInString(detail) > p.Width():
+	case p.Terminal && lineWidth+max(fit.Width(label)-LabelWidth, 0)+2+fit.Width(detail) > p.Width():
 		for _, part := range p.Below(detail) {
 			line += "\n" + p.Dim(part)
 		}
@@ -79,6 +79,9 @@ func (p *Progress) Line(mark, label string, took time.Duration, detail string) {
 	}
 	p.Printf("%s\n", line)
 }
+
+// labelled fills a label with blanks. A label that is too long stays whole.
+func labelled(label string) string { return fit.Pad(label, max(LabelWidth, fit.Width(label))) }
 
 // Below folds a text into lines that stand below a step.
 func (p *Progress) Below(text string) []string {
@@ -94,7 +97,7 @@ func (p *Progress) Below(text string) []string {
 func (p *Progress) redrawn(text string) []string {
 	var lines []string
 	for _, line := range p.Below(text) {
-		for part := range strings.SplitSeq(Wrap(line, max(p.Width()-len(Margin)-1, 20)), "\n") {
+		for _, part := range fit.FoldWithin(line, max(p.Width()-len(Margin)-1, 20)) {
 			lines = append(lines, Margin+part)
 		}
 	}
@@ -120,12 +123,12 @@ func (p *Progress) Draw() {
 	if !p.Terminal {
 		if p.note != "" && !p.told && time.Since(p.waits) >= patience {
 			p.told = true
-			p.Printf("  … %-*s              %s\n", LabelWidth, p.Label, Waiting(p.Sentence(p.note)))
+			p.Printf("  … %s              %s\n", labelled(p.Label), Waiting(p.Sentence(p.note)))
 		}
 		return
 	}
 	p.turn++
-	line := fmt.Sprintf("  %c %-*s %11s", spinner[p.turn%len(spinner)], LabelWidth, p.Label, words.Took(time.Since(p.Since)))
+	line := fmt.Sprintf("  %c %s %11s", spinner[p.turn%len(spinner)], labelled(p.Label), words.Took(time.Since(p.Since)))
 	if p.About != "" {
 		line += "  " + words.Terminal(p.About)
 	}
@@ -134,7 +137,7 @@ func (p *Progress) Draw() {
 		lines = append(lines, p.redrawn(Waiting(p.Sentence(p.note)))...)
 	}
 	for i := range lines { // cut each line, because Clear could not erase a line that the terminal wrapped
-		lines[i] = words.Clip(lines[i], p.Width()-1)
+		lines[i] = fit.Cut(lines[i], p.Width()-1)
 	}
 	p.Clear()
 	p.Printf("%s", strings.Join(lines, "\n"))

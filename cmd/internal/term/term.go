@@ -5,18 +5,16 @@
 package term
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"strings"
 	"sync"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -78,23 +76,15 @@ func (u *UI) Red(s string) string    { return u.Paint("31", s) }
 func (u *UI) Green(s string) string  { return u.Paint("32", s) }
 func (u *UI) Yellow(s string) string { return u.Paint("33", s) }
 
-// Table prints rows in aligned columns under a head. Cells must hold no colours, because their codes would count as
-// width.
+// Table prints rows in aligned columns under a head.
 func (u *UI) Table(head []string, rows [][]string) error {
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = u.Tilde(words.Terminal(cell))
 		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(u.Out, u.Fit(strings.TrimSuffix(line, "\n"))); err != nil {
+	for _, line := range fit.Rows(append([][]string{head}, rows...)) {
+		if _, err := fmt.Fprintln(u.Out, u.Fit(line)); err != nil {
 			return err
 		}
 	}
@@ -113,12 +103,12 @@ func (u *UI) HomeShown() string {
 	return ""
 }
 
-// Fit cuts a line to the width of a terminal. The line must hold no colours.
+// Fit cuts a line to the width of a terminal.
 func (u *UI) Fit(line string) string {
 	if !u.Terminal {
 		return line
 	}
-	return words.Clip(line, u.Width())
+	return fit.Cut(line, u.Width())
 }
 
 // Fields prints pairs of a name and a value, one per line. It leaves out empty values.
@@ -157,38 +147,21 @@ func (u *UI) Hang(s string) string { return strings.Join(u.Fold(u.Sentence(s), 2
 // so that a person can copy it.
 func (u *UI) Fold(text string, taken int) []string {
 	wide := max(u.Width()-taken, 20)
-	if !u.Terminal || utf8.RuneCountInString(text) <= wide {
+	if !u.Terminal || fit.Width(text) <= wide {
 		return []string{text}
 	}
-	const joint = "\x00"
+	const joint = "\ue000" // one column wide, and in no text
 	text = codeSpan().ReplaceAllStringFunc(text, func(s string) string {
-		if utf8.RuneCountInString(s) > wide && !strings.HasPrefix(s, "`understudy ") && !strings.HasPrefix(s, "`git ") {
+		if fit.Width(s) > wide && !strings.HasPrefix(s, "`understudy ") && !strings.HasPrefix(s, "`git ") {
 			return s
 		}
 		return strings.ReplaceAll(s, " ", joint)
 	})
-	return strings.Split(strings.ReplaceAll(Wrap(text, wide), joint, " "), "\n")
+	lines := fit.Fold(text, wide)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], joint, " ")
+	}
+	return lines
 }
 
 var codeSpan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`]+`") })
-
-// Wrap breaks a text between words into lines of at most width characters. A word that is longer gets a line of its own.
-func Wrap(s string, width int) string {
-	var b strings.Builder
-	column := 0
-	for word := range strings.FieldsSeq(s) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-		case column+1+n > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
-}

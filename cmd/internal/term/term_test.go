@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon/fit"
 )
 
 func TestWhatAgentsWroteCannotSteerTheTerminal(t *testing.T) {
@@ -22,14 +23,6 @@ func TestWhatAgentsWroteCannotSteerTheTerminal(t *testing.T) {
 	u.Fields("name", "\x1b[31mred", "empty", "")
 	if strings.ContainsAny(b.String(), "\x1b\a") || strings.Contains(b.String(), "empty") {
 		t.Errorf("printed %q", b.String())
-	}
-}
-
-func TestWrap(t *testing.T) {
-	t.Parallel()
-	got := Wrap("read  both, then go on with /a/very/long/path at once", 12)
-	if want := "read both,\nthen go on\nwith\n/a/very/long/path\nat once"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -153,5 +146,36 @@ func TestUITable(t *testing.T) {
 	}
 	if !strings.Contains(pipe.String(), "1   /srv/me/app\n") || strings.Contains(pipe.String(), "…") {
 		t.Errorf("in a pipe:\n%s", &pipe)
+	}
+}
+
+// A name in Chinese, an emoji or accents do not shift what stands to their right.
+func TestColumnsAlign(t *testing.T) {
+	t.Parallel()
+	names := []string{"developer-con-1", "开发者", "🚀 rocket", "e\u0301le\u0300ve", "नमस्ते", "👩‍💻👍🏽", "개발자-한글-이름"}
+	rows := func() (rows [][]string) {
+		for _, name := range names {
+			rows = append(rows, []string{name, "¦ right"})
+		}
+		return rows
+	}
+	var table bytes.Buffer
+	if err := (&UI{Out: &table}).Table([]string{"NAME", "¦ R"}, rows()); err != nil {
+		t.Fatal(err)
+	}
+	grid := func(width int) []string {
+		return Grid([]Column{{Title: "NAME", Least: 4, Most: 12}, {Title: "¦ R"}}, rows(), width)
+	}
+	for what, lines := range map[string][]string{"table": strings.Split(strings.TrimSpace(table.String()), "\n"), "grid": grid(0), "narrow grid": grid(18)} {
+		if len(lines) != len(names)+1 {
+			t.Errorf("%s: %q", what, lines)
+		}
+		for _, line := range lines {
+			before, _, _ := strings.Cut(line, "¦")
+			first, _, _ := strings.Cut(lines[0], "¦")
+			if fit.Width(before) != len(first) {
+				t.Errorf("%s: the second column of %q begins at %d, not %d", what, line, fit.Width(before), len(first))
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 )
 
 // bare is what is shown, without colours.
@@ -252,7 +253,7 @@ func TestKeysOfARow(t *testing.T) {
 		m.choose(slices.IndexFunc(m.rows, func(r row) bool { return r.label() == label }))
 		for _, m.w = range []int{200, 118, 80, 60, 40, 12, 5} {
 			got := m.last()
-			if n := width(got); n > m.w || m.w >= 12 && !strings.HasSuffix(got, "? all keys") {
+			if n := fit.Width(got); n > m.w || m.w >= 12 && !strings.HasSuffix(got, "? all keys") {
 				t.Errorf("%s at %d columns: %q", label, m.w, got)
 			}
 			if m.w == 118 && !strings.HasPrefix(got, want) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 )
 
 // hint is a key and what it does now, for the line at the bottom. A click on it presses the key.
@@ -20,7 +21,7 @@ type placed struct {
 // place puts as many hints side by side as fit. The last one always has a place, because it leads to all others.
 func place(columns int, hints []hint) []placed {
 	const gap = 2
-	wide := func(h hint) int { return width(h.key) + 1 + width(h.does) }
+	wide := func(h hint) int { return fit.Width(h.key) + 1 + fit.Width(h.does) }
 	if len(hints) == 0 || wide(hints[len(hints)-1]) > columns {
 		return nil
 	}
@@ -178,7 +179,7 @@ func (m *model) help() []string {
 	const keys = 15
 	var out []string
 	for _, l := range helpLines {
-		folded := fold(l[1], m.w-keys)
+		folded := fit.FoldWithin(l[1], m.w-keys)
 		if len(folded) == 0 {
 			folded = []string{""}
 		}
@@ -187,7 +188,7 @@ func (m *model) help() []string {
 			if i > 0 {
 				name = ""
 			}
-			out = append(out, bold.Render(pad(name, keys))+line)
+			out = append(out, bold.Render(fit.Pad(name, keys))+line)
 		}
 	}
 	return out

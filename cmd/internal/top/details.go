@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -258,14 +259,14 @@ type paper struct {
 const fieldWidth = 11 // columns of a field's name and of the gap after the name
 
 func (p *paper) blank()        { p.lines = append(p.lines, "") }
-func (p *paper) line(s string) { p.lines = append(p.lines, cut(s, p.columns)) }
+func (p *paper) line(s string) { p.lines = append(p.lines, fit.Cut(s, p.columns)) }
 func (p *paper) head(s string) {
-	p.lines = append(p.lines, bold.Render(cut(words.Terminal(s), p.columns)))
+	p.lines = append(p.lines, bold.Render(fit.Cut(words.Terminal(s), p.columns)))
 }
 
 // styled adds a text in a style, folded to the width.
 func (p *paper) styled(s style, text string) {
-	for _, line := range fold(words.Terminal(text), p.columns) {
+	for _, line := range fit.FoldWithin(words.Terminal(text), p.columns) {
 		p.lines = append(p.lines, s.Render(line))
 	}
 }
@@ -275,11 +276,11 @@ func (p *paper) field(name, value string) {
 	if strings.TrimSpace(value) == "" {
 		return
 	}
-	for i, line := range fold(words.Terminal(p.say(value)), p.columns-fieldWidth) {
+	for i, line := range fit.FoldWithin(words.Terminal(p.say(value)), p.columns-fieldWidth) {
 		if i > 0 {
 			name = ""
 		}
-		p.lines = append(p.lines, faint.Render(pad(name, fieldWidth))+line)
+		p.lines = append(p.lines, faint.Render(fit.Pad(name, fieldWidth))+line)
 	}
 }
 

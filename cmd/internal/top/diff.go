@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
@@ -94,9 +95,9 @@ func (m *model) diffLines(columns int) []string {
 		p.blank()
 		p.head(f.Path)
 		for _, h := range f.Hunks {
-			p.lines = append(p.lines, faint.Render(cut(words.Terminal(fmt.Sprintf("@@ -%d +%d @@ %s", h.OldStart, h.NewStart, h.Section)), columns)))
+			p.lines = append(p.lines, faint.Render(fit.Cut(words.Terminal(fmt.Sprintf("@@ -%d +%d @@ %s", h.OldStart, h.NewStart, h.Section)), columns)))
 			for _, line := range h.Lines {
-				p.lines = append(p.lines, lineStyle(line).Render(cut(words.Terminal(strings.ReplaceAll(line, "\t", "    ")), columns)))
+				p.lines = append(p.lines, lineStyle(line).Render(fit.Cut(words.Terminal(strings.ReplaceAll(line, "\t", "    ")), columns)))
 			}
 		}
 		if f.Cut {

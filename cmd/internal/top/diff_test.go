@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -38,7 +39,7 @@ func TestDiffScreen(t *testing.T) {
 	}
 	m.w, m.h = 80, 24
 	for _, line := range m.screenLines() {
-		if width(line) > 80 && !strings.Contains(line, "\x1b") {
+		if fit.Width(line) > 80 && !strings.Contains(line, "\x1b") {
 			t.Errorf("too wide: %q", line)
 		}
 	}

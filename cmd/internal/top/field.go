@@ -10,7 +10,9 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -136,7 +138,7 @@ func (f *field) draw(columns, tall int, now bool) []string {
 	f.area.SetWidth(max(columns, 2))
 	lines := strings.Split(f.area.View(), "\n")
 	for i := range lines {
-		lines[i] = cutDrawn(lines[i], columns)
+		lines[i] = fit.Head(lines[i], columns) + ansi.ResetStyle
 	}
 	return lines
 }
@@ -237,7 +239,7 @@ func (c *choice) draw(columns int, now bool) string {
 		if c.reading {
 			said = "reading…"
 		}
-		return faint.Render(cut(said, columns))
+		return faint.Render(fit.Cut(said, columns))
 	}
 	o := c.options[c.at]
 	name, rest := words.Terminal(o.shown()), ""
@@ -253,10 +255,10 @@ func (c *choice) draw(columns int, now bool) string {
 	if o.about != "" {
 		rest += "  " + words.Terminal(o.about)
 	}
-	name = cut(name, columns)
+	name = fit.Cut(name, columns)
 	s := plain
 	if now {
 		s = bold
 	}
-	return s.Render(name) + faint.Render(cut(rest, columns-width(name)))
+	return s.Render(name) + faint.Render(fit.Cut(rest, columns-fit.Width(name)))
 }

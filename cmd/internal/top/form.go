@@ -3,6 +3,7 @@ package top
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -106,9 +107,9 @@ func (f *form) move(by int) {
 
 // lines draws the form within so many lines, if that is possible.
 func (f *form) lines(columns, room int) []string {
-	out := []string{bold.Render(cut(f.title, columns))}
+	out := []string{bold.Render(fit.Cut(f.title, columns))}
 	if f.asking {
-		for _, line := range fold(f.confirm, columns) {
+		for _, line := range fit.FoldWithin(f.confirm, columns) {
 			out = append(out, plain.Render(line))
 		}
 		return append(out, "")
@@ -126,14 +127,14 @@ func (f *form) lines(columns, room int) []string {
 			if j > 0 {
 				label = ""
 			}
-			out = append(out, beside(pad(label, wide)+"  ", line, columns))
+			out = append(out, beside(fit.Pad(label, wide)+"  ", line, columns))
 		}
 	}
 	switch {
 	case f.wrong != "":
-		return append(out, red.Render(cut(words.Terminal(f.wrong), columns)))
+		return append(out, red.Render(fit.Cut(words.Terminal(f.wrong), columns)))
 	case f.busy:
-		return append(out, faint.Render(cut(f.action.String()+"…", columns)))
+		return append(out, faint.Render(fit.Cut(f.action.String()+"…", columns)))
 	}
 	return append(out, "")
 }
@@ -165,8 +166,8 @@ func (f *form) keys() []hint {
 
 // beside puts a label and its field on one line. It cuts the label to the width.
 func beside(label, field string, columns int) string {
-	if width(label) >= columns {
-		return faint.Render(cut(label, columns))
+	if fit.Width(label) >= columns {
+		return faint.Render(fit.Cut(label, columns))
 	}
 	return faint.Render(label) + field
 }

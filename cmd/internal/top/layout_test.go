@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 )
 
 // hostile are texts that agents could have written.
@@ -31,7 +32,7 @@ func wantFits(t *testing.T, what string, m *model) {
 	}
 	for _, line := range lines {
 		bare := escapes.ReplaceAllString(line, "")
-		if n := width(bare); n > m.w {
+		if n := fit.Width(bare); n > m.w {
 			t.Errorf("%s at %dx%d: %d columns in %q", what, m.w, m.h, n, bare)
 		}
 		if i := strings.IndexFunc(bare, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }); i >= 0 {
@@ -166,26 +167,6 @@ func TestLongList(t *testing.T) {
 		})
 		if m.row().id != c.want || !shown {
 			t.Errorf("%s selects %s, want %d, shown %t", c.key, m.row(), c.want, shown)
-		}
-	}
-}
-
-func TestCutAndFold(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		in      string
-		columns int
-		cut     string
-		fold    string
-	}{
-		{"abc", 3, "abc", "abc"}, {"abcd", 3, "ab…", "abc|d"}, {"日本語", 6, "日本語", "日本語"}, {"日本語", 5, "日本…", "日本|語"},
-		{"日本語", 4, "日…", "日本|語"}, {"ab cd", 4, "ab…", "ab|cd"}, {"a  bc def", 4, "a…", "a bc|def"}, {"x", 0, "", "x"},
-	} {
-		if got := cut(c.in, c.columns); got != c.cut {
-			t.Errorf("cut(%q, %d) = %q, want %q", c.in, c.columns, got, c.cut)
-		}
-		if got := strings.Join(fold(c.in, c.columns), "|"); got != c.fold {
-			t.Errorf("fold(%q, %d) = %q, want %q", c.in, c.columns, got, c.fold)
 		}
 	}
 }

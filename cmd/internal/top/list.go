@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -29,7 +30,7 @@ func (m *model) list(room int) []string {
 			said = "nothing here matches the filter"
 		}
 		var out []string
-		for _, line := range fold(words.Terminal(said), m.listWidth()) {
+		for _, line := range fit.FoldWithin(words.Terminal(said), m.listWidth()) {
 			out = append(out, faint.Render(line))
 		}
 		return out
@@ -38,10 +39,10 @@ func (m *model) list(room int) []string {
 	head := strings.Repeat(" ", 2+m.gap())
 	for i, c := range t.columns {
 		if t.widths[i] > 0 {
-			head += pad(c.title, t.widths[i]) + strings.Repeat(" ", m.gap())
+			head += fit.Pad(c.title, t.widths[i]) + strings.Repeat(" ", m.gap())
 		}
 	}
-	out := []string{faint.Render(cut(strings.TrimRight(head, " "), m.listWidth()))}
+	out := []string{faint.Render(fit.Cut(strings.TrimRight(head, " "), m.listWidth()))}
 	first := m.firstRow(room)
 	for i := first; i < min(first+room-1, len(m.rows)); i++ {
 		out = append(out, m.line(&m.rows[i], t.cells[i], t.widths))
@@ -81,7 +82,7 @@ func (m *model) line(r *row, cells []cell, widths []int) string {
 		if widths[i] == 0 {
 			continue
 		}
-		b.WriteString(paint(plain, gap) + paint(c.style, pad(c.text, widths[i])))
+		b.WriteString(paint(plain, gap) + paint(c.style, fit.Pad(c.text, widths[i])))
 		used += len(gap) + widths[i]
 	}
 	if rest := m.listWidth() - used; rest > 0 && selected {
@@ -127,22 +128,22 @@ func (m *model) table() *table {
 		for j, c := range t.columns {
 			text, s := c.cell(&m.rows[i])
 			line[j] = cell{words.Terminal(text), s}
-			t.wanted[j] = max(t.wanted[j], width(line[j].text))
+			t.wanted[j] = max(t.wanted[j], fit.Width(line[j].text))
 		}
 		if m.rows[i].asks != "" {
-			t.asked = max(t.asked, width(line[asksColumn].text))
+			t.asked = max(t.asked, fit.Width(line[asksColumn].text))
 		}
 		t.cells = append(t.cells, line)
 	}
 	for j, c := range t.columns {
 		if t.wanted[j] > 0 {
-			t.wanted[j] = max(t.wanted[j], width(c.title))
+			t.wanted[j] = max(t.wanted[j], fit.Width(c.title))
 		}
 	}
 	t.share(m.listWidth()-2, m.gap())
 	for i := range t.cells {
-		if c := &t.cells[i][whereColumn]; t.widths[whereColumn] > 0 && width(c.text) > t.widths[whereColumn] {
-			c.text = words.ShortWhere(c.text, t.widths[whereColumn]) // from the left, so that the branch stays
+		if c := &t.cells[i][whereColumn]; t.widths[whereColumn] > 0 && fit.Width(c.text) > t.widths[whereColumn] {
+			c.text = fit.Where(c.text, t.widths[whereColumn]) // from the left, so that the branch stays
 		}
 	}
 	return t
@@ -324,7 +325,7 @@ func (m *model) panel() []string {
 	}
 	lines := p.lines
 	if len(lines) > room {
-		lines = append(lines[:room-1:room-1], faint.Render(cut("… Enter shows all", m.listWidth())))
+		lines = append(lines[:room-1:room-1], faint.Render(fit.Cut("… Enter shows all", m.listWidth())))
 	}
 	for len(lines) < room {
 		lines = append(lines, "")

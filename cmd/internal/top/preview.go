@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/sgr"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -224,7 +225,7 @@ func (m *model) listBody(room int) []string {
 		left := filled(append(filled(m.list(top), top), m.panel()...), room)
 		right := m.previewLines(m.w-columns-3, room)
 		for i := range left {
-			left[i] += strings.Repeat(" ", max(columns-drawnWidth(left[i]), 0)) + faint.Render(" │ ") + right[i]
+			left[i] += strings.Repeat(" ", max(columns-fit.Width(left[i]), 0)) + faint.Render(" │ ") + right[i]
 		}
 		return left
 	}
@@ -262,17 +263,17 @@ func (m *model) previewLines(columns, room int) []string {
 			lines = p.draw(columns, room-1)
 		}
 	}
-	head := cut(about, max(columns-3, 1))
-	rest := max(columns-width(head)-3, 0)
+	head := fit.Cut(about, max(columns-3, 1))
+	rest := max(columns-fit.Width(head)-3, 0)
 	out := []string{faint.Render("─ ") + bold.Render(head) + faint.Render(" "+strings.Repeat("─", rest))}
 	if columns < 4 {
-		out = []string{bold.Render(cut(about, columns))}
+		out = []string{bold.Render(fit.Cut(about, columns))}
 	}
 	return filled(append(out, lines...), room)
 }
 
 func (m *model) sentence(said string, columns int) (lines []string) {
-	for _, line := range fold(words.Terminal(m.cfg.Words(said)), columns) {
+	for _, line := range fit.FoldWithin(words.Terminal(m.cfg.Words(said)), columns) {
 		lines = append(lines, faint.Render(line))
 	}
 	return lines
@@ -296,13 +297,9 @@ func paneLines(screen string, columns, room int) []string {
 	flush := func() {
 		text := words.Terminal(run.String())
 		run.Reset()
-		for i, r := range text {
-			if used += runeWidth(r); used > columns {
-				text = text[:i]
-				break
-			}
-		}
-		if text == "" {
+		whole := fit.Width(text)
+		text = fit.Head(text, columns-used)
+		if used += whole; text == "" {
 			return
 		}
 		if is != (sgr.Style{}) || styled {

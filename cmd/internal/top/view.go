@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -75,8 +76,8 @@ func (m *model) title() string {
 	name := "understudy"
 	if m.lost != nil {
 		stale := "stale since " + m.data.at.Local().Format("15:04:05") + ", reconnecting"
-		if width(stale)+width(name)+2 > m.w {
-			return red.Bold(true).Render(cut(stale, m.w))
+		if fit.Width(stale)+fit.Width(name)+2 > m.w {
+			return red.Bold(true).Render(fit.Cut(stale, m.w))
 		}
 		return bold.Render(name) + "  " + red.Bold(true).Render(stale)
 	}
@@ -94,11 +95,11 @@ func (m *model) title() string {
 		said = "no agents"
 	}
 	clock := m.now.Local().Format("15:04:05 MST")
-	if used := usedWords(m.data.usage.total, " tokens"); used != "" && width(name)+width(said)+width(used)+width(clock)+12 <= m.w {
+	if used := usedWords(m.data.usage.total, " tokens"); used != "" && fit.Width(name)+fit.Width(said)+fit.Width(used)+fit.Width(clock)+12 <= m.w {
 		clock = "today " + used + " · " + clock
 	}
-	left := cut(said, m.w-width(name)-2)
-	gap := m.w - width(name) - 2 - width(left) - width(clock)
+	left := fit.Cut(said, m.w-fit.Width(name)-2)
+	gap := m.w - fit.Width(name) - 2 - fit.Width(left) - fit.Width(clock)
 	if gap < 2 {
 		return bold.Render(name) + "  " + left
 	}
@@ -124,13 +125,13 @@ func (m *model) status() string {
 		const label = "filter  "
 		return beside(label, drawn(&m.filter, m.w-len(label)), m.w)
 	case m.said != "" && m.wrong:
-		return red.Render(cut(words.Terminal(m.said), m.w))
+		return red.Render(fit.Cut(words.Terminal(m.said), m.w))
 	case m.lost != nil:
-		return yellow.Render(cut(words.Terminal(m.cfg.Explain(m.lost)), m.w))
+		return yellow.Render(fit.Cut(words.Terminal(m.cfg.Explain(m.lost)), m.w))
 	case m.said != "":
-		return green.Render(cut(words.Terminal(m.cfg.Words(m.said)), m.w))
+		return green.Render(fit.Cut(words.Terminal(m.cfg.Words(m.said)), m.w))
 	case m.filter.Value() != "" && m.screen == listScreen:
-		return faint.Render(cut(fmt.Sprintf("filter %s: %d of %d, Esc shows all", words.Terminal(m.filter.Value()), len(m.rows), m.all), m.w))
+		return faint.Render(fit.Cut(fmt.Sprintf("filter %s: %d of %d, Esc shows all", words.Terminal(m.filter.Value()), len(m.rows), m.all), m.w))
 	}
 	return ""
 }

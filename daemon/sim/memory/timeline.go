@@ -40,7 +40,7 @@ func (s *Store) AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.Ag
 	defer leave()
 	out := []daemon.AgentLife{}
 	for id, a := range s.agents.all() {
-		if len(q.IDs) > 0 && !slices.Contains(q.IDs, id) || q.Persona != "" && q.Persona != a.PersonaSlug() || !a.CreatedAt.Before(micros(q.Until)) ||
+		if len(q.IDs) > 0 && !slices.Contains(q.IDs, id) || !a.CreatedAt.Before(micros(q.Until)) ||
 			a.EndedAt != nil && a.EndedAt.Before(micros(q.Since)) {
 			continue
 		}
