@@ -36,15 +36,13 @@ func (r *claudeRig) wantComposerSeen(a daemon.Agent) {
 	s.detachFrom()
 }
 
-// trustFolder answers the CLI's question whether the folder is trusted. Who attaches sees the question with its
-// answers.
+// trustFolder answers the CLI's question whether the folder is trusted, from elsewhere. Who is attached sees the question with
+// its answers, and then the composer.
 func (r *claudeRig) trustFolder(a daemon.Agent) {
 	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
 	s.awaitScreen(" "+r.work+"\n", "Is this a project you created or one you trust? (Like your\n", "No, exit\n", "Yes, I trust this folder\n", "Enter to confirm")
 	r.takePicture(s, "attach-trust-80x24")
-	s.press("Down")
-	s.awaitScreen("❯ Yes, I trust")
-	s.press("Enter")
+	r.answerAs(a.ID, trusts, "Yes, I trust this folder")
 	r.awaitAgent(a.ID, "its session", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
 	r.awaitState(a.ID, daemon.Idle)
 	s.awaitScreen("❯\u00a0", "manual mode on")

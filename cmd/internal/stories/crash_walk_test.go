@@ -31,33 +31,31 @@ func TestGenerateInPlaceSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	walkHandoff(t, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Force: true, InPlace: &in}, map[string]int{"commit": 18, "hook": 4, "paste": 2, "keys": 2, "respawn": 1, "fork": 1})
 }
 
-// To kill PostgreSQL costs about 3 s of CPU time, so this walk visits one point of each kind. The simulation shows
-// that any commit of any flow may fail, or be carried out and lose its answer.
-
+// TestHandoffSurvivesDatabaseKills: the daemon starts PostgreSQL again, and each handoff ends once. To kill PostgreSQL costs
+// about 3 s of CPU time, so there are few points. The simulation shows that any commit of any flow may fail, or be carried
+// out and lose its answer.
 func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 	t.Parallel()
-	killDatabaseAt(t, []crashPoint{
-		{"commit", false, 1}, {"commit", true, 3}, {"hook", true, 2}, {"spawn", true, 1}, {"paste", true, 3},
-	}...)
-}
-
-// killDatabaseAt kills PostgreSQL with SIGKILL at points of handoffs, one after the other. The daemon starts
-// PostgreSQL again, and each handoff ends once.
-func killDatabaseAt(t *testing.T, points ...crashPoint) {
 	r := newRig(t)
 	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
 	r.cfg.NoSync = true
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
 	r.cfg.Around = b.around
 	r.start()
-	a := r.startAgent("developer-con-1")
+	a := r.startAgent(con)
+	points := []crashPoint{{"commit", false, 1}, {"commit", true, 3}, {"hook", true, 2}, {"spawn", true, 1}, {"paste", true, 3}}
 	for _, p := range points {
 		b.set(p)
 		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		if !b.wentOff() {
 			t.Errorf("%s: the database was not killed", p)
 		}
-		r.wantEachToldOnce(h)
+		for _, id := range []int64{h.AgentID, *h.SuccessorID} {
+			r.awaitAgent(id, "not in a turn", func(a daemon.Agent) bool { return a.State == daemon.Idle || a.State == daemon.Ended })
+			if n := submissions([]byte(r.readFile(*r.getAgent(id).TranscriptPath)), h.Ref); n != 1 {
+				t.Errorf("%s: agent %d was told %d times, want once", p, id, n)
+			}
+		}
 		a = r.awaitAgent(*h.SuccessorID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Pane != nil })
 	}
 	handoffs, err := r.client.Handoffs(t.Context(), api.ListOptions{})
@@ -81,20 +79,5 @@ func (r *rig) killPostgres() {
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		r.t.Errorf("postmaster %d: %v", pid, err)
-	}
-}
-
-// wantEachToldOnce fails unless each agent of a handoff got its text once.
-func (r *rig) wantEachToldOnce(h daemon.Handoff) {
-	r.t.Helper()
-	for _, id := range []int64{h.AgentID, *h.SuccessorID} {
-		a := r.awaitAgent(id, "not in a turn", func(a daemon.Agent) bool { return a.State == daemon.Idle || a.State == daemon.Ended })
-		b, err := os.ReadFile(*a.TranscriptPath)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if n := submissions(b, h.Ref); n != 1 {
-			r.t.Errorf("agent %d was told %d times, want once\n%s", id, n, b)
-		}
 	}
 }

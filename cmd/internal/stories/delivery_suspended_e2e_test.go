@@ -49,7 +49,13 @@ func TestAgentStoppedBeforeTypingIsNotTypedTo(t *testing.T) {
 	t.Parallel()
 	const text = "echo typed-into-$((40+2))"
 	g := newGate(t)
-	r := newRig(t).bendWith(&bend{commit: atTyping(g, text)}).start()
+	r := newRig(t).bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
+		err := do()
+		if err == nil && len(c.Deliveries) == 1 && c.Deliveries[0].State == daemon.DeliveryTyping && c.Deliveries[0].Text == text {
+			g.pass() // the typing is the next thing to come
+		}
+		return err
+	}}).start()
 	theirs := tmuxtest.Server(t)
 	a, shell := r.startForeignAgent(theirs, "")
 	r.awaitState(a.ID, daemon.Idle)

@@ -99,42 +99,6 @@ func TestPromptQueuedBeforeTheInstructionWaitsForADecision(t *testing.T) {
 	})
 }
 
-// TestWorkTypedBeforeExitIsNotEnded: A person types it between the record and the exit command.
-func TestWorkTypedBeforeExitIsNotEnded(t *testing.T) {
-	t.Parallel()
-	for name, at := range map[string]func(a *daemon.Agent) bool{
-		"asked":         func(a *daemon.Agent) bool { return a.StopAskedAt != nil && a.StopStage == daemon.StopNone },
-		"not yet typed": func(a *daemon.Agent) bool { return a.StopStage == daemon.StopAsked },
-	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, r *rig) {
-				g := newGate(t)
-				r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
-					err := do()
-					if err == nil && len(c.Agents) == 1 && at(c.Agents[0]) {
-						g.pass()
-					}
-					return err
-				}}).start()
-				a := r.startAgent(con)
-				id := r.requestHandoff(a.ID)
-				g.await(t)
-				r.personTypes(a.ID, oneMore, tmux.Enter)
-				r.awaitShown(a.ID, "Noted: “one more thing”")
-				r.awaitRow(a.ID, "its prompt", func(a daemon.Agent) bool { return a.LastPrompt > 0 })
-				g.goOn()
-				h := r.awaitDecision(id, a.ID)
-				for _, dl := range r.deliveries(a.ID) {
-					if dl.Kind == daemon.KindExit && !(dl.Verdict != nil && *dl.Verdict == daemon.NotSubmitted) {
-						t.Errorf("exit command %+v, want not_submitted", dl)
-					}
-				}
-				r.endByDecision(h)
-			})
-		})
-	}
-}
-
 // awaitRow waits until ok returns true for the agent's row, with the fields that the API does not show.
 func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
 	r.t.Helper()

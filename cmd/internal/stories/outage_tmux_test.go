@@ -19,7 +19,8 @@ func TestTmuxServerEndsDuringAHandoff(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		b.set(crashPoint{"paste", true, 1}) // the instruction
-		h := r.awaitPhase(r.handOffWhileWriting(a.ID), daemon.Failed)
+		r.misbehave("think=1m")
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Failed)
 		if h.Error.Code != "agent_gone" || h.RecordedAt != nil {
 			t.Errorf("handoff failed with %+v, want agent_gone before the record", h.Error)
 		}

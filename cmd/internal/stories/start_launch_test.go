@@ -53,43 +53,6 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 	})
 }
 
-// TestAgentWhosePaneAnswerIsLateIsKept: tmux makes the pane, but its answer comes too late. The daemon finds the pane
-// and keeps the agent.
-func TestAgentWhosePaneAnswerIsLateIsKept(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		var lost atomic.Bool
-		r.bendWith(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
-			info, err := do()
-			if lost.CompareAndSwap(false, true) {
-				return tmux.PaneInfo{}, context.DeadlineExceeded
-			}
-			return info, err
-		}}).start()
-		a := r.startAgent(con) // It becomes idle.
-		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 {
-			t.Errorf("panes %+v (%v), want one", panes, err)
-		}
-		r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-	})
-}
-
-// TestAgentWhoseServerWasLostIsStarted: the tmux server ends while the pane is made, so nobody knows whether the program ran.
-func TestAgentWhoseServerWasLostIsStarted(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		var lost atomic.Bool
-		r.bendWith(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
-			if lost.CompareAndSwap(false, true) {
-				return tmux.PaneInfo{}, tmux.ErrLost
-			}
-			return do()
-		}}).start()
-		r.startAgent(con) // It becomes idle.
-		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 {
-			t.Errorf("panes %+v (%v), want one", panes, err)
-		}
-	})
-}
-
 // TestFailedLaunchRemovesItsFiles: They hold the agent's launch secret.
 func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {

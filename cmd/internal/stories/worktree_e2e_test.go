@@ -14,13 +14,13 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// TestAgentTreeSurvivesDaemonKills: the daemon is killed before and after each call by which git makes, merges, removes and brings back
-// the tree of an agent. Everything happens once, and nothing is lost. The simulation has the kills at commits.
-func TestAgentTreeSurvivesDaemonKills(t *testing.T) {
+// TestAgentTreeSurvivesDaemonKillsAtEveryPoint: the daemon is killed before and after each commit, each call of git and each other effect
+// while the tree of an agent is made, merged, removed and brought back. Everything happens once, and nothing is lost.
+func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	g := mainRepo(t)
-	w := r.startWalk("agent_created", "tree")
+	w := r.startWalk("agent_created")
 	var v daemon.TreeView
 	committed, noted := false, false
 	ctx := t.Context()
@@ -69,7 +69,7 @@ func TestAgentTreeSurvivesDaemonKills(t *testing.T) {
 		}
 		return false, fmt.Sprintf("agent %s, tree %s, last %+v, %v", a.State, v.State, last, err)
 	})
-	w.end(map[string]int{"tree": 4})
+	w.end(map[string]int{"commit": 10, "tree": 4, "spawn": 1})
 	if got := r.readFile(filepath.Join(g.Dir, "roof.txt")); got != "mended\n" {
 		t.Errorf("the merge has left %q", got)
 	}
