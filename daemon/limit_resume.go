@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -30,7 +29,7 @@ func (d *Daemon) wakeLimited(ctx context.Context) error {
 func (a *Agent) waitsAfterEnd() bool {
 	l := a.Limit
 	return l != nil && l.Do == LimitWait && l.Kind == LimitUsage && l.TriedAt == nil && l.DeliveryID == nil &&
-		a.Died() && !strings.HasPrefix(*a.EndReason, "other") && a.SuccessorID == nil && a.StepID == nil && a.SessionID != nil && a.RegisteredAt != nil
+		a.Died() && a.EndCode != EndedOther && a.SuccessorID == nil && a.StepID == nil && a.SessionID != nil && a.RegisteredAt != nil
 }
 
 // resumeAfterReset opens the session of an agent again that died while it waited for a reset, as a new agent of its line. The
