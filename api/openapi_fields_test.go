@@ -24,7 +24,7 @@ import (
 
 // answered are the types of the answers, by the names of their schemas.
 var answered = map[string]any{
-	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "Account": runtimes.Account{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
+	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "Account": runtimes.Account{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Hold": daemon.Hold{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": dialogs.KeysTyped{}, "Runtime": daemon.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -97,8 +96,10 @@ type Agent struct {
 	UnreadAt        *time.Time  `json:"unread_at"`       // when the daemon saw that its first turn had ended without that
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
 	EndedAt         *time.Time  `json:"ended_at"`
-	EndReason       *string     `json:"end_reason"`
-	Note            string      `json:"note"`        // the agent's problem, or the thing that it waits for
+	EndCode         EndCode     `json:"end_code"`    // why it has ended; "": it has not
+	EndReason       *string     `json:"end_reason"`  // EndCode in words, with what is known besides; endBy writes both
+	Hold            *Hold       `json:"hold"`        // the agent's problem, or the thing that it waits for; nil: nothing
+	Note            string      `json:"note"`        // the words of Hold, which writes it
 	PipelineID      *int64      `json:"pipeline_id"` // the pipeline that it works for
 	StepID          *int64      `json:"step_id"`     // the step of that pipeline
 	WorktreeID      *int64      `json:"worktree_id"` // the work tree that was made for its line; null: none was
@@ -211,11 +212,42 @@ func (a *Agent) Active() bool { return a.EndedAt == nil }
 // not exit by itself, or it could not be started. A person's agent that ended with its terminal did not die, because the
 // person may have closed the terminal.
 func (a *Agent) Died() bool {
-	if a.Active() || a.StopAskedAt != nil || a.EndReason == nil {
+	if a.Active() || a.StopAskedAt != nil {
 		return false
 	}
-	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // without a session, the reason ends with the screen of the pane
-	return reason == "process_gone" || reason == endedLost || (reason == "other" || reason == endedByServer) && a.Managed || strings.HasPrefix(reason, notStarted)
+	switch a.EndCode {
+	case EndedGone, EndedLost, EndedNotStarted:
+		return true
+	case EndedOther, EndedByServer:
+		return a.Managed
+	}
+	return false
+}
+
+// EndCode is why an agent has ended. The reasons that a runtime gives in its SessionEnd are codes as well, such as prompt_input_exit; the
+// daemon decides by none of them but EndedOther.
+type EndCode string
+
+// The codes.
+const (
+	EndedGone       EndCode = "process_gone"      // its process is gone, and nobody told why
+	EndedByItself   EndCode = "exited"            // its program exited well and told nobody why
+	EndedByServer   EndCode = "tmux_server_gone"  // its tmux server is gone
+	EndedLost       EndCode = "conversation_gone" // its runtime did not find the session that it was to open again
+	EndedNotStarted EndCode = "not_started"       // it could not be started
+	EndedOther      EndCode = "other"             // its runtime was ended by a signal or with its terminal
+)
+
+// saysNotStarted stands in the end reason before why an agent could not be started.
+const saysNotStarted = "not started: "
+
+// endBy notes why the agent has ended. said is what is known besides, for people; "": nothing.
+func (a *Agent) endBy(code EndCode, said string) {
+	reason := string(code) + said
+	if code == EndedNotStarted {
+		reason = saysNotStarted + said
+	}
+	a.EndCode, a.EndReason = code, &reason
 }
 
 // HasPane reports whether the agent has a pane that text can be typed into.

@@ -310,7 +310,7 @@ func (a *Agent) attention(h *Handoff, auto bool, notAuto string) Attention {
 	}
 	switch {
 	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
-		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+a.answerWith())
+		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Hold.Words(), "a dialog waits for an answer"), "answer it with "+a.answerWith())
 	case a.State == Waiting && a.StopStage != StopFailed:
 		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+a.answerWith())
 	case h != nil && h.Phase == Failed:
@@ -322,11 +322,11 @@ func (a *Agent) attention(h *Handoff, auto bool, notAuto string) Attention {
 	case trouble != nil:
 		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), a.TroubleHint())
 	case h != nil && h.awaitsDecision():
-		return attention(NeedsDecision, cmp.Or(h.PhaseAt, a.StateAt), "", h.Note, fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
-	case a.held():
-		return attention(NeedsBudget, a.StateAt, noteHeld, budgetUsedUp, a.budgetNext())
-	case a.Note != "":
-		return attention(NeedsLook, a.StateAt, "", a.Note, "look at it with "+look)
+		return attention(h.Hold.needs(), cmp.Or(h.PhaseAt, a.StateAt), "", h.Hold.Words(), fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
+	case a.Hold.Is(HoldBudget):
+		return attention(a.Hold.needs(), a.StateAt, saysHeld, saysBudget, a.budgetNext())
+	case a.Hold != nil:
+		return attention(a.Hold.needs(), a.StateAt, "", a.Hold.Words(), "look at it with "+look)
 	case h == nil && !auto && a.Context != nil && a.Context.Tier == TierHigh && a.Persona != nil:
 		return attention(NeedsHandoff, a.StateAt, "", "its context is nearly full: hand it over", words.Join(": ", fmt.Sprintf("`understudy handoff %d`", a.ID), notAuto))
 	}

@@ -23,7 +23,8 @@ func seen(id int64, change func(*Agent)) Agent {
 func over(ago time.Duration, reason string) func(*Agent) {
 	return func(a *Agent) {
 		at := noon.Add(-ago)
-		a.State, a.EndedAt, a.EndReason = Ended, &at, &reason
+		a.State, a.EndedAt = Ended, &at
+		a.endBy(oldEnd(reason), "")
 	}
 }
 
@@ -56,20 +57,22 @@ func TestAttentionOfActiveAgents(t *testing.T) {
 		auto    bool
 		want    string
 	}{
-		"idle":               {nil, nil, false, ""},
-		"a dialog":           {func(a *Agent) { a.State, a.WaitsFor = Waiting, "more time" }, nil, false, "agent 1 waiting for 1h0m0s: it asks for more time; answer it with `understudy agent dialog 1`, or in its pane, `understudy agent attach 1`"},
-		"a dialog, unnamed":  {func(a *Agent) { a.State, a.Pane = Waiting, nil }, nil, false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent show 1`"},
-		"a dialog, failed":   {func(a *Agent) { a.State = Waiting }, new(failed(0, nil)), false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent dialog 1`, or in its pane, `understudy agent attach 1`"},
-		"trouble":            {func(a *Agent) { a.Trouble = trouble }, nil, false, "agent 1 trouble for 1m0s: its turns fail: billing: no credit; have it try again in a while: `understudy agent send 1 \"Go on\"`"},
-		"trouble, at work":   {func(a *Agent) { a.Trouble, a.State = trouble, Working }, nil, false, ""},
-		"trouble, failed":    {func(a *Agent) { a.Trouble = trouble }, new(failed(time.Second, nil)), false, "agent 1 failed for 1s: its handoff failed: There is no document; ask for it"},
-		"failed long ago":    {nil, new(failed(99*time.Hour, nil)), false, "agent 1 failed for 99h0m0s: its handoff failed: There is no document; ask for it"},
-		"failed, no hint":    {nil, new(failed(0, func(h *Handoff) { h.Error.Hint = "" })), false, "agent 1 failed for 0s: its handoff failed: There is no document; `understudy handoff retry 9`"},
-		"a decision":         {nil, &Handoff{ID: 9, AgentID: 1, Phase: ShuttingDown, Note: noteWorkedOn, PhaseAt: noon}, false, "agent 1 decision for 0s: " + noteWorkedOn + "; `understudy handoff retry 9` or `understudy agent stop 1`"},
-		"being handed over":  {nil, &Handoff{ID: 9, AgentID: 1, Phase: Instructing, Note: noteBusy}, false, ""},
-		"can't be ended":     {func(a *Agent) { a.StopStage, a.StopStageAt, a.PID, a.State = StopFailed, &noon, 77, Waiting }, nil, false, "agent 1 stuck for 0s: it could not be ended; end it yourself: see `ps -fp 77`"},
-		"did not register":   {func(a *Agent) { a.State, a.Note = Starting, "it did not register" }, nil, false, "agent 1 stuck for 1h0m0s: it did not register; look at it with `understudy agent attach 1`"},
-		"held":               {func(a *Agent) { a.Note = noteBudget }, nil, false, "agent 1 held for 1h0m0s: held: the budget of its persona is used up for today; let the persona's agents go on for today with `understudy persona go-on %1`, or raise the budget in its skill.md"},
+		"idle":              {nil, nil, false, ""},
+		"a dialog":          {func(a *Agent) { a.State, a.WaitsFor = Waiting, "more time" }, nil, false, "agent 1 waiting for 1h0m0s: it asks for more time; answer it with `understudy agent dialog 1`, or in its pane, `understudy agent attach 1`"},
+		"a dialog, unnamed": {func(a *Agent) { a.State, a.Pane = Waiting, nil }, nil, false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent show 1`"},
+		"a dialog, failed":  {func(a *Agent) { a.State = Waiting }, new(failed(0, nil)), false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent dialog 1`, or in its pane, `understudy agent attach 1`"},
+		"trouble":           {func(a *Agent) { a.Trouble = trouble }, nil, false, "agent 1 trouble for 1m0s: its turns fail: billing: no credit; have it try again in a while: `understudy agent send 1 \"Go on\"`"},
+		"trouble, at work":  {func(a *Agent) { a.Trouble, a.State = trouble, Working }, nil, false, ""},
+		"trouble, failed":   {func(a *Agent) { a.Trouble = trouble }, new(failed(time.Second, nil)), false, "agent 1 failed for 1s: its handoff failed: There is no document; ask for it"},
+		"failed long ago":   {nil, new(failed(99*time.Hour, nil)), false, "agent 1 failed for 99h0m0s: its handoff failed: There is no document; ask for it"},
+		"failed, no hint":   {nil, new(failed(0, func(h *Handoff) { h.Error.Hint = "" })), false, "agent 1 failed for 0s: its handoff failed: There is no document; `understudy handoff retry 9`"},
+		"a decision":        {nil, &Handoff{ID: 9, AgentID: 1, Phase: ShuttingDown, Hold: &Hold{Kind: HoldWorkedOn}, PhaseAt: noon}, false, "agent 1 decision for 0s: " + HoldWorkedOn.row().says + "; `understudy handoff retry 9` or `understudy agent stop 1`"},
+		"being handed over": {nil, &Handoff{ID: 9, AgentID: 1, Phase: Instructing, Hold: &Hold{Kind: HoldBusy}}, false, ""},
+		"can't be ended":    {func(a *Agent) { a.StopStage, a.StopStageAt, a.PID, a.State = StopFailed, &noon, 77, Waiting }, nil, false, "agent 1 stuck for 0s: it could not be ended; end it yourself: see `ps -fp 77`"},
+		"did not register": {func(a *Agent) {
+			a.State, a.Hold = Starting, &Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: "90s"}}
+		}, nil, false, "agent 1 stuck for 1h0m0s: it did not register within 90s; look at it with `understudy agent attach 1`"},
+		"held":               {func(a *Agent) { a.Hold = &Hold{Kind: HoldBudget} }, nil, false, "agent 1 held for 1h0m0s: held: the budget of its persona is used up for today; let the persona's agents go on for today with `understudy persona go-on %1`, or raise the budget in its skill.md"},
 		"full":               {func(a *Agent) { a.Context = full }, nil, false, "agent 1 full for 1h0m0s: its context is nearly full: hand it over; `understudy handoff 1`"},
 		"full, by itself":    {func(a *Agent) { a.Context = full }, nil, true, ""},
 		"full, under way":    {func(a *Agent) { a.Context = full }, &Handoff{ID: 9, AgentID: 1, Phase: Instructing}, false, ""},

@@ -32,7 +32,7 @@ func TestForksAreBounded(t *testing.T) {
 	if out, _ := begin(0); !out.wrote {
 		t.Errorf("an agent with a place does not keep it: %+v", out)
 	}
-	if out, h := begin(99); h.ForkedAt != nil || out.note != noteForks || out.again <= 0 {
+	if out, h := begin(99); h.ForkedAt != nil || out.hold.Kind != HoldForks || out.again <= 0 {
 		t.Errorf("one more was forked, or does not say why it waits: %+v", out)
 	}
 	d.endFork(2)

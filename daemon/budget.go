@@ -138,9 +138,6 @@ func (d *Daemon) budgetOf(a *Agent) (b personas.Budget, known bool) {
 	return p.Budget, err == nil && p.Problem == ""
 }
 
-// held reports whether an agent at rest is held by the budget of its persona.
-func (a *Agent) held() bool { return a.Note == noteBudget }
-
 // budgetNext names the two ways in which a person lets an agent go on that is held.
 func (a *Agent) budgetNext() string {
 	return fmt.Sprintf("let the persona's agents go on for today with `understudy persona go-on %s`, or raise the budget in its skill.md", a.PersonaSlug())
@@ -148,30 +145,23 @@ func (a *Agent) budgetNext() string {
 
 // budgetMoved reports whether an agent is held by another budget than its persona has now.
 func (d *Daemon) budgetMoved(a *Agent) bool {
-	if !a.held() {
+	if !a.Hold.Is(HoldBudget) {
 		return false
 	}
 	b, known := d.budgetOf(a)
 	return known && b != d.memories.of(a.ID).heldBy
 }
 
-// noteBudget is the note of an agent that is held because the budget of its persona is used up.
-const (
-	noteBudget   = noteHeld + budgetUsedUp
-	noteHeld     = "held: "
-	budgetUsedUp = "the budget of its persona is used up for today"
-)
-
-// seeToBudget keeps an agent's note in step with its persona's budget, and tells the operator once that 80 % of the budget are
+// seeToBudget keeps an agent's hold in step with its persona's budget, and tells the operator once that 80 % of the budget are
 // used, and once that it is used up. A turn that runs goes on to its end.
 func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	budget, known := d.budgetOf(a)
-	if !known && a.held() {
+	if !known && a.Hold.Is(HoldBudget) {
 		return false, time.Minute, nil
 	}
 	d.memories.change(a.ID, func(m *agentMemory) { m.heldBy = budget })
 	if budget == (personas.Budget{}) {
-		return d.holdNote(ctx, a, false)
+		return d.holdByBudget(ctx, a, false)
 	}
 	s, err := d.Budget(ctx, *a.Persona)
 	if err != nil || s == nil {
@@ -182,20 +172,21 @@ func (d *Daemon) seeToBudget(ctx context.Context, a *Agent) (moved bool, again t
 			return false, 0, err
 		}
 	}
-	return d.holdNote(ctx, a, s.Held)
+	return d.holdByBudget(ctx, a, s.Held)
 }
 
-// holdNote sets or removes the note that an agent is held. Another day ends the hold, or a person on another host; nothing wakes the
+// holdByBudget holds an agent up, or lets it go on. Another day ends the hold, or a person on another host; nothing wakes the
 // lane then.
-func (d *Daemon) holdNote(ctx context.Context, a *Agent, held bool) (bool, time.Duration, error) {
+func (d *Daemon) holdByBudget(ctx context.Context, a *Agent, held bool) (bool, time.Duration, error) {
 	const again = time.Minute
 	switch {
-	case held && a.AtRest() && (a.Note == "" || a.held()):
-		return d.setNote(ctx, a, noteBudget, again)
-	case !held && a.held():
+	case held && a.AtRest() && (a.Hold == nil || a.Hold.Is(HoldBudget)):
+		midnight := DayBegins(d.now(), 1).UTC()
+		return d.setHold(ctx, a, Hold{Kind: HoldBudget, Until: &midnight}, again)
+	case !held && a.Hold.Is(HoldBudget):
 		now := d.now()
 		a.LimitTriedAt = &now // a step's time begins anew
-		return d.setNote(ctx, a, "", 0)
+		return d.setHold(ctx, a, Hold{}, 0)
 	}
 	return false, 0, nil
 }
@@ -255,7 +246,7 @@ func (d *Daemon) heldByBudget(ctx context.Context, a *Agent, dl *Delivery) (bool
 // stays held.
 func (d *Daemon) overBudget(ctx context.Context, a *Agent) (bool, error) {
 	switch b, known := d.budgetOf(a); {
-	case !known && a.held():
+	case !known && a.Hold.Is(HoldBudget):
 		return true, nil
 	case b == personas.Budget{}:
 		return false, nil

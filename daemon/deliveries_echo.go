@@ -52,7 +52,7 @@ func (d *Daemon) beginEcho(ctx context.Context, a *Agent, dl *Delivery, s *scree
 	}
 	if time.Since(s.at) > lookFresh { // look again: the screen may have changed during the commit
 		if s = d.echoScreen(ctx, a); s == nil {
-			return d.requeue(ctx, a, dl, noteNotReady)
+			return d.requeue(ctx, a, dl, HoldNotReady.row().says)
 		}
 	}
 	return d.typeByEcho(ctx, a, dl, s)

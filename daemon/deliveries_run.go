@@ -94,11 +94,11 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 		return d.beginEcho(ctx, a, dl, screen)
 	}
 	if screen == nil {
-		if s := d.unrecognised(ctx, a); s != nil && why == noteNotReady {
+		if s := d.unrecognised(ctx, a); s != nil && why.Kind == HoldNotReady {
 			return d.beginEcho(ctx, a, dl, s)
 		}
 		again, why = d.notReady(a.ID, again, why)
-		return d.setNote(ctx, a, why, again)
+		return d.setHold(ctx, a, why, again)
 	}
 	d.isReady(a.ID)
 	if err := d.commitIntention(ctx, a, dl, runtimes.ByTyping); err != nil || !dl.Open() {
@@ -106,7 +106,7 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 	}
 	if time.Since(screen.at) > lookFresh { // look again: the screen may have changed during the commit
 		if screen, why, _ = d.composer(ctx, a); screen == nil {
-			return d.requeue(ctx, a, dl, cmp.Or(why, noteTurn))
+			return d.requeue(ctx, a, dl, cmp.Or(why.Words(), HoldTurn.row().says))
 		}
 	}
 	return d.typeText(ctx, a, dl, screen)
@@ -135,8 +135,8 @@ func (d *Daemon) commitIntention(ctx context.Context, a *Agent, dl *Delivery, wa
 	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence, dl.Way = DeliveryTyping, &now, a.LastHook, 1, "", way
 	c := Change{Deliveries: []*Delivery{dl}}
 	// If a hook, or for a message the retry of a handoff, writes the agent's row first, this commit gets ErrMoved.
-	if a.Note != "" || a.startedWith(dl) || dl.Kind == KindGoOn || dl.Kind == KindMessage {
-		a.Note = ""
+	if a.Hold != nil || a.startedWith(dl) || dl.Kind == KindGoOn || dl.Kind == KindMessage {
+		a.release()
 		c.Agents = []*Agent{a}
 	}
 	if err := d.commit(ctx, &c); err != nil {
@@ -295,7 +295,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	screen, err := d.readScreen(ctx, a)
 	if err == nil && !d.inFront(a) {
-		err = errors.New(noteBehind) // the pane shows another program
+		err = errors.New(HoldBehind.row().says) // the pane shows another program
 	}
 	if err == nil {
 		d.noteDialogOver(a, dl, screen)

@@ -38,8 +38,8 @@ func (d *Daemon) firstWay(a *Agent, dl *Delivery) runtimes.Way {
 
 // wayAroundDraft returns another way for a text that cannot be typed because of a person's draft; "": there is none, or
 // another reason why it cannot be typed.
-func (d *Daemon) wayAroundDraft(a *Agent, dl *Delivery, why string) runtimes.Way {
-	if rt := d.runtimeOf(a); why != runtimes.ErrDraft.Error() || rt.Queue == nil || a.SessionID == nil || dl.Kind == KindCommand {
+func (d *Daemon) wayAroundDraft(a *Agent, dl *Delivery, why Hold) runtimes.Way {
+	if rt := d.runtimeOf(a); why.Kind != HoldDraft || rt.Queue == nil || a.SessionID == nil || dl.Kind == KindCommand {
 		return ""
 	}
 	return runtimes.ByQueue

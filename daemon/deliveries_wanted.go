@@ -89,15 +89,15 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, erro
 	return d.contextIntact(&h), nil
 }
 
-// setNote stores, as the agent's note, why the daemon does not type to it; people see the note. If the note is why already,
-// setNote writes nothing, and the lane looks again after the time again.
-func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
-	if why == a.Note {
+// setHold stores why the daemon does not type to an agent; people see its words. If the row says so already, setHold writes nothing, and
+// the lane looks again after the time again.
+func (d *Daemon) setHold(ctx context.Context, a *Agent, why Hold, again time.Duration) (bool, time.Duration, error) {
+	if a.Hold.Same(&why) {
 		return false, again, nil
 	}
-	a.Note = why
+	a.holdBy(why, d.now())
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
-		return false, 0, fmt.Errorf("agent %d: note: %w", a.ID, err)
+		return false, 0, fmt.Errorf("agent %d: hold: %w", a.ID, err)
 	}
 	return true, 0, nil
 }

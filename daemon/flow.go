@@ -125,24 +125,25 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	return nil
 }
 
-// stay leaves the handoff in its phase and commits a new note, if there is one. again says how long the lane may wait until
+// stay leaves the handoff in its phase and commits what it waits for now, if that is new. again says how long the lane may wait until
 // it looks again: at most until the phase's deadline.
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
-	if out.note == noteNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
-		out.note = h.Note // keep the old note: a composer is often not ready for a moment
+	if out.hold.Kind == HoldNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
+		out.hold = h.Hold.value() // keep the old one: a composer is often not ready for a moment
 	}
-	if out.note == h.Note && !out.wrote && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
+	same := h.Hold.Same(&out.hold)
+	if same && !out.wrote && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
 		return false, again, nil
 	}
 	c := out.with
-	if out.note != h.Note && out.note != "" {
+	if !same && !out.hold.none() {
 		e := r.d.event(event.HandoffWaiting, &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": r.waitingWords(out)})
 		e.Alert = out.alert
 		c.Events = append(c.Events, e)
 	}
-	h.Note = out.note
+	h.waitFor(out.hold, r.now)
 	c.Move = &Move{Handoff: h, From: h.Phase}
 	if err := r.commit(&c); err != nil {
 		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, err)
@@ -173,7 +174,8 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 		h.Metrics.Phases[h.Phase] += in.Milliseconds()
 		spent = float64(in.Microseconds()) / 1000
 	}
-	h.Phase, h.PhaseAt, h.Note, h.Deadline = p, now, "", nil
+	h.Phase, h.PhaseAt, h.Deadline = p, now, nil
+	h.waitFor(Hold{}, now)
 	if s, ok := stepAt(p); ok && s.limit != nil {
 		at := now.Add(s.limit(settings))
 		h.Deadline = &at
@@ -189,8 +191,8 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 }
 
 // stayFor is the outcome of a step that waits for something that does not wake the lane. The lane looks again after t.
-func stayFor(t time.Duration, note string) outcome {
-	return outcome{again: t, note: note, alert: note == noteDialog || note == noteWorkedOn || note == noteWorkedBeside}
+func stayFor(t time.Duration, hold Hold) outcome {
+	return outcome{again: t, hold: hold, alert: !hold.none() && hold.Kind.row().alert}
 }
 
 // moveTo is the outcome of a step that leads to phase p. The rows in with are committed together with the move.
@@ -226,12 +228,12 @@ type step struct {
 type outcome struct {
 	next  Phase    // the phase to move to; "": none
 	cause string   // moving: the reason, for the row of the transition
-	with  Change   // rows to commit together with the move, the failure or the new note
+	with  Change   // rows to commit together with the move, the failure or the new hold
 	then  func()   // moving or failing: called after the commit
 	fail  *Failure // failing: the failure
 	err   error    // the step could not decide; it is tried again
 
-	note     string        // staying: what the handoff waits for
+	hold     Hold          // staying: what the handoff waits for
 	alert    bool          // staying: only a person can end the wait
 	wrote    bool          // staying: the step changed the handoff's row
 	extended bool          // staying: the phase's limit does not count now

@@ -27,9 +27,6 @@ type fork struct {
 	err      error
 }
 
-// noteGenerating says that the fork has begun. Before, the note may have said what the fork had to wait for.
-const noteGenerating = "the document is being generated"
-
 // generate has a fork of the session write the document. A fork sees the session as it is when the fork begins, so generate
 // begins the fork when the agent is idle. If the agent is given work meanwhile, generate forks the session anew, because the
 // document would lack that work.
@@ -67,7 +64,7 @@ func (r *handoffRun) generate() outcome {
 	default:
 	}
 	if left := r.d.timeLeft(*h.ForkedAt, r.settings.DocumentTimeout); left > 0 {
-		return stayFor(left, noteGenerating)
+		return stayFor(left, HoldGenerating.hold())
 	}
 	r.d.endFork(a.ID)
 	return r.notGenerated(CodeDocumentTimeout, "the document was not generated in time (document_timeout %s)", r.settings.DocumentTimeout)
@@ -89,34 +86,32 @@ const forkSettle = 300 * time.Millisecond
 func (r *handoffRun) beginFork() outcome {
 	a := r.agent
 	if a.Active() && (!a.AtRest() || awaitedTasks(a, r.settings.Background) > 0 || a.RegisteredAt == nil) {
-		note := cmp.Or(r.busyNote(), noteTurn)
+		hold := r.busy()
 		switch {
-		case a.State == Working:
-			note = noteTurn // busyNote would promise an instruction, which this mode does not give
 		case a.AtRest() && awaitedTasks(a, r.settings.Background) > 0:
-			note = noteBackground
+			hold = HoldTasks.hold()
+		case a.State == Working || hold.none():
+			hold = HoldTurn.hold() // busy would promise an instruction, which this mode does not give
 		}
 		if left := r.d.timeLeft(r.h.PhaseAt, r.settings.BusyTimeout); left > 0 {
-			return stayFor(left, note)
+			return stayFor(left, hold)
 		}
-		return r.notGenerated(CodeBusyTimeout, "the agent was not idle within %s: %s%s", r.settings.BusyTimeout, note, r.paneShows())
+		return r.notGenerated(CodeBusyTimeout, "the agent was not idle within %s: %s%s", r.settings.BusyTimeout, hold.Words(), r.paneShows())
 	}
 	if a.Active() && !r.d.sighted(a.ID).settled() {
-		return stayFor(forkSettle, r.h.Note) // wait: if the agent is busy after all, its state will say so
+		return stayFor(forkSettle, r.h.Hold.value()) // wait: if the agent is busy after all, its state will say so
 	}
 	if !r.d.memories.takeForkPlace(a.ID) {
-		return stayFor(time.Second, noteForks)
+		return stayFor(time.Second, HoldForks.hold())
 	}
 	r.h.ForkedAt = &r.now
 	r.h.ignoreHooksUpTo(a.LastHook)
 	r.d.memories.change(a.ID, func(m *agentMemory) { m.fork.committedAt = r.now })
-	return outcome{note: noteGenerating, wrote: true}
+	return outcome{hold: HoldGenerating.hold(), wrote: true}
 }
 
 // maxForks is how many documents may be generated at once. Each is a process of a runtime with a session in memory.
 const maxForks = 4
-
-const noteForks = "other documents are being generated; this one waits for its turn"
 
 // takeGenerated writes the document from the answer of a fork that has ended.
 func (r *handoffRun) takeGenerated(f *fork) outcome {

@@ -116,7 +116,8 @@ type Handoff struct {
 	Mode             Mode        `json:"mode"`
 	Status           Status      `json:"status"` // derived from the phase by the database
 	Phase            Phase       `json:"phase"`
-	Note             string      `json:"note"`     // what the handoff waits for, where the phase does not say
+	Hold             *Hold       `json:"hold"`     // what the handoff waits for, where the phase does not say; nil: the phase says it
+	Note             string      `json:"note"`     // the words of Hold, which writes it
 	Deadline         *time.Time  `json:"deadline"` // when the phase is to be over; time in which no daemon ran is added
 	FilePath         string      `json:"file_path"`
 	ContextPath      *string     `json:"context_path"`
@@ -221,7 +222,7 @@ func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil 
 // was written.
 func (h *Handoff) awaitsDecision() bool {
 	s, _ := stepAt(h.Phase)
-	return (h.Note == noteWorkedOn || h.Note == noteWorkedBeside) && target(s.next, onWorkedOn) != ""
+	return h.Hold.Is(HoldWorkedOn, HoldWorkedAside) && target(s.next, onWorkedOn) != ""
 }
 
 // cancellable reports whether the handoff can be cancelled.

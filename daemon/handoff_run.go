@@ -78,10 +78,11 @@ func (r *handoffRun) instruct() outcome {
 	case dl.State != DeliveryQueued:
 		return outcome{} // it has a verdict by ack_timeout
 	}
+	busy := r.busy()
 	if left := r.d.timeLeft(r.h.PhaseAt, r.settings.BusyTimeout); left > 0 {
-		return stayFor(left, r.busyNote())
+		return stayFor(left, busy)
 	}
-	out := r.failed(CodeBusyTimeout, "The agent could not be given the instruction within %s: %s%s", r.settings.BusyTimeout, cmp.Or(r.busyNote(), "it was not idle"), r.paneShows())
+	out := r.failed(CodeBusyTimeout, "The agent could not be given the instruction within %s: %s%s", r.settings.BusyTimeout, cmp.Or(busy.Words(), "it was not idle"), r.paneShows())
 	dl.decide(NotSubmitted, "busy_timeout", r.now)
 	out.with.Deliveries = []*Delivery{&dl}
 	return out
@@ -98,13 +99,13 @@ func (r *handoffRun) awaitDocument() outcome {
 	case !r.agent.Active():
 		return r.failed(CodeAgentGone, "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
 	case r.agent.State == Waiting:
-		return stayFor(time.Second, noteDialog)
+		return stayFor(time.Second, HoldDialog.hold())
 	case r.agent.State == Idle && r.noTurnRuns() && fileHasContent(h.FilePath):
 		// No Stop came (Esc in the pane sends no hook), but the document is there.
 		h.endTurn(r.agent.LastHook, "")
 		return moveTo(Verifying, "the document is there and the agent is idle, without a Stop", Change{})
 	}
-	return stayFor(time.Second, "")
+	return stayFor(time.Second, Hold{})
 }
 
 // verify checks the document. A good one goes on to [handoffRun.record].
@@ -112,13 +113,13 @@ func (r *handoffRun) verify() outcome {
 	h := r.h
 	busy := !r.agent.AtRest() || r.d.sighted(r.agent.ID).busy() // no hook tells that a runtime has taken a prompt off its queue
 	if h.Retrying && r.agent.Active() && busy && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
-		return stayFor(time.Second, turnNote(r.agent)) // it may be writing the document right now
+		return stayFor(time.Second, turnOf(r.agent)) // it may be writing the document right now
 	}
 	doc, err := r.readDocument()
 	var bad *data.DocumentError
 	switch {
 	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.timeLeft(h.PhaseAt, 5*time.Second) > 0:
-		return stayFor(100*time.Millisecond, "the document is still being written")
+		return stayFor(100*time.Millisecond, HoldWriting.hold())
 	case errors.As(err, &bad) && h.Retrying && r.canAskAnew():
 		return r.askAnew(bad.Code)
 	case err == nil && h.Retrying && r.canAskAnew() && h.recordTakenBack():
@@ -217,23 +218,23 @@ func (r *handoffRun) shutDown() outcome {
 	case a.StopAskedAt != nil:
 		return outcome{}
 	case a.State == Working:
-		return r.stayLong(time.Second, noteTurn)
+		return r.stayLong(time.Second, HoldTurn.hold())
 	case a.State == Waiting:
-		return stayFor(time.Second, noteDialog)
+		return stayFor(time.Second, HoldDialog.hold())
 	case !a.AtRest(): // it starts; yieldToWork would withdraw the request
-		return r.stayLong(time.Second, noteNotReady)
+		return r.stayLong(time.Second, HoldNotReady.hold())
 	case awaitedTasks(a, r.settings.Background) > 0:
-		return r.stayLong(time.Second, noteBackground)
+		return r.stayLong(time.Second, HoldTasks.hold())
 	}
 	if open, err := r.d.awaitsVerdict(r.ctx, a.ID); err != nil || open {
-		out := r.stayLong(time.Second, noteText) // the text may become a prompt at any moment; it has a verdict by ack_timeout
+		out := r.stayLong(time.Second, HoldUndecided.hold()) // the text may become a prompt at any moment; it has a verdict by ack_timeout
 		out.err = err
 		return out
 	}
 	if given, err := r.d.givenWork(r.ctx, r.h, a); err != nil || given {
-		out := stayFor(time.Second, noteWorkedOn)
+		out := stayFor(time.Second, HoldWorkedOn.hold())
 		if r.h.HeirsFirst() {
-			out = stayFor(time.Second, noteWorkedBeside)
+			out = stayFor(time.Second, HoldWorkedAside.hold())
 		}
 		out.err = err
 		return out
@@ -242,13 +243,13 @@ func (r *handoffRun) shutDown() outcome {
 	case r.d.runtimeOf(a).Can.Exit == runtimes.ByServer: // a draft is not in the way of a server
 	case !a.HasPane(), r.d.sighted(a.ID).behind: // the stop ladder types nothing to a session in the background
 		if r.d.look(a).busy() {
-			return r.stayLong(time.Second, noteTurn)
+			return r.stayLong(time.Second, HoldTurn.hold())
 		}
 	default:
 		screen, why, again := r.d.composer(r.ctx, a)
-		if screen == nil && (why != noteNotReady || r.d.unrecognised(r.ctx, a) == nil) {
+		if screen == nil && (why.Kind != HoldNotReady || r.d.unrecognised(r.ctx, a) == nil) {
 			again, why = r.d.notReady(a.ID, again, why)
-			if why == noteDialog {
+			if why.Kind == HoldDialog {
 				return stayFor(again, why)
 			}
 			return r.stayLong(again, why)
@@ -326,7 +327,7 @@ func (r *handoffRun) injectSkill() outcome {
 	case !next.Active():
 		return r.failed(CodeSuccessorGone, "The successor ended: %s", r.endReason(next))
 	case next.SkillInjectedAt == nil:
-		return stayFor(time.Second, "")
+		return stayFor(time.Second, Hold{})
 	}
 	c, bad := r.queuePrompt(next.ID)
 	if bad != nil {
@@ -372,14 +373,14 @@ func (r *handoffRun) brief() outcome {
 	case !next.Active():
 		return r.failed(CodeSuccessorGone, "The successor ended before it took the injection prompt: %s", r.endReason(next))
 	case dl.Verdict != nil:
-		return r.failed(dl.failure(), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.shows(r.ctx, next))
+		return r.failed(dl.failure(), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.shows(r.ctx, next).words())
 	case dl.State != DeliveryQueued:
 		return outcome{}
 	}
 	if left := r.d.timeLeft(r.h.PhaseAt, r.settings.RegistrationTimeout); left > 0 {
-		return stayFor(left, cmp.Or(next.Note, noteNotReady))
+		return stayFor(left, cmp.Or(next.Hold.value(), HoldNotReady.hold()))
 	}
-	bad := r.failed(CodeSuccessorNotReady, "The successor could not be given the injection prompt within %s%s", r.settings.RegistrationTimeout, r.d.shows(r.ctx, next))
+	bad := r.failed(CodeSuccessorNotReady, "The successor could not be given the injection prompt within %s%s", r.settings.RegistrationTimeout, r.d.shows(r.ctx, next).words())
 	dl.decide(NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*Delivery{&dl}
 	return bad

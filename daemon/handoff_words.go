@@ -10,15 +10,15 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// busyNote says what the instruction waits for.
-func (r *handoffRun) busyNote() string {
+// busy returns what the instruction waits for.
+func (r *handoffRun) busy() Hold {
 	switch r.agent.State {
 	case Working:
-		return noteBusy
+		return HoldBusy.hold()
 	case Waiting:
-		return noteDialog
+		return HoldDialog.hold()
 	}
-	return r.agent.Note
+	return r.agent.Hold.value()
 }
 
 // longWait is how long the outgoing agent may put off its end before the operator is told. The phase has no deadline,
@@ -26,12 +26,10 @@ func (r *handoffRun) busyNote() string {
 const longWait = time.Minute
 
 // stayLong waits like stayFor. Once the phase has lasted longer than longWait, the outcome is an alert as well.
-func (r *handoffRun) stayLong(t time.Duration, note string) outcome {
-	out := stayFor(t, note)
-	if note != "" && r.d.timeSpent(r.h.PhaseAt) > longWait {
-		out.note = fmt.Sprintf("%s, for over a minute: look at it with `understudy agent attach %d`, or end it with `understudy agent stop %d`",
-			note, r.agent.ID, r.agent.ID)
-		out.alert = true
+func (r *handoffRun) stayLong(t time.Duration, hold Hold) outcome {
+	out := stayFor(t, hold)
+	if !hold.none() && r.d.timeSpent(r.h.PhaseAt) > longWait {
+		out.hold.LookAt, out.alert = r.agent.ID, true
 	}
 	return out
 }
@@ -39,7 +37,7 @@ func (r *handoffRun) stayLong(t time.Duration, note string) outcome {
 // paneShows says, for the end of a failure's sentence, what the pane of the phase's agent shows.
 func (r *handoffRun) paneShows() string {
 	if a := r.agentIn(r.h.Phase); a != nil {
-		return r.d.shows(r.ctx, a)
+		return r.d.shows(r.ctx, a).words()
 	}
 	return ""
 }
@@ -82,7 +80,7 @@ func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
 	case !BeforeRecord(r.h.Phase):
 		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
-	case r.agent.Active() && r.agent.Note == noteInBackground:
+	case r.agent.Active() && r.agent.Hold.Is(HoldInBackground):
 		hint = fmt.Sprintf("take its session back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`, and hand over the agent that this starts", r.agent.ID)
 	case !r.agent.Active():
 		hint = fmt.Sprintf("write the document to %s yourself and `understudy handoff retry %d`, or open the session again with `understudy agent resume %d`", r.h.FilePath, r.h.ID, r.agent.ID)
@@ -93,29 +91,18 @@ func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 // waitingWords says what the handoff waits for. If only a person can end the wait, it adds the command to begin with.
 func (r *handoffRun) waitingWords(out outcome) string {
 	if !out.alert {
-		return out.note
+		return out.hold.Words()
 	}
-	words := fmt.Sprintf("Handoff %d: %s", r.h.ID, out.note)
-	switch out.note {
-	case noteDialog:
+	words := fmt.Sprintf("Handoff %d: %s", r.h.ID, out.hold.Words())
+	switch {
+	case out.hold.LookAt != 0: // its words say it
+	case out.hold.Kind == HoldDialog:
 		words += fmt.Sprintf(": `understudy agent attach %d`", r.agent.ID)
-	case noteWorkedOn, noteWorkedBeside:
+	case out.hold.Is(HoldWorkedOn, HoldWorkedAside):
 		words += fmt.Sprintf(": `understudy handoff retry %d` or `understudy agent stop %d`", r.h.ID, r.agent.ID)
 	}
 	return words + "."
 }
-
-// What a handoff waits for, where its phase does not say.
-const (
-	noteBusy         = "the agent is in a turn; it gets the instruction when that ends"
-	noteDialog       = "a dialog is open in the agent's pane; answer it there"
-	noteNotReady     = "the agent's composer is not ready"
-	noteBackground   = "the agent still has background tasks"
-	noteTurn         = "the agent is in a turn"
-	noteText         = "a text was typed to the agent, and it is not known yet whether the agent has taken it"
-	noteWorkedBeside = "the agent was given work that its heirs do not know of; `understudy handoff retry` lets it live on beside them, `understudy agent stop` ends it"
-	noteWorkedOn     = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
-)
 
 // noTurnRuns reports whether the runtime's registry has said for a while that the agent is idle. For a runtime that has
 // none, the reports of its server say so.
@@ -140,10 +127,10 @@ func (h *Handoff) MissingWords() string {
 	return strings.Join(titles, ", ")
 }
 
-// turnNote says that a handoff waits for the turn of an agent, or for the dialog that is open in it.
-func turnNote(a *Agent) string {
+// turnOf returns the hold of a handoff that waits for the turn of an agent, or for the dialog that is open in it.
+func turnOf(a *Agent) Hold {
 	if a.State == Waiting {
-		return noteDialog
+		return HoldDialog.hold()
 	}
-	return noteTurn
+	return HoldTurn.hold()
 }

@@ -31,7 +31,8 @@ type HandoffHeir struct {
 	Phase      Phase      `json:"phase"`    // "": not started; Completed: briefed
 	PhaseAt    *time.Time `json:"phase_at"`
 	Deadline   *time.Time `json:"deadline"`
-	Note       string     `json:"note"`        // what it waits for, where the phase does not say
+	Hold       *Hold      `json:"hold"`        // what it waits for, where the phase does not say; nil: the phase says it
+	Note       string     `json:"note"`        // the words of Hold, which writes it
 	DeliveryID *int64     `json:"delivery_id"` // its injection prompt
 	BriefedAt  *time.Time `json:"briefed_at"`
 	ReadAt     *time.Time `json:"read_at"`   // derived, as that of the handoff

@@ -41,7 +41,7 @@ func (r *handoffRun) briefHeirs() outcome {
 	case err != nil:
 		return outcome{err: err}
 	case underWay:
-		return outcome{again: again, note: r.h.Note}
+		return outcome{again: again, hold: r.h.Hold.value()}
 	}
 	return r.heirsOver()
 }
@@ -50,7 +50,7 @@ func (r *handoffRun) briefHeirs() outcome {
 // the table.
 func (r *handoffRun) heir(i int) *handoffRun {
 	h, heir := *r.h, &r.h.Heirs[i]
-	h.Phase, h.Deadline, h.Note, h.SuccessorID, h.DeliveryID = heir.Phase, heir.Deadline, heir.Note, heir.AgentID, heir.DeliveryID
+	h.Phase, h.Deadline, h.Hold, h.Note, h.SuccessorID, h.DeliveryID = heir.Phase, heir.Deadline, heir.Hold, heir.Note, heir.AgentID, heir.DeliveryID
 	if heir.PhaseAt != nil {
 		h.PhaseAt = *heir.PhaseAt
 	}
@@ -119,13 +119,13 @@ func (r *handoffRun) created(next *Agent) *event.Event {
 	})
 }
 
-// waitsAnew reports whether what an heir waits for has to be written. It drops the note that a composer is not ready, which
+// waitsAnew reports whether what an heir waits for has to be written. It leaves out that a composer is not ready, which
 // is often so for a moment.
 func (r *handoffRun) waitsAnew(heir *HandoffHeir, out *outcome) bool {
-	if out.note == noteNotReady && r.d.timeSpent(*heir.PhaseAt) < noteAfter {
-		out.note = heir.Note
+	if out.hold.Kind == HoldNotReady && r.d.timeSpent(*heir.PhaseAt) < noteAfter {
+		out.hold = heir.Hold.value()
 	}
-	return out.note != heir.Note || out.wrote || len(out.with.Agents) > 0 || len(out.with.Deliveries) > 0
+	return !heir.Hold.Same(&out.hold) || out.wrote || len(out.with.Agents) > 0 || len(out.with.Deliveries) > 0
 }
 
 // writeHeir turns what was decided about one heir into an outcome of the handoff, which stays in its phase.
@@ -146,17 +146,18 @@ func (r *handoffRun) writeHeir(i int, out outcome) outcome {
 		heir.enterPhase(out.next, r.now, r.settings)
 		out.with.Events = append(out.with.Events, about(event.HandoffHeirMoved, map[string]any{"from": from, "phase": out.next, "cause": out.cause}))
 	default:
-		heir.Note = out.note
+		heir.waitFor(out.hold, r.now)
 	}
 	if i == 0 {
 		r.h.SuccessorID = heir.AgentID
 	}
-	return outcome{with: out.with, wrote: true, note: r.heirsNote(), alert: out.alert, again: out.again}
+	return outcome{with: out.with, wrote: true, hold: r.heirsHold(), alert: out.alert, again: out.again}
 }
 
 // enterPhase puts an heir into phase p and sets the deadline.
 func (h *HandoffHeir) enterPhase(p Phase, now time.Time, settings HandoffSettings) {
-	h.Phase, h.PhaseAt, h.Note, h.Deadline = p, &now, "", nil
+	h.Phase, h.PhaseAt, h.Deadline = p, &now, nil
+	h.waitFor(Hold{}, now)
 	if s, ok := stepAt(p); ok && s.limit != nil {
 		at := now.Add(s.limit(settings))
 		h.Deadline = &at
@@ -176,15 +177,18 @@ func (r *handoffRun) otherUnderWay(i int) bool {
 	return false
 }
 
-// heirsNote says what the heirs wait for.
-func (r *handoffRun) heirsNote() string {
-	var notes []string
+// heirsHold returns what the heirs wait for.
+func (r *handoffRun) heirsHold() Hold {
+	var holds []string
 	for i := range r.h.Heirs {
-		if heir := &r.h.Heirs[i]; heir.Note != "" && !heir.over() {
-			notes = append(notes, heir.Words()+": "+heir.Note)
+		if heir := &r.h.Heirs[i]; heir.Hold != nil && !heir.over() {
+			holds = append(holds, heir.Words()+": "+heir.Hold.Words())
 		}
 	}
-	return strings.Join(notes, "; ")
+	if holds == nil {
+		return Hold{}
+	}
+	return Hold{Kind: HoldHeirs, HoldDetail: HoldDetail{Says: strings.Join(holds, "; ")}}
 }
 
 // heirFailed says why an heir failed, and what to do next.
@@ -260,7 +264,8 @@ func (r *handoffRun) heirsAgain() (c Change, err error) {
 		default:
 			heir.enterPhase(to, r.now, r.settings)
 		}
-		heir.Error, heir.Note = nil, ""
+		heir.Error = nil
+		heir.waitFor(Hold{}, r.now)
 	}
 	return c, nil
 }

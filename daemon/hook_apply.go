@@ -69,8 +69,8 @@ func (h *hookStep) decide() HookDecision {
 	h.out.Change.Agents = []*Agent{a}
 	if h.pane != nil && !a.HasPane() && !a.Managed {
 		a.setPane(h.pane)
-		if strings.HasPrefix(a.Note, noPane) {
-			a.Note = ""
+		if a.Hold.Is(HoldNoPane) {
+			a.release()
 		}
 	}
 	if a.Account == nil && !a.Managed && h.in.PID == a.PID {
@@ -224,8 +224,8 @@ func (h *hookStep) sessionStart() {
 	first := a.RegisteredAt == nil
 	if first {
 		a.RegisteredAt = &now
-		if !a.brokeOff() {
-			a.Note = ""
+		if !a.Hold.Is(HoldBrokeOff) {
+			a.release()
 		}
 		h.event(event.AgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
 	}

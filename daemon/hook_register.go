@@ -12,9 +12,6 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// noPane begins the note of an agent that named a pane which could not be verified.
-const noPane = "it has no pane: "
-
 // register makes an agent for the session that sent the hook. It does so only if a person started the session, the hook is a
 // SessionStart or a UserPromptSubmit, and nothing speaks against its process (notBinding). Otherwise it notes the reason.
 func (h *hookStep) register() {
@@ -48,7 +45,7 @@ func (h *hookStep) register() {
 	if h.pane != nil {
 		a.setPane(h.pane)
 	} else if h.noPane != "" {
-		a.Note = noPane + words.FirstLine(h.noPane, 300)
+		a.holdBy(Hold{Kind: HoldNoPane, HoldDetail: HoldDetail{Says: words.FirstLine(h.noPane, 300)}}, now)
 	}
 	a.setSession(h.p)
 	if h.p.Event == "UserPromptSubmit" && !h.command {

@@ -158,14 +158,11 @@ func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
 	d.removeLeft(ctx, prev)
 }
 
-// notStarted is the beginning of the end reason of an agent that could not be started.
-const notStarted = "not started: "
-
 // launchFailed commits the end of an agent that could not be started, and tells the operator.
 func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error {
 	now := d.now()
-	reason := notStarted + words.TrimDot(cause.Error())
-	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
+	a.State, a.EndedAt = Ended, &now
+	a.endBy(EndedNotStarted, words.TrimDot(cause.Error()))
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // if it was asked to stop, somebody wanted its end

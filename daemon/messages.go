@@ -187,11 +187,11 @@ func (d *Delivery) QueuedWords(g *Agent) string {
 		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
 	case g.State == Working:
 		return fmt.Sprintf("agent %d is in a turn; it gets the text when the turn ends", g.ID)
-	case g.held():
-		return g.Note + ": " + g.budgetNext()
-	case g.Note == "" && g.State == Starting:
+	case g.Hold.Is(HoldBudget):
+		return g.Hold.Words() + ": " + g.budgetNext()
+	case g.Hold == nil && g.State == Starting:
 		return fmt.Sprintf("agent %d is starting", g.ID)
-	case g.Note == "" && g.Trouble != nil:
+	case g.Hold == nil && g.Trouble != nil:
 		return fmt.Sprintf("agent %d is in trouble: %s", g.ID, g.Trouble.Words())
 	}
 	return g.Note

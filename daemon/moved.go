@@ -86,7 +86,7 @@ func (d *Daemon) followJob(ctx context.Context, a *Agent, job string) (bool, tim
 	text := fmt.Sprintf("The session of agent %d (%s) moved to a process in the background, because the agents view was opened in its pane (←). "+
 		"It goes on there, and texts wait while the view is open: press Esc in its pane to return to it, `understudy agent attach %[1]d`.", a.ID, a.Name)
 	if !a.Managed { // in a person's pane a shell may read what is typed, as soon as the view is closed
-		a.Pane, a.Note = nil, noteInBackground
+		a.leavePane(d.now())
 		text = d.withoutPane(a)
 	}
 	told := d.inBackground(a, text)
@@ -194,8 +194,8 @@ const evidenceNoPane = "the agent has no pane"
 
 // noPaneError refuses what needs the pane of an agent that has none. In the background it says how to get one.
 func (a *Agent) noPaneError() error {
-	if a.Note == noteInBackground {
-		return Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane: %s", a.Note)
+	if a.Hold.Is(HoldInBackground) {
+		return Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane: %s", a.Hold.Words())
 	}
 	return ErrAgentNoPane
 }
@@ -217,7 +217,7 @@ func (d *Daemon) losePane(ctx context.Context, a *Agent) (bool, time.Duration, e
 			return false, 0, fmt.Errorf("agent %d: closed pane: %w", a.ID, err)
 		}
 	}
-	a.Pane, a.Note = nil, noteInBackground
+	a.leavePane(d.now())
 	told := d.inBackground(a, d.withoutPane(a))
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{told}})
 }
@@ -256,8 +256,11 @@ func (d *Daemon) withoutPane(a *Agent) string {
 		"take it back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`.", a.ID, a.Name)
 }
 
-// noteInBackground is the note of an agent whose session goes on without a pane.
-const noteInBackground = "its session goes on in the background and has no pane: stop it and resume it"
+// leavePane notes that the agent's session goes on without a pane.
+func (a *Agent) leavePane(now time.Time) {
+	a.Pane = nil
+	a.holdBy(HoldInBackground.hold(), now)
+}
 
 // inBackground returns the alert about an agent in the background.
 func (d *Daemon) inBackground(a *Agent, message string) *event.Event {

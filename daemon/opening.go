@@ -127,7 +127,7 @@ func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 		a.WaitsFor = g.dialog
 		a.Be(Waiting, d.now())
 	}
-	a.Note = ""
+	a.release()
 	return true
 }
 
@@ -155,21 +155,23 @@ func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) 
 	return *a.SpawnedAt, limit
 }
 
-// tellOverdue tells the operator once that an agent has not registered in time. The note on its row says that it was told.
+// tellOverdue tells the operator once that an agent has not registered in time. The hold on its row says that it was told.
 func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" && !a.brokeOff() {
+	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Hold != nil && !a.Hold.Is(HoldBrokeOff) {
 		return false, 0, nil
 	}
 	since, limit := d.startDeadline(a)
 	if left := d.timeLeft(since, limit); left > 0 {
 		return false, left, nil
 	}
-	a.Note = fmt.Sprintf("it did not register within %s%s", limit, d.shows(ctx, a))
-	if a.asksBeforeSession() {
-		a.Note = fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", limit, words.Quote(a.WaitsFor))
+	overdue := Hold{Kind: HoldUnanswered, HoldDetail: HoldDetail{Limit: limit.String(), Dialog: a.WaitsFor}}
+	if !a.asksBeforeSession() {
+		pane := d.shows(ctx, a)
+		overdue = Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: limit.String(), Dialog: pane.dialog, Composer: pane.composer, Line: pane.line}}
 	}
+	a.holdBy(overdue, d.now())
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeRegistrationTimeout,
-		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Note, a.ID)})
+		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Hold.Words(), a.ID)})
 	e.Alert = true
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
@@ -177,7 +179,7 @@ func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration
 // awaitAnswer waits for a successor that has not registered. While a person may answer a dialog in its pane, and from
 // the answer on, the deadline of startDeadline replaces that of the phase.
 func (r *handoffRun) awaitAnswer(next *Agent) outcome {
-	out := stayFor(time.Second, next.Note)
+	out := stayFor(time.Second, next.Hold.value())
 	if !next.asksBeforeSession() && next.AnsweredAt == nil {
 		return out
 	}
@@ -192,7 +194,7 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 		r.h.Deadline, out.wrote = &at, true
 	}
 	if next.asksBeforeSession() {
-		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, words.Quote(next.WaitsFor))
+		out.hold = Hold{Kind: HoldHeirDialog, HoldDetail: HoldDetail{AgentID: next.ID, Dialog: next.WaitsFor}}
 		out.alert = next.PipelineID != nil // without a pipeline, the successor's own event tells the operator
 	}
 	return out

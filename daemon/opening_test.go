@@ -13,7 +13,7 @@ func TestDialogBeforeTheSession(t *testing.T) {
 	now := time.Now().Truncate(time.Microsecond)
 	d := New(Config{Clock: func() time.Time { return now }})
 	spawned := now.Add(-time.Minute)
-	a := &Agent{ID: 7, State: Starting, SpawnedAt: &spawned, Note: "it did not register"}
+	a := &Agent{ID: 7, State: Starting, SpawnedAt: &spawned, Hold: &Hold{Kind: HoldNotRegistered}}
 	for i, step := range []struct {
 		dialog string
 		state  AgentState
@@ -28,7 +28,7 @@ func TestDialogBeforeTheSession(t *testing.T) {
 			t.Fatalf("look %d (%q): news %t, woken %t, %s for %q", i, step.dialog, news, woken, a.State, a.WaitsFor)
 		}
 	}
-	if a.Note != "" || a.AnsweredAt == nil || !a.AnsweredAt.Equal(now) {
+	if a.Hold != nil || a.AnsweredAt == nil || !a.AnsweredAt.Equal(now) {
 		t.Errorf("note %q, answered at %v", a.Note, a.AnsweredAt)
 	}
 	a.State, a.LastStop = Waiting, 4

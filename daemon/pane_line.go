@@ -33,7 +33,7 @@ func paneState(a *Agent) (string, tmux.Tone) {
 	case a.StopAskedAt != nil:
 		return "is being ended", tmux.Calls
 	case a.State == Waiting:
-		return words.Join(": ", "waits for you", cmp.Or(a.WaitsFor, a.Note)), tmux.Calls
+		return words.Join(": ", "waits for you", cmp.Or(a.WaitsFor, a.Hold.Words())), tmux.Calls
 	case a.State == Limited && a.Limit != nil:
 		return a.Limit.What(), tmux.Calls
 	case a.InTrouble() != nil:
@@ -44,8 +44,8 @@ func paneState(a *Agent) (string, tmux.Tone) {
 		return "works", tmux.Working
 	case a.State == Idle && a.Unread:
 		return "has finished", tmux.Plain
-	case a.State == Starting && a.Note != "":
-		return a.Note, tmux.Calls
+	case a.State == Starting && a.Hold != nil:
+		return a.Hold.Words(), tmux.Calls
 	}
 	return string(a.State), tmux.Plain
 }

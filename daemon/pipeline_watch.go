@@ -34,8 +34,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return r.takeOutput(s, a)
 	case !handing && r.d.factsFor(a).seesToLimit(a):
 		return runOutcome{again: LimitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.limitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
-	case !handing && a.Active() && a.held():
-		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, noteBudget)}
+	case !handing && a.Active() && a.Hold.Is(HoldBudget):
+		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, a.Hold.Words())}
 	case left <= 0 && !handing && a.workDone():
 		if out, due := r.promptForgotten(s, a, h, left); due {
 			return out
@@ -169,7 +169,7 @@ func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 	case a.State == Idle && a.BackgroundTasks > 0:
 		return runOutcome{note: "its agent has background tasks"}
 	}
-	return runOutcome{note: a.Note}
+	return runOutcome{note: a.Hold.Words()}
 }
 
 // noteInterrupted is the note of a step whose agent was interrupted.

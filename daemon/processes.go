@@ -114,9 +114,6 @@ func (d *Daemon) lives(p tmux.Process) bool {
 // waitsForFg is the WaitsFor of an agent that a signal has stopped.
 const waitsForFg = "`fg` in its pane: it was stopped there, as by Ctrl-Z"
 
-// noteBehind says why nothing is typed to an agent while a shell reads its pane.
-const noteBehind = "the agent is not in the foreground of its terminal, which a shell reads now: run `fg` in its pane"
-
 // inFront reports whether an agent gets what is typed into its terminal. For an agent whose process is not known the answer
 // is yes.
 func (d *Daemon) inFront(a *Agent) bool {

@@ -80,8 +80,8 @@ func TestShutdownThatTakesLongAlerts(t *testing.T) {
 		}{{longWait - time.Second, false}, {longWait + time.Second, true}} {
 			r := &handoffRun{d: d, now: now, agent: a, h: &Handoff{ID: 1, AgentID: 7, Phase: ShuttingDown, PhaseAt: now.Add(-tt.age)}}
 			out := r.shutDown()
-			if out.alert != tt.alert || strings.Contains(out.note, "understudy agent stop 7") != tt.alert || !strings.Contains(out.note, name) {
-				t.Errorf("%s for %s: alert %v, note %q", name, tt.age, out.alert, out.note)
+			if out.alert != tt.alert || strings.Contains(out.hold.Words(), "understudy agent stop 7") != tt.alert || !strings.Contains(out.hold.Words(), name) {
+				t.Errorf("%s for %s: alert %v, note %q", name, tt.age, out.alert, out.hold.Words())
 			}
 			if out.fail != nil || out.next != "" || len(out.with.Agents) > 0 {
 				t.Errorf("%s for %s: %+v, want to wait", name, tt.age, out)

@@ -162,16 +162,10 @@ func (a *Agent) goesOnFrom(old *Agent) {
 	if old.PipelineID == nil {
 		a.Unread, a.FinishedAt = old.Unread, old.FinishedAt
 	}
-	if old.Note == noteBrokeOff {
-		a.Note = fmt.Sprintf("%s when agent %d ended: tell it to go on", noteBrokeOff, old.ID)
+	if old.Hold.Is(HoldBrokeOff) && old.Hold.AgentID == 0 {
+		a.holdBy(Hold{Kind: HoldBrokeOff, HoldDetail: HoldDetail{AgentID: old.ID}}, a.CreatedAt)
 	}
 }
-
-// noteBrokeOff begins the note of an agent that died in a turn, and of the one that opens its session again until its first turn.
-const noteBrokeOff = "its turn broke off"
-
-// brokeOff reports whether the agent opened a session again whose last turn broke off, and has done nothing since.
-func (a *Agent) brokeOff() bool { return a.Active() && strings.HasPrefix(a.Note, noteBrokeOff) }
 
 // resumedEvent is the event of a new agent that opens a session again.
 func (d *Daemon) resumedEvent(a *Agent) *event.Event {
@@ -223,11 +217,8 @@ func (d *Daemon) noHeir(ctx context.Context, old *Agent, but ...int64) error {
 	return nil
 }
 
-// noteGone begins the note of an ended agent whose session cannot be opened again.
-const noteGone = event.TiedNoConversation
-
 // conversationGone reports whether it is known of an ended agent that its session cannot be opened again.
-func (a *Agent) conversationGone() bool { return !a.Active() && strings.HasPrefix(a.Note, noteGone) }
+func (a *Agent) conversationGone() bool { return !a.Active() && a.Hold.Is(HoldNoConversation) }
 
 // HasSession reports whether an agent has a session that may be opened again once the agent has ended.
 func (a *Agent) HasSession() bool {
@@ -262,19 +253,16 @@ func (d *Daemon) startAnew(ctx context.Context, a *Agent) (string, error) {
 	return hint, err
 }
 
-// endedLost begins the end reason of an agent whose runtime did not find the session that it was to open again.
-const endedLost = "conversation_gone"
-
 // withPredecessor returns the rows that are written with the end of an agent: its own and, if its runtime did not find the
 // session that it was to open again, that of the agent that had the session, so that nobody tries again.
 func (d *Daemon) withPredecessor(ctx context.Context, a *Agent) ([]*Agent, error) {
 	rows := []*Agent{a}
-	if a.PreviousAgentID == nil || a.EndReason == nil || !strings.HasPrefix(*a.EndReason, endedLost) {
+	if a.PreviousAgentID == nil || a.EndCode != EndedLost {
 		return rows, nil
 	}
 	old, err := d.Store.Agent(ctx, *a.PreviousAgentID)
 	if err == nil && !old.Active() {
-		old.Note = noteGone
+		old.holdBy(HoldNoConversation.hold(), d.now())
 		rows = append(rows, &old)
 	}
 	if errors.Is(err, ErrNotFound) {

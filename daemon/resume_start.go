@@ -73,8 +73,8 @@ func (d *Daemon) resumeSettled(ctx context.Context, before *map[int64]bool, late
 	}
 	dead, _ := o.toResume()
 	for _, a := range dead {
-		if !(*before)[a.ID] || !a.endedWithServer() || a.Host != d.Host || a.Note != "" {
-			continue // a note says that it was told already why its session is not opened again
+		if !(*before)[a.ID] || !a.endedWithServer() || a.Host != d.Host || a.Hold != nil {
+			continue // a hold says that it was told already why its session is not opened again
 		}
 		if err := d.resumeByItself(ctx, a); err != nil {
 			return false, err
@@ -106,7 +106,7 @@ func (d *Daemon) diedBefore(ctx context.Context) (map[int64]bool, error) {
 
 // endedWithServer reports whether an agent ended with its tmux server, as all do when the machine goes down.
 func (a *Agent) endedWithServer() bool {
-	return a.Died() && *a.EndReason == endedByServer
+	return a.Died() && a.EndCode == EndedByServer
 }
 
 // unsettled reports whether one of the agents has not ended yet, has a handoff in progress, or
@@ -154,14 +154,14 @@ func (d *Daemon) resumeByItself(ctx context.Context, a *Agent) error {
 	return d.tellNotResumed(ctx, a.ID, why)
 }
 
-// tellNotResumed tells the operator once why the daemon does not open the session of a dead agent again by itself. The note on the
+// tellNotResumed tells the operator once why the daemon does not open the session of a dead agent again by itself. The hold on the
 // agent's row says that this is told.
 func (d *Daemon) tellNotResumed(ctx context.Context, id int64, why string) error {
 	a, err := d.Store.Agent(ctx, id)
-	if err != nil || a.SuccessorID != nil || a.Note != "" {
+	if err != nil || a.SuccessorID != nil || a.Hold != nil {
 		return err
 	}
-	a.Note = "not resumed by the daemon: " + words.TrimDot(why)
+	a.holdBy(Hold{Kind: HoldNotResumed, HoldDetail: HoldDetail{Says: words.TrimDot(why)}}, d.now())
 	e := d.aboutResume(event.AgentNotResumed, &a, map[string]any{"why": why,
 		"message": fmt.Sprintf("Agent %d (%s) ended with its tmux server, and its session was not opened again: %s.", a.ID, a.Name, words.TrimDot(why))})
 	err = d.commit(ctx, &Change{Agents: []*Agent{&a}, Events: []*event.Event{e}})

@@ -15,9 +15,6 @@ import (
 // that end.
 const endedLately = time.Minute
 
-// endedByServer is the end reason of an agent that ended with its tmux server.
-const endedByServer = "tmux_server_gone"
-
 // endCauseOf returns the EndCause of an agent, which becomes the Cause of the event when a handoff or a pipeline fails
 // without that agent. "": the agent has not ended within endedLately, or no cause is known.
 func (d *Daemon) endCauseOf(a *Agent) string {

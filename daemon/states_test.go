@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -133,6 +134,16 @@ const stepsBottom = `
 What the failures are called, and what to do about each, stands in [operating.md](operating.md#when-a-pipeline-fails).
 `
 
+const holdsTop = `
+# What holds up agents and handoffs
+
+What is wrong with an agent, and what a handoff or an heir waits for where the phase does not say it, is a *hold* on the row: a kind with values.
+The daemon decides by the kind. The note that people read is made of the hold.
+
+| kind | who ends it | note |
+|---|---|---|
+`
+
 // drawStates renders the tables as diagrams and as tables.
 func drawStates() []byte {
 	var b bytes.Buffer
@@ -172,6 +183,11 @@ func drawStates() []byte {
 	b.WriteString(stepsTop)
 	drawStages(&b, stepStages, StepDone, StepSkipped)
 	b.WriteString(stepsBottom)
+	b.WriteString(holdsTop)
+	for i := range holdKinds {
+		row := &holdKinds[i]
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.kind, row.ends, cmp.Or(row.says, (&Hold{Kind: row.kind}).Words(), "…"))
+	}
 	return b.Bytes()
 }
 

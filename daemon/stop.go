@@ -54,7 +54,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		case a.AtRest() && d.runtimeOf(a).Can.Exit != runtimes.ByServer && d.timeOnRung(*a.StopAskedAt) < d.readyWithin(a):
 			// Wait for the composer: the agent's Stop hook may not have returned yet, and the runtime would queue the
 			// exit command behind that hook.
-			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
+			if screen, why, again := d.composer(ctx, a); screen == nil && why.Kind != HoldDialog {
 				return false, again, nil
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -36,12 +35,13 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	c.Events = append(c.Events, e)
 	worked := a.RegisteredAt != nil && a.LastPrompt > 0 && inTurn(a)
 	a.Be(Ended, now)
-	a.EndedAt, a.Note = &now, ""
+	a.EndedAt = &now
+	a.release()
 	switch {
 	case e.Alert && d.fileGone(a):
-		a.Note = noteGone
+		a.holdBy(HoldNoConversation.hold(), now)
 	case worked && a.Died():
-		a.Note = noteBrokeOff
+		a.holdBy(HoldBrokeOff.hold(), now)
 	}
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
@@ -52,16 +52,16 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// endEvent finds out why an agent has ended, sets EndReason on the row, and makes the event. If nobody asked for the end,
+// endEvent finds out why an agent has ended, sets EndCode on the row, and makes the event. If nobody asked for the end,
 // the event is an alert for a managed agent. For an agent that a person started it is an alert only if the agent's tmux
 // server is gone and other agents have ended with it.
 func (d *Daemon) endEvent(ctx context.Context, a *Agent) (e *event.Event, err error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
-	reason := cmp.Or(a.EndHint, "process_gone")
+	code, said := cmp.Or(EndCode(a.EndHint), EndedGone), ""
 	payload := map[string]any{"asked": a.StopAskedAt != nil}
 	told := !asked && a.Managed
 	if !asked && d.serverGone(ctx, a) {
-		reason, a.EndCause = endedByServer, serverCause(a.Ref())
+		code, a.EndCause = EndedByServer, serverCause(a.Ref())
 		if !a.Managed {
 			if told, err = d.endedTogether(ctx, a); err != nil {
 				return nil, err
@@ -69,26 +69,22 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (e *event.Event, err er
 		}
 	}
 	if told && a.EndCause == "" && leftByItself(ctx, d, a) {
-		reason, told = endedByItself, false
+		code, told = EndedByItself, false
 	}
 	e = d.event(event.AgentEnded, &a.ID, nil, nil)
 	if told {
-		lost, cause, hint := false, reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
+		lost, shows, hint := false, "", fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
 		if a.EndCause == "" {
-			var said string
-			said, lost = d.lastWords(ctx, a)
-			cause += said
+			shows, lost = d.lastWords(ctx, a)
 		}
 		switch {
 		case lost:
-			cause = endedLost + strings.TrimPrefix(cause, reason)
-			again, err := d.startAnew(ctx, a)
-			if err != nil {
+			code, said = EndedLost, shows
+			if hint, err = d.startAnew(ctx, a); err != nil {
 				return nil, err
 			}
-			reason, hint = cause, again
 		case a.RegisteredAt == nil:
-			reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // nothing but its last words says why
+			said, hint = shows, "it never had a session: put that right and start it anew with `understudy agent start`" // nothing but its last words says why
 		case d.fileGone(a):
 			if hint, err = d.startAnew(ctx, a); err != nil {
 				return nil, err
@@ -99,10 +95,11 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (e *event.Event, err er
 			return nil, err
 		}
 		payload["agent_name"], payload["tied"], payload["tmux_socket"], payload["own_server"] = a.Name, tied, a.PaneSocket, a.Managed
-		payload["message"] = fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, event.EndWords(cause), hint)
+		payload["message"] = fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, event.EndWords(string(code)+shows), hint)
 		e.Alert, e.Cause = true, a.EndCause
 	}
-	a.EndReason, payload["reason"] = &reason, reason
+	a.endBy(code, said)
+	payload["reason"] = *a.EndReason
 	e.Payload = event.Payload(payload)
 	return e, nil
 }
@@ -149,9 +146,6 @@ func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	}
 	return term.Kill(ctx, a.Ref())
 }
-
-// endedByItself is the end reason of an agent whose program exited well and told nobody why.
-const endedByItself = "exited"
 
 // leftByItself reports whether an agent was at rest and its program exited with the status 0: somebody has told it to, in its pane. Some
 // CLIs report no end (OpenCode), or the same for each (Codex). One that a signal ends in a turn may exit with 0 as well, and its work broke off.

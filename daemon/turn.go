@@ -41,8 +41,8 @@ func (a *Agent) restSince(at time.Time) {
 // The operator has seen the turn before if they give the next one.
 func (a *Agent) takeWork(hook int64, at time.Time, prompt string) {
 	a.LastPrompt, a.LastPromptAt, a.HandingOver, a.Unread = hook, &at, false, false
-	if a.brokeOff() {
-		a.Note = ""
+	if a.Hold.Is(HoldBrokeOff) {
+		a.release()
 	}
 	if asked := words.Clip(words.Line(prompt), maxAsked); asked != "" {
 		a.Asked = asked

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -171,44 +172,46 @@ func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row:
 
 // composer returns the agent's screen if its composer takes a text now. nil: it does not; why says what the agent waits
 // for, and again is the time until the next look.
-func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string, again time.Duration) {
+func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why Hold, again time.Duration) {
 	const soon = 25 * time.Millisecond
 	if d.memories.of(a.ID).held > 0 {
-		return nil, "", soon // a text would be queued behind the hook of /handoff
+		return nil, Hold{}, soon // a text would be queued behind the hook of /handoff
 	}
 	if s := d.look(a); s.known {
 		switch s.status {
 		case "busy":
-			return nil, "", soon
+			return nil, Hold{}, soon
 		case "waiting":
-			return nil, noteDialog, time.Second
+			return nil, HoldDialog.hold(), time.Second
 		}
 	}
 	if !d.inFront(a) {
-		return nil, noteBehind, time.Second
+		return nil, HoldBehind.hold(), time.Second
 	}
 	now, err := d.readScreen(ctx, a)
 	if err != nil {
-		return nil, "the agent's screen cannot be read", time.Second
+		return nil, HoldUnreadable.hold(), time.Second
 	}
 	switch _, err := now.CanType(d.runtimeOf(a).Can.StashKey != ""); {
 	case now.Dialog != "":
-		return nil, noteDialog, time.Second
+		return nil, HoldDialog.hold(), time.Second
 	case !now.Composer || now.Busy:
-		return nil, noteNotReady, soon
+		return nil, HoldNotReady.hold(), soon
+	case errors.Is(err, runtimes.ErrDraft):
+		return nil, HoldDraft.hold(), time.Second
 	case err != nil:
-		return nil, err.Error(), time.Second
+		return nil, HoldDrafts.hold(), time.Second
 	}
-	return now, "", 0
+	return now, Hold{}, 0
 }
 
 // rarer returns how long to wait before the next look at something for which the daemon has waited so long. The longer the wait, the rarer
 // the looks: from one in each first down to one a second.
 func rarer(first, waited time.Duration) time.Duration { return max(first, min(waited/4, time.Second)) }
 
-// notReady returns how to wait for a composer that is not ready: after how long to look again, and with which note. The note noteNotReady is
+// notReady returns how to wait for a composer that is not ready: after how long to look again, and what holds the agent up. HoldNotReady is
 // left out for the first [noteAfter].
-func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
+func (d *Daemon) notReady(agentID int64, again time.Duration, why Hold) (time.Duration, Hold) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
 		if m.unreadySince.IsZero() {
@@ -216,8 +219,8 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.
 		}
 		age = time.Since(m.unreadySince)
 	})
-	if why == noteNotReady && age < noteAfter {
-		why = ""
+	if why.Kind == HoldNotReady && age < noteAfter {
+		why = Hold{}
 	}
 	return rarer(again, age), why
 }
@@ -262,26 +265,22 @@ func (d *Daemon) capture(ctx context.Context, a *Agent, ansi bool) (string, erro
 	return text, nil
 }
 
-// shows returns the end of a sentence about a failure: what the agent's pane shows; "": the pane shows nothing, or can't
-// be read.
-func (d *Daemon) shows(ctx context.Context, a *Agent) string {
+// shows returns what the agent's pane shows; the zero value: nothing, or the pane can't be read.
+func (d *Daemon) shows(ctx context.Context, a *Agent) shown {
 	if !a.HasPane() {
-		return ""
+		return shown{}
 	}
 	text, err := d.capture(ctx, a, false)
 	if err != nil {
-		return ""
+		return shown{}
 	}
 	switch s := d.runtimeOf(a).ReadScreen(runtimes.View{Text: text}); {
 	case s.Dialog != "":
-		return "; a dialog is open: " + words.Quote(s.Dialog)
+		return shown{dialog: s.Dialog}
 	case s.Composer:
-		return paneShows + "an open composer"
+		return shown{composer: true}
 	}
-	if line := lastLine(text); line != "" {
-		return paneShows + words.Quote(line)
-	}
-	return ""
+	return shown{line: lastLine(text)}
 }
 
 // paneShows stands in a sentence before what a pane shows. The sentence begins with why the agent has ended, or does

@@ -12,7 +12,7 @@ import (
 const handoffColumns = columnsToMetrics + `metrics` + columnsFromMetrics
 
 const (
-	columnsToMetrics = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note,
+	columnsToMetrics = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note, hold,
 	file_path, context_path, injection_prompt, structured, recorded_at, generation, context_use,
 	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, `
 	columnsFromMetrics = `,
@@ -22,7 +22,7 @@ const (
 )
 
 func handoffValues(h *daemon.Handoff) []any {
-	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, string(h.Mode), h.Phase, h.Note,
+	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, string(h.Mode), h.Phase, h.Note, h.Hold,
 		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
 		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, metricsValue(h.Metrics),
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,

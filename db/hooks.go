@@ -133,14 +133,14 @@ func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
 // lockOpen queues the locks of the agent's open handoff and open deliveries.
 func (h *hook) lockOpen(batch *pgx.Batch) {
 	batch.Queue(lockOpenHandoff, h.tx.Agent.ID).Query(func(rows pgx.Rows) error {
-		open, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Handoff])
+		open, err := pgx.CollectRows(rows, scanAddr[daemon.Handoff])
 		if len(open) > 0 {
 			h.tx.Handoff = open[0]
 		}
 		return err
 	})
 	batch.Queue(lockOpenDeliveries, h.tx.Agent.ID).Query(func(rows pgx.Rows) (err error) {
-		h.tx.Deliveries, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Delivery])
+		h.tx.Deliveries, err = pgx.CollectRows(rows, scanAddr[daemon.Delivery])
 		return err
 	})
 }
@@ -170,7 +170,7 @@ func (h *hook) lockAgent(ctx context.Context, tx pgx.Tx) ([]*daemon.Agent, error
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Agent])
+	return pgx.CollectRows(rows, scanAddr[daemon.Agent])
 }
 
 const insertHook = `INSERT INTO hook_events

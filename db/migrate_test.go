@@ -137,6 +137,8 @@ func TestMigrateWithRows(t *testing.T) {
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
 	h.Missing = []string{}
 	h.Keep, h.InPlace, h.Heirs, h.DropMessages, h.Forced = false, false, []daemon.HandoffHeir{}, false, false
+	h.Hold = nil
+	h.ReadOld() // there were notes alone
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
@@ -153,6 +155,8 @@ func TestMigrateWithRows(t *testing.T) {
 	a.AllowRules, a.SessionMode, a.Args = []string{}, "", []string{}
 	a.StartCwd, a.StartBase, a.Account = "", nil, nil
 	a.DialogAnswer, a.Keys, a.WorktreeID, a.DismissedAt, a.StopCameAt, a.Background = nil, nil, nil, nil, nil, nil
+	a.Hold, a.EndCode = nil, ""
+	a.ReadOld()
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)

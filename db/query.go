@@ -20,7 +20,7 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var row T
-		if row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T]); err == nil {
+		if row, err = pgx.CollectExactlyOneRow(rows, scan[T]); err == nil {
 			return row, nil
 		}
 	}
@@ -33,7 +33,22 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 
 // list reads the rows of a query. Without an error the list is never nil.
 func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
-	return collect(ctx, db, what, pgx.RowToStructByName[T], sql, args)
+	return collect(ctx, db, what, scan[T], sql, args)
+}
+
+// scan reads a row into its struct, also one that an older daemon has written.
+func scan[T any](r pgx.CollectableRow) (T, error) {
+	row, err := pgx.RowToStructByName[T](r)
+	if old, is := any(&row).(interface{ ReadOld() }); is {
+		old.ReadOld()
+	}
+	return row, err
+}
+
+// scanAddr is scan for a caller that changes the row.
+func scanAddr[T any](r pgx.CollectableRow) (*T, error) {
+	row, err := scan[T](r)
+	return &row, err
 }
 
 // ids reads a list of ids.

@@ -60,6 +60,9 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `SELECT oldest FROM schema_oldest`).Scan(&oldest); err != nil || oldest > r.Schema {
 		t.Errorf("the schema refuses daemons that know migrations up to less than %d (%v), and the last release knows %d", oldest, err, r.Schema)
 	}
+	if strings.Contains(r.Statements["updateAgent"], "end_code") {
+		t.Error("the last release writes holds and codes: daemon/hold_old.go can go, with ReadOld, after a migration of the rows without them")
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Statements)) {
 		if _, err := conn.Prepare(t.Context(), "test_"+name, r.Statements[name]); err != nil {
 			t.Errorf("%s: %v", name, err)

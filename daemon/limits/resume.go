@@ -3,7 +3,6 @@ package limits
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -31,7 +30,7 @@ func (r *Room) wakeLimited(ctx context.Context) error {
 func waitsAfterEnd(a *daemon.Agent) bool {
 	l := a.Limit
 	return l != nil && l.Do == daemon.LimitWait && l.Kind == daemon.LimitUsage && l.TriedAt == nil && l.DeliveryID == nil &&
-		a.Died() && !strings.HasPrefix(*a.EndReason, "other") && a.SuccessorID == nil && a.StepID == nil && a.SessionID != nil && a.RegisteredAt != nil
+		a.Died() && a.EndCode != daemon.EndedOther && a.SuccessorID == nil && a.StepID == nil && a.SessionID != nil && a.RegisteredAt != nil
 }
 
 // resumeAfterReset opens the session of an agent again that died while it waited for a reset, as a new agent of its line. The

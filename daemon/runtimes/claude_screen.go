@@ -118,15 +118,19 @@ func (s Screen) CanType(stashes bool) (stash bool, err error) {
 	case !stashes:
 		return false, nil
 	case s.Stashed && s.Draft != "":
-		return false, errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
+		return false, ErrDrafts
 	}
 	// Press the key even if the composer is empty: it does no harm, and it saves a draft that a person begins
 	// after this capture. But do not press it if a draft is stashed already: it would bring that draft back.
 	return !s.Stashed, nil
 }
 
-// ErrDraft says that a text would be joined to what a person has typed.
-var ErrDraft = errors.New("the composer holds a draft, which this runtime cannot put aside: submit or delete it")
+// ErrDraft says that a text would be joined to what a person has typed. ErrDrafts says that a draft stands there, and the runtime already
+// keeps another one aside.
+var (
+	ErrDraft  = errors.New("the composer holds a draft, which this runtime cannot put aside: submit or delete it")
+	ErrDrafts = errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
+)
 
 // heldEnd is the number of bytes that the end of a text must have, so that Holds accepts the end for the text.
 const heldEnd = 100

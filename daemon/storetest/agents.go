@@ -18,6 +18,7 @@ func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
 	fill(reflect.ValueOf(&a).Elem())
 	a.ID, a.PreviousAgentID, a.SuccessorID = nextOf(t, st, daemon.AgentIDs), &before.ID, nil
 	a.State, a.StopStage = daemon.Ended, daemon.StopKill
+	a.Note = a.Hold.Words()
 	run := NewPipeline(t, st, 1, nil)
 	a.PipelineID, a.StepID = &run.ID, &run.Steps[0].ID
 	a.WorktreeID = &newWorktree(t, st, nil).ID

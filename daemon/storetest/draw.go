@@ -148,6 +148,7 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	}
 	a.Managed, a.PID, a.PIDStart = d.half(), d.rand.IntN(3), uint64(d.rand.IntN(2))
 	a.SessionID, a.EndCause, a.EndReason = maybe(d, one(d, "s1", "s2")), one(d, "", "tmux"), maybe(d, d.word())
+	a.EndCode = one(d, "", daemon.EndedGone, daemon.EndedOther)
 	a.LaunchHash, a.Options = one(d, nil, []byte{}, fmt.Append(nil, d.unique())), one(d, nil, []string{}, []string{d.word(), "-x"})
 	a.TmuxSession, a.StopStage = one(d, "", fmt.Sprint("session-", d.unique())), one(d, daemon.StopNone, daemon.StopTerm)
 	a.StopAskedAt, a.CreatedAt = maybe(d, d.at()), d.at()
@@ -155,6 +156,7 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	if d.half() {
 		a.Trouble = &daemon.Trouble{Code: one(d, "usage_limit", "overloaded"), Message: d.word(), Since: d.at()}
 	}
+	a.Hold, a.Note = d.hold()
 	a.Limit, a.LimitedUntil = nil, nil
 	if d.half() {
 		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
@@ -202,13 +204,6 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	return a
 }
 
-func (d *drawer) context() *daemon.ContextUse {
-	if d.half() {
-		return nil
-	}
-	return &daemon.ContextUse{Tokens: d.rand.Int64N(1e12), Limit: maybe(d, int64(200_000)), Percent: maybe(d, d.rand.Float64()), Source: d.word()}
-}
-
 func (d *drawer) structured() *daemon.Structured {
 	if d.half() {
 		return nil
@@ -243,7 +238,8 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	}
 	h.Structured, h.ContextUse, h.Warnings = d.structured(), d.context(), one(d, nil, []string{d.word()})
 	h.Metrics = daemon.Metrics{DurationMS: float64(d.rand.Int64N(1e12)) / 1000, TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
-	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: one(d, daemon.Briefing, daemon.BriefingHeirs), Code: "c", Message: d.word()}), maybe(d, d.at()), d.word()
+	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: one(d, daemon.Briefing, daemon.BriefingHeirs), Code: "c", Message: d.word()}), maybe(d, d.at()), ""
+	h.Hold, h.Note = d.hold()
 	return h
 }
 
@@ -256,7 +252,8 @@ func (d *drawer) heirs(h *daemon.Handoff) {
 	h.Heirs = make([]daemon.HandoffHeir, n)
 	for i := range h.Heirs {
 		heir := &h.Heirs[i]
-		heir.Persona, heir.Model, heir.Note, heir.PhaseAt = d.word(), d.word(), d.word(), maybe(d, d.at())
+		heir.Hold, heir.Note = d.hold()
+		heir.Persona, heir.Model, heir.PhaseAt = d.word(), d.word(), maybe(d, d.at())
 		heir.Phase = one(d, "", daemon.Spawning, daemon.Briefing, daemon.Completed, daemon.Failed)
 		heir.Error = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()})
 		if d.half() {

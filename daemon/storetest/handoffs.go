@@ -20,9 +20,11 @@ func WholeHandoff(t testing.TB, st daemon.Store) *daemon.Handoff {
 	h.ID, h.AgentID, h.SuccessorID = nextOf(t, st, daemon.HandoffIDs), a.ID, &b.ID
 	h.DeliveryID = &NewDelivery(t, st, b.ID).ID
 	h.Phase, h.Status = daemon.Briefing, daemon.StatusInProgress
+	h.Note = h.Hold.Words()
 	h.ReadAt, h.UnreadAt = nil, nil // a store does not keep what is derived of the successors' rows
 	for i := range h.Heirs {
 		h.Heirs[i].ReadAt, h.Heirs[i].UnreadAt = nil, nil
+		h.Heirs[i].Note = h.Heirs[i].Hold.Words()
 		h.Heirs[i].AgentID, h.Heirs[i].Phase = &NewAgent(t, st, nil).ID, daemon.Briefing
 	}
 	return &h

@@ -260,13 +260,13 @@ func awaitAgent(ctx context.Context, c *api.Client, began *daemon.Agent, ready f
 	return agent, err
 }
 
-// notStarting says why an agent that has not registered will not do so by itself; nil: it may. The note with which it began is no
+// notStarting says why an agent that has not registered will not do so by itself; nil: it may. The hold with which it began is no
 // reason: it tells of the session that the agent opens again.
 func notStarting(began, now *daemon.Agent) error {
 	switch {
 	case !now.Active():
 		return fmt.Errorf("agent %d has ended: %s", now.ID, show.EndWords(now.EndReason))
-	case now.RegisteredAt == nil && now.Note != "" && now.Note != began.Note:
+	case now.RegisteredAt == nil && now.Hold != nil && !now.Hold.Same(began.Hold):
 		return fmt.Errorf("agent %d: %s: look at it with `understudy agent attach %d`", now.ID, now.Note, now.ID)
 	}
 	return nil

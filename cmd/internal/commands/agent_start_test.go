@@ -11,18 +11,21 @@ import (
 // all the same.
 func TestWhatKeepsAnAgentFromStarting(t *testing.T) {
 	t.Parallel()
-	broke, gone, now := "its turn broke off when agent 3 ended: tell it to go on", "killed", time.Now()
+	held := func(h daemon.Hold) *daemon.Hold { return &h }
+	broke := held(daemon.Hold{Kind: daemon.HoldBrokeOff, HoldDetail: daemon.HoldDetail{AgentID: 3}})
+	late := held(daemon.Hold{Kind: daemon.HoldNotRegistered, HoldDetail: daemon.HoldDetail{Limit: "1m"}})
+	gone, now := "killed", time.Now()
 	for _, c := range []struct {
 		name       string
 		began, now daemon.Agent
 		want       string
 	}{
 		{"starting", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Starting}, ""},
-		{"resumed", daemon.Agent{Note: broke}, daemon.Agent{ID: 4, State: daemon.Starting, Note: broke}, ""},
-		{"registered", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Idle, RegisteredAt: &now, Note: "its composer holds a draft"}, ""},
-		{"overdue", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Starting, Note: "it did not register within 1m"}, "agent 4: it did not register within 1m: look at it with `understudy agent attach 4`"},
-		{"resumed and overdue", daemon.Agent{Note: broke}, daemon.Agent{ID: 4, State: daemon.Starting, Note: "it did not register within 1m"}, "agent 4: it did not register within 1m: look at it with `understudy agent attach 4`"},
-		{"ended", daemon.Agent{Note: broke}, daemon.Agent{ID: 4, State: daemon.Ended, EndedAt: &now, Note: broke, EndReason: &gone}, "agent 4 has ended: killed"},
+		{"resumed", daemon.Agent{Hold: broke}, daemon.Agent{ID: 4, State: daemon.Starting, Hold: broke}, ""},
+		{"registered", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Idle, RegisteredAt: &now, Hold: held(daemon.Hold{Kind: daemon.HoldDraft})}, ""},
+		{"overdue", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Starting, Hold: late, Note: late.Words()}, "agent 4: it did not register within 1m: look at it with `understudy agent attach 4`"},
+		{"resumed and overdue", daemon.Agent{Hold: broke}, daemon.Agent{ID: 4, State: daemon.Starting, Hold: late, Note: late.Words()}, "agent 4: it did not register within 1m: look at it with `understudy agent attach 4`"},
+		{"ended", daemon.Agent{Hold: broke}, daemon.Agent{ID: 4, State: daemon.Ended, EndedAt: &now, Hold: broke, EndReason: &gone}, "agent 4 has ended: killed"},
 	} {
 		got := ""
 		if err := notStarting(&c.began, &c.now); err != nil {

@@ -296,7 +296,7 @@ func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agen
 
 // asks says what an agent waits for and where a person answers it. It returns "" if the agent waits for nothing.
 func (d *demo) asks(g *daemon.Agent) string {
-	if g.State != daemon.Waiting && (g.State != daemon.Starting || g.Note == "") {
+	if g.State != daemon.Waiting && (g.State != daemon.Starting || g.Hold == nil) {
 		return ""
 	}
 	return fmt.Sprintf("%s; look at it from another shell: `understudy agent attach %d --data %s`", cmp.Or(g.Note, "it asks something"), g.ID, proc.ShellQuote(d.place.data))

@@ -3,7 +3,6 @@ package show
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/api"
@@ -77,7 +76,11 @@ func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daem
 			return true, nil
 		}
 		p.Start(p.running(&h), last)
-		p.Wait(strings.TrimPrefix(h.Note, generatingNote))
+		if h.Hold.Is(daemon.HoldGenerating) {
+			p.Wait("") // GeneratingLabel says the same
+		} else {
+			p.Wait(h.Note)
+		}
 		return false, nil
 	})
 	return h, err
@@ -113,9 +116,6 @@ func (p *Watcher) heirsOver(h *daemon.Handoff) {
 // GeneratingLabel replaces the name of the phase while a fork writes the document. Meanwhile Esc cancels the handoff at
 // once.
 const GeneratingLabel = "Generating handoff… (esc to cancel)"
-
-// generatingNote is a note of the daemon that means the same as GeneratingLabel.
-const generatingNote = "the document is being generated"
 
 // running names the phase that a handoff is in.
 func (p *Watcher) running(h *daemon.Handoff) string {

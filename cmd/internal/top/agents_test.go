@@ -24,8 +24,8 @@ func (m *model) last() string {
 // dead is an agent that died, with a session that may be opened again.
 func dead(id int64, cause string) daemon.Agent {
 	a := agent(id, daemon.Ended, 5)
-	reason, session := "process_gone", "s"
-	a.EndedAt, a.EndReason, a.SessionID, a.RegisteredAt, a.EndCause = &a.StateAt, &reason, &session, &a.CreatedAt, cause
+	session := "s"
+	a.EndedAt, a.EndCode, a.SessionID, a.RegisteredAt, a.EndCause = &a.StateAt, daemon.EndedGone, &session, &a.CreatedAt, cause
 	return a
 }
 

@@ -334,8 +334,8 @@ func TestDetails(t *testing.T) {
 func TestWhatEndedBadlyIsShown(t *testing.T) {
 	t.Parallel()
 	m := opened(t, snapshot{})
-	reason, died, broken := "process_gone", agent(7, daemon.Ended, 5), gate(3, 1)
-	died.EndedAt, died.EndReason = &died.StateAt, &reason
+	died, broken := agent(7, daemon.Ended, 5), gate(3, 1)
+	died.EndedAt, died.EndCode = &died.StateAt, daemon.EndedGone
 	broken.Status, broken.FinishedAt, broken.Hint = daemon.PipelineFailed, &noon, "mend the template"
 	needs := (&daemon.Overview{At: noon, Ended: []daemon.Agent{died}, Pipelines: []daemon.Pipeline{broken}}).Attention()
 	m.Update(freshMsg{at: noon, needs: needs})

@@ -21,6 +21,7 @@ var (
 func (t *tx) putAgent(a *daemon.Agent) error {
 	row := kept(*a)
 	row.SuccessorID = nil
+	row.ReadOld()
 	agents := &t.agents
 	foreign := func(a *daemon.Agent) bool { return a.Active() && a.PID > 0 && !a.Managed }
 	if err := check(

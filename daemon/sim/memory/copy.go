@@ -108,7 +108,7 @@ func refers(typ reflect.Type) bool {
 
 // jsonColumns are the types that are stored as JSON.
 var jsonColumns = map[reflect.Type]bool{
-	reflect.TypeFor[daemon.ContextUse](): true, reflect.TypeFor[daemon.Trouble](): true, reflect.TypeFor[daemon.Limit](): true, reflect.TypeFor[daemon.DialogAnswer](): true, reflect.TypeFor[daemon.KeysTaken](): true, reflect.TypeFor[runtimes.Account](): true, reflect.TypeFor[worktree.Base](): true,
+	reflect.TypeFor[daemon.ContextUse](): true, reflect.TypeFor[daemon.Trouble](): true, reflect.TypeFor[daemon.Hold](): true, reflect.TypeFor[daemon.Limit](): true, reflect.TypeFor[daemon.DialogAnswer](): true, reflect.TypeFor[daemon.KeysTaken](): true, reflect.TypeFor[runtimes.Account](): true, reflect.TypeFor[worktree.Base](): true,
 	reflect.TypeFor[daemon.TreeTask](): true, reflect.TypeFor[daemon.TreeOutcome](): true, reflect.TypeFor[[]worktree.Copied](): true,
 	reflect.TypeFor[daemon.Structured](): true,
 	reflect.TypeFor[daemon.Metrics]():    true, reflect.TypeFor[daemon.Failure](): true,

@@ -42,6 +42,7 @@ func (t *tx) putHandoff(h *daemon.Handoff) error {
 	for i := range row.Heirs {
 		row.Heirs[i].ReadAt, row.Heirs[i].UnreadAt = nil, nil
 	}
+	row.ReadOld()
 	phase, known := phases[row.Phase]
 	other := func(is func(*daemon.Handoff) bool) bool { return t.handoffs.any(row.ID, is) }
 	if err := check(
