@@ -188,8 +188,8 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	case !out.extended:
 		return out
 	}
-	if at := since.Add(limit); r.h.Deadline == nil || !r.h.Deadline.Equal(at) {
-		r.h.Deadline, out.wrote = &at, true
+	if at := since.Add(limit); *r.deadline == nil || !(*r.deadline).Equal(at) {
+		*r.deadline, out.wrote = &at, true
 	}
 	if next.asksBeforeSession() {
 		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, words.Quote(next.WaitsFor))
