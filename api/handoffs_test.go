@@ -26,6 +26,7 @@ func TestRecordedHandoff(t *testing.T) {
 			FilePath: "/handoffs/1.md", ContextPath: &text, ContextChecksum: &text, InjectionPrompt: &text, Warnings: []string{"A warning."},
 			ContextUse: &daemon.ContextUse{Tokens: 7, Limit: &size, Source: "transcript"}, Structured: &daemon.Structured{WhatWasDone: &text},
 			Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{daemon.Verifying: 3}}, CreatedAt: now, StartedAt: &now, RecordedAt: &now, CompletedAt: &now,
+			Heirs: []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: slug}}},
 		},
 	})
 	got := must(h.client.Handoff(ctx, id))(t)
@@ -109,7 +110,7 @@ func TestCancelARetriedHandoff(t *testing.T) {
 			ID: ids[i], Ref: fmt.Sprint("ref-", i), AgentID: a.ID, Persona: slug, Host: "here", Reason: "manual", Mode: daemon.ModeAgent, Generation: 1,
 			Phase: phase, PhaseAt: now, Error: &daemon.Failure{Phase: daemon.Verifying, Code: "document_missing", Message: "There is none."},
 			FilePath: fmt.Sprintf("/handoffs/%d.md", i), Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
-			CreatedAt: now, StartedAt: &now, CompletedAt: &now,
+			CreatedAt: now, StartedAt: &now, CompletedAt: &now, Heirs: []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: slug}}},
 		}})
 	}
 	must(h.client.RetryHandoff(ctx, ids[0], ""))(t)

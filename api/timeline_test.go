@@ -91,7 +91,7 @@ func TestDurations(t *testing.T) {
 		a := h.agent(away)
 		id := must(h.store.NextID(t.Context(), daemon.HandoffIDs))(t)
 		o := &daemon.Handoff{ID: id, Ref: fmt.Sprint(id), AgentID: a.ID, Persona: "p", Mode: daemon.ModeAgent, Phase: daemon.Requested, FilePath: fmt.Sprint("/", id),
-			Warnings: []string{}, Host: "elsewhere", CreatedAt: time.Now(), PhaseAt: time.Now()}
+			Warnings: []string{}, Host: "elsewhere", CreatedAt: time.Now(), PhaseAt: time.Now(), Heirs: []daemon.HandoffHeir{{}}}
 		h.commit(&daemon.Change{NewHandoff: o})
 		now := time.Now()
 		o.Phase, o.Metrics = phase, daemon.Metrics{TotalMS: 10 * ms, Phases: map[daemon.Phase]int64{daemon.Instructing: ms}}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,15 +164,8 @@ func (c accounts) handoffWarnings(d *Daemon, a *Agent, heirs []HandoffHeir) []st
 		return said
 	}
 	own := d.runtimeOf(a)
-	on := []*runtimes.Runtime{own}
-	if len(heirs) > 0 {
-		on = nil
-	}
 	for i := range heirs {
-		on = append(on, d.runtimeOf(&Agent{Runtime: heirs[i].Runtime}))
-	}
-	for _, rt := range on {
-		for _, w := range c.warnings(rt, own, a) {
+		for _, w := range c.warnings(d.runtimeOf(&Agent{Runtime: cmp.Or(heirs[i].Runtime, a.Runtime)}), own, a) {
 			if !slices.Contains(said, w) {
 				said = append(said, w)
 			}

@@ -21,6 +21,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 	account, _ := runtimes.ReadAccount(environ, "/")
 	plain, _ := runtimes.ReadAccount([]string{"HOME=/h"}, "/")
 	both, _ := runtimes.ReadAccount([]string{"CLAUDE_CONFIG_DIR=/work", "CODEX_HOME=/codex"}, "/")
+	as := []string{""}
 	for name, c := range map[string]struct {
 		account *runtimes.Account
 		managed bool
@@ -28,11 +29,11 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 		heirs   []string
 		want    []string // a part of each warning
 	}{
-		"the daemon's own":           {nil, true, true, nil, nil},
-		"not known":                  {nil, false, true, nil, []string{"could not be read"}},
+		"the daemon's own":           {nil, true, true, as, nil},
+		"not known":                  {nil, false, true, as, []string{"could not be read"}},
 		"no account of its own":      {&plain, false, true, []string{"claude", "codex"}, nil},
-		"goes on but for one":        {&account, false, true, nil, []string{"has no ANTHROPIC_MODEL"}},
-		"its process has gone":       {&account, false, false, nil, []string{"has no ANTHROPIC_MODEL", "has no ANTHROPIC_AUTH_TOKEN: nobody"}},
+		"goes on but for one":        {&account, false, true, as, []string{"has no ANTHROPIC_MODEL"}},
+		"its process has gone":       {&account, false, false, as, []string{"has no ANTHROPIC_MODEL", "has no ANTHROPIC_AUTH_TOKEN: nobody"}},
 		"another CLI":                {&account, false, true, []string{"codex"}, []string{"on Codex: it has the account that the daemon has there"}},
 		"another CLI that it has":    {&both, false, true, []string{"codex"}, []string{"on Codex: it has what the session was given for that CLI, by CODEX_HOME"}},
 		"a variable that is ours":    {&account, false, true, []string{"opencode"}, []string{"runs on OpenCode", "has no OPENCODE_CONFIG_CONTENT"}},

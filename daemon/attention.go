@@ -139,7 +139,7 @@ func (o *Overview) Attention() []Attention {
 	var out []Attention
 	told := map[int64]bool{} // ended agents for which the Attention about their handoff is enough
 	for _, h := range with {
-		if h.HeirsFirst() && h.Phase == Failed {
+		if h.Phase == Failed {
 			for _, id := range h.SuccessorIDs() {
 				told[id] = true
 			}

@@ -95,7 +95,7 @@ func TestAttentionOfEndedAgents(t *testing.T) {
 	two := int64(2)
 	died, left := over(time.Hour, "process_gone"), over(time.Hour, "prompt_input_exit")
 	recorded := failed(time.Minute, func(h *Handoff) { h.RecordedAt = &noon })
-	passed := failed(time.Minute, func(h *Handoff) { h.RecordedAt, h.SuccessorID = &noon, &two })
+	passed := failed(time.Minute, func(h *Handoff) { h.RecordedAt, h.SuccessorID, h.Heirs = &noon, &two, []HandoffHeir{{AgentID: &two}} })
 	const death, handoff = "agent 1 died for 1h0m0s: it died, which nobody asked for; `understudy agent resume 1` opens its session again", "handoff 9 failed for 1m0s: its handoff failed: There is no document; ask for it"
 	for name, tt := range map[string]struct {
 		agents   []Agent

@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// handoffRun is one look at one handoff: the rows as they were read, and the other values that a step may use. A step reads
-// and decides; [Daemon.advance] commits.
+// handoffRun is one look at one handoff, or at one of its heirs: the rows as they were read, and the other values that a step
+// may use. A step reads and decides; [Daemon.advance] commits.
 type handoffRun struct {
 	d        *Daemon
 	ctx      context.Context
@@ -20,12 +20,34 @@ type handoffRun struct {
 	h        *Handoff
 	agent    *Agent // the outgoing agent
 	settings HandoffSettings
+	heir     *HandoffHeir // the heir that is looked at; the first one, if the look is at the handoff
+	phase    Phase        // the phase of what is looked at
+	phaseAt  time.Time    // when that phase began
+	deadline **time.Time  // where the deadline of that phase stands
+}
+
+// runOf begins a look at a handoff of an agent.
+func runOf(ctx context.Context, d *Daemon, h *Handoff, a *Agent) *handoffRun {
+	return &handoffRun{
+		d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings().Handoff,
+		heir: &h.Heirs[0], phase: h.Phase, phaseAt: h.PhaseAt, deadline: &h.Deadline,
+	}
+}
+
+// of begins a look at one heir of the handoff.
+func (r *handoffRun) of(heir *HandoffHeir) *handoffRun {
+	one := *r
+	one.heir, one.phase, one.deadline = heir, heir.Phase, &heir.Deadline
+	if heir.PhaseAt != nil {
+		one.phaseAt = *heir.PhaseAt
+	}
+	return &one
 }
 
 // advance does the next step of an agent's open handoff. If it has written a row, it returns moved as true, and the lane
 // looks again at once. Otherwise again says how long the lane may wait until it looks again.
 func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool, again time.Duration, err error) {
-	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings().Handoff}
+	r := runOf(ctx, d, h, a)
 	out := r.decide()
 	switch {
 	case out.err != nil:
@@ -38,10 +60,13 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	return r.stay(out)
 }
 
-// decide calls the step of the handoff's phase. If the phase has lasted too long and the step waits on, decide turns its
+// decide calls the step of the phase. If the phase has lasted too long and the step waits on, decide turns its
 // outcome into the failure of the phase.
 func (r *handoffRun) decide() outcome {
-	s, ok := stepAt(r.h.Phase)
+	if r.phase == "" {
+		return r.startHeir("start")
+	}
+	s, ok := stepAt(r.phase)
 	if !ok {
 		return outcome{}
 	}
@@ -49,7 +74,7 @@ func (r *handoffRun) decide() outcome {
 	if s.limit == nil || out.extended || out.next != "" || out.fail != nil || retryable(out.err) {
 		return out
 	}
-	left := r.d.timeLeft(r.h.PhaseAt, s.limit(r.settings))
+	left := r.d.timeLeft(r.phaseAt, s.limit(r.settings))
 	if left <= 0 {
 		return r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.settings), r.paneShows())
 	}
@@ -73,8 +98,13 @@ func (r *handoffRun) move(out outcome) error {
 	if !ok || !leadsTo(s.next, out.next) {
 		return fmt.Errorf("handoff %d: the table knows no move from %s to %s", h.ID, from, out.next)
 	}
-	spent := h.enterPhase(out.next, r.now, r.settings)
 	c := out.with
+	if out.next == Completed {
+		if err := r.complete(&c); err != nil {
+			return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, out.next, err)
+		}
+	}
+	spent := h.enterPhase(out.next, r.now, r.settings)
 	c.Move = &Move{Handoff: h, From: from, Cause: out.cause}
 	payload := map[string]any{
 		"from": from, "phase_ms": spent, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
@@ -186,8 +216,22 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 	if !h.Open() {
 		h.Metrics.TotalMS = elapsed(h.CreatedAt, now).Milliseconds()
 	}
-	h.repeatHeir(now)
+	h.repeatHeir()
 	return spent
+}
+
+// repeatHeir keeps the row of an only heir, whose phases are those of the handoff, and the handoff's row alike. The daemon of the
+// last release knows the handoff's row alone: SuccessorID and the DeliveryID of the injection prompt are written there for it.
+func (h *Handoff) repeatHeir() {
+	heir, at := &h.Heirs[0], h.PhaseAt
+	if h.HeirsFirst() || heir.AgentID == nil {
+		return
+	}
+	h.SuccessorID, h.DeliveryID = heir.AgentID, heir.DeliveryID
+	heir.Phase, heir.PhaseAt = h.Phase, &at
+	if h.Phase == Completed {
+		heir.BriefedAt = &at
+	}
 }
 
 // stayFor is the outcome of a step that waits for something that does not wake the lane. The lane looks again after t.

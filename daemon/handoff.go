@@ -149,7 +149,7 @@ type Handoff struct {
 	// InPlace says that the successor takes the pane of the outgoing agent. If that is not possible, it gets a pane of its
 	// own, and a warning says so.
 	InPlace bool          `json:"in_place"`
-	Heirs   []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; empty: one successor as the outgoing agent
+	Heirs   []HandoffHeir `json:"heirs" db:"heirs"` // in the order of the request; at least one
 
 	DropMessages bool `json:"drop_messages"` // the outgoing agent's queued messages are dropped, and not passed on
 	Forced       bool `json:"forced"`        // a document is taken although it says next to nothing
@@ -157,7 +157,7 @@ type Handoff struct {
 	Host       string     `json:"-"`
 	Seq        int64      `json:"-"` // grows by one with each write; Seq and Phase guard each move
 	PhaseAt    time.Time  `json:"-"` // when the handoff entered the phase
-	DeliveryID *int64     `json:"-"` // the instruction, or the injection prompt, that the phase waits for
+	DeliveryID *int64     `json:"-"` // the instruction; of an only heir that has begun, its injection prompt, which the last release's daemon reads here
 	Trouble    string     `json:"-"` // what StopFailure said of the turn that took the instruction
 	Retrying   bool       `json:"-"` // set by a retry: a failed verification then asks for the document anew
 	ForkedAt   *time.Time `json:"-"` // mode generate: when the session was forked; StopHook has the newest hook before that
@@ -234,11 +234,7 @@ func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.Conte
 // completedWords says that the handoff is completed.
 func (h *Handoff) completedWords() string {
 	if !h.HeirsFirst() {
-		var successor int64
-		if h.SuccessorID != nil {
-			successor = *h.SuccessorID
-		}
-		return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, successor, h.AgentID, h.Persona)
+		return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, *h.SuccessorID, h.AgentID, h.Persona)
 	}
 	heirs := make([]string, 0, len(h.Heirs))
 	for i := range h.Heirs {

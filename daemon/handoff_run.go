@@ -212,7 +212,7 @@ func (r *handoffRun) shutDown() outcome {
 		} else if over != "" {
 			return r.notNeeded(over)
 		}
-		return r.toSpawning("the agent is gone: " + r.endReason(a))
+		return r.startHeir("the agent is gone: " + r.endReason(a))
 	case a.StopStage == StopFailed:
 		return r.failed(CodeExitFailed, "The outgoing agent could not be ended%s", r.paneShows())
 	case a.StopAskedAt != nil:
@@ -267,25 +267,27 @@ func (r *handoffRun) shutDown() outcome {
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }
 
-// toSpawning commits the successor's row, with the name that its tmux session will have, before the pane is made.
-func (r *handoffRun) toSpawning(cause string) outcome {
-	var heir *HandoffHeir
-	if len(r.h.Heirs) > 0 {
-		heir = &r.h.Heirs[0]
+// startHeir commits the row of an heir's agent, with the name that its tmux session will have, before the pane is made.
+func (r *handoffRun) startHeir(cause string) outcome {
+	next, err := r.d.newSuccessor(r.ctx, r.agent, r.now)
+	if err != nil {
+		return outcome{err: err}
 	}
-	next, err := r.d.newHeir(r.ctx, r.agent, heir, r.now)
+	err = becomeHeir(r.d, r.agent, next, r.heir)
 	if failure := r.notStartable(err); failure != nil {
 		return outcome{fail: failure}
 	}
 	if err != nil {
 		return outcome{err: err}
 	}
-	r.h.SuccessorID, r.h.DeliveryID = &next.ID, nil
-	c := Change{NewAgent: next}
+	if out := r.cannotStart(canStart(r.ctx, r.d, next)); out != nil {
+		return *out
+	}
+	r.heir.AgentID, r.heir.DeliveryID = &next.ID, nil
+	c := Change{NewAgent: next, Events: []*event.Event{r.created(next)}}
 	if r.agent.StepID != nil {
 		c.write(r.agent)
 	}
-	c.Events = []*event.Event{r.created(next)}
 	return moveTo(Spawning, cause, c)
 }
 
@@ -347,7 +349,7 @@ func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 	if err != nil {
 		return Change{}, &outcome{err: err}
 	}
-	r.h.DeliveryID = &id
+	r.heir.DeliveryID = &id
 	return Change{NewDeliveries: []*Delivery{{
 		ID: id, AgentID: successor, HandoffID: &r.h.ID, Kind: KindPrompt, Text: *r.h.InjectionPrompt, Nonce: r.h.Ref,
 		State: DeliveryQueued, CreatedAt: r.now,
@@ -356,7 +358,7 @@ func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 
 // brief waits until the successor's runtime has taken the injection prompt.
 func (r *handoffRun) brief() outcome {
-	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	dl, err := r.d.Store.Delivery(r.ctx, *r.heir.DeliveryID)
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -364,10 +366,8 @@ func (r *handoffRun) brief() outcome {
 	switch {
 	case out != nil:
 		return *out
-	case dl.Has(Submitted) && r.h.HeirsFirst(): // one of the heirs
-		return moveTo(Completed, dl.Evidence, Change{})
 	case dl.Has(Submitted):
-		return r.complete(dl.Evidence)
+		return moveTo(Completed, dl.Evidence, Change{})
 	case dl.Has(NotSubmitted) && dl.Evidence == evidenceChanged:
 		return r.contextChanged()
 	case !next.Active():
@@ -377,7 +377,7 @@ func (r *handoffRun) brief() outcome {
 	case dl.State != DeliveryQueued:
 		return outcome{}
 	}
-	if left := r.d.timeLeft(r.h.PhaseAt, r.settings.RegistrationTimeout); left > 0 {
+	if left := r.d.timeLeft(r.phaseAt, r.settings.RegistrationTimeout); left > 0 {
 		return stayFor(left, cmp.Or(next.Hold.value(), HoldNotReady.hold()))
 	}
 	bad := r.failed(CodeSuccessorNotReady, "The successor could not be given the injection prompt within %s%s", r.settings.RegistrationTimeout, r.d.shows(r.ctx, next).words())
@@ -388,10 +388,10 @@ func (r *handoffRun) brief() outcome {
 
 // successor reads the successor's row. It returns an outcome if it cannot.
 func (r *handoffRun) successor() (*Agent, *outcome) {
-	if r.h.SuccessorID == nil {
+	if r.heir.AgentID == nil {
 		return nil, &outcome{err: errors.New("no successor on the row")}
 	}
-	a, err := r.d.Store.Agent(r.ctx, *r.h.SuccessorID)
+	a, err := r.d.Store.Agent(r.ctx, *r.heir.AgentID)
 	if err != nil {
 		return nil, &outcome{err: err}
 	}

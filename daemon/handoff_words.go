@@ -36,7 +36,7 @@ func (r *handoffRun) stayLong(t time.Duration, hold Hold) outcome {
 
 // paneShows says, for the end of a failure's sentence, what the pane of the phase's agent shows.
 func (r *handoffRun) paneShows() string {
-	if a := r.agentIn(r.h.Phase); a != nil {
+	if a := r.agentIn(r.phase); a != nil {
 		return r.d.shows(r.ctx, a).words()
 	}
 	return ""
@@ -70,22 +70,22 @@ func (r *handoffRun) endCause(in Phase) string {
 
 // failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the phase.
 func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
-	if r.h.Mode != ModeAgent && BeforeRecord(r.h.Phase) {
+	if r.h.Mode != ModeAgent && BeforeRecord(r.phase) {
 		return r.notGenerated(code, format, args...)
 	}
 	msg := fmt.Sprintf(format, args...)
 	hint := fmt.Sprintf("look at the agent with `understudy agent attach %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
 	switch {
-	case r.h.Phase == ShuttingDown && r.agent.Active():
+	case r.phase == ShuttingDown && r.agent.Active():
 		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
-	case !BeforeRecord(r.h.Phase):
+	case !BeforeRecord(r.phase):
 		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
 	case r.agent.Active() && r.agent.Hold.Is(HoldInBackground):
 		hint = fmt.Sprintf("take its session back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`, and hand over the agent that this starts", r.agent.ID)
 	case !r.agent.Active():
 		hint = fmt.Sprintf("write the document to %s yourself and `understudy handoff retry %d`, or open the session again with `understudy agent resume %d`", r.h.FilePath, r.h.ID, r.agent.ID)
 	}
-	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: msg + "; " + hint + "."}}
+	return outcome{fail: &Failure{Phase: r.phase, Code: code, Message: msg + "; " + hint + "."}}
 }
 
 // waitingWords says what the handoff waits for. If only a person can end the wait, it adds the command to begin with.

@@ -24,7 +24,7 @@ type HandoffRequest struct {
 	Focus  string // what the document should focus on; may be empty
 	Mode   Mode   // ModeAgent (the default) or ModeGenerate
 	Force  bool   // hand over even if the conversation is empty, and even if a generated document says next to nothing
-	Heirs  []Heir // empty: one successor, which is as the outgoing agent
+	Heirs  []Heir // empty: one, which is as the outgoing agent
 	Keep   bool   // the outgoing agent lives on, beside its heirs
 	// InPlace says whether the successor takes the pane of the outgoing agent; nil: as the setting handoff.in_place says.
 	InPlace *bool

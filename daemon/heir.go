@@ -21,9 +21,9 @@ type Heir struct {
 	PermissionMode string `json:"permission_mode"` // in the runtime's own words
 }
 
-// HandoffHeir is one heir of a handoff, with its agent. In a handoff with several heirs, or one that keeps the outgoing
-// agent, each heir goes by itself through the phases from spawning to briefing, and the facts are on its row. In any other
-// handoff the facts are on the handoff's row, and the heir's row repeats AgentID and Phase.
+// HandoffHeir is one heir of a handoff, with its agent. It goes through the phases from spawning to briefing. Heirs that are
+// briefed first do so while the handoff is in one phase, each by itself. If the outgoing agent ends first, the phases of the
+// only heir are those of the handoff, so Deadline, Note and Error stand on the handoff alone.
 type HandoffHeir struct {
 	Heir
 
@@ -65,10 +65,17 @@ func (h *Handoff) SuccessorIDs() (ids []int64) {
 			ids = append(ids, *id)
 		}
 	}
-	if len(ids) == 0 && h.SuccessorID != nil {
-		ids = append(ids, *h.SuccessorID)
-	}
 	return ids
+}
+
+// heirOf returns the heir that an agent is; nil: it is none.
+func (h *Handoff) heirOf(agentID int64) *HandoffHeir {
+	for i := range h.Heirs {
+		if id := h.Heirs[i].AgentID; id != nil && *id == agentID {
+			return &h.Heirs[i]
+		}
+	}
+	return nil
 }
 
 // Targets returns the personas that take over, each once.
@@ -77,9 +84,6 @@ func (h *Handoff) Targets() (slugs []string) {
 		if slug := h.Heirs[i].Persona; !slices.Contains(slugs, slug) {
 			slugs = append(slugs, slug)
 		}
-	}
-	if len(slugs) == 0 {
-		slugs = append(slugs, h.Persona)
 	}
 	return slugs
 }
@@ -97,26 +101,10 @@ func (h *Handoff) claims() bool {
 	return true
 }
 
-// awaits reports whether an agent, which is an heir of the open handoff, has not had its injection prompt yet.
+// awaits reports whether an agent is an heir of the handoff that has not had its injection prompt yet.
 func (h *Handoff) awaits(agentID int64) bool {
-	for i := range h.Heirs {
-		if heir := &h.Heirs[i]; h.HeirsFirst() && heir.AgentID != nil && *heir.AgentID == agentID {
-			return !heir.over()
-		}
-	}
-	return true
-}
-
-// repeatHeir writes onto the row of the only heir what the handoff's row says of it.
-func (h *Handoff) repeatHeir(now time.Time) {
-	if h.HeirsFirst() || len(h.Heirs) == 0 || h.SuccessorID == nil {
-		return
-	}
-	heir := &h.Heirs[0]
-	heir.AgentID, heir.Phase, heir.PhaseAt = h.SuccessorID, h.Phase, &now
-	if h.Phase == Completed {
-		heir.BriefedAt = &now
-	}
+	heir := h.heirOf(agentID)
+	return heir != nil && !heir.over()
 }
 
 // checkHeirs checks the heirs of a request.
@@ -151,11 +139,10 @@ func checkWord(field, value string) error {
 	return nil
 }
 
-// heirsOf returns the rows of a request's heirs. Without heirs, and if the outgoing agent is not kept, there are none: the
-// only successor is as the outgoing agent.
+// heirsOf returns the rows of a request's heirs. Without heirs there is one, which is as the outgoing agent.
 func (d *Daemon) heirsOf(a *Agent, in *HandoffRequest) ([]HandoffHeir, error) {
 	asked := in.Heirs
-	if len(asked) == 0 && in.Keep {
+	if len(asked) == 0 {
 		asked = []Heir{{}}
 	}
 	if err := d.allowHeirs(a, in); err != nil {
@@ -267,13 +254,13 @@ func heirNames(a *Agent, heirs []HandoffHeir) string {
 	for i := range heirs {
 		names = append(names, heirName(a, &heirs[i].Heir))
 	}
-	return cmp.Or(strings.Join(names, "+"), a.Name)
+	return strings.Join(names, "+")
 }
 
-// heirName returns the name of an heir's agent. A name that somebody has given to the outgoing agent names the work, so the
-// heir has it too, whatever it plays.
+// heirName returns the name of an heir's agent. An heir that plays what the outgoing agent plays has its name. A name that
+// somebody has given to the outgoing agent names the work, so the heir has it too, whatever it plays.
 func heirName(a *Agent, heir *Heir) string {
-	if a.Persona == nil || heir.Persona == "" || !isNameOf(a.Name, *a.Persona) {
+	if heir.Persona == *a.Persona || !isNameOf(a.Name, *a.Persona) {
 		return a.Name
 	}
 	return heir.Persona
@@ -306,15 +293,6 @@ func successorOf(d *Daemon, a *Agent, id int64, now time.Time) *Agent {
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.passedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
 	}
-}
-
-// newHeir makes the row of the agent of an heir; nil stands for an heir that is as the outgoing agent.
-func (d *Daemon) newHeir(ctx context.Context, a *Agent, heir *HandoffHeir, now time.Time) (*Agent, error) {
-	next, err := d.newSuccessor(ctx, a, now)
-	if err != nil || heir == nil {
-		return next, err
-	}
-	return next, becomeHeir(d, a, next, heir)
 }
 
 // becomeHeir makes a successor what an heir is to be.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -21,18 +22,14 @@ func (r *handoffRun) briefHeirs() outcome {
 			continue
 		}
 		underWay = true
-		if heir.Phase == "" {
-			return r.startHeir(i)
-		}
-		one := r.heir(i)
+		one := r.of(heir)
 		out := one.decide()
 		switch {
 		case out.err != nil:
 			if err == nil {
 				err = fmt.Errorf("heir %d: %w", i+1, out.err)
 			}
-		case out.next != "" || out.fail != nil || r.waitsAnew(heir, &out):
-			heir.DeliveryID, heir.Deadline = one.h.DeliveryID, one.h.Deadline
+		case out.next != "" || out.fail != nil || one.waitsAnew(&out):
 			return r.writeHeir(i, out)
 		}
 		again = shorterWait(again, out.again)
@@ -44,46 +41,6 @@ func (r *handoffRun) briefHeirs() outcome {
 		return outcome{again: again, hold: r.h.Hold.value()}
 	}
 	return r.heirsOver()
-}
-
-// heir returns a look at one heir: its facts stand where those of a single successor stand. So an heir's steps are those of
-// the table.
-func (r *handoffRun) heir(i int) *handoffRun {
-	h, heir := *r.h, &r.h.Heirs[i]
-	h.Phase, h.Deadline, h.Hold, h.Note, h.SuccessorID, h.DeliveryID = heir.Phase, heir.Deadline, heir.Hold, heir.Note, heir.AgentID, heir.DeliveryID
-	if heir.PhaseAt != nil {
-		h.PhaseAt = *heir.PhaseAt
-	}
-	if heir.Error != nil {
-		h.Error = heir.Error
-	}
-	one := *r
-	one.h = &h
-	return &one
-}
-
-// startHeir commits the row of an heir's agent, with the name that its tmux session will have, before the pane is made.
-func (r *handoffRun) startHeir(i int) outcome {
-	heir := &r.h.Heirs[i]
-	next, err := r.d.newHeir(r.ctx, r.agent, heir, r.now)
-	if failure := r.notStartable(err); failure != nil {
-		failure.Phase = Spawning
-		return r.writeHeir(i, outcome{fail: failure})
-	}
-	if err != nil {
-		return outcome{err: err}
-	}
-	if out := r.cannotStart(canStart(r.ctx, r.d, next)); out != nil {
-		if out.fail != nil {
-			out.fail.Phase = Spawning
-			return r.writeHeir(i, *out)
-		}
-		return *out
-	}
-	heir.AgentID = &next.ID
-	out := r.writeHeir(i, moveTo(Spawning, "start", Change{NewAgent: next}))
-	out.with.Events = append([]*event.Event{r.created(next)}, out.with.Events...)
-	return out
 }
 
 // notStartable returns the failure if err says that an heir can't be started as it is asked for; else nil.
@@ -121,11 +78,11 @@ func (r *handoffRun) created(next *Agent) *event.Event {
 
 // waitsAnew reports whether what an heir waits for has to be written. It leaves out that a composer is not ready, which
 // is often so for a moment.
-func (r *handoffRun) waitsAnew(heir *HandoffHeir, out *outcome) bool {
-	if out.hold.Kind == HoldNotReady && r.d.timeSpent(*heir.PhaseAt) < noteAfter {
-		out.hold = heir.Hold.value()
+func (r *handoffRun) waitsAnew(out *outcome) bool {
+	if out.hold.Kind == HoldNotReady && r.d.timeSpent(r.phaseAt) < noteAfter {
+		out.hold = r.heir.Hold.value()
 	}
-	return !heir.Hold.Same(&out.hold) || out.wrote || len(out.with.Agents) > 0 || len(out.with.Deliveries) > 0
+	return !r.heir.Hold.Same(&out.hold) || out.wrote || len(out.with.Agents) > 0 || len(out.with.Deliveries) > 0
 }
 
 // writeHeir turns what was decided about one heir into an outcome of the handoff, which stays in its phase.
@@ -139,6 +96,7 @@ func (r *handoffRun) writeHeir(i int, out outcome) outcome {
 	case out.fail != nil:
 		heir.enterPhase(Failed, r.now, r.settings)
 		heir.Error = out.fail
+		heir.Error.Phase = cmp.Or(heir.Error.Phase, Spawning) // it was not started
 		e := about(event.HandoffHeirFailed, map[string]any{"phase": out.fail.Phase, "code": out.fail.Code, "message": r.heirFailed(heir)})
 		e.Alert = r.otherUnderWay(i) // else the handoff itself fails at once, with an alert of its own
 		out.with.Events = append(out.with.Events, e)
@@ -212,7 +170,6 @@ func (r *handoffRun) heirsOver() outcome {
 		}
 		return outcome{fail: &Failure{Phase: BriefingHeirs, Code: failed[0].Error.Code, Message: strings.Join(said, " ")}}
 	case r.h.Keep:
-		r.h.CompletedAt = &r.now
 		return moveTo(Completed, "all heirs are briefed", Change{})
 	}
 	return moveTo(ShuttingDown, "all heirs are briefed", Change{})
@@ -220,10 +177,7 @@ func (r *handoffRun) heirsOver() outcome {
 
 // handedOut completes the handoff of an agent that has ended after its heirs were briefed.
 func (r *handoffRun) handedOut() outcome {
-	out := r.complete("the agent is gone: " + r.endReason(r.agent))
-	if out.err != nil {
-		return out
-	}
+	out := moveTo(Completed, "the agent is gone: "+r.endReason(r.agent), Change{})
 	out.then = func() { // the dead pane was kept: people may be attached to it
 		for _, id := range r.h.SuccessorIDs() {
 			if next, err := r.d.Store.Agent(r.ctx, id); err == nil && next.Active() && next.HasPane() && r.agent.Managed {
@@ -244,28 +198,17 @@ func (r *handoffRun) heirsAgain() (c Change, err error) {
 		if heir.Phase != Failed {
 			continue
 		}
-		one := r.heir(i)
-		condition, next, err := one.successorForRetry()
+		to, _, again, err := r.of(heir).again(heir.Error.Phase)
 		if err != nil {
 			return c, err
 		}
-		s, _ := stepAt(heir.Error.Phase)
-		switch to := target(s.retry, condition); to {
-		case Spawning:
-			heir.AgentID, heir.DeliveryID, heir.Phase, heir.PhaseAt, heir.Deadline = nil, nil, "", nil, nil
-		case Briefing:
-			again, err := one.briefAgain(next)
-			if err != nil {
-				return c, err
-			}
-			c.Deliveries, c.NewDeliveries = append(c.Deliveries, again.Deliveries...), append(c.NewDeliveries, again.NewDeliveries...)
-			heir.DeliveryID = one.h.DeliveryID
-			heir.enterPhase(to, r.now, r.settings)
-		default:
-			heir.enterPhase(to, r.now, r.settings)
+		c.Deliveries, c.NewDeliveries = append(c.Deliveries, again.Deliveries...), append(c.NewDeliveries, again.NewDeliveries...)
+		if to == Spawning {
+			*heir = HandoffHeir{Heir: heir.Heir}
+			continue
 		}
 		heir.Error = nil
-		heir.waitFor(Hold{}, r.now)
+		heir.enterPhase(to, r.now, r.settings)
 	}
 	return c, nil
 }

@@ -28,10 +28,7 @@ func (a *Agent) noteLimitHandoff(id int64, runtime string) {
 
 // heirRuntime returns the runtime of the handoff's first heir.
 func (h *Handoff) heirRuntime(a *Agent) string {
-	if len(h.Heirs) > 0 {
-		return cmp.Or(h.Heirs[0].Runtime, a.Runtime)
-	}
-	return a.Runtime
+	return cmp.Or(h.Heirs[0].Runtime, a.Runtime)
 }
 
 // maxTold is how much of the conversation a one-shot of another runtime is given, in bytes. It fits into every context

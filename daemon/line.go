@@ -68,16 +68,11 @@ func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 	return line
 }
 
-// LineEnds returns the ids of the agents at the ends of a line, in order. The line's handoffs are sorted the newest first. An
-// end is the last successor, or an heir of a handoff with heirs, that has no handoff of its own among them.
+// LineEnds returns the ids of the agents at the ends of a line, in order: of the successors that have no handoff of their own
+// among those of the line.
 func LineEnds(handoffs []Handoff) (ids []int64) {
-	if i := slices.IndexFunc(handoffs, func(h Handoff) bool { return h.SuccessorID != nil }); i >= 0 {
-		ids = append(ids, *handoffs[i].SuccessorID)
-	}
 	for i := range handoffs {
-		if len(handoffs[i].Heirs) > 0 {
-			ids = append(ids, handoffs[i].SuccessorIDs()...)
-		}
+		ids = append(ids, handoffs[i].SuccessorIDs()...)
 	}
 	slices.Sort(ids)
 	return slices.DeleteFunc(slices.Compact(ids), func(id int64) bool {
@@ -185,11 +180,12 @@ func idList(id *int64) (ids []int64) {
 	return ids
 }
 
-// heirsIn returns the ids of an agent's newest successor, and of its heirs in the given handoffs.
+// heirsIn returns the ids of an agent's newest successor, which may have opened its session again, and of its heirs in the given
+// handoffs.
 func heirsIn(handoffs []Handoff, a *Agent) []int64 {
 	ids := idList(a.SuccessorID)
 	for i := range handoffs {
-		if h := &handoffs[i]; h.AgentID == a.ID && len(h.Heirs) > 0 {
+		if h := &handoffs[i]; h.AgentID == a.ID {
 			ids = append(ids, h.SuccessorIDs()...)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 func TestGenerationsHaveEachAgentOnceWithItsHandoff(t *testing.T) {
 	t.Parallel()
 	handoffs := []Handoff{
-		{ID: 6, AgentID: 2, Generation: 2}, {ID: 5, AgentID: 1, Generation: 1}, {ID: 4, AgentID: 1, Generation: 1, RecordedAt: &noon, SuccessorID: new(int64(2))},
+		{ID: 6, AgentID: 2, Generation: 2}, {ID: 5, AgentID: 1, Generation: 1}, {ID: 4, AgentID: 1, Generation: 1, RecordedAt: &noon, Heirs: []HandoffHeir{{AgentID: new(int64(2))}}},
 		{ID: 3, AgentID: 1, Generation: 1},
 	}
-	shared := Handoff{ID: 7, AgentID: 1, Generation: 1, SuccessorID: new(int64(4)), Heirs: []HandoffHeir{{AgentID: new(int64(4))}, {AgentID: new(int64(5))}, {}}}
+	shared := Handoff{ID: 7, AgentID: 1, Generation: 1, Heirs: []HandoffHeir{{AgentID: new(int64(4))}, {AgentID: new(int64(5))}, {}}}
 	for _, tt := range []struct {
 		agents   []Agent
 		handoffs []Handoff

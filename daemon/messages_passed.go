@@ -62,22 +62,19 @@ func (d *Daemon) dropQueued(ctx context.Context, c *Change, agentID int64, why s
 	return err
 }
 
-// complete completes the handoff, and passes the queued messages of the outgoing agent on. It writes the agent's row as well:
-// if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
-func (r *handoffRun) complete(cause string) outcome {
-	var c Change
-	if r.h.passes() {
-		to, err := r.messagesTo()
-		if err == nil {
-			err = r.d.passMessages(r.ctx, &c, r.agent, to, &r.h.ID)
-		}
-		if err != nil {
-			return outcome{err: err}
-		}
-		c.write(r.agent)
-	}
+// complete adds to the change that completes the handoff that the queued messages of the outgoing agent are passed on. It writes
+// the agent's row as well: if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
+func (r *handoffRun) complete(c *Change) error {
 	r.h.CompletedAt = &r.now
-	return moveTo(Completed, cause, c)
+	if !r.h.passes() {
+		return nil
+	}
+	to, err := r.messagesTo()
+	if err != nil {
+		return err
+	}
+	c.write(r.agent)
+	return r.d.passMessages(r.ctx, c, r.agent, to, &r.h.ID)
 }
 
 // messagesTo returns the agent that gets the queued messages: the first heir that has not ended; if all have, the first one,

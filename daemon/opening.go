@@ -190,8 +190,8 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	case !out.extended:
 		return out
 	}
-	if at := since.Add(limit); r.h.Deadline == nil || !r.h.Deadline.Equal(at) {
-		r.h.Deadline, out.wrote = &at, true
+	if at := since.Add(limit); *r.deadline == nil || !(*r.deadline).Equal(at) {
+		*r.deadline, out.wrote = &at, true
 	}
 	if next.asksBeforeSession() {
 		out.hold = Hold{Kind: HoldHeirDialog, HoldDetail: HoldDetail{AgentID: next.ID, Dialog: next.WaitsFor}}

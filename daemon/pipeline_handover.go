@@ -40,10 +40,7 @@ func (d *Daemon) stepWants(ctx context.Context, h *Handoff, a *Agent) error {
 	if err != nil || s == nil {
 		return err
 	}
-	ours := []int64{h.AgentID}
-	if h.SuccessorID != nil {
-		ours = append(ours, *h.SuccessorID)
-	}
+	ours := append(h.SuccessorIDs(), h.AgentID)
 	switch newest := slices.Contains(ours, s.newestAgent()); {
 	case newest && s.Status == StepRunning:
 		return nil

@@ -48,7 +48,7 @@ func (d *Daemon) placeOf(ctx context.Context, a *Agent) (*tmux.Ref, error) {
 
 // takesPlaceOf reports whether the successor of a handoff takes the pane of its predecessor, which has ended.
 func (h *Handoff) takesPlaceOf(prev *Agent) bool {
-	return h.InPlace && !h.HeirsFirst() && !prev.Active() && prev.Managed && prev.HasPane()
+	return h.InPlace && !prev.Active() && prev.Managed && prev.HasPane()
 }
 
 // takePlace starts an agent in the pane of its predecessor. moved says that it has done so, and again that the pane may be
@@ -121,7 +121,7 @@ func (o ownPane) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, erro
 
 // warnOfPlace adds a warning to the handoff if the successor was to take its predecessor's pane and has another one.
 func (r *handoffRun) warnOfPlace(next *Agent) {
-	if !r.h.InPlace || r.h.HeirsFirst() || next.Ref() == r.agent.Ref() {
+	if !r.h.InPlace || next.Ref() == r.agent.Ref() {
 		return
 	}
 	why := "the pane was gone, a program still ran in it, or a client in control mode was attached"

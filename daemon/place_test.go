@@ -17,7 +17,6 @@ func TestPlaceOfALivingPredecessor(t *testing.T) {
 		"it has ended":            {Handoff{InPlace: true}, Agent{Managed: true, Pane: &pane, EndedAt: &ended}, true},
 		"it lives":                {Handoff{InPlace: true}, Agent{Managed: true, Pane: &pane}, false},
 		"in a pane of its own":    {Handoff{}, Agent{Managed: true, Pane: &pane, EndedAt: &ended}, false},
-		"its heirs come first":    {Handoff{InPlace: true, Keep: true}, Agent{Managed: true, Pane: &pane, EndedAt: &ended}, false},
 		"a person has started it": {Handoff{InPlace: true}, Agent{Pane: &pane, EndedAt: &ended}, false},
 		"it never had a pane":     {Handoff{InPlace: true}, Agent{Managed: true, EndedAt: &ended}, false},
 	} {

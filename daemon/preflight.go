@@ -42,9 +42,6 @@ func canHandOver(ctx context.Context, d *Daemon, a *Agent, heirs []HandoffHeir) 
 	if a.Host != d.Host {
 		return nil
 	}
-	if len(heirs) == 0 {
-		return canStart(ctx, d, successorOf(d, a, 0, d.now()))
-	}
 	for _, heir := range heirs { // a copy: nothing is decided yet
 		next := successorOf(d, a, 0, d.now())
 		if err := becomeHeir(d, a, next, &heir); err != nil {

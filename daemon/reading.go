@@ -104,33 +104,18 @@ func (d *Daemon) briefingOf(ctx context.Context, a *Agent) (*Handoff, *Delivery,
 		return nil, nil, err
 	}
 	h := &list[0]
-	prompt := h.promptOf(a.ID)
-	if prompt == nil {
+	heir := h.heirOf(a.ID)
+	if heir == nil || heir.DeliveryID == nil {
 		return h, nil, nil
 	}
-	dl, err := d.Store.Delivery(ctx, *prompt)
+	dl, err := d.Store.Delivery(ctx, *heir.DeliveryID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return h, nil, nil
 	case err != nil:
 		return nil, nil, err
-	case dl.Kind != KindPrompt: // the handoff's row still names the instruction
-		return h, nil, nil
 	}
 	return h, &dl, nil
-}
-
-// promptOf returns the id of the injection prompt of one of the handoff's successors; nil: it has none yet.
-func (h *Handoff) promptOf(agentID int64) *int64 {
-	if !h.HeirsFirst() {
-		return h.DeliveryID
-	}
-	for i := range h.Heirs {
-		if id := h.Heirs[i].AgentID; id != nil && *id == agentID {
-			return h.Heirs[i].DeliveryID
-		}
-	}
-	return nil
 }
 
 // toRead returns the files that the injection prompt tells the successor to read. If it names none, it carries the document
@@ -230,32 +215,25 @@ func (d *Daemon) withReading(ctx context.Context, list []Handoff) error {
 // it; its UnreadAt that of the first one that has not.
 func (h *Handoff) noteReading(agents map[int64]*Agent) {
 	h.ReadAt, h.UnreadAt = nil, nil
-	all := len(h.SuccessorIDs()) >= max(1, len(h.Heirs))
-	for _, id := range h.SuccessorIDs() {
-		switch a := agents[id]; {
-		case a == nil:
+	all := true
+	for i := range h.Heirs {
+		heir := &h.Heirs[i]
+		if heir.AgentID == nil || agents[*heir.AgentID] == nil {
 			all = false
-		case a.ReadAt == nil:
-			all = false
-			if a.UnreadAt != nil && (h.UnreadAt == nil || a.UnreadAt.Before(*h.UnreadAt)) {
-				h.UnreadAt = a.UnreadAt
+			continue
+		}
+		a := agents[*heir.AgentID]
+		switch heir.ReadAt = a.ReadAt; {
+		case heir.ReadAt == nil:
+			all, heir.UnreadAt = false, a.UnreadAt
+			if heir.UnreadAt != nil && (h.UnreadAt == nil || heir.UnreadAt.Before(*h.UnreadAt)) {
+				h.UnreadAt = heir.UnreadAt
 			}
-		case h.ReadAt == nil || a.ReadAt.After(*h.ReadAt):
-			h.ReadAt = a.ReadAt
+		case h.ReadAt == nil || heir.ReadAt.After(*h.ReadAt):
+			h.ReadAt = heir.ReadAt
 		}
 	}
 	if !all {
 		h.ReadAt = nil
-	}
-	for i := range h.Heirs {
-		heir := &h.Heirs[i]
-		if heir.AgentID == nil || agents[*heir.AgentID] == nil {
-			continue
-		}
-		a := agents[*heir.AgentID]
-		heir.ReadAt = a.ReadAt
-		if a.ReadAt == nil {
-			heir.UnreadAt = a.UnreadAt
-		}
 	}
 }

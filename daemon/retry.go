@@ -95,10 +95,7 @@ func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, a *Agent, in Retry) 
 			return Errorf(KindConflict, CodeAgentActive, "Agent %d, the successor, lives, and keeps its runtime and mode: end it with `understudy agent stop --force %[1]d`, then retry", id)
 		}
 	}
-	heir := Heir{}
-	if len(h.Heirs) == 1 {
-		heir = h.Heirs[0].Heir
-	}
+	heir := h.Heirs[0].Heir
 	if in.Runtime != "" && in.Runtime != heir.Runtime { // these are words of the other runtime
 		heir.Runtime, heir.Model, heir.PermissionMode = in.Runtime, "", ""
 	}
@@ -110,9 +107,6 @@ func chooseAnew(ctx context.Context, d *Daemon, h *Handoff, a *Agent, in Retry) 
 	heir, err := d.resolveHeir(a, heir)
 	if err != nil {
 		return err
-	}
-	if len(h.Heirs) == 0 {
-		h.Heirs = []HandoffHeir{{}}
 	}
 	h.Heirs[0].Heir = heir
 	return nil
@@ -149,7 +143,7 @@ func (d *Daemon) retry(ctx context.Context, h *Handoff, a *Agent) error {
 
 // retryChange returns the change by which a handoff of an agent is retried.
 func (d *Daemon) retryChange(ctx context.Context, h *Handoff, a *Agent) (*Change, error) {
-	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: a, settings: d.Settings().Handoff}
+	r := runOf(ctx, d, h, a)
 	switch {
 	case h.awaitsDecision() && h.HeirsFirst():
 		return r.letLive()
@@ -202,15 +196,12 @@ func (r *handoffRun) takeRecordBack() (*Change, error) {
 
 // resumeAt returns the phase in which a retry goes on, with the rows that belong to that move.
 func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
-	condition, next := "", (*Agent)(nil)
+	r.h.Retrying = true
 	if hasSuccessor(failed) {
-		if condition, next, err = r.successorForRetry(); err != nil {
-			return "", c, err
-		}
+		return r.successorAgain(failed)
 	}
 	s, _ := stepAt(failed)
-	r.h.Retrying = true
-	switch to = target(s.retry, condition); to {
+	switch to = target(s.retry, ""); to {
 	case "":
 		err = errors.New("the table knows no retry")
 	case Verifying:
@@ -220,21 +211,40 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 			r.agent.StopAskedAt, r.agent.StopStage, r.agent.StopStageAt = nil, StopNone, nil
 			c.Agents = []*Agent{r.agent}
 		}
-	case Spawning:
-		fresh := r.toSpawning("retry")
-		c, err = fresh.with, fresh.err
-		if fresh.fail != nil {
-			err = &Error{Kind: KindConflict, Code: fresh.fail.Code, Message: fresh.fail.Message}
-		}
-		if next != nil && r.agent.StepID != nil {
-			c.write(next) // next is the step's newest agent, whose row must be written: see stepOver
-		}
-	case Briefing:
-		c, err = r.briefAgain(next)
 	case BriefingHeirs:
 		c, err = r.heirsAgain()
 	}
 	return to, c, err
+}
+
+// successorAgain is resumeAt for a failure of the only heir. One that is gone gets another agent at once.
+func (r *handoffRun) successorAgain(failed Phase) (Phase, Change, error) {
+	to, next, c, err := r.again(failed)
+	if err != nil || to != Spawning {
+		return to, c, err
+	}
+	fresh := r.startHeir("retry")
+	if c, err = fresh.with, fresh.err; fresh.fail != nil {
+		err = &Error{Kind: KindConflict, Code: fresh.fail.Code, Message: fresh.fail.Message}
+	}
+	if next != nil && r.agent.StepID != nil {
+		c.write(next) // next is the step's newest agent, whose row must be written: see stepOver
+	}
+	return to, c, err
+}
+
+// again returns the phase in which an heir that has failed goes on, with its agent, if that can be read, and the rows that belong
+// to it.
+func (r *handoffRun) again(failed Phase) (to Phase, next *Agent, c Change, err error) {
+	condition, next, err := r.successorForRetry()
+	if err != nil {
+		return "", next, c, err
+	}
+	s, _ := stepAt(failed)
+	if to = target(s.retry, condition); to == Briefing {
+		c, err = r.briefAgain(next)
+	}
+	return to, next, c, err
 }
 
 // successorForRetry restores the files that a successor reads. Then it returns onSuccessorThere or onSuccessorGone, with
@@ -256,7 +266,7 @@ func (r *handoffRun) successorForRetry() (condition string, next *Agent, err err
 
 // briefAgain queues the injection prompt once more, unless the transcript shows that the successor took it.
 func (r *handoffRun) briefAgain(next *Agent) (Change, error) {
-	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	dl, err := r.d.Store.Delivery(r.ctx, *r.heir.DeliveryID)
 	if err != nil {
 		return Change{}, err
 	}

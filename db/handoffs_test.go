@@ -28,6 +28,29 @@ func TestAssemblyTimeIsStoredAsAnInteger(t *testing.T) {
 	equal(t, "written by the release before", must(t, got, err).Metrics.DurationMS, 41.0)
 }
 
+// TestHeirOfTheLastRelease: a daemon of the last release writes its only successor on the handoff's row, and no row of an heir.
+// Handoffs read from there are those of one heir, whether this release has requested them or that one.
+func TestHeirOfTheLastRelease(t *testing.T) {
+	t.Parallel()
+	for name, theirs := range map[string]string{"requested there": `DELETE FROM handoff_heirs`, "requested here": `SELECT 1`} {
+		db := open(t)
+		prev, next := newAgent(t, db, nil), newAgent(t, db, nil)
+		h := aHandoff(t, db, prev.ID)
+		commit(t, db, &daemon.Change{NewHandoff: h})
+		for _, sql := range []string{theirs, `UPDATE handoffs SET phase = 'completed', recorded_at = now(), successor_id = (SELECT max(id) FROM agents)`} {
+			if _, err := db.pool.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := db.Handoffs(t.Context(), daemon.HandoffFilter{SuccessorID: next.ID})
+		if must(t, list, err); len(list) != 1 || len(list[0].Heirs) != 1 {
+			t.Fatalf("%s: %+v", name, list)
+		}
+		h.Heirs[0].AgentID, h.Heirs[0].Phase, h.Heirs[0].PhaseAt, h.Heirs[0].BriefedAt = &next.ID, daemon.Completed, &h.PhaseAt, &h.PhaseAt
+		equal(t, name, list[0].Heirs, h.Heirs)
+	}
+}
+
 // TestStructuredIsStoredWithoutNulls reads the stored column, because people query it themselves.
 func TestStructuredIsStoredWithoutNulls(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,18 @@ const handoffHeirs = `(SELECT COALESCE(jsonb_agg(jsonb_build_object(
 		'persona', h.persona, 'runtime', h.runtime, 'model', h.model, 'permission_mode', h.permission_mode,
 		'agent_id', h.agent_id, 'phase', h.phase, 'note', h.note, 'hold', h.hold, 'delivery_id', h.delivery_id, 'error', h.error,
 		'phase_at', to_char(h.phase_at` + inUTC + `, 'deadline', to_char(h.deadline` + inUTC + `,
-		'briefed_at', to_char(h.briefed_at` + inUTC + `) ORDER BY h.position), '[]')
+		'briefed_at', to_char(h.briefed_at` + inUTC + `) || ` + onlyHeir + ` ORDER BY h.position),
+		jsonb_build_array(jsonb_build_object('persona', handoffs.persona) || ` + onlyHeir + `))
 	FROM handoff_heirs h WHERE h.handoff_id = handoffs.id) AS heirs`
+
+// onlyHeir is what the row of a handoff says of its only heir, whose phases are those of the handoff. The daemon of the last
+// release, on another host or before the upgrade, knows no rows of heirs and writes it there alone. When the last release is one
+// that writes the rows, it can go, as well as the repetition by [daemon.Handoff].
+const onlyHeir = `CASE WHEN handoffs.successor_id IS NULL OR handoffs.keep
+		OR EXISTS (SELECT FROM handoff_heirs o WHERE o.handoff_id = handoffs.id AND o.position > 0) THEN '{}'
+	ELSE jsonb_build_object('agent_id', handoffs.successor_id, 'phase', handoffs.phase, 'delivery_id', handoffs.delivery_id,
+		'phase_at', to_char(handoffs.phase_at` + inUTC + `,
+		'briefed_at', CASE WHEN handoffs.phase = 'completed' THEN to_char(handoffs.phase_at` + inUTC + ` END) END`
 
 // writeHeir writes the row of one heir. A handoff keeps as many heirs as it began with.
 var writeHeir = `INSERT INTO handoff_heirs (` + heirColumns + `) VALUES (` + placeholders(heirColumns) + `)

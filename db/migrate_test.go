@@ -136,7 +136,10 @@ func TestMigrateWithRows(t *testing.T) {
 	defer db.Close()
 	h.Generation, h.ContextUse, h.ForkedAt, h.WrittenBy = a.Generation, nil, nil, ""
 	h.Missing = []string{}
-	h.Keep, h.InPlace, h.Heirs, h.DropMessages, h.Forced = false, false, []daemon.HandoffHeir{}, false, false
+	h.Keep, h.InPlace, h.DropMessages, h.Forced = false, false, false, false
+	h.Heirs = []daemon.HandoffHeir{{ // the handoff is of a time without rows of heirs
+		Heir: daemon.Heir{Persona: h.Persona}, AgentID: h.SuccessorID, Phase: h.Phase, PhaseAt: &h.PhaseAt, DeliveryID: h.DeliveryID,
+	}}
 	h.Hold = nil
 	h.ReadOld() // there were notes alone
 	gotH, err := db.Handoff(t.Context(), h.ID)

@@ -108,6 +108,9 @@ func (h *pages) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...
 	if change != nil {
 		change(out)
 	}
+	if out.Heirs == nil {
+		out.Heirs = []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: out.Persona}, AgentID: out.SuccessorID}}
+	}
 	failure := out.Error
 	out.Error = nil
 	h.commit(&daemon.Change{NewHandoff: out})

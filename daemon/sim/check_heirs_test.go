@@ -13,15 +13,14 @@ type heirSlot struct {
 	heir    int
 }
 
-// checkHeirs: an agent is one heir of one handoff. Of the active successors of an agent at most one is not such an heir.
-// An heir is briefed once and for good, by the prompt that it was sent. An agent has ended by a handoff only after the
-// last of its heirs was briefed.
+// checkHeirs: a handoff has heirs, and an agent is one heir of one handoff. Of the active successors of an agent at most one is
+// not one of those that were to be briefed before its end. An heir is briefed once and for good, by the prompt that it was sent.
 func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
-	slots := map[int64]heirSlot{}
+	slots, first := map[int64]heirSlot{}, map[int64]bool{}
 	for i := range handoffs {
 		h := &handoffs[i]
-		if !h.HeirsFirst() {
-			w.checkOnlyHeir(h)
+		if len(h.Heirs) == 0 {
+			w.fail("handoff %d has no heir", h.ID)
 			continue
 		}
 		for j := range h.Heirs {
@@ -30,16 +29,20 @@ func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
 				if other, taken := slots[*heir.AgentID]; taken {
 					w.fail("agent %d is heir %d of handoff %d and heir %d of handoff %d", *heir.AgentID, j, h.ID, other.heir, other.handoff)
 				}
-				slots[*heir.AgentID] = slot
+				slots[*heir.AgentID], first[*heir.AgentID] = slot, h.HeirsFirst()
 			}
 			w.checkBriefed(h, slot, heir)
 		}
-		w.checkOver(h)
+		if h.HeirsFirst() {
+			w.checkOver(h)
+		} else {
+			w.checkOnlyHeir(h)
+		}
 	}
 	alone := map[int64]int64{}
 	for i := range agents {
 		a := &agents[i]
-		if _, heir := slots[a.ID]; heir || !a.Active() || a.PreviousAgentID == nil {
+		if first[a.ID] || !a.Active() || a.PreviousAgentID == nil {
 			continue
 		}
 		if other := alone[*a.PreviousAgentID]; other != 0 {
@@ -49,13 +52,18 @@ func (w *world) checkHeirs(agents []daemon.Agent, handoffs []daemon.Handoff) {
 	}
 }
 
-// checkOnlyHeir: the row of the only heir repeats what the handoff's row says.
+// checkOnlyHeir: the phases of an heir that comes after the end of the agent are those of the handoff, and the handoff's row names
+// the heir and its prompt, for a daemon of the last release.
 func (w *world) checkOnlyHeir(h *daemon.Handoff) {
-	if len(h.Heirs) == 0 || h.SuccessorID == nil {
-		return
-	}
-	if heir := &h.Heirs[0]; heir.AgentID == nil || *heir.AgentID != *h.SuccessorID || heir.Phase != h.Phase {
-		w.fail("handoff %d is %s with agent %d, but its heir is %q", h.ID, h.Phase, *h.SuccessorID, heir.Phase)
+	heir := &h.Heirs[0]
+	same := func(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+	switch {
+	case !same(h.SuccessorID, heir.AgentID):
+		w.fail("handoff %d names another agent than its heir: %v", h.ID, h.SuccessorID)
+	case heir.AgentID != nil && (heir.Phase != h.Phase || !same(h.DeliveryID, heir.DeliveryID)):
+		w.fail("handoff %d is %s with agent %d, but its heir is %q, or has another prompt", h.ID, h.Phase, *h.SuccessorID, heir.Phase)
+	case heir.AgentID == nil && heir.Phase != "":
+		w.fail("handoff %d has an heir without an agent that is %q", h.ID, heir.Phase)
 	}
 }
 
@@ -64,7 +72,7 @@ func (w *world) checkBriefed(h *daemon.Handoff, slot heirSlot, heir *daemon.Hand
 	if was := w.briefed[slot]; was != 0 && (heir.Phase != daemon.Completed || heir.AgentID == nil || *heir.AgentID != was) {
 		w.fail("heir %d of handoff %d was briefed as agent %d, and is %q now", slot.heir, h.ID, was, heir.Phase)
 	}
-	if heir.Phase == daemon.Failed && (heir.Error == nil || heir.Error.Message == "") {
+	if h.HeirsFirst() && heir.Phase == daemon.Failed && (heir.Error == nil || heir.Error.Message == "") {
 		w.fail("heir %d of handoff %d failed without an error", slot.heir, h.ID)
 	}
 	if heir.Phase != daemon.Completed {

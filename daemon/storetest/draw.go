@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -230,11 +231,16 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	h.SuccessorID, h.DeliveryID, h.Keep, h.InPlace = nil, nil, d.half(), d.half()
 	h.DropMessages, h.Forced = d.half(), d.half()
 	d.heirs(h)
-	if d.half() {
-		h.SuccessorID = ptr(d.agentID())
-	}
 	if d.half() && len(d.deliveries) > 0 {
 		h.DeliveryID = ptr(d.deliveryID())
+	}
+	if heir := &h.Heirs[0]; h.HeirsFirst() && d.half() {
+		h.SuccessorID = ptr(d.agentID())
+	} else if !h.HeirsFirst() && heir.AgentID != nil { // its phases are those of the handoff
+		h.SuccessorID, heir.Phase, heir.PhaseAt, heir.DeliveryID = heir.AgentID, h.Phase, &h.PhaseAt, h.DeliveryID
+		if h.Phase == daemon.Completed {
+			heir.BriefedAt = &h.PhaseAt
+		}
 	}
 	h.Structured, h.ContextUse, h.Warnings = d.structured(), d.context(), one(d, nil, []string{d.word()})
 	h.Metrics = daemon.Metrics{DurationMS: float64(d.rand.Int64N(1e12)) / 1000, TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
@@ -243,20 +249,17 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	return h
 }
 
-// heirs draws the heirs of a handoff, as many as it has already.
+// heirs draws the heirs of a handoff, as many as it has already. An only heir has an agent in its own phases alone.
 func (d *drawer) heirs(h *daemon.Handoff) {
-	n := len(h.Heirs)
-	if h.Seq == 0 && h.Heirs == nil {
-		n = d.rand.IntN(3)
-	}
-	h.Heirs = make([]daemon.HandoffHeir, n)
+	h.Heirs = make([]daemon.HandoffHeir, cmp.Or(len(h.Heirs), 1+d.rand.IntN(2)))
+	begun := h.HeirsFirst() || slices.Contains([]daemon.Phase{daemon.Briefing, daemon.Completed, daemon.Failed}, h.Phase)
 	for i := range h.Heirs {
 		heir := &h.Heirs[i]
 		heir.Hold, heir.Note = d.hold()
 		heir.Persona, heir.Model, heir.PhaseAt = d.word(), d.word(), maybe(d, d.at())
 		heir.Phase = one(d, "", daemon.Spawning, daemon.Briefing, daemon.Completed, daemon.Failed)
 		heir.Error = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()})
-		if d.half() {
+		if begun && d.half() {
 			heir.AgentID = ptr(d.agentID())
 		}
 		if !d.mostly() {

@@ -47,6 +47,7 @@ func AHandoff(t testing.TB, st daemon.Store, agentID int64) *daemon.Handoff {
 	return &daemon.Handoff{
 		ID: id, Ref: fmt.Sprintf("ref-%d", id), AgentID: agentID, Persona: "developer-con-1", Reason: "manual", Mode: "agent",
 		Phase: daemon.Requested, FilePath: fmt.Sprintf("/handoffs/%d.md", id), CreatedAt: now(), PhaseAt: now(), Host: "h1",
+		Heirs: []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: "developer-con-1"}}},
 	}
 }
 

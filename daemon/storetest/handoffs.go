@@ -44,7 +44,7 @@ func handoffIsKeptWhole(t *testing.T, st daemon.Store) {
 	equal(t, "moved", result(st.Handoff(t.Context(), h.ID))(t), *next)
 
 	empty := NewHandoff(t, st, NewAgent(t, st, nil).ID)
-	empty.Warnings, empty.Missing, empty.Heirs = []string{}, []string{}, []daemon.HandoffHeir{}
+	empty.Warnings, empty.Missing = []string{}, []string{}
 	equal(t, "empty", result(st.Handoff(t.Context(), empty.ID))(t), *empty)
 
 	if _, err := st.Handoff(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {

@@ -55,9 +55,9 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
 		structured, validated, degraded = term.YesOrNo(h.Structured != nil), validatedWords(h), term.YesOrNo(h.Degraded)
 	}
-	successor := term.Number(h.SuccessorID)
-	if len(h.Heirs) > 0 {
-		successor = "" // the heirs have fields of their own
+	successor := ""
+	if !h.HeirsFirst() {
+		successor = term.Number(h.SuccessorID)
 	}
 	pairs := []string{
 		"handoff", fmt.Sprint(h.ID), "phase", phase, "waits for", h.Note, "error", failure, "hint", hint,

@@ -107,7 +107,7 @@ func TestSeveralHeirs(t *testing.T) {
 		// It was kept, so it can be handed over again, and ends then.
 		again := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		r.awaitState(a.ID, daemon.Ended)
-		if again.Keep || len(again.Heirs) != 0 {
+		if again.Keep || len(again.Heirs) != 1 || again.Heirs[0].AgentID == nil || *again.Heirs[0].AgentID != *again.SuccessorID {
 			t.Errorf("the second handoff: %+v", again)
 		}
 	})

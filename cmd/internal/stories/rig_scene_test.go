@@ -214,6 +214,9 @@ func (s *scene) addHandoff(key, agent, host string, change func(*daemon.Handoff)
 		CreatedAt: began, PhaseAt: began, Host: farHost, // No daemon takes it up before its last transition.
 	}
 	change(h)
+	if h.Heirs == nil {
+		h.Heirs = []daemon.HandoffHeir{{Heir: daemon.Heir{Persona: persona}, AgentID: h.SuccessorID}}
+	}
 	failure := h.Error
 	h.Error = nil
 	s.commit(&daemon.Change{NewHandoff: h, Events: []*event.Event{{Type: "handoff_started", Host: host, AgentID: &agentID, HandoffID: &id, Payload: json.RawMessage(`{"reason":"context_limit"}`)}}})
