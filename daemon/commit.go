@@ -44,9 +44,14 @@ func (d *Daemon) wakeFor(c *Change) {
 		d.Wake(-p.ID)
 		d.Wake(sweepLane) // there may be room for another pipeline now
 	}
-	for _, t := range c.Worktrees {
-		if t.Task != nil {
-			d.Wake(treeLanes + t.ID)
+	trees := c.Worktrees
+	if c.NewWorktree != nil {
+		trees = append([]*Worktree{c.NewWorktree}, trees...)
+	}
+	for _, t := range trees {
+		d.Wake(treeLanes + t.ID)
+		if t.PipelineID != nil {
+			d.Wake(-*t.PipelineID)
 		}
 	}
 	if c.NewHandoff != nil {
