@@ -39,7 +39,7 @@ var answered = map[string]any{
 
 // asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
-	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "AdoptWorktree": adoptRequest{}, "MergeWorktree": mergeRequest{}, "RemoveWorktree": removeRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
+	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "ChangeAgent": changeRequest{}, "Seen": seenRequest{}, "MergeWorktree": mergeRequest{}, "RemoveWorktree": removeRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
 	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "CancelMessages": cancelMessagesRequest{}, "Retry": daemon.Retry{}, "ContextReport": contextRequest{}, "PermissionAnswer": permissionAnswerRequest{}, "DialogAnswer": dialogAnswerRequest{}, "Keys": keysRequest{}, "KeysEnd": keysEndRequest{}, "Limit": limitRequest{},
 	"NewPersona": newPersonaRequest{}, "RenamePersona": renamePersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "ResumeAgents": resumeAgentsRequest{}, "DismissAgents": dismissAgentsRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{}, "TestNotification": testRequest{},

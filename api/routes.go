@@ -117,7 +117,6 @@ func (s *Server) pipelineRoutes(base string) []route {
 func (s *Server) worktreeRoutes() []route {
 	return []route{
 		{"GET", "/api/worktrees", "all limit before", s.listWorktrees},
-		{"POST", "/api/worktrees", "", s.adoptWorktree},
 		{"GET", "/api/worktrees/:id", "", s.showWorktree},
 		{"GET", "/api/worktrees/:id/diff", "stat file", s.showWorktreeDiff},
 		{"POST", "/api/worktrees/:id/merge", "", s.mergeWorktree},

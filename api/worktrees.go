@@ -18,10 +18,6 @@ type worktreeRequest struct {
 	Base   string `json:"base"`   // where a new branch begins; "": at HEAD
 }
 
-type adoptRequest struct {
-	PipelineID int64 `json:"pipeline_id"`
-}
-
 type mergeRequest struct {
 	Into string `json:"into,omitempty"` // "": the branch from which the tree began
 }
@@ -61,15 +57,6 @@ func (s *Server) showWorktreeDiff(c echo.Context) error {
 	}
 	diff, err := s.Daemon.WorktreeDiff(c.Request().Context(), id, in)
 	return reply(c, http.StatusOK, diff, err)
-}
-
-func (s *Server) adoptWorktree(c echo.Context) error {
-	var in adoptRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	t, err := s.Daemon.AdoptWorktree(c.Request().Context(), in.PipelineID)
-	return reply(c, http.StatusCreated, t, err)
 }
 
 func (s *Server) mergeWorktree(c echo.Context) error {
@@ -114,11 +101,6 @@ func (c *Client) Worktree(ctx context.Context, id int64) (daemon.TreeView, error
 // WorktreeDiff returns what has changed in a work tree since its branch began.
 func (c *Client) WorktreeDiff(ctx context.Context, id int64, in daemon.DiffRequest) (daemon.AgentDiff, error) {
 	return c.diff(ctx, at("worktrees", id, "/diff"), in)
-}
-
-// AdoptWorktree makes the tree of a pipeline a tree of its own.
-func (c *Client) AdoptWorktree(ctx context.Context, pipelineID int64) (daemon.Worktree, error) {
-	return call[daemon.Worktree](ctx, c, "POST", "/api/worktrees", adoptRequest{pipelineID})
 }
 
 // MergeWorktree asks for a merge of a work tree's branch. The tree's Last says what came of it, once its Task is nil.

@@ -158,36 +158,16 @@ func TestWorktrees(t *testing.T) {
 	}
 }
 
-// TestAdoptWorktree: the tree that a pipeline has left becomes one with an id, once.
-func TestAdoptWorktree(t *testing.T) {
+// TestWorktreeOfAPipeline: it can't be removed while its pipeline works, and nobody adopts one.
+func TestWorktreeOfAPipeline(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, func(s *Server) { s.Daemon.Keeper = &keeper{} }), t.Context()
-	branch, path := "roof", t.TempDir()
-	made := func(status daemon.PipelineStatus) int64 {
-		return h.pipeline(func(p *daemon.Pipeline) {
-			now := time.Now().UTC()
-			p.Host, p.Status, p.Branch, p.Worktree, p.WorkDir, p.StartedAt = "here", status, &branch, &path, path, &now
-			if status == daemon.PipelineDone {
-				p.FinishedAt = &now
-				for i := range p.Steps {
-					p.Steps[i].Status, p.Steps[i].StartedAt, p.Steps[i].FinishedAt = daemon.StepDone, &now, &now
-				}
-			}
-		}).ID
-	}
-	done := made(daemon.PipelineDone)
-	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Ref() != fmt.Sprintf("p%d", done) {
+	waits := h.pipeline(func(p *daemon.Pipeline) { p.Host, p.Status = "here", daemon.PipelineWaiting }).ID
+	id := must(h.store.NextID(ctx, daemon.WorktreeIDs))(t)
+	h.commit(&daemon.Change{NewWorktree: &daemon.Worktree{ID: id, PipelineID: &waits, Host: "here", Path: t.TempDir(), Branch: "roof", State: daemon.TreeStanding, CreatedAt: time.Now()}})
+	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || *list[0].PipelineID != waits || !list[0].InUse {
 		t.Errorf("the list: %+v", list)
 	}
-	tree := must(h.client.AdoptWorktree(ctx, done))(t)
-	if again := must(h.client.AdoptWorktree(ctx, done))(t); tree.Branch != "roof" || tree.NewBranch || again.ID != tree.ID {
-		t.Errorf("adopted as %+v, then as %+v", tree, again)
-	}
-	if list := must(h.client.Worktrees(ctx, false))(t); len(list) != 1 || list[0].Ref() != fmt.Sprint(tree.ID) {
-		t.Errorf("the list: %+v", list)
-	}
-	waits := made(daemon.PipelineWaiting)
-	h.mainDoor().do("POST", "/api/worktrees", fmt.Sprintf(`{"pipeline_id": %d}`, waits)).wants(t, "a pipeline at work", 409, "worktree_used")
-	h.mainDoor().do("POST", "/api/worktrees", `{"pipeline_id": 999}`).wants(t, "no such pipeline", 404, "pipeline_not_found")
-	h.hookDoor().do("POST", "/api/worktrees", fmt.Sprintf(`{"pipeline_id": %d}`, done)).wants(t, "an agent asks", 404, "not_found")
+	h.mainDoor().do("POST", at("worktrees", id, "/remove"), `{"force": true}`).wants(t, "a pipeline at work", 409, "worktree_used")
+	h.mainDoor().do("POST", "/api/worktrees", fmt.Sprintf(`{"pipeline_id": %d}`, waits)).wants(t, "no such route", 405, "method_not_allowed")
 }

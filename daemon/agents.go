@@ -57,7 +57,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 		"persona": a.Persona, "generation": a.Generation, "name": a.Name,
 	})}}
 	if in.Worktree != nil {
-		if c.NewWorktree, err = d.planTree(ctx, a, *in.Worktree); err != nil {
+		if c.NewWorktree, err = d.planForAgent(ctx, a, *in.Worktree); err != nil {
 			return Agent{}, err
 		}
 	}

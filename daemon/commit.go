@@ -46,9 +46,14 @@ func (d *Daemon) wakeFor(c *Change) {
 		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: p.ID})
 		d.lanes.Wake(sweepLane) // there may be room for another pipeline now
 	}
-	for _, t := range c.Worktrees {
-		if t.Task != nil {
-			d.lanes.Wake(lane.Key{Kind: TreeLane, ID: t.ID})
+	trees := c.Worktrees
+	if c.NewWorktree != nil {
+		trees = append([]*Worktree{c.NewWorktree}, trees...)
+	}
+	for _, t := range trees {
+		d.lanes.Wake(lane.Key{Kind: TreeLane, ID: t.ID})
+		if t.PipelineID != nil {
+			d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: *t.PipelineID})
 		}
 	}
 	if c.NewHandoff != nil {

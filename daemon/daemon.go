@@ -200,8 +200,7 @@ type Config struct {
 	// is left of assembly_timeout. After an error, the text under the headings is taken. nil: that is always taken.
 	Extract func(ctx context.Context, document string) (fields Structured, ok bool, err error)
 	Differ  worktree.Differ // finds out what changes in agents' directories; nil: nothing is known of them
-	Trees   worktree.Trees  // makes and removes the work trees of pipelines with a branch
-	Keeper  worktree.Keeper // makes, merges and removes the work trees of agents; nil: none are made
+	Keeper  worktree.Keeper // makes, merges and removes work trees; nil: none are made
 	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
 	Servers func() []int
 }

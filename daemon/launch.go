@@ -167,9 +167,6 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // if it was asked to stop, somebody wanted its end
 	c := &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}
-	if err := d.abandonTree(ctx, a, c, words.TrimDot(cause.Error())); err != nil {
-		return fmt.Errorf("agent %d: %w", a.ID, err)
-	}
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}

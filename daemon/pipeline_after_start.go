@@ -79,6 +79,12 @@ func resumption(r *pipelineRun, skip bool) (*Change, error) {
 	}
 	c := r.goAhead()
 	c.PipelineMove = move
+	if t, err := r.tree(); err != nil {
+		return nil, err
+	} else if t != nil && t.State == TreeFailed && t.Task == nil {
+		t.State = TreePlanned
+		c.Worktrees = []*Worktree{t}
+	}
 	if s != nil && skip {
 		if err := r.sendAway(s, c); err != nil {
 			return nil, err

@@ -39,7 +39,11 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	}
 	var refused error
 	if next := r.p.front(); next != nil && next.Persona != nil {
-		refused = r.startable(r.agentFor(next))
+		follower, err := r.agentFor(next)
+		if err != nil {
+			return runOutcome{err: err}
+		}
+		refused = r.startable(follower)
 	}
 	switch {
 	case refused == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // pipelineRun is one look at one pipeline, with the values that the stages need. The stages change the rows in memory,
@@ -54,7 +56,7 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 	}
 	r := d.runOf(ctx, &p)
 	if !p.Open() {
-		return false, 0, r.discardTree()
+		return false, 0, nil
 	}
 	var out runOutcome
 	switch p.Status {
@@ -181,7 +183,7 @@ func (r *pipelineRun) start() {
 // goOn does what a running pipeline does next.
 func (r *pipelineRun) goOn() runOutcome {
 	if r.p.WorkDir == "" {
-		return r.makeTree()
+		return r.enterTree()
 	}
 	if s := r.p.AwaitsWay(); s != nil {
 		return askWay(r, s)
@@ -196,21 +198,62 @@ func (r *pipelineRun) goOn() runOutcome {
 	return r.reach(s)
 }
 
-// makeTree makes the work tree of a pipeline with a branch.
-func (r *pipelineRun) makeTree() runOutcome {
-	path := r.d.Data.Worktree(r.p.ID)
-	dir, err := r.d.Trees.Add(r.ctx, r.p.Cwd, *r.p.Branch, path)
+// tree returns the work tree of the pipeline; nil: none was planned.
+func (r *pipelineRun) tree() (*Worktree, error) {
+	list, err := r.d.Store.Worktrees(r.ctx, WorktreeFilter{PipelineID: r.p.ID, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// enterTree waits until the work tree of a pipeline with a branch is there. It plans the tree first, and again if somebody has deleted it.
+func (r *pipelineRun) enterTree() runOutcome {
+	t, err := r.tree()
+	if err != nil {
+		return runOutcome{err: err}
+	}
+	if t == nil {
+		return r.planTree()
+	}
+	switch wait, why := t.ready(); {
+	case wait:
+		return runOutcome{again: time.Second, note: r.p.Note}
+	case why != nil:
+		return r.treeFailed(words.Capital(words.TrimDot(why.Error())))
+	case missing(t.Path):
+		t.State = TreePlanned
+		return runOutcome{with: &Change{Worktrees: []*Worktree{t}}}
+	}
+	r.p.Worktree, r.p.WorkDir, r.p.Note = &t.Path, t.Workdir, ""
+	if missing(t.Workdir) {
+		r.p.WorkDir = t.Path
+	}
+	return runOutcome{with: &Change{}}
+}
+
+func (r *pipelineRun) planTree() runOutcome {
+	t, err := r.d.planTree(r.ctx, worktree.Spec{Dir: r.p.Cwd, Branch: *r.p.Branch})
 	switch {
-	case err != nil && r.ctx.Err() != nil:
+	case err != nil && (r.ctx.Err() != nil || unavailable(err)):
 		return runOutcome{err: err}
 	case err != nil:
-		return runOutcome{with: r.fail(nil, nil, failure{
-			code: CodeWorktreeFailed, hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a pipeline with another branch", r.p.ID),
-			says: "The work tree of branch " + *r.p.Branch + " could not be made: " + words.TrimDot(err.Error()),
-		})}
+		return r.treeFailed(notMade(*r.p.Branch, err))
 	}
-	r.p.Worktree, r.p.WorkDir, r.p.Note = &path, dir, ""
-	return runOutcome{with: &Change{Events: []*event.Event{r.event(event.PipelineWorktreeCreated, nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
+	t.PipelineID = &r.p.ID
+	return runOutcome{with: &Change{NewWorktree: t}}
+}
+
+func (r *pipelineRun) treeFailed(says string) runOutcome {
+	return runOutcome{with: r.fail(nil, nil, failure{
+		code: CodeWorktreeFailed, hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a pipeline with another branch", r.p.ID), says: says,
+	})}
+}
+
+// missing reports whether there is nothing at a path.
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // finish ends a pipeline that has no step left. It removes the work tree if nothing in it would be lost; the branch stays.
@@ -220,7 +263,7 @@ func (r *pipelineRun) finish() runOutcome {
 		if out := r.previousGone(len(r.p.Steps)); out != nil {
 			return *out
 		}
-		if out := r.endTree(c); out != nil {
+		if out := r.endTree(); out != nil {
 			return *out
 		}
 	}
@@ -233,62 +276,24 @@ func (r *pipelineRun) finish() runOutcome {
 	return runOutcome{with: c}
 }
 
-// endTree removes the pipeline's work tree, or adds a warning that says why it stays. If the result is not nil, the look
-// ends with that result.
-func (r *pipelineRun) endTree(c *Change) *runOutcome {
-	path := *r.p.Worktree
-	kept, err := r.removeTree(path)
-	if err != nil {
+// endTree asks for the removal of the pipeline's work tree, and waits for what comes of it. If the tree stays, a warning says why. If the
+// result is not nil, the look ends with that result.
+func (r *pipelineRun) endTree() *runOutcome {
+	t, err := r.tree()
+	switch {
+	case err != nil:
 		return &runOutcome{err: err}
-	}
-	if kept != "" {
-		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("The work tree %s stays: %s.", path, kept))
-		c.Events = append(c.Events, r.event(event.PipelineWorktreeKept, nil, map[string]any{"path": path, "why": kept}))
-		return nil
-	}
-	r.p.Worktree = nil
-	c.Events = append(c.Events, r.event(event.PipelineWorktreeRemoved, nil, map[string]any{"path": path}))
-	return nil
-}
-
-// removeTree removes a work tree. kept says why it was not removed: something would be lost, or an agent may work in it.
-func (r *pipelineRun) removeTree(path string) (kept string, err error) {
-	for i := range r.p.Steps {
-		for _, id := range r.p.Steps[i].AgentIDs {
-			a, err := r.d.Store.Agent(r.ctx, id)
-			if err != nil {
-				return "", err
-			}
-			if a.Active() {
-				return fmt.Sprintf("agent %d could not be ended and may work in it", id), nil
-			}
-		}
-	}
-	others, err := r.d.roster.agents(r.ctx)
-	if err != nil {
-		return "", err
-	}
-	for i := range others {
-		if within(others[i].Cwd, path) {
-			return fmt.Sprintf("agent %d works in it", others[i].ID), nil
-		}
-	}
-	kept, err = r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
-	if err != nil && r.ctx.Err() == nil {
-		return words.TrimDot(err.Error()), nil
-	}
-	return kept, err
-}
-
-// discardTree removes a work tree that was being made when its pipeline ended. No agent has worked in that tree, and
-// while it exists git allows no other work tree with its branch.
-func (r *pipelineRun) discardTree() error {
-	path := r.d.Data.Worktree(r.p.ID)
-	if _, err := os.Lstat(path); r.p.Branch == nil || r.p.Worktree != nil || err != nil {
-		return nil
-	}
-	if err := r.d.Trees.Discard(r.ctx, r.p.Cwd, path); err != nil {
-		r.d.Log.Warn("work tree of an ended run not removed", "pipeline_id", r.p.ID, "path", path, "error", err)
+	case t == nil || t.State == TreeRemoved:
+		r.p.Worktree = nil
+	case t.Task != nil || t.State == TreePlanned:
+		return &runOutcome{again: time.Second, note: r.p.Note}
+	case t.Last == nil || !t.Last.ByPipeline:
+		t.Task = &TreeTask{Do: TreeRemove, KeepBranch: true, ByPipeline: true, At: r.now}
+		e := r.d.treeEvent(event.WorktreeAsked, t, map[string]any{"do": TreeRemove, "message": fmt.Sprintf(
+			"Pipeline %d has no step left, and its work tree %d is removed unless work would be lost", r.p.ID, t.ID)})
+		return &runOutcome{with: &Change{Worktrees: []*Worktree{t}, Events: []*event.Event{e}}}
+	default:
+		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("%s (%s).", words.TrimDot(t.Last.Says), t.Path))
 	}
 	return nil
 }

@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
 	"time"
 
@@ -31,13 +28,17 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	case prev != nil && prev.Active() && prev.StopAskedAt == nil:
 		return r.takeUp(s, prev)
 	}
-	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
-		return r.makeTree() // make it again: a person has removed it
+	if r.p.Branch != nil && missing(r.p.WorkDir) { // a person has removed it
+		r.p.WorkDir = ""
+		return runOutcome{with: &Change{}}
 	}
 	if why := r.cast(s); why != nil {
 		return runOutcome{with: r.fail(s, nil, *why)}
 	}
-	a := r.agentFor(s)
+	a, err := r.agentFor(s)
+	if err != nil {
+		return runOutcome{err: err}
+	}
 	err = r.startable(a)
 	switch {
 	case err != nil && RefusalIn(err) == nil:
@@ -126,17 +127,25 @@ func (r *pipelineRun) cast(s *Step) *failure {
 }
 
 // agentFor returns the row of a new agent for a step, without its id.
-func (r *pipelineRun) agentFor(s *Step) *Agent {
-	return &Agent{
+func (r *pipelineRun) agentFor(s *Step) (*Agent, error) {
+	a := &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
+	if r.p.Branch == nil {
+		return a, nil
+	}
+	t, err := r.tree()
+	if err == nil && t != nil {
+		a.WorktreeID = &t.ID
+	}
+	return a, err
 }
 
 // startable is [canStart] for the agent of a step. The work tree of a pipeline is made again if a person has removed it.
 func (r *pipelineRun) startable(a *Agent) error {
-	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
+	if r.p.Branch != nil && missing(r.p.WorkDir) {
 		return r.d.checkRuntime(a.Runtime)
 	}
 	return canStart(r.ctx, r.d, a)

@@ -350,7 +350,7 @@ type Open struct {
 	Agents []int64
 	// Pipelines are all that have not ended, but of the pending ones only the oldest.
 	Pipelines []int64
-	// Trees are the work trees that have a task.
+	// Trees are the work trees that are planned or have a task.
 	Trees []int64
 }
 

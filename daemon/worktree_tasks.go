@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
@@ -61,11 +63,11 @@ func (d *Daemon) RemoveWorktree(ctx context.Context, id int64, in TreeRemoval) (
 		if t.State == TreeRemoved {
 			return nil, Errorf(KindConflict, CodeWorktreeRemoved, "Work tree %d was removed already", id)
 		}
-		switch users, err := d.usersOf(ctx, t); {
+		switch used, err := d.treeUsed(ctx, t); {
 		case err != nil:
 			return nil, err
-		case len(users) > 0:
-			return nil, usedBy(t, &users[0])
+		case used != nil:
+			return nil, used
 		}
 		return &TreeTask{Do: TreeRemove, Force: in.Force, KeepBranch: in.KeepBranch}, nil
 	})
@@ -110,7 +112,7 @@ func (d *Daemon) askTree(ctx context.Context, id int64, decide func(*Worktree) (
 			return t, err
 		}
 		t.Task.At = d.now()
-		e := d.treeEvent(event.WorktreeAsked, &t, nil, map[string]any{"do": t.Task.Do, "into": t.Task.Into, "force": t.Task.Force})
+		e := d.treeEvent(event.WorktreeAsked, &t, map[string]any{"do": t.Task.Do, "into": t.Task.Into, "force": t.Task.Force})
 		err = d.commit(ctx, &Change{Worktrees: []*Worktree{&t}, Events: []*event.Event{e}})
 		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
 			continue
@@ -124,21 +126,17 @@ func (d *Daemon) worktreeRow(ctx context.Context, id int64) (Worktree, error) {
 	return t, NotFoundAs(err, errWorktreeNotFound)
 }
 
-// usedBy returns the error that an agent works in a work tree, or hands over from it.
-func usedBy(t *Worktree, a *Agent) *Error {
-	return Errorf(KindConflict, CodeWorktreeUsed, "Agent %d (%s) works in work tree %d: stop it first with `understudy agent stop %[1]d --wait`", a.ID, a.Name, t.ID)
-}
-
-// usersOf returns the agents that work in a tree, and those whose open handoff will start a successor in it, the newest first.
-func (d *Daemon) usersOf(ctx context.Context, t *Worktree) (users []Agent, err error) {
-	active, err := d.allAgents(ctx, AgentFilter{Active: true, Host: t.Host})
+// treeUsed returns the error that a tree is in use: its pipeline works in it, or an agent does, or the open handoff of an agent will start a
+// successor in it. nil: it is not. A pipeline that itself asks for the removal of its tree is no use.
+func (d *Daemon) treeUsed(ctx context.Context, t *Worktree) (used *Error, err error) {
+	if t.Task == nil || !t.Task.ByPipeline {
+		if open, err := d.pipelineOpen(ctx, t); open || err != nil {
+			return Errorf(KindConflict, CodeWorktreeUsed, "Pipeline %s works in its work tree: abort it first, or wait until it is done", optionalID(t.PipelineID)), err
+		}
+	}
+	users, err := d.allAgents(ctx, AgentFilter{Active: true, Host: t.Host})
 	if err != nil {
 		return nil, err
-	}
-	for _, a := range active {
-		if a.WorktreeID != nil && *a.WorktreeID == t.ID || within(a.Cwd, t.Path) {
-			users = append(users, a)
-		}
 	}
 	open, err := d.Store.Handoffs(ctx, HandoffFilter{Open: true, Host: t.Host, Limit: MostAgents})
 	for i := range open {
@@ -146,21 +144,48 @@ func (d *Daemon) usersOf(ctx context.Context, t *Worktree) (users []Agent, err e
 		if err != nil {
 			return nil, err
 		}
-		if !a.Active() && (a.WorktreeID != nil && *a.WorktreeID == t.ID || within(a.Cwd, t.Path)) {
-			users = append(users, a)
+		users = append(users, a)
+	}
+	for i := range users {
+		if a := &users[i]; t.has(a) {
+			return Errorf(KindConflict, CodeWorktreeUsed, "Agent %d (%s) works in work tree %d: stop it first with `understudy agent stop %[1]d --wait`", a.ID, a.Name, t.ID), nil
 		}
 	}
-	return users, err
+	return nil, err
 }
 
-// workTree does the task of a work tree, and commits what came of it.
+// has reports whether an agent of the tree's host works in it, or has worked there.
+func (t *Worktree) has(a *Agent) bool {
+	return a.WorktreeID != nil && *a.WorktreeID == t.ID || within(a.Cwd, t.Path)
+}
+
+// pipelineOpen reports whether the pipeline of a tree has not ended.
+func (d *Daemon) pipelineOpen(ctx context.Context, t *Worktree) (bool, error) {
+	if t.PipelineID == nil {
+		return false, nil
+	}
+	p, err := d.Store.Pipeline(ctx, *t.PipelineID)
+	if errors.Is(err, ErrNotFound) { // it was deleted meanwhile
+		return false, nil
+	}
+	return err == nil && p.Open(), err
+}
+
+// workTree does what is due for a work tree, and commits what came of it.
 func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error) {
 	t, err := d.Store.Worktree(ctx, id)
-	if err != nil || t.Host != d.Host || t.Task == nil || d.Keeper == nil {
+	if err != nil || t.Host != d.Host || t.Task == nil && t.State != TreePlanned {
 		return false, err
 	}
+	do := TreeMake
+	if t.Task != nil {
+		do = t.Task.Do
+	}
 	var e *event.Event
-	switch t.Task.Do {
+	var wake []int64 // agents that wait for the outcome
+	switch do {
+	case TreeMake:
+		e, wake, err = d.makeTree(ctx, &t)
 	case TreeMerge:
 		e, err = d.mergeTree(ctx, &t)
 	case TreeRemove:
@@ -168,15 +193,57 @@ func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error)
 	case TreeRestore:
 		e, err = d.restoreTree(ctx, &t)
 	default:
-		err = fmt.Errorf("unknown task %q", t.Task.Do)
+		err = fmt.Errorf("unknown task %q", do)
 	}
 	if err != nil {
 		return false, fmt.Errorf("worktree %d: %w", id, err)
 	}
+	if len(wake) > 0 {
+		e.AgentID = &wake[0]
+	}
 	if err := d.commit(ctx, &Change{Worktrees: []*Worktree{&t}, Events: []*event.Event{e}}); err != nil {
 		return false, fmt.Errorf("worktree %d: %w", id, err)
 	}
+	for _, id := range wake {
+		d.Wake(id)
+	}
 	return true, nil
+}
+
+// place returns what package git must know of the tree.
+func (t *Worktree) place() worktree.Place {
+	return worktree.Place{Path: t.Path, Base: t.Base, Copied: t.Copied}
+}
+
+// source returns the folder of the repository that corresponds to Workdir.
+func (t *Worktree) source() string { return t.Repository + strings.TrimPrefix(t.Workdir, t.Path) }
+
+// end ends what was done with the tree.
+func (t *Worktree) end(do TreeAction, done bool, says string, now time.Time) *TreeOutcome {
+	t.Last = &TreeOutcome{Do: do, Done: done, Says: says, Conflicts: []string{}, ByPipeline: t.Task != nil && t.Task.ByPipeline, At: now}
+	t.Task = nil
+	return t.Last
+}
+
+// treeEvent makes an event about a work tree, and about its pipeline.
+func (d *Daemon) treeEvent(typ event.Type, t *Worktree, payload map[string]any) *event.Event {
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	payload["worktree_id"], payload["path"], payload["branch"] = t.ID, t.Path, t.Branch
+	return d.event(typ, nil, nil, payload).For(t.PipelineID, nil)
+}
+
+// copiedWords names what was copied into a tree.
+func copiedWords(copied []worktree.Copied) string {
+	var names []string
+	for _, c := range copied[:min(len(copied), 5)] {
+		names = append(names, c.Path)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return words.List(names, len(copied))
 }
 
 // treeTries is how often a task of a work tree is tried before an error is its outcome.
@@ -203,7 +270,7 @@ func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, erro
 	if m.Refused != "" {
 		about["why"] = m.Refused
 		t.end(TreeMerge, false, words.Capital(m.Refused)+".", d.now()).Conflicts = append([]string{}, m.Conflicts...)
-		return d.treeEvent(event.WorktreeMergeRefused, t, nil, about), nil
+		return d.treeEvent(event.WorktreeMergeRefused, t, about), nil
 	}
 	says := fmt.Sprintf("%s was merged into %s, which is at %s now", t.Branch, task.Into, short(m.Commit))
 	switch {
@@ -217,18 +284,18 @@ func (d *Daemon) mergeTree(ctx context.Context, t *Worktree) (*event.Event, erro
 		about["where"] = m.Where
 	}
 	t.end(TreeMerge, true, says+".", d.now())
-	return d.treeEvent(event.WorktreeMerged, t, nil, about), nil
+	return d.treeEvent(event.WorktreeMerged, t, about), nil
 }
 
 func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, error) {
 	task := *t.Task
 	why := "" // the tree stays
-	users, err := d.usersOf(ctx, t)
+	used, err := d.treeUsed(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if len(users) > 0 && !d.Keeper.Look(ctx, t.place()).Gone { // an agent was started meanwhile, and the removal was not begun
-		why = words.TrimDot(usedBy(t, &users[0]).Message)
+	if used != nil && !d.Keeper.Look(ctx, t.place()).Gone { // an agent was started meanwhile, and the removal was not begun
+		why = words.TrimDot(used.Message)
 	}
 	ref := "refs/understudy/removed/" + strconv.FormatInt(t.ID, 10)
 	var out worktree.Removed
@@ -250,7 +317,7 @@ func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, err
 			says += fmt.Sprintf("; commit, merge or push what you want, or remove it all the same (--force), which keeps it as %s", ref)
 		}
 		t.end(TreeRemove, false, says+".", d.now())
-		return d.treeEvent(event.WorktreeKept, t, nil, map[string]any{"why": why}), nil
+		return d.treeEvent(event.WorktreeKept, t, map[string]any{"why": why}), nil
 	}
 	now := d.now()
 	says := fmt.Sprintf("Work tree %d (%s) was removed", t.ID, t.Path)
@@ -269,7 +336,7 @@ func (d *Daemon) removeTree(ctx context.Context, t *Worktree) (*event.Event, err
 		says += "; too large to be kept: " + words.List(out.NotKept[:min(len(out.NotKept), 3)], len(out.NotKept))
 	}
 	t.end(TreeRemove, true, says+".", now)
-	return d.treeEvent(event.WorktreeRemoved, t, nil, map[string]any{"kept_ref": t.KeptRef, "branch_deleted": out.BranchDeleted}), nil
+	return d.treeEvent(event.WorktreeRemoved, t, map[string]any{"kept_ref": t.KeptRef, "branch_deleted": out.BranchDeleted}), nil
 }
 
 func (d *Daemon) restoreTree(ctx context.Context, t *Worktree) (*event.Event, error) {
@@ -279,12 +346,12 @@ func (d *Daemon) restoreTree(ctx context.Context, t *Worktree) (*event.Event, er
 	}
 	if err != nil {
 		t.end(TreeRestore, false, words.Capital(words.TrimDot(err.Error()))+".", d.now())
-		return d.treeEvent(event.WorktreeRestoreFailed, t, nil, map[string]any{"why": words.TrimDot(err.Error())}), nil
+		return d.treeEvent(event.WorktreeRestoreFailed, t, map[string]any{"why": words.TrimDot(err.Error())}), nil
 	}
 	for _, c := range made.Copied {
 		t.Copied = append(slices.DeleteFunc(t.Copied, func(old worktree.Copied) bool { return old.Path == c.Path }), c)
 	}
 	t.State, t.RemovedAt = TreeStanding, nil
 	t.end(TreeRestore, true, fmt.Sprintf("Work tree %d stands in %s again.", t.ID, t.Path), d.now())
-	return d.treeEvent(event.WorktreeRestored, t, nil, nil), nil
+	return d.treeEvent(event.WorktreeRestored, t, nil), nil
 }

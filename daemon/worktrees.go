@@ -18,11 +18,11 @@ type TreeState string
 
 // The states of a work tree.
 const (
-	// TreePlanned: its row is committed. The lane of the agent for which it is made makes it.
+	// TreePlanned: its row is committed, and its lane makes it. A pipeline whose tree is gone plans it again.
 	TreePlanned TreeState = "planned"
-	// TreeStanding: it was made. Only a removal that a person has asked for ends this state.
+	// TreeStanding: it was made. A removal ends this state, which a person has asked for, or the tree's pipeline when it was done.
 	TreeStanding TreeState = "standing"
-	// TreeFailed: it could not be made, or its agent was stopped before. Nobody has worked in it.
+	// TreeFailed: it could not be made, or nobody waited for it any more.
 	TreeFailed TreeState = "failed"
 	// TreeRemoved: KeptRef leads to what it held.
 	TreeRemoved TreeState = "removed"
@@ -39,9 +39,11 @@ const (
 	TreeRestore TreeAction = "restore"
 )
 
-// Worktree is a git work tree that was made for an agent. It belongs to the agent's line: successors and resumed agents work in it.
+// Worktree is a git work tree that was made for an agent or for a pipeline. It belongs to the agent's line, whose successors and resumed
+// agents work in it, or to the steps of the pipeline.
 type Worktree struct {
 	ID         int64             `json:"id"`
+	PipelineID *int64            `json:"pipeline_id"` // null: it is that of a line, or its pipeline was deleted
 	Host       string            `json:"host"`
 	Repository string            `json:"repository"` // the top folder of the work tree from which it was made
 	Path       string            `json:"path"`
@@ -62,13 +64,14 @@ type Worktree struct {
 	Rev int64 `json:"-"` // advances with each write, and guards it
 }
 
-// TreeTask is something that a person has asked for. It is committed before it is done, so that the next daemon does it.
+// TreeTask is something that was asked for. It is committed before it is done, so that the next daemon does it.
 type TreeTask struct {
 	Do         TreeAction `json:"do"`
 	Into       string     `json:"into,omitempty"`   // of a merge
 	Commit     string     `json:"commit,omitempty"` // of a merge: what is merged
 	Force      bool       `json:"force,omitempty"`
 	KeepBranch bool       `json:"keep_branch,omitempty"`
+	ByPipeline bool       `json:"by_pipeline,omitempty"` // the tree's pipeline asks, because no step is left; else a person
 	At         time.Time  `json:"at"`
 }
 
@@ -78,21 +81,35 @@ type TreeOutcome struct {
 	Done      bool       `json:"done"`
 	Says      string     `json:"says"` // one sentence, which may hold names that others wrote
 	Conflicts []string   `json:"conflicts"`
-	At        time.Time  `json:"at"`
+	// ByPipeline: see [TreeTask]. The pipeline goes on by the outcome.
+	ByPipeline bool      `json:"by_pipeline,omitempty"`
+	At         time.Time `json:"at"`
 }
 
 // Stands reports whether the tree is there, or may be.
 func (t *Worktree) Stands() bool { return t.State == TreeStanding }
 
-// place returns what package git must know of the tree.
-func (t *Worktree) place() worktree.Place {
-	return worktree.Place{Path: t.Path, Base: t.Base, Copied: t.Copied}
+// ready reports whether an agent can work in the tree. wait says that this is decided later, because the tree is being made, removed or
+// brought back. why says why nobody can.
+func (t *Worktree) ready() (wait bool, why error) {
+	switch {
+	case t.State == TreePlanned, t.Task != nil && t.Task.Do != TreeMerge:
+		return true, nil
+	case t.State == TreeFailed && t.Last != nil && t.Last.Do == TreeMake:
+		says := words.TrimDot(t.Last.Says)
+		return false, errors.New(strings.ToLower(says[:1]) + says[1:])
+	case t.State != TreeStanding:
+		return false, treeGone(t)
+	}
+	return false, nil
 }
 
-// end ends a task of the tree.
-func (t *Worktree) end(do TreeAction, done bool, says string, now time.Time) *TreeOutcome {
-	t.Task, t.Last = nil, &TreeOutcome{Do: do, Done: done, Says: says, Conflicts: []string{}, At: now}
-	return t.Last
+// treeGone returns the error that nobody can work in a tree, because the tree is not there.
+func treeGone(t *Worktree) *Error {
+	if t.State == TreeRemoved {
+		return Errorf(KindConflict, CodeWorktreeRemoved, "The work tree %s was removed: bring it back with `understudy worktree restore %d`", t.Path, t.ID)
+	}
+	return Errorf(KindConflict, CodeWorktreeRemoved, "The work tree %s was never made: start another agent", t.Path)
 }
 
 // WorktreeReader reads work trees.
@@ -105,10 +122,11 @@ type WorktreeReader interface {
 
 // WorktreeFilter narrows a list of work trees. Fields with zero values do not narrow it.
 type WorktreeFilter struct {
-	Host   string
-	There  bool // without those that were removed or never made
-	Before int64
-	Limit  int // 0: 100
+	Host       string
+	PipelineID int64
+	There      bool // without those that were removed or never made
+	Before     int64
+	Limit      int // 0: 100
 }
 
 // NewWorktree asks for a work tree of its own for a new agent.
@@ -120,43 +138,63 @@ type NewWorktree struct {
 // maxBranch is the longest name of a branch, in bytes.
 const maxBranch = 200
 
-// planTree makes the row of the work tree for a new agent, and puts the agent into it.
-func (d *Daemon) planTree(ctx context.Context, a *Agent, in NewWorktree) (*Worktree, error) {
-	if d.Keeper == nil {
-		return nil, Errorf(KindUnprocessable, CodeWorktreeRefused, "This daemon makes no work trees")
-	}
+// branchFor returns the branch of the work tree for a new agent.
+func (in *NewWorktree) branchFor(a *Agent) (string, error) {
 	if in.Branch == "" {
 		named := a.Name
 		if a.Persona != nil && isNameOf(a.Name, *a.Persona) {
 			named = *a.Persona // the agent's id tells the branches of its agents apart
 		}
-		in.Branch = plainName(named, 60) + "-" + strconv.FormatInt(a.ID, 10)
+		return plainName(named, 60) + "-" + strconv.FormatInt(a.ID, 10), nil
 	}
 	if len(in.Branch) > maxBranch || !worktree.ValidBranch(in.Branch) {
-		return nil, Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
+		return "", Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
 	}
-	id, err := d.Store.NextID(ctx, WorktreeIDs)
+	return in.Branch, nil
+}
+
+// planForAgent makes the row of the work tree for a new agent, and puts the agent into it.
+func (d *Daemon) planForAgent(ctx context.Context, a *Agent, in NewWorktree) (*Worktree, error) {
+	branch, err := in.branchFor(a)
 	if err != nil {
 		return nil, err
 	}
-	path := d.Data.AgentWorktree(plainName(in.Branch, 60), id)
-	plan, err := d.Keeper.Plan(ctx, worktree.Spec{Dir: a.Cwd, Branch: in.Branch, From: in.Base, Path: path})
+	t, err := d.planTree(ctx, worktree.Spec{Dir: a.Cwd, Branch: branch, From: in.Base})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
 		return nil, Errorf(KindUnprocessable, CodeWorktreeRefused, "No work tree can be made: %s", words.TrimDot(err.Error()))
 	}
-	t := &Worktree{
-		ID: id, Host: d.Host, Repository: plan.Repository, Path: path, Workdir: plan.Workdir, Branch: in.Branch, NewBranch: plan.NewBranch,
-		Base: plan.Base, BaseCommit: plan.BaseCommit, State: TreePlanned, Copied: []worktree.Copied{}, CreatedAt: a.CreatedAt,
-	}
-	if notes := planNotes(&plan, path); notes != "" {
-		t.end(TreeMake, false, notes, a.CreatedAt)
-	}
 	a.WorktreeID, a.Cwd = &t.ID, t.Workdir
 	return t, nil
 }
+
+// planTree makes the row of a new work tree. Its lane makes the tree, once the row is committed.
+func (d *Daemon) planTree(ctx context.Context, s worktree.Spec) (*Worktree, error) {
+	if d.Keeper == nil {
+		return nil, errNoKeeper
+	}
+	id, err := d.Store.NextID(ctx, WorktreeIDs)
+	if err != nil {
+		return nil, err
+	}
+	s.Path = d.Data.Worktree(plainName(s.Branch, 60), id)
+	plan, err := d.Keeper.Plan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	t := &Worktree{
+		ID: id, Host: d.Host, Repository: plan.Repository, Path: s.Path, Workdir: plan.Workdir, Branch: s.Branch, NewBranch: plan.NewBranch,
+		Base: plan.Base, BaseCommit: plan.BaseCommit, State: TreePlanned, Copied: []worktree.Copied{}, CreatedAt: d.now(),
+	}
+	if notes := planNotes(&plan, s.Path); notes != "" {
+		t.end(TreeMake, false, notes, t.CreatedAt)
+	}
+	return t, nil
+}
+
+var errNoKeeper = errors.New("this daemon makes no work trees")
 
 // planNotes says what will not be in a work tree.
 func planNotes(p *worktree.Plan, path string) string {
@@ -182,113 +220,84 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// treeReady makes the work tree of an agent that is being launched, if it is not there yet. If it can't be made, it ends the launch. While
-// the tree is being removed or brought back, the lane waits.
+// treeReady waits until the work tree of an agent that is being launched is there. If the tree can't be made, it ends the launch.
 func (d *Daemon) treeReady(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	if a.WorktreeID == nil {
 		return false, 0, nil
 	}
 	t, err := d.Store.Worktree(ctx, *a.WorktreeID)
-	var cause error
-	switch {
-	case err != nil:
-		return false, 0, fmt.Errorf("agent %d: worktree %d: %w", a.ID, *a.WorktreeID, err)
-	case t.Task != nil && t.Task.Do != TreeMerge:
-		return false, time.Second, nil
-	case t.State == TreeStanding:
-		return false, 0, nil
-	case t.State != TreePlanned:
-		cause = treeGone(&t)
-	case d.Keeper == nil:
-		cause = errors.New("this daemon makes no work trees")
-	default:
-		var made worktree.Made
-		if made, cause = d.makeTree(ctx, &t); cause == nil {
-			return true, 0, d.treeMade(ctx, a, &t, made.Submodules)
-		}
-		if ctx.Err() != nil {
-			return false, 0, cause
-		}
-	}
-	return true, 0, d.launchFailed(ctx, a, cause)
-}
-
-// treeGone returns the error that an agent can't work in a tree, because the tree is not there.
-func treeGone(t *Worktree) *Error {
-	if t.State == TreeRemoved {
-		return Errorf(KindConflict, CodeWorktreeRemoved, "The agent's work tree %s was removed: bring it back with `understudy worktree restore %d`", t.Path, t.ID)
-	}
-	return Errorf(KindConflict, CodeWorktreeRemoved, "The agent's work tree %s was never made: start another agent", t.Path)
-}
-
-// makeTree makes a work tree, or takes what an earlier daemon has made of it. The caller commits the row.
-func (d *Daemon) makeTree(ctx context.Context, t *Worktree) (made worktree.Made, err error) {
-	from := ""
-	if t.NewBranch {
-		from = t.BaseCommit
-	}
-	made, err = d.Keeper.Make(ctx, worktree.Spec{Dir: d.sourceOf(t), Branch: t.Branch, From: from, Path: t.Path})
 	if err != nil {
-		return made, fmt.Errorf("the work tree of branch %s could not be made: %w", t.Branch, err)
+		return false, 0, fmt.Errorf("agent %d: worktree %d: %w", a.ID, *a.WorktreeID, err)
+	}
+	switch wait, why := t.ready(); {
+	case wait:
+		return false, time.Second, nil
+	case why != nil:
+		return true, 0, d.launchFailed(ctx, a, why)
+	}
+	return false, 0, nil
+}
+
+// awaits returns the agents that wait for a planned tree. wanted says whether anybody does, they or its pipeline. A tree that has stood before
+// is made again in any case: it may hold work.
+func (d *Daemon) awaits(ctx context.Context, t *Worktree) (agents []int64, wanted bool, err error) {
+	active, err := d.allAgents(ctx, AgentFilter{Active: true, Host: t.Host})
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range active {
+		if a := &active[i]; t.has(a) && a.StopAskedAt == nil {
+			agents = append(agents, a.ID)
+		}
+	}
+	open, err := d.pipelineOpen(ctx, t)
+	return agents, open || len(agents) > 0 || t.MadeAt != nil, err
+}
+
+// makeTree makes a planned tree, or takes what an earlier daemon has made of it. If nobody waits for the tree any more, or it can't be made,
+// makeTree deletes what stands of it: nobody has worked there.
+func (d *Daemon) makeTree(ctx context.Context, t *Worktree) (e *event.Event, agents []int64, err error) {
+	agents, wanted, err := d.awaits(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	var made worktree.Made
+	cause := errNoKeeper
+	if wanted && d.Keeper != nil {
+		from := ""
+		if t.NewBranch {
+			from = t.BaseCommit
+		}
+		if made, cause = d.Keeper.Make(ctx, worktree.Spec{Dir: t.source(), Branch: t.Branch, From: from, Path: t.Path}); ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if agents, wanted, err = d.awaits(ctx, t); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !wanted {
+		cause = errors.New("nobody waits for it any more")
+	}
+	if cause != nil {
+		return d.treeNotMade(ctx, t, cause), agents, nil
 	}
 	now := d.now()
 	t.State, t.MadeAt, t.Copied, t.Workdir = TreeStanding, &now, made.Copied, made.Workdir
-	return made, nil
+	return d.treeEvent(event.WorktreeCreated, t, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": made.Submodules}), agents, nil
 }
 
-func (d *Daemon) treeMade(ctx context.Context, a *Agent, t *Worktree, submodules string) error {
-	e := d.treeEvent(event.WorktreeCreated, t, &a.ID, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": submodules})
-	if err := d.commit(ctx, &Change{Worktrees: []*Worktree{t}, Events: []*event.Event{e}}); err != nil {
-		return fmt.Errorf("agent %d: worktree %d: %w", a.ID, t.ID, err)
-	}
-	return nil
-}
-
-// sourceOf returns the folder of the repository that corresponds to the tree's Workdir.
-func (d *Daemon) sourceOf(t *Worktree) string {
-	return t.Repository + strings.TrimPrefix(t.Workdir, t.Path)
-}
-
-// copiedWords names what was copied into a tree.
-func copiedWords(copied []worktree.Copied) string {
-	var names []string
-	for _, c := range copied[:min(len(copied), 5)] {
-		names = append(names, c.Path)
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return words.List(names, len(copied))
-}
-
-// treeEvent makes an event about a work tree, and about the agent with the given id; nil: about none.
-func (d *Daemon) treeEvent(typ event.Type, t *Worktree, agentID *int64, payload map[string]any) *event.Event {
-	if payload == nil {
-		payload = map[string]any{}
-	}
-	payload["worktree_id"], payload["path"], payload["branch"] = t.ID, t.Path, t.Branch
-	return d.event(typ, agentID, nil, payload)
-}
-
-// abandonTree adds to a change that the work tree of an agent which was never started will not be made. It first deletes what stands of
-// the tree: nobody has worked there.
-func (d *Daemon) abandonTree(ctx context.Context, a *Agent, c *Change, reason string) error {
-	if a.WorktreeID == nil {
-		return nil
-	}
-	t, err := d.Store.Worktree(ctx, *a.WorktreeID)
-	if err != nil || t.State != TreePlanned {
-		return err
-	}
-	if err := d.Trees.Discard(ctx, d.sourceOf(&t), t.Path); err != nil {
-		if ctx.Err() != nil {
-			return err
+func (d *Daemon) treeNotMade(ctx context.Context, t *Worktree, cause error) *event.Event {
+	if t.MadeAt == nil && d.Keeper != nil {
+		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: t.place(), Dir: t.source(), Discard: true}); err != nil || out.Kept != "" {
+			d.Log.Warn("work tree that nobody has worked in not removed", "worktree_id", t.ID, "path", t.Path, "kept", out.Kept, "error", err)
 		}
-		d.Log.Warn("work tree of an agent that was not started not removed", "agent_id", a.ID, "path", t.Path, "error", err)
 	}
 	t.State = TreeFailed
-	t.end(TreeMake, false, words.Capital(reason)+".", d.now())
-	c.Worktrees = append(c.Worktrees, &t)
-	c.Events = append(c.Events, d.treeEvent(event.WorktreeFailed, &t, &a.ID, map[string]any{"error": reason}))
-	return nil
+	t.end(TreeMake, false, notMade(t.Branch, cause)+".", d.now())
+	return d.treeEvent(event.WorktreeFailed, t, map[string]any{"error": words.TrimDot(cause.Error())})
+}
+
+// notMade says that the work tree of a branch could not be made, without a full stop.
+func notMade(branch string, cause error) string {
+	return fmt.Sprintf("The work tree of branch %s could not be made: %s", branch, words.TrimDot(cause.Error()))
 }

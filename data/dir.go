@@ -55,13 +55,8 @@ func (d Dir) Handoffs(slug string) string { return filepath.Join(d.Persona(slug)
 // Pipelines is the folder of the pipeline templates.
 func (d Dir) Pipelines() string { return filepath.Join(d.root, "pipelines") }
 
-// Worktree is the git work tree of a pipeline that has a branch.
-func (d Dir) Worktree(pipelineID int64) string {
-	return filepath.Join(d.root, "worktrees", strconv.FormatInt(pipelineID, 10))
-}
-
-// AgentWorktree is the git work tree with an id that was made for agents. name is a part of the path for people.
-func (d Dir) AgentWorktree(name string, id int64) string {
+// Worktree is the git work tree with an id. name is a part of the path for people.
+func (d Dir) Worktree(name string, id int64) string {
 	return filepath.Join(d.root, "worktrees", name+"-w"+strconv.FormatInt(id, 10))
 }
 

@@ -39,6 +39,9 @@ func OpenMigrated(ctx context.Context, c Config) (*DB, error) {
 	if err == nil && !ready {
 		err = c.Migrate(ctx)
 	}
+	if err == nil {
+		err = db.keepOldTrees(ctx)
+	}
 	if err != nil {
 		db.Close()
 		return nil, err

@@ -96,9 +96,10 @@ const listOldPipelines = `
 		SELECT FROM agents a WHERE a.pipeline_id = pipelines.id AND (a.ended_at IS NULL OR a.ended_at >= $1))
 	ORDER BY finished_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`
 
-// The agents of a deleted pipeline stay, without a pipeline. A later call deletes them with listOldAgents.
+// The agents and the work tree of a deleted pipeline stay, without a pipeline. A later call deletes the agents with listOldAgents.
 const (
 	detachAgents    = `UPDATE agents SET pipeline_id = NULL, step_id = NULL, rev = rev + 1 WHERE pipeline_id = ANY($1)`
+	detachTrees     = `UPDATE worktrees SET pipeline_id = NULL, rev = rev + 1 WHERE pipeline_id = ANY($1)`
 	deleteOutputs   = `DELETE FROM step_handoffs WHERE step_id = ANY(ARRAY(SELECT id FROM steps WHERE pipeline_id = ANY($1)))`
 	deleteSteps     = `DELETE FROM steps WHERE pipeline_id = ANY($1)`
 	deletePipelines = `DELETE FROM pipelines WHERE id = ANY($1)`
@@ -159,7 +160,7 @@ func pruneHistory(ctx context.Context, tx pgx.Tx, before time.Time, most int) (d
 	}
 	if len(pipelines) > 0 {
 		done.Pipelines = int64(len(pipelines))
-		return done, sendAll(ctx, tx, []any{pipelines}, detachAgents, deleteOutputs, deleteSteps, deletePipelines)
+		return done, sendAll(ctx, tx, []any{pipelines}, detachAgents, detachTrees, deleteOutputs, deleteSteps, deletePipelines)
 	}
 	agents, err := idsIn(ctx, tx, listOldAgents, before, most)
 	if err != nil || len(agents) == 0 {

@@ -36,7 +36,7 @@ var statements = map[string]string{
 	"listUsageReads": listUsageReads, "sumUsage": sumUsage, "listBudgetMarks": listBudgetMarks,
 	"insertSample": insertSample, "listLives": listLives, "listStateChanges": listStateChanges, "listSamples": listSamples, "listCompletedMetrics": listCompletedMetrics, "pruneSamples": pruneSamples,
 	"census":           census,
-	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deletePermissions": deletePermissions, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
+	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "detachTrees": detachTrees, "oldTrees": oldTrees, "linkOldTrees": linkOldTrees, "insertOldTrees": insertOldTrees, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deletePermissions": deletePermissions, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
 	"notifyWake": notifyWake, "notifyPipelineWake": notifyPipelineWake,
 	"insertPipeline": insertPipeline, "insertStep": insertStep, "insertOutput": insertOutput, "insertStepRecord": insertStepRecord, "selectStepRecord": selectStepRecord,
 	"updatePipeline": updatePipeline, "updateStep": updateStep, "selectPipeline": selectPipeline,

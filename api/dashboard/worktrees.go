@@ -51,13 +51,13 @@ func (p *Pages) treeOf(ctx context.Context, a *daemon.Agent) (*tree, error) {
 // Mergeable reports whether the tree can be asked to be merged: its base is known, nothing is being done with it, and its branch
 // has something that base does not have, as far as that is known.
 func (t *tree) Mergeable() bool {
-	may := t.Here && t.PipelineID == nil && t.State == daemon.TreeStanding && t.Task == nil && t.Base != ""
+	may := t.Here && t.State == daemon.TreeStanding && t.Task == nil && t.Base != ""
 	return may && (!t.Looked || t.Look.BaseKnown && t.Look.Ahead > 0)
 }
 
 // Removable reports whether the tree can be asked to be removed.
 func (t *tree) Removable() bool {
-	return t.Here && t.PipelineID == nil && !t.InUse && t.Task == nil && (t.State == daemon.TreeStanding || t.State == daemon.TreeFailed)
+	return t.Here && !t.InUse && t.Task == nil && (t.State == daemon.TreeStanding || t.State == daemon.TreeFailed)
 }
 
 // Kept reports whether the last removal was refused because work would be lost, so that force is offered.

@@ -97,10 +97,6 @@ const (
 	PipelineWaiting            Type = "pipeline_waiting"
 	PipelineWaitingForApproval Type = "pipeline_waiting_for_approval"
 	PipelineWarning            Type = "pipeline_warning"
-	PipelineWorktreeAdopted    Type = "pipeline_worktree_adopted"
-	PipelineWorktreeCreated    Type = "pipeline_worktree_created"
-	PipelineWorktreeKept       Type = "pipeline_worktree_kept"
-	PipelineWorktreeRemoved    Type = "pipeline_worktree_removed"
 	StepApproved               Type = "step_approved"
 	StepDone                   Type = "step_done"
 	StepFailed                 Type = "step_failed"
@@ -110,7 +106,7 @@ const (
 	StepRunning                Type = "step_running"
 	StepSkipped                Type = "step_skipped"
 
-	// Of the work trees of agents.
+	// Of work trees.
 	WorktreeAsked         Type = "worktree_asked"
 	WorktreeCreated       Type = "worktree_created"
 	WorktreeFailed        Type = "worktree_failed"

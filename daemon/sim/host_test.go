@@ -145,7 +145,6 @@ func (h *host) start() error {
 		Environment: func(int) ([]string, error) {
 			return []string{"CLAUDE_CONFIG_DIR=" + h.config, "ANTHROPIC_AUTH_TOKEN=" + h.name}, nil
 		},
-		Trees:  trees{g},
 		Keeper: keeper{g},
 	})
 	g.d = g.house.Daemon

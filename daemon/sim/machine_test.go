@@ -244,28 +244,3 @@ func (c *console) Say(ctx context.Context, ref tmux.Ref, by int64, text string) 
 func (c *console) Unsay(ctx context.Context, ref tmux.Ref, by int64) error {
 	return change(c, ctx, "Unsay "+ref.Pane, func() error { return c.Fake().Unsay(ctx, ref, by) })
 }
-
-// trees makes plain folders in place of git work trees.
-type trees struct{ g *daemonRun }
-
-func (t trees) Add(ctx context.Context, _, branch, path string) (string, error) {
-	return carry(t.g, ctx, typing, "Add tree "+branch, func() (string, error) { return path, os.MkdirAll(path, 0o700) })
-}
-
-func (t trees) Remove(ctx context.Context, _, path string) (string, error) {
-	return carry(t.g, ctx, typing, "Remove tree", func() (string, error) {
-		if t.g.w.rng.IntN(3) == 0 {
-			return "some file is not committed", nil
-		}
-		return "", os.RemoveAll(path)
-	})
-}
-
-func (t trees) Discard(ctx context.Context, _, path string) error {
-	_, err := carry(t.g, ctx, typing, "Discard tree", func() (struct{}, error) {
-		delete(t.g.h.wood.trees, path)
-		t.g.h.checkWood("a discarded tree")
-		return struct{}{}, os.RemoveAll(path)
-	})
-	return err
-}

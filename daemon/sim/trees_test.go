@@ -134,6 +134,10 @@ func (k keeper) Merge(ctx context.Context, m worktree.Merging) (out worktree.Mer
 func (k keeper) Remove(ctx context.Context, r worktree.Removal) (out worktree.Removed, err error) {
 	return out, k.act(ctx, "Remove tree", func() error {
 		o := k.wood()
+		if r.Discard {
+			delete(o.trees, r.Path) // checkWood finds that something is lost
+			return os.RemoveAll(r.Path)
+		}
 		if t, there := o.trees[r.Path]; there {
 			k.g.w.checkEmpty(r.Path)
 			if !r.Force && len(t.loose)+len(o.alone(t)) > 0 {

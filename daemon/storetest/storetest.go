@@ -60,6 +60,7 @@ var tests = []struct {
 	{"ListsOfPermissions", alone(listsOfPermissions)},
 	{"WorktreeIsKeptWhole", alone(worktreeIsKeptWhole)},
 	{"ListsOfWorktrees", alone(listsOfWorktrees)},
+	{"WorktreeOutlivesItsPipeline", alone(worktreeOutlivesItsPipeline)},
 	{"DropQueued", alone(dropQueued)},
 	{"SpareMessages", alone(messagesAreSpared)},
 	{"SentIsCounted", alone(sentIsCounted)},

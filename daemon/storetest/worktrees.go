@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -22,10 +23,11 @@ func newWorktree(t testing.TB, st daemon.Store, change func(*daemon.Worktree)) *
 }
 
 func worktreeIsKeptWhole(t *testing.T, st daemon.Store) {
+	of := NewPipeline(t, st, 1, nil)
 	whole := func() *daemon.Worktree {
 		var w daemon.Worktree
 		fill(reflect.ValueOf(&w).Elem())
-		w.ID, w.State = 7, daemon.TreeStanding
+		w.ID, w.State, w.PipelineID = 7, daemon.TreeStanding, &of.ID
 		return &w
 	}
 	w := whole()
@@ -48,6 +50,10 @@ func worktreeIsKeptWhole(t *testing.T, st daemon.Store) {
 	if err := st.Commit(t.Context(), &daemon.Change{NewWorktree: bad}); !violates(err, "worktrees_state_known") {
 		t.Errorf("an unknown state: %v", err)
 	}
+	bad.State, bad.PipelineID = daemon.TreeStanding, ptr(int64(999))
+	if err := st.Commit(t.Context(), &daemon.Change{NewWorktree: bad}); !violates(err, "worktrees_pipeline_id_fkey") {
+		t.Errorf("an unknown pipeline: %v", err)
+	}
 	a.WorktreeID = ptr(int64(999))
 	if err := st.Commit(t.Context(), &daemon.Change{Agents: []*daemon.Agent{a}}); !violates(err, "agents_worktree_id_fkey") {
 		t.Errorf("an unknown tree of an agent: %v", err)
@@ -55,17 +61,32 @@ func worktreeIsKeptWhole(t *testing.T, st daemon.Store) {
 }
 
 func listsOfWorktrees(t *testing.T, st daemon.Store) {
-	one, two := newWorktree(t, st, nil), newWorktree(t, st, nil)
+	p := NewPipeline(t, st, 1, nil)
+	one, two := newWorktree(t, st, nil), newWorktree(t, st, func(w *daemon.Worktree) { w.PipelineID = &p.ID })
 	three := newWorktree(t, st, func(w *daemon.Worktree) { w.Host = "h2" })
-	one.State, two.Task = daemon.TreeRemoved, &daemon.TreeTask{Do: daemon.TreeMerge, Into: "main"}
+	equal(t, "planned ones are open", result(st.Open(t.Context(), "h1"))(t).Trees, []int64{one.ID, two.ID})
+	one.State, two.State, two.Task = daemon.TreeRemoved, daemon.TreeStanding, &daemon.TreeTask{Do: daemon.TreeMerge, Into: "main"}
 	Commit(t, st, &daemon.Change{Worktrees: []*daemon.Worktree{two, one}})
 	list := func(f daemon.WorktreeFilter) []int64 { return idsOf(result(st.Worktrees(t.Context(), f))(t)) }
 	equal(t, "all", list(daemon.WorktreeFilter{}), []int64{three.ID, two.ID, one.ID})
 	equal(t, "that are there", list(daemon.WorktreeFilter{There: true, Host: "h1"}), []int64{two.ID})
 	equal(t, "before", list(daemon.WorktreeFilter{Before: two.ID}), []int64{one.ID})
+	equal(t, "of a pipeline", list(daemon.WorktreeFilter{PipelineID: p.ID}), []int64{two.ID})
 	equal(t, "limit", list(daemon.WorktreeFilter{Limit: 1}), []int64{three.ID})
 	equal(t, "open", result(st.Open(t.Context(), "h1"))(t).Trees, []int64{two.ID})
-	equal(t, "open on another host", result(st.Open(t.Context(), "h2"))(t).Trees, []int64{})
+	equal(t, "open on another host", result(st.Open(t.Context(), "h2"))(t).Trees, []int64{three.ID})
+}
+
+// worktreeOutlivesItsPipeline: the tree of a pipeline that is deleted stays.
+func worktreeOutlivesItsPipeline(t *testing.T, st daemon.Store) {
+	p := NewPipeline(t, st, 1, func(p *daemon.Pipeline) { p.Status, p.FinishedAt = daemon.PipelineDone, ptr(now().Add(-2*time.Hour)) })
+	w := newWorktree(t, st, func(w *daemon.Worktree) { w.PipelineID = &p.ID })
+	if pruned := forget(t, st); pruned.Pipelines != 1 {
+		t.Errorf("deleted: %+v", pruned)
+	}
+	if got := result(st.Worktree(t.Context(), w.ID))(t); got.PipelineID != nil || got.Rev == w.Rev {
+		t.Errorf("the tree: %+v", got)
+	}
 }
 
 func (d *drawer) worktreeID() int64 {
@@ -90,6 +111,9 @@ func (d *drawer) worktree(w *daemon.Worktree) *daemon.Worktree {
 	w.Host, w.Repository, w.Path, w.Workdir, w.Branch, w.NewBranch = one(d, hosts...), d.word(), d.word(), d.word(), d.word(), d.half()
 	w.Base, w.BaseCommit, w.KeptRef, w.CreatedAt, w.MadeAt, w.RemovedAt = d.word(), d.word(), d.word(), d.at(), maybe(d, d.at()), maybe(d, d.at())
 	w.State = one(d, daemon.TreePlanned, daemon.TreeStanding, daemon.TreeFailed, daemon.TreeRemoved)
+	if w.PipelineID = nil; d.half() && len(d.pipelines) > 0 {
+		w.PipelineID = ptr(d.pipelineID())
+	}
 	w.Task, w.Last, w.Copied = nil, nil, one(d, nil, []worktree.Copied{{Path: d.word(), Files: 1, Bytes: d.rand.Int64N(1e12)}})
 	if d.half() {
 		w.Task = &daemon.TreeTask{Do: daemon.TreeMerge, Into: d.word(), Force: d.half(), At: d.at()}

@@ -103,6 +103,7 @@ type Removal struct {
 	Branch       string
 	DeleteBranch bool   // with the tree
 	Force        bool   // remove work that is nowhere else as well, and keep it under Ref
+	Discard      bool   // nobody has worked in the tree: remove also an unfinished one, with all files in it, and keep nothing
 	Ref          string // leads to the files of the tree when it has been removed
 }
 
@@ -116,19 +117,21 @@ type Removed struct {
 	NotKept       []string // ignored files and folders that were too large to be kept
 }
 
-// Keeper makes work trees that belong to no pipeline, looks after them, and removes them. Its errors are ErrNone and sentences for
-// people. Make, Merge and Remove may be called again after they were cut off: they find what they have done. Implementations are safe
-// for concurrent use, and run no program that a repository's configuration names.
+// Keeper makes work trees, looks after them, and removes them. Its errors are ErrNone and sentences for people. Make, Merge and Remove may be
+// called again after they were cut off: they find what they have done. Implementations are safe for concurrent use, and run no program that a
+// repository's configuration names.
 type Keeper interface {
 	// Plan says what Make will do, or why it can't.
 	Plan(ctx context.Context, s Spec) (Plan, error)
-	// Make makes a work tree as Trees.Add does. It copies the untracked files that IncludeFile names.
+	// Make makes a work tree at Spec.Path, for the repository that contains Spec.Dir, and checks out the branch. If the repository has no such
+	// branch, Make makes it. It copies the untracked files that IncludeFile names. If an earlier call was cut off and left a work tree, Make
+	// uses that or makes it anew: nobody has worked in it.
 	Make(ctx context.Context, s Spec) (Made, error)
 	// Look looks at a work tree. What it can't find out is in Problem.
 	Look(ctx context.Context, p Place) Look
 	// Merge merges the branch of a work tree into another branch. It does so only if the tree has no uncommitted file, and if there is
 	// no conflict. If Into is checked out somewhere, Merge changes the files there, unless uncommitted changes would be lost.
 	Merge(ctx context.Context, m Merging) (Merged, error)
-	// Remove removes a work tree. Without Force it removes nothing if work would be lost.
+	// Remove removes a work tree. Without Force it removes nothing if work would be lost. If the tree is gone already, that is no error.
 	Remove(ctx context.Context, r Removal) (Removed, error)
 }

@@ -1,9 +1,8 @@
 // Package worktree compares the claims of a handoff document about files with the agent's working directory, as git and the
-// file system show it. It does not run git: it declares the interface Trees, which cmd/internal/git implements.
+// file system show it. It does not run git: it declares the interface Keeper, which cmd/internal/git implements.
 package worktree
 
 import (
-	"context"
 	"errors"
 	"time"
 )
@@ -35,20 +34,3 @@ type Change struct {
 
 // ErrNone says that a directory is in no git work tree, or that git is not installed.
 var ErrNone = errors.New("no git work tree")
-
-// Trees makes and removes git work trees. Its errors are sentences for people. Implementations are
-// safe for concurrent use.
-type Trees interface {
-	// Add makes a work tree at path, for the repository that contains dir. It checks out branch. If the repository has no
-	// such branch, Add makes the branch at HEAD. It returns the folder in the work tree that corresponds to dir. If an
-	// earlier call of Add was cut off and left a work tree at path, Add uses that work tree or makes it anew: no agent has
-	// worked in it.
-	Add(ctx context.Context, dir, branch, path string) (workdir string, err error)
-	// Remove removes the work tree at path. It removes nothing if the work tree has a file that is not committed (ignored
-	// files included) or other work that would be lost, or if git can't tell. kept then says why. The branch stays. If the
-	// work tree is gone already, that is no error.
-	Remove(ctx context.Context, dir, path string) (kept string, err error)
-	// Discard removes the work tree that Add has made at path, even an unfinished one, with all files in it. Call it only if
-	// no agent has worked there. The branch stays.
-	Discard(ctx context.Context, dir, path string) error
-}

@@ -28,7 +28,7 @@ func TestPipelineEnd(t *testing.T) {
 		err            error
 		stdout, stderr string
 	}{
-		{done, nil, "work tree /srv/d/worktrees/7 (branch login): commit there what you want to keep, then `git -C /srv/app worktree remove /srv/d/worktrees/7`\n" +
+		{done, nil, "work tree /srv/d/worktrees/7 (branch login): commit there what you want to keep, then `understudy worktree remove p7 --data /srv/d`\n" +
 			"done in 20.00 s (work 12.50 s)\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
 		{gone, nil, "branch login\ndone in 20.00 s (work 12.50 s)\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
 		{cmdtest.Failed(cmdtest.Pipeline(), "Step timed out after 180s"), cli.ErrSilent, "",

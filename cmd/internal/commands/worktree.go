@@ -19,14 +19,16 @@ import (
 )
 
 func (a *app) worktreeCommand() *cobra.Command {
-	c := cli.Group("worktree", "See, merge, push and remove the work trees of agents",
+	c := cli.Group("worktree", "See, merge, push and remove the work trees of agents and pipelines",
 		a.worktreeList(), a.worktreeShow(), a.worktreeDiff(), a.worktreeMerge(), a.worktreePush(), a.worktreeRemove(), a.worktreeRestore())
 	c.Long = `See, merge, push and remove the git work trees of agents that were started with
-` + "`understudy agent start PERSONA --worktree`" + `. A tree stays when its agent ends: its
-successors and a resumed agent work in it, and nothing but ` + "`worktree remove`" + ` removes it.
+` + "`understudy agent start PERSONA --worktree`" + `, and of pipelines that were started with a branch.
+The tree of an agent stays when the agent ends: its successors and a resumed agent work in it, and
+nothing but ` + "`worktree remove`" + ` removes it. That of a pipeline is removed when the pipeline is
+done, unless work would be lost.
 
-A TREE is named by its id, by its branch, or by its agent. The trees that pipelines have left
-(p12 is that of pipeline 12) are listed, merged and removed as well.`
+A TREE is named by its id, by its branch, by its agent, or by its pipeline (p12 is that of
+pipeline 12).`
 	return c
 }
 
@@ -91,11 +93,8 @@ agent: commits, files that are not committed, and new files that git does not ig
 		ValidArgsFunction: a.completeTrees,
 	}, func(ctx context.Context, name string, in daemon.DiffRequest) (daemon.AgentDiff, error) {
 		client, v, err := a.findTree(ctx, name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return daemon.AgentDiff{}, err
-		case v.PipelineID != nil:
-			return daemon.AgentDiff{}, fmt.Errorf("it is not known where the branch of pipeline %d began: see its agents with `understudy agent diff`", *v.PipelineID)
 		}
 		return client.WorktreeDiff(ctx, v.ID, in)
 	})
@@ -193,7 +192,7 @@ func (a *app) pushTree(ctx context.Context, word, remote string) error {
 		return err
 	}
 	if fi, err := os.Stat(v.Path); err != nil || !fi.IsDir() {
-		return fmt.Errorf("work tree %s is not in %s on this machine: run the command on host %s", v.Ref(), v.Path, v.Host)
+		return fmt.Errorf("work tree %d is not in %s on this machine: run the command on host %s", v.ID, v.Path, v.Host)
 	}
 	in := git.Pushing{Path: v.Path, Remote: remote, Environ: os.Environ(), Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr}
 	if a.JSON {
@@ -223,11 +222,6 @@ func (a *app) treeTask(ctx context.Context, word string, ask func(context.Contex
 	c, v, err := a.findTree(ctx, word)
 	if err != nil {
 		return err
-	}
-	if v.PipelineID != nil {
-		if v.Worktree, err = c.AdoptWorktree(ctx, *v.PipelineID); err != nil {
-			return err
-		}
 	}
 	t, err := ask(ctx, c, v.ID)
 	if err != nil {
@@ -268,7 +262,7 @@ func (a *app) findTree(ctx context.Context, word string) (*api.Client, daemon.Tr
 	}
 	there := func(v *daemon.TreeView) bool { return v.State == daemon.TreeStanding || v.State == daemon.TreePlanned }
 	for _, is := range []func(*daemon.TreeView) bool{
-		func(v *daemon.TreeView) bool { return v.Ref() == word },
+		func(v *daemon.TreeView) bool { return v.PipelineID != nil && fmt.Sprintf("p%d", *v.PipelineID) == word },
 		func(v *daemon.TreeView) bool { return there(v) && v.Branch == word },
 		func(v *daemon.TreeView) bool {
 			return there(v) && len(v.Agents) > 0 && v.Agents[0].Name == word
@@ -279,7 +273,7 @@ func (a *app) findTree(ctx context.Context, word string) (*api.Client, daemon.Tr
 		var one daemon.TreeView
 		for i := range all {
 			if is(&all[i]) {
-				found, one = append(found, all[i].Ref()), all[i]
+				found, one = append(found, strconv.FormatInt(all[i].ID, 10)), all[i]
 			}
 		}
 		switch len(found) {
@@ -304,7 +298,7 @@ func (a *app) offerTrees(c *cobra.Command, args []string, is func(*daemon.TreeVi
 		list, _ := client.Worktrees(ctx, true)
 		for i := range list {
 			if is(&list[i]) {
-				offers = offer(offers, list[i].Ref(), list[i].Branch)
+				offers = offer(offers, strconv.FormatInt(list[i].ID, 10), list[i].Branch)
 			}
 		}
 		return offers

@@ -59,7 +59,7 @@ func TestBranchOfRemote(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--base fork/both") || !strings.Contains(err.Error(), "origin/both") {
 		t.Errorf("two remotes: %v", err)
 	}
-	if _, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "both", path+"-both"); err == nil || !absent(path+"-both") || r.says("branch", "--list", "both") != "" {
+	if _, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "both", path+"-both"); err == nil || !absent(path+"-both") || r.says("branch", "--list", "both") != "" {
 		t.Errorf("two remotes: %v", err)
 	}
 	p, err = r.plan(worktree.Spec{Branch: "both", From: "fork/both", Path: path + "-both"})
@@ -120,7 +120,7 @@ func TestUndoneBranchOfRemote(t *testing.T) {
 	origin.Git("clone", "-q", origin.Dir, r.Dir)
 	before := filesBelow(t, r.Dir)
 	script := `case " $* " in *" reset "*) echo "fatal: no room" >&2; exit 1;; esac; exec "$git" "$@"`
-	if _, err := NewTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "feature", path); err == nil {
+	if _, err := newTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "feature", path); err == nil {
 		t.Error("it was made")
 	}
 	wantSame(t, "undone", r.Dir, before)
@@ -160,7 +160,7 @@ func TestRepositoryMoved(t *testing.T) {
 	if out, err := newKeeper().Remove(t.Context(), removal); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
 		t.Errorf("not repaired: %+v, %v", out, err)
 	}
-	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err == nil || !strings.Contains(err.Error(), "worktree repair") {
+	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err == nil || !strings.Contains(err.Error(), "worktree repair") {
 		t.Errorf("not repaired: %q, %v", kept, err)
 	}
 	if m, err := newKeeper().Merge(t.Context(), worktree.Merging{Place: removal.Place, Dir: old, Into: "main"}); err == nil || !strings.Contains(err.Error(), "run `git worktree repair "+path+"` in its new place") {
@@ -179,7 +179,7 @@ func TestRepositoryMoved(t *testing.T) {
 		t.Errorf("merge: %+v, %v", m, err)
 	}
 	r.at(path).Write("late", "2\n")
-	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err != nil || !strings.Contains(kept, "(late)") {
+	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), old, path); err != nil || !strings.Contains(kept, "(late)") {
 		t.Errorf("a pipeline's: %q, %v", kept, err)
 	}
 	if err := os.Mkdir(old, 0o755); err != nil { // another repository stands there now

@@ -49,7 +49,7 @@ func TestCauseIsQuoted(t *testing.T) {
 	if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"lfs\"]\n\tprocess = git-lfs-that-is-missing filter-process\n\trequired = true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := NewTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}).Add(t.Context(), r.Dir, "new", path)
+	_, err := newTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}).Add(t.Context(), r.Dir, "new", path)
 	if err == nil || !strings.Contains(err.Error(), "git-lfs-that-is-missing: ") || !strings.Contains(err.Error(), "not found") || !absent(path) || r.says("branch", "--list", "new") != "" {
 		t.Errorf("without the filter: %v", err)
 	}
@@ -66,7 +66,7 @@ func TestCauseIsQuoted(t *testing.T) {
 	r.Git("config", "uploadpack.allowFilter", "true")
 	part := r.at(realDir(t) + "/part")
 	r.Git("clone", "-q", "--filter=blob:none", "--no-checkout", "file://"+r.Dir, part.Dir)
-	_, err = NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), part.Dir, "other", path+"-part")
+	_, err = newTrees(cmdtest.GitTestEnv()).Add(t.Context(), part.Dir, "other", path+"-part")
 	if err == nil || !strings.Contains(err.Error(), "(error: ") || !strings.Contains(err.Error(), "the clone is partial") || !absent(path+"-part") || part.says("branch", "--list", "other") != "" {
 		t.Fatalf("a partial clone: %v", err)
 	}

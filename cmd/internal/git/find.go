@@ -81,9 +81,9 @@ func (r repository) tree(ctx context.Context, path string) (s shield, err error)
 }
 
 // openTree finds the repository of a work tree that was made at a path. git says whether it trusts the owner, but not where the tree is.
-func (t *Trees) openTree(ctx context.Context, path string) (r repository, err error) {
+func (k *Keeper) openTree(ctx context.Context, path string) (r repository, err error) {
 	at := realPath(path)
-	g := git{env: append(t.env[:len(t.env):len(t.env)], "GIT_WORK_TREE="+at), dir: at, limit: treeLimit}
+	g := git{env: append(k.env[:len(k.env):len(k.env)], "GIT_WORK_TREE="+at), dir: at, limit: treeLimit}
 	said, err := g.paths(ctx, "--git-dir", "--git-common-dir")
 	if errors.Is(err, worktree.ErrNone) {
 		err = fmt.Errorf("git has lost the repository of %s: if the repository was moved, run `git worktree repair %[1]s` in its new place, and try again", path)
@@ -95,7 +95,7 @@ func (t *Trees) openTree(ctx context.Context, path string) (r repository, err er
 	if p.common, err = filepath.EvalSymlinks(said[1]); err != nil {
 		return r, err
 	}
-	r = repository{git: g.named(p), plain: t.env, gitDir: p.dir, common: p.common}
+	r = repository{git: g.named(p), plain: k.env, gitDir: p.dir, common: p.common}
 	if admin, ours := r.admin(at); !ours || !registered(admin, at) || !sameFolder(admin, p.dir) {
 		return r, fmt.Errorf("git takes %s for %s, which was not made there: see what is there", path, p.dir)
 	}
@@ -104,11 +104,11 @@ func (t *Trees) openTree(ctx context.Context, path string) (r repository, err er
 
 // openOf finds the repository of the work tree at a path. dir is a folder of the repository as it was when the tree was made. If somebody
 // has moved the repository since, the tree's own .git leads to it, once `git worktree repair` has put that right.
-func (t *Trees) openOf(ctx context.Context, dir, path string) (r repository, err error) {
-	if r, err = t.open(ctx, dir); err == nil && (absent(path) || r.registers(realPath(path))) {
+func (k *Keeper) openOf(ctx context.Context, dir, path string) (r repository, err error) {
+	if r, err = k.open(ctx, dir); err == nil && (absent(path) || r.registers(realPath(path))) {
 		return r, nil
 	}
-	tree, lost := t.openTree(ctx, path)
+	tree, lost := k.openTree(ctx, path)
 	if lost != nil {
 		return r, err
 	}
@@ -116,12 +116,12 @@ func (t *Trees) openOf(ctx context.Context, dir, path string) (r repository, err
 	if p.top == "" {
 		p.top = tree.common // a bare repository
 	}
-	g := git{env: t.env, limit: treeLimit}
-	return repository{git: g.named(p), plain: t.env, gitDir: p.dir, common: p.common}, nil
+	g := git{env: k.env, limit: treeLimit}
+	return repository{git: g.named(p), plain: k.env, gitDir: p.dir, common: p.common}, nil
 }
 
 // movedError returns the error that a repository is not where it was.
-func (t *Trees) movedError(dir, path string) error {
+func (k *Keeper) movedError(dir, path string) error {
 	if absent(path) {
 		return fmt.Errorf("the repository in %s is gone: if it was moved, put a link to its new place there (`ln -s NEW %[1]s`), and try again", dir)
 	}

@@ -61,7 +61,7 @@ func TestTreesHalfMade(t *testing.T) {
 			if strings.Count(list, "worktree ") != 3 || strings.Count(list, "worktree "+path+"\n") != 1 || !strings.Contains(list, path+"-stale\n") {
 				t.Errorf("trees:\n%s", list)
 			}
-			if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+			if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
 				t.Errorf("removing it: %q, %v", kept, err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestTreesKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	trees := NewTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"})
+	trees := newTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"})
 	config("echo $$ > '" + home + "/fifo'; exec sleep 1000")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -142,7 +142,7 @@ func TestTreesAtOnce(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	r.Git("branch", "old")
-	trees := NewTrees(cmdtest.GitTestEnv())
+	trees := newTrees(cmdtest.GitTestEnv())
 	for _, branch := range []string{"new", "old"} {
 		errs := make(chan error)
 		for i := range 4 {
@@ -195,7 +195,7 @@ func TestTreesRunNothing(t *testing.T) {
 	if err := os.Chtimes(path+"/a.own", time.Now(), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
 		t.Errorf("removing it: %q, %v", kept, err)
 	}
 	if got := r.at(ran).names(); got != "" {

@@ -85,7 +85,7 @@ func TestHeldBranch(t *testing.T) {
 				if _, err := r.plan(worktree.Spec{Branch: "main", Path: path + "-2"}); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("plan: %v", err)
 				}
-				if _, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "main", path+"-2"); err == nil || !strings.Contains(err.Error(), want) {
+				if _, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "main", path+"-2"); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("add: %v", err)
 				}
 				at.Git(append([]string{"-c", "core.editor=true"}, c.finish...)...)

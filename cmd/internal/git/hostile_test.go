@@ -177,13 +177,13 @@ func TestTreesChangeUnderway(t *testing.T) {
 	r.Write(".gitattributes", "*.go filter=late\n")
 	r.Commit(time.Now())
 	program := "touch '" + ran + "'; cat"
-	if _, err := NewTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.Dir, "new", path); err != nil {
+	if _, err := newTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.Dir, "new", path); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(path+"/a.go", time.Now(), time.Unix(1, 0)); err != nil { // so that git looks into it
 		t.Fatal(err)
 	}
-	if kept, err := NewTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+	if kept, err := newTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
 		t.Errorf("removing it: %q, %v", kept, err)
 	}
 	if _, err := os.Stat(ran); err == nil {

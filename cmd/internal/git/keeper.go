@@ -12,11 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// Keeper implements [worktree.Keeper] with the git command.
-type Keeper struct{ *Trees }
-
 // Plan implements [worktree.Keeper].
-func (k Keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, err error) {
+func (k *Keeper) Plan(ctx context.Context, s worktree.Spec) (p worktree.Plan, err error) {
 	r, err := k.openFor(ctx, s.Dir, s.Branch)
 	if err != nil {
 		return p, err
@@ -115,8 +112,8 @@ func (g git) commitOf(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out.Bytes())), nil
 }
 
-// Make implements [worktree.Keeper].
-func (k Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err error) {
+// Make implements [worktree.Keeper]. If the folder that holds the path is missing, Make makes it, readable for this user only.
+func (k *Keeper) Make(ctx context.Context, s worktree.Spec) (m worktree.Made, err error) {
 	r, err := k.openFor(ctx, s.Dir, s.Branch)
 	if err != nil && s.Kept != "" && absent(s.Dir) {
 		err = k.movedError(s.Dir, s.Path)

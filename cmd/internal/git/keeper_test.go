@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-func newKeeper() Keeper {
-	return Keeper{NewTrees(append(cmdtest.GitTestEnv(), "GIT_AUTHOR_NAME=x"))} // GIT_ variables are left out
+func newKeeper() *Keeper {
+	return NewKeeper(append(cmdtest.GitTestEnv(), "GIT_AUTHOR_NAME=x")) // GIT_ variables are left out
 }
 
 // personal writes the name and the address of a person into the repository's settings, as many people do.

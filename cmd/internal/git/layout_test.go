@@ -83,7 +83,7 @@ func TestMisplacedSettings(t *testing.T) {
 		before := filesBelow(t, common)
 		_, planned := r.plan(worktree.Spec{Branch: "new", Path: path})
 		_, kept := newKeeper().Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path})
-		_, added := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "new", path)
+		_, added := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "new", path)
 		for _, err := range []error{planned, kept, added} {
 			said := "has extensions.worktreeConfig, and core.worktree"
 			if r != sub {
@@ -177,7 +177,7 @@ func TestUndone(t *testing.T) {
 	} {
 		r, path := newTreeRepo(t)
 		before := filesBelow(t, r.Dir)
-		_, err := NewTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "new", path)
+		_, err := newTrees(gitThat(t, script)).Add(t.Context(), r.Dir, "new", path)
 		if err == nil || strings.Contains(err.Error(), ";") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -195,11 +195,11 @@ func TestOddRepositories(t *testing.T) {
 	other := r.at(realDir(t))
 	other.Write("mine", "1\n")
 	r.Git("config", "core.worktree", other.Dir)
-	_, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "new", path)
+	_, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), r.Dir, "new", path)
 	if err == nil || !strings.Contains(err.Error(), "says that its work tree is "+other.Dir+": see core.worktree") {
 		t.Errorf("core.worktree: %v", err)
 	}
-	if _, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), other.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "is in no git work tree") {
+	if _, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), other.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "is in no git work tree") {
 		t.Errorf("core.worktree leads there: %v", err)
 	}
 	if got := other.names(); got != "mine" || !absent(path) {
@@ -262,7 +262,7 @@ func TestNoHookRuns(t *testing.T) {
 		os.Remove(ran + "/" + e)
 	}
 
-	k := Keeper{NewTrees(env)}
+	k := NewKeeper(env)
 	if _, err := k.Make(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "new", Path: path}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // Merge implements [worktree.Keeper]. git makes the merged files without a work tree (merge-tree), so a conflict leaves everything as it
 // was. Then the branch moves, by a fast-forward: in the work tree in which it is checked out, or, if there is none, as a reference that
 // still leads to the commit from which the merge was made.
-func (k Keeper) Merge(ctx context.Context, m worktree.Merging) (out worktree.Merged, err error) {
+func (k *Keeper) Merge(ctx context.Context, m worktree.Merging) (out worktree.Merged, err error) {
 	r, err := k.openTree(ctx, m.Path)
 	if err != nil {
 		return out, err

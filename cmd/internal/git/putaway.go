@@ -25,10 +25,14 @@ type putAway struct {
 	out *worktree.Removed
 }
 
-// Remove implements [worktree.Keeper]. First it makes a commit of all files in the tree, to which Removal.Ref leads; its parent is
-// the commit of HEAD. Then it renames and deletes the tree, as the removal of a pipeline's tree does, and deletes the branch. So whatever a crash leaves,
-// the next call finds the tree, or the reference.
-func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.Removed, err error) {
+// Remove implements [worktree.Keeper]. If it keeps the tree, Kept is the end of a sentence whose subject is the tree. Besides a tree that holds
+// work, Remove keeps a tree that is locked or in the middle of a rebase, a merge or the like, and one whose index or registration is gone,
+// because git can't tell what is in it.
+//
+// First it makes a commit of all files in the tree, to which Removal.Ref leads; its parent is the commit of HEAD. Then it renames the tree,
+// deletes it, and deletes the branch. So whatever a crash leaves, nothing takes a part of the tree for a tree with changes, and the next call
+// finds the tree, or the reference.
+func (k *Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.Removed, err error) {
 	at := realPath(in.Path)
 	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
 	if err := os.RemoveAll(condemned); err != nil {
@@ -63,7 +67,9 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 	}
 	p := putAway{repository: r, in: in, at: at, out: &out}
 	switch {
-	case found == halfTree && holdsFiles(at):
+	case found == wholeTree && in.Discard:
+		err = r.drop(ctx, at, condemned)
+	case found == halfTree && holdsFiles(at) && !in.Discard:
 		out.Kept = "git has lost track of what is in it (its index or its registration is gone)"
 	case found == wholeTree:
 		if out.Kept, err = p.keep(ctx); err == nil && out.Kept == "" {
@@ -72,7 +78,7 @@ func (k Keeper) Remove(ctx context.Context, in worktree.Removal) (out worktree.R
 	default:
 		err = r.clear(ctx, found, at)
 	}
-	if err != nil || out.Kept != "" {
+	if err != nil || out.Kept != "" || in.Discard {
 		return out, err
 	}
 	kept, err := r.commitOf(ctx, in.Ref)

@@ -18,24 +18,24 @@ func TestTreesKeep(t *testing.T) {
 		do   func(r repo)
 		want string
 	}{
-		"modified":  {func(r repo) { r.Write("a.go", "x\n") }, "it holds 1 file that is not committed (a.go)"},
-		"deleted":   {func(r repo) { r.Remove("a.go") }, "it holds 1 file that is not committed (a.go)"},
-		"staged":    {func(r repo) { r.Write("n", "x\n"); r.Git("add", "n") }, "it holds 1 file that is not committed (n)"},
-		"renamed":   {func(r repo) { r.Git("mv", "a.go", "b.go") }, "it holds 2 files that are not committed (a.go, b.go)"},
-		"untracked": {func(r repo) { r.Write("new/x", ""); r.Write("new/y", "") }, "it holds 2 files that are not committed (new/x, new/y)"},
-		"ignored":   {func(r repo) { r.Write("x.log", "") }, "it holds 1 file that is not committed (x.log)"},
+		"modified":  {func(r repo) { r.Write("a.go", "x\n") }, "it holds 1 file not committed (a.go)"},
+		"deleted":   {func(r repo) { r.Remove("a.go") }, "it holds 1 file not committed (a.go)"},
+		"staged":    {func(r repo) { r.Write("n", "x\n"); r.Git("add", "n") }, "it holds 1 file not committed (n)"},
+		"renamed":   {func(r repo) { r.Git("mv", "a.go", "b.go") }, "it holds 2 files not committed (a.go, b.go)"},
+		"untracked": {func(r repo) { r.Write("new/x", ""); r.Write("new/y", "") }, "it holds 2 files not committed (new/x, new/y)"},
+		"ignored":   {func(r repo) { r.Write("x.log", "") }, "it holds 1 ignored file or folder (x.log)"},
 		"hidden by the configuration": {func(r repo) {
 			r.Git("config", "status.showUntrackedFiles", "no")
 			r.Git("config", "core.excludesFile", r.Dir+"/.gitignore")
 			r.Write("x", "")
 			r.Write("x.log", "")
-		}, "it holds 2 files that are not committed (x, x.log)"},
+		}, "it holds 1 file not committed (x), and 1 ignored file or folder (x.log)"},
 		"many, with names": {func(r repo) {
 			for _, name := range []string{"with space", "new\nline\x1b[31m", "ümlaut 日本", "\"quoted\"", "z"} {
 				r.Write(name, "")
 			}
-		}, `it holds 5 files that are not committed ("\"quoted\"", "new\nline\x1b[31m", with space and 2 more)`},
-		"a repository in it": {func(r repo) { r.Write("inner/x", ""); r.Git("init", "-q", "inner") }, "it holds 1 file that is not committed (inner/)"},
+		}, `it holds 5 files not committed ("\"quoted\"", "new\nline\x1b[31m", with space and 2 more)`},
+		"a repository in it": {func(r repo) { r.Write("inner/x", ""); r.Git("init", "-q", "inner") }, "it holds another git repository (inner/)"},
 		"skipped":            {func(r repo) { r.Git("update-index", "--skip-worktree", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
 		"assumed":            {func(r repo) { r.Git("update-index", "--assume-unchanged", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
 		"locked":             {func(r repo) { r.Git("worktree", "lock", r.Dir) }, "it is locked (see `git worktree list`)"},
@@ -54,12 +54,12 @@ func TestTreesKeep(t *testing.T) {
 				r.Write("a.go", text)
 				r.Commit(time.Now())
 			}
-		}, "it holds 2 commits that no branch does"},
+		}, "it holds 2 commits that no other branch and no remote has"},
 		"without its index": {func(r repo) { loseIndex(r); r.Write("work", "") }, lostTrack},
 		"without its index, of files that were committed": {loseIndex, lostTrack},
 		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
 		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
-		"another folder's":  {func(r repo) { elsewhere(r) }, "it holds 1 file that is not committed (work)"},
+		"another folder's":  {func(r repo) { elsewhere(r) }, "it holds 1 file not committed (work)"},
 		"a submodule in it": {func(r repo) { submodule(r); r.Write("module/mine", "") }, "it holds 1 file not committed in the submodule module (mine)"},
 		"a repository committed as a submodule": {func(r repo) {
 			r.at(r.Dir+"/inner").Write("x", "")
@@ -74,7 +74,7 @@ func TestTreesKeep(t *testing.T) {
 			r.add("new", path)
 			tt.do(r.at(path))
 			before := r.at(path).names()
-			kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path)
+			kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path)
 			if want := strings.ReplaceAll(tt.want, "TOP", r.Dir); kept != want || err != nil {
 				t.Errorf("kept: %s, %v\nwant  %s", kept, err, want)
 			}
@@ -125,7 +125,7 @@ func TestTreesRemove(t *testing.T) {
 	tip := r.says("rev-parse", "HEAD")
 	r.Git("update-index", "--add", "--cacheinfo", "160000,"+tip+",module") // a submodule that is never fetched
 	r.Git("commit", "-qm", "module")
-	trees := NewTrees(cmdtest.GitTestEnv())
+	trees := newTrees(cmdtest.GitTestEnv())
 	gone := func(when string) {
 		t.Helper()
 		for range 2 { // a step may run twice
@@ -198,7 +198,7 @@ func TestTreesDiscard(t *testing.T) {
 			r, path := newTreeRepo(t)
 			r.add("new", path)
 			tt.do(r.at(path))
-			before, err := r.at(path).names(), NewTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path)
+			before, err := r.at(path).names(), newTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path)
 			if tt.stays != "" {
 				if want := path + " stays: " + strings.ReplaceAll(tt.stays, "TOP", r.Dir); err == nil || err.Error() != want || r.at(path).names() != before {
 					t.Errorf("got %v, want %s; it holds %q, and held %q", err, want, r.at(path).names(), before)
@@ -209,7 +209,7 @@ func TestTreesDiscard(t *testing.T) {
 				t.Errorf("discarded: %v, left over %q\n%s", err, got, r.says("worktree", "list"))
 			}
 			r.Git("rev-parse", "--verify", "new")
-			if err := NewTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path); err != nil {
+			if err := newTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path); err != nil {
 				t.Errorf("once more: %v", err)
 			}
 		})
@@ -222,7 +222,7 @@ func TestTreesRemoveWithoutRepository(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	r.add("new", path)
-	trees := NewTrees(cmdtest.GitTestEnv())
+	trees := newTrees(cmdtest.GitTestEnv())
 	if err := os.RemoveAll(r.Dir + "/.git"); err != nil {
 		t.Fatal(err)
 	}

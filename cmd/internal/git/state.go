@@ -22,7 +22,7 @@ const (
 )
 
 // Look implements [worktree.Keeper].
-func (k Keeper) Look(ctx context.Context, p worktree.Place) (l worktree.Look) {
+func (k *Keeper) Look(ctx context.Context, p worktree.Place) (l worktree.Look) {
 	slow := fmt.Errorf("git took more than %s in %s: see why `git status` is slow there", lookTime, p.Path)
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, slow)
 	defer cancel()

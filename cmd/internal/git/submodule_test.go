@@ -63,7 +63,7 @@ func TestSubmodulesAreNoObstacle(t *testing.T) {
 	}
 	r.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
 	r.at(path).wantTree("new", r.says("rev-parse", "main"), path)
-	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
 		t.Errorf("a pipeline's: %q, %v", kept, err)
 	}
 }
@@ -79,7 +79,7 @@ func TestSubmodulesAreKept(t *testing.T) {
 		if out, err := newKeeper().Remove(t.Context(), removal); err != nil || !out.Holds || !strings.Contains(out.Kept, want) {
 			t.Errorf("removed: %+v, %v; want %s", out, err, want)
 		}
-		if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); err != nil || !strings.Contains(kept, want) {
+		if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); err != nil || !strings.Contains(kept, want) {
 			t.Errorf("a pipeline's: %q, %v; want %s", kept, err, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestSubmodulesKeptOnce(t *testing.T) {
 	r, _, path := withSubmodules(t)
 	r.at(path+"/shared").Write("untracked", "1\n")
 	removal := worktree.Removal{Place: worktree.Place{Path: path}, Dir: r.Dir, Branch: "new", Ref: "refs/understudy/removed/7", Force: true}
-	k := Keeper{NewTrees(gitThat(t, `case " $* " in *" worktree unlock "*) exit 1;; *" worktree remove "*) echo "fatal: no" >&2; exit 1;; esac; exec "$git" "$@"`))}
+	k := NewKeeper(gitThat(t, `case " $* " in *" worktree unlock "*) exit 1;; *" worktree remove "*) echo "fatal: no" >&2; exit 1;; esac; exec "$git" "$@"`))
 	if out, err := k.Remove(t.Context(), removal); err == nil {
 		t.Errorf("removed: %+v", out)
 	}
@@ -208,7 +208,7 @@ func TestManyChanges(t *testing.T) {
 		t.Errorf("began: %d of %d, %v", len(base.Before), base.BeforeCount, err)
 	}
 
-	slow := Keeper{NewTrees(gitThat(t, `case "$*" in *status*) printf ' M a.go\0 M b.go\0'; exec sleep 1000;; esac; exec $git "$@"`))}
+	slow := NewKeeper(gitThat(t, `case "$*" in *status*) printf ' M a.go\0 M b.go\0'; exec sleep 1000;; esac; exec $git "$@"`))
 	p, err = slow.Plan(t.Context(), worktree.Spec{Dir: r.Dir, Branch: "other", Path: path + "-2"})
 	if err != nil || p.Uncommitted != 2 || !strings.Contains(p.Counting, "took more than") {
 		t.Errorf("slow: %+v, %v", p, err)

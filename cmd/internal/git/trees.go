@@ -22,7 +22,7 @@ const (
 	checkoutLimit = 10 * time.Minute // for a large repository whose filters fetch files over the network
 )
 
-// Trees implements [worktree.Trees] with the git command.
+// Keeper implements [worktree.Keeper] with the git command.
 //
 // No person watches when a work tree is made, so git runs nothing that the repository's configuration names: no hook
 // (not even post-checkout), no file monitor and no filter. It fetches nothing either. If the repository configures a
@@ -30,44 +30,29 @@ const (
 // are stored. Filters of the user's or the machine's configuration, such as git-lfs after `git lfs install`, work as
 // usual. When agents run git themselves, that git obeys the repository's configuration.
 //
-// Trees first registers a tree and then checks it out, each with a git process that ends together with this process. A
+// Keeper first registers a tree and then checks it out, each with a git process that ends together with this process. A
 // single `git worktree add` would start a child that outlives it. Git writes the tree's index after all files, so a tree
 // without an index is half-made.
-type Trees struct {
+type Keeper struct {
 	env []string
 
 	mu   sync.Mutex
 	busy map[string]chan struct{} // by repository; a channel holds a token while a call works on the repository's trees
 }
 
-// NewTrees returns daemon.Config.Trees. git runs with an environment made from environ.
-func NewTrees(environ []string) *Trees {
-	return &Trees{env: gitEnv(environ), busy: map[string]chan struct{}{}}
-}
-
-// Add implements [worktree.Trees]. If the folder that holds path is missing, Add makes it, readable for this user only.
-func (t *Trees) Add(ctx context.Context, dir, branch, path string) (workdir string, err error) {
-	r, err := t.openFor(ctx, dir, branch)
-	if err != nil {
-		return "", err
-	}
-	release, err := t.acquire(ctx, r.common)
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	workdir, undo, err := r.add(ctx, worktree.Spec{Branch: branch, Path: path})
-	return workdir, unless(ctx, err, undo)
+// NewKeeper returns daemon.Config.Keeper. git runs with an environment made from environ.
+func NewKeeper(environ []string) *Keeper {
+	return &Keeper{env: gitEnv(environ), busy: map[string]chan struct{}{}}
 }
 
 // openFor finds the repository that holds a folder, and checks the name of a branch.
-func (t *Trees) openFor(ctx context.Context, dir, branch string) (repository, error) {
-	if _, err := child.LookPath("git", t.env); err != nil {
+func (k *Keeper) openFor(ctx context.Context, dir, branch string) (repository, error) {
+	if _, err := child.LookPath("git", k.env); err != nil {
 		return repository{}, errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
 	}
-	r, err := t.open(ctx, dir)
+	r, err := k.open(ctx, dir)
 	if errors.Is(err, worktree.ErrNone) {
-		return r, t.noWorktree(ctx, dir)
+		return r, k.noWorktree(ctx, dir)
 	}
 	if err != nil {
 		return r, err
@@ -122,22 +107,22 @@ type repository struct {
 }
 
 // open finds the repository that holds a folder. If there is none, it returns [worktree.ErrNone].
-func (t *Trees) open(ctx context.Context, dir string) (r repository, err error) {
-	g := git{env: t.env, dir: dir, limit: treeLimit}
+func (k *Keeper) open(ctx context.Context, dir string) (r repository, err error) {
+	g := git{env: k.env, dir: dir, limit: treeLimit}
 	p, prefix, err := g.find(ctx)
 	if err != nil {
 		return r, err
 	}
 	p.common, err = filepath.EvalSymlinks(p.common)
-	return repository{git: g.named(p), plain: t.env, gitDir: p.dir, common: p.common, prefix: prefix}, err
+	return repository{git: g.named(p), plain: k.env, gitDir: p.dir, common: p.common, prefix: prefix}, err
 }
 
 // at names the work tree by which the repository was opened.
 func (r repository) at() place { return place{r.dir, r.gitDir, r.common} }
 
 // noWorktree returns an error that says what is wrong with a folder that is in no work tree.
-func (t *Trees) noWorktree(ctx context.Context, dir string) error {
-	g := git{env: t.env, dir: dir, limit: treeLimit}
+func (k *Keeper) noWorktree(ctx context.Context, dir string) error {
+	g := git{env: k.env, dir: dir, limit: treeLimit}
 	if bare, err := g.line(ctx, "rev-parse", "--is-bare-repository"); err == nil && bare == "true" {
 		return fmt.Errorf("%s is a bare git repository: name a folder of a work tree of it, or leave out the branch", dir)
 	}
@@ -146,14 +131,14 @@ func (t *Trees) noWorktree(ctx context.Context, dir string) error {
 
 // acquire waits until no other call works on the trees of a repository. If two calls concern the same branch or path,
 // the second therefore sees what the first has made. git itself keeps other programs apart.
-func (t *Trees) acquire(ctx context.Context, common string) (release func(), err error) {
-	t.mu.Lock()
-	token := t.busy[common]
+func (k *Keeper) acquire(ctx context.Context, common string) (release func(), err error) {
+	k.mu.Lock()
+	token := k.busy[common]
 	if token == nil {
 		token = make(chan struct{}, 1)
-		t.busy[common] = token
+		k.busy[common] = token
 	}
-	t.mu.Unlock()
+	k.mu.Unlock()
 	select {
 	case token <- struct{}{}:
 		return func() { <-token }, nil

@@ -52,7 +52,7 @@ func (r repo) says(args ...string) string {
 // add makes a work tree, which must succeed.
 func (r repo) add(branch, path string) repo {
 	r.T.Helper()
-	workdir, err := NewTrees(cmdtest.GitTestEnv()).Add(r.T.Context(), r.Dir, branch, path)
+	workdir, err := newTrees(cmdtest.GitTestEnv()).Add(r.T.Context(), r.Dir, branch, path)
 	if err != nil {
 		r.T.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestTreesKinds(t *testing.T) {
 		if _, err := os.Stat(at + "/sub"); (err == nil) != (r != sparse && i != 3) {
 			t.Errorf("the tree of %s holds %s", r.Dir, r.at(at).names())
 		}
-		kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, at)
+		kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, at)
 		if _, gone := os.Stat(at); kept != "" || err != nil || gone == nil {
 			t.Errorf("%s: not removed: %q, %v", r.Dir, kept, err)
 		}
@@ -162,7 +162,7 @@ func TestTreesOddNames(t *testing.T) {
 		for range 2 {
 			r.at(dir).add(branch, filepath.Join(path, name)).wantTree(branch, head, filepath.Join(path, name, name))
 		}
-		kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), dir, filepath.Join(path, name))
+		kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), dir, filepath.Join(path, name))
 		if _, gone := os.Stat(filepath.Join(path, name)); kept != "" || err != nil || gone == nil {
 			t.Errorf("%q is not removed: %q, %v", name, kept, err)
 		}
@@ -235,7 +235,7 @@ func TestTreesRefuse(t *testing.T) {
 		"a link that leads out":  {r.at(r.Dir + "/out"), "odd", path + "-odd", "out is no folder in the work tree " + path + "-odd: name another folder of the repository"},
 	} {
 		before := r.says("worktree", "list", "--porcelain")
-		got, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), tt.in.Dir, tt.branch, tt.path)
+		got, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), tt.in.Dir, tt.branch, tt.path)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %q, %v\nwant %s", name, got, err, tt.want)
 		}
@@ -246,7 +246,7 @@ func TestTreesRefuse(t *testing.T) {
 	if got := r.at(path + "-full").names(); got != "mine" {
 		t.Errorf("what was in the way is now %s", got)
 	}
-	if _, err := NewTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "install git") {
+	if _, err := newTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "install git") {
 		t.Errorf("without git: %v", err)
 	}
 }

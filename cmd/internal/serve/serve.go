@@ -192,10 +192,9 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	}
 	show := desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary)
 	templates, err := personas.OpenTemplates(dir.Pipelines())
-	trees := git.NewTrees(cfg.Environ)
 	return daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Reread: cfg.reread(show), Data: dir, Personas: people, Templates: templates,
-		Notifier: show, Targets: routes, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Differ: git.NewDiffer(cfg.Environ), Trees: trees, Keeper: git.Keeper{Trees: trees},
+		Notifier: show, Targets: routes, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Differ: git.NewDiffer(cfg.Environ), Keeper: git.NewKeeper(cfg.Environ),
 	}, err
 }
 

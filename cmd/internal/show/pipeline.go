@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
@@ -114,7 +113,7 @@ func TreeWords(u *term.UI, p *daemon.Pipeline) string {
 	if p.Status == daemon.PipelineFailed {
 		said += "; unless you resume the pipeline"
 	}
-	return fmt.Sprintf("%s: commit there what you want to keep, then `git -C %s worktree remove %s`", said, proc.ShellQuote(p.Cwd), proc.ShellQuote(*p.Worktree))
+	return fmt.Sprintf("%s: commit there what you want to keep, then `understudy worktree remove p%d`", said, p.ID)
 }
 
 // StepsDone returns the number of a pipeline's present step and the number of all steps, for a cell.

@@ -26,8 +26,7 @@ func TestPipelineShowAt80Columns(t *testing.T) {
 	for _, want := range []string{
 		"\ntitle      seventeen letters seventeen letters seventeen letters seventeen\n           letters ",
 		"(step_timeout)\nhint       look at what it did, at all of it, and then go on with\n           `understudy pipeline resume 7`, or without it\n",
-		"\nwork tree  /srv/d/worktrees/7 (branch login); unless you resume the pipeline:\n           commit there what you want to keep, then",
-		"\n           `git -C /srv/app worktree remove /srv/d/worktrees/7`\n",
+		"\nwork tree  /srv/d/worktrees/7 (branch login); unless you resume the pipeline:\n           commit there what you want to keep, then\n           `understudy worktree remove p7`\n",
 		"UTC: seventeen letters seventeen letters\n      seventeen ", "\nwarning    seventeen letters ",
 	} {
 		if !strings.Contains(b.String(), want) {

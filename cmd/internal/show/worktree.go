@@ -20,7 +20,7 @@ func Worktrees(u *term.UI, list []daemon.TreeView) error {
 		if u.Terminal {
 			path = fit.Path(path, 30)
 		}
-		rows = append(rows, []string{v.Ref(), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), path})
+		rows = append(rows, []string{fmt.Sprint(v.ID), words.Terminal(v.Branch), words.Terminal(cmp.Or(v.Base, "-")), words.Terminal(v.Standing()), TreeSize(v), words.Terminal(TreeUsers(v)), path})
 	}
 	return u.Table([]string{"ID", "BRANCH", "FROM", "STATE", "SIZE", "AGENT", "PATH"}, rows)
 }
@@ -70,7 +70,7 @@ func Worktree(u *term.UI, v *daemon.TreeView) {
 	if v.Last != nil {
 		last = v.Last.Says
 	}
-	u.Fields("worktree", v.Ref(), "branch", words.Terminal(cmp.Or(l.Branch, v.Branch)), "from", words.Terminal(words.Join(" at ", v.Base, v.BaseCommit[:min(len(v.BaseCommit), 10)])),
+	u.Fields("worktree", fmt.Sprint(v.ID), "branch", words.Terminal(cmp.Or(l.Branch, v.Branch)), "from", words.Terminal(words.Join(" at ", v.Base, v.BaseCommit[:min(len(v.BaseCommit), 10)])),
 		"state", words.Terminal(v.Standing()), "path", words.Terminal(v.Path), "repository", words.Terminal(v.Repository), "size", TreeSize(v), "agents", words.Terminal(TreeUsers(v)),
 		"commit", words.Terminal(words.Join(", ", l.Commit[:min(len(l.Commit), 10)], commitAge(v))),
 		"uncommitted", words.Terminal(files(l.Uncommitted, l.UncommittedCount)), "ignored", words.Terminal(files(l.Ignored, l.IgnoredCount)),

@@ -109,13 +109,13 @@ func TestWorkTreeSurvivesDaemonKills(t *testing.T) {
 	w.end(map[string]int{"tree": 2})
 	r.wantPipelineOnce()
 	p := r.getPipeline(1)
-	wantNoFile(t, r.dir.Worktree(p.ID))
+	wantNoFile(t, r.treeOf(p.ID).Path)
 	if p.Worktree != nil || len(p.Warnings) != 0 {
 		t.Errorf("the pipeline has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
 	}
 	g.Git("rev-parse", "--verify", "roof")
-	r.wantPipelineEvents(p.ID, "pipeline_worktree_created", 1)
-	r.wantPipelineEvents(p.ID, "pipeline_worktree_removed", 1)
+	r.wantPipelineEvents(p.ID, "worktree_created", 1)
+	r.wantPipelineEvents(p.ID, "worktree_removed", 1)
 }
 
 // TestPipelineAbortSurvivesDaemonKills: The next daemon carries out an abort that is committed.

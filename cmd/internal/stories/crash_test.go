@@ -95,7 +95,6 @@ func (b *bomb) around(cfg daemon.Config) daemon.Config {
 		t, err := open(socket)
 		return &crashTerminal{Terminal: t, b: b}, err
 	}
-	cfg.Trees = &crashTrees{Trees: cfg.Trees, b: b}
 	cfg.Keeper = &crashKeeper{Keeper: cfg.Keeper, b: b}
 	run := cfg.OneShot
 	cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
@@ -188,21 +187,6 @@ func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
 func (t *crashTerminal) KillMarked(ctx context.Context, ref tmux.Ref, mark string) error {
 	defer t.b.reach("kill", ref.Pane)()
 	return t.Terminal.KillMarked(ctx, ref, mark)
-}
-
-type crashTrees struct {
-	worktree.Trees
-	b *bomb
-}
-
-func (t *crashTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
-	defer t.b.reach("tree", "add "+path)()
-	return t.Trees.Add(ctx, dir, branch, path)
-}
-
-func (t *crashTrees) Remove(ctx context.Context, dir, path string) (string, error) {
-	defer t.b.reach("tree", "remove "+path)()
-	return t.Trees.Remove(ctx, dir, path)
 }
 
 type crashKeeper struct {

@@ -83,8 +83,8 @@ func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 		if len(two.Warnings) != 1 || !strings.Contains(two.Warnings[0], kept) || !strings.Contains(two.Warnings[0], "new.txt") {
 			t.Errorf("the pipeline is warned %q, want one sentence with %s and new.txt", two.Warnings, kept)
 		}
-		r.wantPipelineEvents(one.ID, "pipeline_worktree_removed", 1)
-		r.wantPipelineEvents(two.ID, "pipeline_worktree_kept", 1)
+		r.wantPipelineEvents(one.ID, "worktree_removed", 1)
+		r.wantPipelineEvents(two.ID, "worktree_kept", 1)
 	})
 }
 
@@ -110,7 +110,7 @@ func TestResumeGoesOnInTheWorkTree(t *testing.T) {
 		release()
 		p = r.awaitPipeline(id, daemon.PipelineDone)
 		wantNoFile(t, tree)
-		r.wantPipelineEvents(id, "pipeline_worktree_created", 1)
+		r.wantPipelineEvents(id, "worktree_created", 1)
 	})
 }
 
@@ -163,16 +163,16 @@ func TestBranchWithoutRepositoryFailsThePipeline(t *testing.T) {
 	})
 }
 
-// gatedTrees makes work trees only when a test lets it.
-type gatedTrees struct {
-	worktree.Trees
+// gatedKeeper makes work trees only when a test lets it.
+type gatedKeeper struct {
+	worktree.Keeper
 	g *gate
 }
 
-func (t *gatedTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
-	workdir, err := t.Trees.Add(ctx, dir, branch, path)
-	t.g.pass()
-	return workdir, err
+func (k *gatedKeeper) Make(ctx context.Context, s worktree.Spec) (worktree.Made, error) {
+	made, err := k.Keeper.Make(ctx, s)
+	k.g.pass()
+	return made, err
 }
 
 // TestAbortRemovesAWorkTreeInTheMaking: The pipeline is aborted while its work tree is being made. The work tree is
@@ -181,7 +181,7 @@ func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g, made := roofRepo(t), newGate(t)
 		r.around(func(cfg *daemon.Config) {
-			cfg.Trees = &gatedTrees{Trees: cfg.Trees, g: made}
+			cfg.Keeper = &gatedKeeper{Keeper: cfg.Keeper, g: made}
 		})
 		r.writeTemplate("one", "developer")
 		r.start()
@@ -190,8 +190,8 @@ func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
 		r.abortPipeline(first, "pending")
 		made.goOn()
 		r.await("work tree gone", func() (bool, string) {
-			_, err := os.Lstat(r.dir.Worktree(first))
-			return os.IsNotExist(err), r.dir.Worktree(first)
+			_, err := os.Lstat(r.treeOf(first).Path)
+			return os.IsNotExist(err), r.treeOf(first).Path
 		})
 		r.awaitPipeline(r.createOnBranch(g.Dir, "roof", "one").ID, daemon.PipelineDone)
 		r.resumePipeline(first, false)

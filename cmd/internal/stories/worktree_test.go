@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -259,34 +260,49 @@ func TestTreeThatCantBeMade(t *testing.T) {
 	})
 }
 
-// TestPipelineTreeIsAdopted: what a pipeline has left can be merged and removed like the trees of agents.
-func TestPipelineTreeIsAdopted(t *testing.T) {
+// treeOf returns the work tree of a pipeline.
+func (r *rig) treeOf(pipeline int64) daemon.TreeView {
+	r.t.Helper()
+	list, err := r.client.Worktrees(r.t.Context(), true)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(v daemon.TreeView) bool { return v.PipelineID != nil && *v.PipelineID == pipeline })
+	if i < 0 {
+		r.t.Fatalf("pipeline %d has no work tree", pipeline)
+	}
+	return list[i]
+}
+
+// TestPipelineTreeIsATree: the tree of a pipeline is listed and looked at while the pipeline works. What the pipeline has left can be merged and
+// removed like the trees of agents.
+func TestPipelineTreeIsATree(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := mainRepo(t)
 		held, release := r.holdingStep("developer")
 		r.writeTemplate("held", held)
 		r.start()
 		id := r.createOnBranch(g.Dir, "roof", "held").ID
-		r.awaitWorkingAgent(id, 1)
-		_, err := r.client.AdoptWorktree(t.Context(), id)
+		a := r.awaitWorkingAgent(id, 1)
+		tree := r.treeOf(id)
+		if !tree.InUse || tree.Base != "main" || len(tree.Agents) != 1 || tree.Agents[0].ID != a.ID || a.WorktreeID == nil || *a.WorktreeID != tree.ID {
+			t.Errorf("while it works: %+v, its agent in tree %v", tree, a.WorktreeID)
+		}
+		_, err := r.client.RemoveWorktree(t.Context(), tree.ID, daemon.TreeRemoval{})
 		wantRefused(t, err, daemon.CodeWorktreeUsed, "works in its work tree")
 		path := *r.getPipeline(id).Worktree
 		r.writeFile(filepath.Join(path, "left.txt"), "left\n")
 		release()
 		r.awaitPipeline(id, daemon.PipelineDone)
 		list, err := r.client.Worktrees(t.Context(), false)
-		if err != nil || len(list) != 1 || list[0].Ref() != fmt.Sprintf("p%d", id) || list[0].Path != path {
+		if err != nil || len(list) != 1 || list[0].Path != path || list[0].InUse {
 			t.Fatalf("the list is %+v, %v", list, err)
 		}
-		tree, err := r.client.AdoptWorktree(t.Context(), id)
-		if err != nil || tree.Path != path {
-			t.Fatalf("adopted %+v, %v", tree, err)
-		}
 		cmdtest.RepoAt(t, path).Commit(time.Now())
-		if out := r.treeDone(r.client.MergeWorktree(t.Context(), tree.ID, daemon.TreeMerging{Into: "main"})); !out.Done {
+		if out := r.mergeTree(tree.ID); !out.Done {
 			t.Errorf("merge: %+v", out)
 		}
-		if out := r.removeTree(tree.ID, daemon.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "the branch roof stays") {
+		if out := r.removeTree(tree.ID, daemon.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch roof") {
 			t.Errorf("removal: %+v", out)
 		}
 		if _, err := os.Lstat(filepath.Join(g.Dir, "left.txt")); err != nil {

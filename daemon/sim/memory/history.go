@@ -62,6 +62,14 @@ func (s *Store) deletePipeline(id int64) {
 			s.agents.put(agentID, &next)
 		}
 	}
+	for treeID, t := range s.worktrees.snapshot() {
+		if t.PipelineID != nil && *t.PipelineID == id {
+			next := *t
+			next.PipelineID = nil
+			next.Rev++
+			s.worktrees.put(treeID, &next)
+		}
+	}
 	for stepID, step := range s.steps.snapshot() {
 		if step.PipelineID != id {
 			continue

@@ -45,7 +45,7 @@ func (t *tx) putWorktree(w *daemon.Worktree) error {
 		return err
 	}
 	write(t, &t.tables.worktrees, row.ID, &row)
-	return nil
+	return check("worktrees_pipeline_id_fkey", t.pipelines.has(row.PipelineID))
 }
 
 // Worktree returns a work tree; [daemon.ErrNotFound] for an unknown id.
@@ -62,14 +62,15 @@ func (s *Store) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemo
 	defer leave()
 	return collect(s, s.worktrees.newest(), limitOr(f.Limit, 100), func(w *daemon.Worktree) bool {
 		there := w.State == daemon.TreePlanned || w.State == daemon.TreeStanding
-		return (f.Host == "" || w.Host == f.Host) && (!f.There || there) && (f.Before == 0 || w.ID < f.Before)
+		return (f.Host == "" || w.Host == f.Host) && (!f.There || there) && (f.Before == 0 || w.ID < f.Before) &&
+			(f.PipelineID == 0 || w.PipelineID != nil && *w.PipelineID == f.PipelineID)
 	}), nil
 }
 
 func (s *Store) openTrees(host string) []int64 {
 	ids := []int64{}
 	for id, w := range s.worktrees.all() {
-		if w.Host == host && w.Task != nil {
+		if w.Host == host && (w.Task != nil || w.State == daemon.TreePlanned) {
 			ids = append(ids, id)
 		}
 	}
