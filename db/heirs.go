@@ -34,8 +34,10 @@ const onlyHeir = `CASE WHEN handoffs.successor_id IS NULL OR handoffs.keep
 		'phase_at', to_char(handoffs.phase_at` + inUTC + `,
 		'briefed_at', CASE WHEN handoffs.phase = 'completed' THEN to_char(handoffs.phase_at` + inUTC + ` END) END`
 
-// writeHeir writes the row of one heir. A handoff keeps as many heirs as it began with.
-var writeHeir = `INSERT INTO handoff_heirs (` + heirColumns + `) VALUES (` + placeholders(heirColumns) + `)
+// writeHeir writes the row of one heir, if this very transaction has written its handoff's row: a writer that came too late for that holds
+// no lock of it, and must wait for no row of an heir either. A handoff keeps as many heirs as it began with.
+var writeHeir = `INSERT INTO handoff_heirs (` + heirColumns + `) SELECT ` + placeholders(heirColumns) + `
+	WHERE EXISTS (SELECT FROM handoffs WHERE id = $1 AND xmin = pg_current_xact_id()::xid)
 	ON CONFLICT ON CONSTRAINT handoff_heirs_pkey DO UPDATE SET
 		persona = EXCLUDED.persona, runtime = EXCLUDED.runtime, model = EXCLUDED.model,
 		permission_mode = EXCLUDED.permission_mode, agent_id = EXCLUDED.agent_id, phase = EXCLUDED.phase,

@@ -63,7 +63,7 @@ func multiply(t testing.TB, db *DB) {
 				'agent_id', agent_id + n, 'ref', n, 'file_path', n))).*
 			FROM handoffs, generate_series(1, 5000) AS n) AS h;
 		INSERT INTO handoff_heirs SELECT id, n, '', '', '', '', NULL, '', NULL, NULL, '', NULL, NULL, NULL
-			FROM handoffs, generate_series(0, 1) AS n;
+			FROM handoffs, generate_series(0, 1) AS n ON CONFLICT DO NOTHING;
 		INSERT INTO records SELECT (jsonb_populate_record(records, jsonb_build_object(
 			'handoff_id', handoff_id + n, 'agent_id', agent_id + n))).*
 		FROM records, generate_series(1, 5000) AS n;

@@ -78,9 +78,6 @@ func (t *tx) move() error {
 	next.Seq++
 	if row := t.handoffs.get(h.ID); row == nil || row.Phase != m.From || row.Seq != h.Seq {
 		t.refuse(fmt.Errorf("handoff %d: %w", h.ID, daemon.ErrMoved))
-		if err := t.strayHeirs(&next, row); err != nil {
-			return err
-		}
 	} else if err := t.putHandoff(&next); err != nil {
 		return err
 	}

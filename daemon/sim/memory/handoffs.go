@@ -68,19 +68,6 @@ func (t *tx) putHandoff(h *daemon.Handoff) error {
 	return t.checkHeirs(&row, before)
 }
 
-// strayHeirs checks the heirs of a handoff that is not written, because its row is another one or is not there. PostgreSQL
-// gets their statements all the same, and ends the transaction at once if one of them violates a constraint.
-func (t *tx) strayHeirs(h, stored *daemon.Handoff) error {
-	row := kept(*h)
-	if stored == nil {
-		if len(row.Heirs) > 0 {
-			return violation("handoff_heirs_handoff_id_fkey")
-		}
-		return nil
-	}
-	return t.checkHeirs(&row, stored.Heirs)
-}
-
 // checkHeirs checks the heirs of a handoff in their order, in which PostgreSQL writes them over those before.
 func (t *tx) checkHeirs(row *daemon.Handoff, before []daemon.HandoffHeir) error {
 	now := slices.Clone(before)
