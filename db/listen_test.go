@@ -49,7 +49,7 @@ func TestListenTellsTheHostOfItsAgents(t *testing.T) {
 		"new delivery": {NewDeliveries: []*daemon.Delivery{aDelivery(t, db, a.ID)}},
 		"dropped":      {DropQueued: a.ID},
 		"handoff":      {NewHandoff: aHandoff(t, db, a.ID)},
-		"successor":    {Move: &daemon.Move{From: h.Phase, Handoff: func() *daemon.Handoff {
+		"successor": {Move: &daemon.Move{From: h.Phase, Handoff: func() *daemon.Handoff {
 			m := *h
 			m.SuccessorID, m.Heirs = &a.ID, []daemon.HandoffHeir{{AgentID: &a.ID}}
 			return &m
