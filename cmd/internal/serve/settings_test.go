@@ -156,9 +156,8 @@ func TestRemovedSettings(t *testing.T) {
 	want := DefaultSettings()
 	want.Handoff.AckTimeout = 7 * time.Second
 	const gone = " is no longer a setting, and what it says is ignored: it is fixed at "
-	for _, said := range []string{"events.max_rows" + gone + "1000000", "handoff.min_words" + gone + "15", "limits.api_timeout" + gone + "10m", "limits.max_waits" + gone + "3", "UNDERSTUDY_LIMITS_MAX_WAITS" + gone + "3"} {
-		want.Removed = append(want.Removed, said)
-	}
+	want.Removed = append(want.Removed, "events.max_rows"+gone+"1000000", "handoff.min_words"+gone+"15", "limits.api_timeout"+gone+"10m",
+		"limits.max_waits"+gone+"3", "UNDERSTUDY_LIMITS_MAX_WAITS"+gone+"3")
 	if err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, s, want)
 	}
