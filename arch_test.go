@@ -51,7 +51,8 @@ var mayImport = map[string][]string{
 	"daemon/pictures":    {"daemon", "daemon/words"},
 	"daemon/limits":      {"daemon", "daemon/event", "daemon/runtimes", "daemon/words"},
 	"daemon/permissions": {"daemon", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
-	"daemon/house":       {"daemon", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures"},
+	"daemon/pipelines":   {"daemon", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "daemon/worktree", "data", "hooks", "personas"},
+	"daemon/house":       {"daemon", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 }
 
 // domainRooms are the rooms that have left package daemon.
-var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures"}
+var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"}
 
 // rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is
 // below it. Only serve puts the daemon together; only commands knows all that can be asked for.

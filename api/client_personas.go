@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -45,7 +46,7 @@ func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions
 }
 
 // CreatePipeline creates a pipeline from a template.
-func (c *Client) CreatePipeline(ctx context.Context, in daemon.NewPipeline) (daemon.Pipeline, error) {
+func (c *Client) CreatePipeline(ctx context.Context, in pipelines.NewPipeline) (daemon.Pipeline, error) {
 	body := newPipelineRequest{Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd}
 	if err := stepsOf(in.Steps, &body); err != nil {
 		return daemon.Pipeline{}, err
@@ -75,12 +76,12 @@ func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemo
 }
 
 // ApprovePipeline lets a pipeline continue that waits for approval. The step gets the comment, if there is one.
-func (c *Client) ApprovePipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
+func (c *Client) ApprovePipeline(ctx context.Context, id int64, in pipelines.Decision) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.After, in.Comment, in.Goto})
 }
 
 // RejectPipeline ends a pipeline that waits for approval. The comment, if there is one, becomes its error.
-func (c *Client) RejectPipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
+func (c *Client) RejectPipeline(ctx context.Context, id int64, in pipelines.Decision) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{StepID: givenID(in.StepID), After: in.After, Comment: in.Comment})
 }
 

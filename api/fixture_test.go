@@ -87,14 +87,17 @@ func (phone) Send(_ context.Context, m *tell.Message) error {
 // build starts a fixture with a database in memory. change, if it is not nil, may alter the server before it serves.
 func build(t testing.TB, change func(*Server)) *fixture {
 	t.Helper()
-	return buildOn(t, change, func(h *fixture, dir data.Dir) {
-		base := memory.New()
-		base.SetHost("elsewhere", dir.Root())
-		h.store = &memory.Telling{Store: base, Committed: func() {
-			daemon.Sweep(h.daemon)
-			h.daemon.EventsChanged()
-		}}
-	})
+	return buildOn(t, change, inMemory)
+}
+
+// inMemory gives a fixture a database in memory.
+func inMemory(h *fixture, dir data.Dir) {
+	base := memory.New()
+	base.SetHost("elsewhere", dir.Root())
+	h.store = &memory.Telling{Store: base, Committed: func() {
+		daemon.Sweep(h.daemon)
+		h.daemon.EventsChanged()
+	}}
 }
 
 // buildOnPostgres is [build] with PostgreSQL, for tests about its connections.

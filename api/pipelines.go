@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 type newPipelineRequest struct {
@@ -33,9 +34,9 @@ type stepChoiceRequest struct {
 }
 
 // choices returns how the steps of a new pipeline run; nil: as the template says.
-func (in *newPipelineRequest) choices() (choices []daemon.StepChoice, err error) {
+func (in *newPipelineRequest) choices() (choices []pipelines.StepChoice, err error) {
 	if in.Runtime != "" || in.Model != "" {
-		choices = append(choices, daemon.StepChoice{Runtime: in.Runtime, Model: in.Model})
+		choices = append(choices, pipelines.StepChoice{Runtime: in.Runtime, Model: in.Model})
 	}
 	for _, raw := range in.Steps {
 		var one stepChoiceRequest
@@ -45,13 +46,13 @@ func (in *newPipelineRequest) choices() (choices []daemon.StepChoice, err error)
 		if one.Step <= 0 || one.Step > math.MaxInt32 {
 			return nil, invalid(daemon.CodeBadStep, "Field \"step\" must be the number of a step, from 1")
 		}
-		choices = append(choices, daemon.StepChoice{Step: int(one.Step), Runtime: one.Runtime, Model: one.Model})
+		choices = append(choices, pipelines.StepChoice{Step: int(one.Step), Runtime: one.Runtime, Model: one.Model})
 	}
 	return choices, nil
 }
 
 // stepsOf writes the choices into the body of a request, as [newPipelineRequest.choices] reads them.
-func stepsOf(choices []daemon.StepChoice, body *newPipelineRequest) error {
+func stepsOf(choices []pipelines.StepChoice, body *newPipelineRequest) error {
 	for _, c := range choices {
 		if c.Step == 0 {
 			body.Runtime, body.Model = cmp.Or(c.Runtime, body.Runtime), cmp.Or(c.Model, body.Model)
@@ -86,7 +87,7 @@ func (s *Server) createPipeline(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	created, err := s.Daemon.CreatePipeline(c.Request().Context(), daemon.NewPipeline{
+	created, err := s.Pipelines.CreatePipeline(c.Request().Context(), pipelines.NewPipeline{
 		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd, Steps: choices,
 	})
 	return reply(c, http.StatusCreated, created, err)
@@ -104,7 +105,7 @@ func (s *Server) listPipelines(c echo.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	pipelines, err := s.Daemon.Pipelines(c.Request().Context(), filter)
+	pipelines, err := s.Pipelines.Pipelines(c.Request().Context(), filter)
 	for i := range pipelines {
 		for j := range pipelines[i].Steps {
 			pipelines[i].Steps[j].Input = "" // leave it out: most of it repeats the output of the previous step
@@ -114,14 +115,14 @@ func (s *Server) listPipelines(c echo.Context) error {
 }
 
 func (s *Server) showPipeline(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Pipeline)
+	return replyOne(c, http.StatusOK, s.Pipelines.Pipeline)
 }
 
 func (s *Server) abortPipeline(c echo.Context) error {
 	if err := decode(c, &struct{}{}); err != nil {
 		return err
 	}
-	return replyOne(c, http.StatusOK, s.Daemon.AbortPipeline)
+	return replyOne(c, http.StatusOK, s.Pipelines.AbortPipeline)
 }
 
 func (s *Server) resumePipeline(c echo.Context) error {
@@ -130,20 +131,20 @@ func (s *Server) resumePipeline(c echo.Context) error {
 		return err
 	}
 	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return s.Daemon.ResumePipeline(ctx, id, in.Skip)
+		return s.Pipelines.ResumePipeline(ctx, id, in.Skip)
 	})
 }
 
 func (s *Server) approvePipeline(c echo.Context) error {
-	return replyDecision(c, s.Daemon.ApprovePipeline)
+	return replyDecision(c, s.Pipelines.ApprovePipeline)
 }
 
 func (s *Server) rejectPipeline(c echo.Context) error {
-	return replyDecision(c, s.Daemon.RejectPipeline)
+	return replyDecision(c, s.Pipelines.RejectPipeline)
 }
 
 // replyDecision passes the decision in the body to give, and answers with the pipeline that give returns.
-func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Decision) (daemon.Pipeline, error)) error {
+func replyDecision(c echo.Context, give func(context.Context, int64, pipelines.Decision) (daemon.Pipeline, error)) error {
 	var in decisionRequest
 	if err := decode(c, &in); err != nil {
 		return err
@@ -153,6 +154,6 @@ func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Deci
 		return err
 	}
 	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return give(ctx, id, daemon.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
+		return give(ctx, id, pipelines.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
 	})
 }

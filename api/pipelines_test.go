@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
+	"github.com/understudyd/understudy/data"
 )
 
 // pipelineBases are the two addresses of pipelines.
@@ -247,10 +249,10 @@ func TestPipelineRefusals(t *testing.T) {
 		"abort":  func() (daemon.Pipeline, error) { return h.client.AbortPipeline(ctx, 9999) },
 		"resume": func() (daemon.Pipeline, error) { return h.client.ResumePipeline(ctx, 9999, true) },
 		"approve": func() (daemon.Pipeline, error) {
-			return h.client.ApprovePipeline(ctx, 9999, daemon.Decision{Comment: "go on"})
+			return h.client.ApprovePipeline(ctx, 9999, pipelines.Decision{Comment: "go on"})
 		},
 		"reject": func() (daemon.Pipeline, error) {
-			return h.client.RejectPipeline(ctx, 9999, daemon.Decision{Comment: "no"})
+			return h.client.RejectPipeline(ctx, 9999, pipelines.Decision{Comment: "no"})
 		},
 	} {
 		if _, err := do(); err == nil {
@@ -333,9 +335,9 @@ func TestPipelineVerbs(t *testing.T) {
 	run := h.pipeline(nil)
 	_, err := h.client.ResumePipeline(ctx, run.ID, false)
 	wantError(t, err, daemon.KindConflict, "pipeline_not_failed", "")
-	_, err = h.client.ApprovePipeline(ctx, run.ID, daemon.Decision{})
+	_, err = h.client.ApprovePipeline(ctx, run.ID, pipelines.Decision{})
 	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
-	_, err = h.client.RejectPipeline(ctx, run.ID, daemon.Decision{})
+	_, err = h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{})
 	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
 	must(h.client.AbortPipeline(ctx, run.ID))(t)
 	_, err = h.client.AbortPipeline(ctx, run.ID)
@@ -375,10 +377,10 @@ func TestDecisionAboutAnotherStep(t *testing.T) {
 	}
 	unchanged(h, "decisions about another step", before)
 
-	if p := must(h.client.RejectPipeline(ctx, run.ID, daemon.Decision{StepID: waits}))(t); p.Status != daemon.PipelineFailed {
+	if p := must(h.client.RejectPipeline(ctx, run.ID, pipelines.Decision{StepID: waits}))(t); p.Status != daemon.PipelineFailed {
 		t.Errorf("rejected: %+v", p)
 	}
-	_, err := h.client.ApprovePipeline(ctx, run.ID, daemon.Decision{StepID: waits})
+	_, err := h.client.ApprovePipeline(ctx, run.ID, pipelines.Decision{StepID: waits})
 	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
 }
 
@@ -408,8 +410,11 @@ func TestDecisionAfterAStep(t *testing.T) {
 
 func TestNewPipeline(t *testing.T) {
 	t.Parallel()
-	templates, cwd := templatesOf(t), t.TempDir()
-	h := build(t, func(s *Server) { s.Templates, s.Daemon.Templates = templates, templates })
+	cwd := t.TempDir()
+	h := buildOn(t, nil, func(h *fixture, dir data.Dir) {
+		inMemory(h, dir)
+		writeTemplates(t, dir.Pipelines())
+	})
 	for _, base := range pipelineBases {
 		body := fmt.Sprintf(`{"template": "quick", "title": "Mend", "prompt": "Mend it.", "cwd": %q}`, cwd)
 		got := h.mainDoor().do("POST", base, body)
@@ -430,17 +435,17 @@ func TestNewPipeline(t *testing.T) {
 	}
 	for want, in := range map[string]struct {
 		kind daemon.Kind
-		in   daemon.NewPipeline
+		in   pipelines.NewPipeline
 	}{
-		"unknown_template": {daemon.KindUnprocessable, daemon.NewPipeline{Template: "nobody's", Title: "a", Prompt: "b", Cwd: cwd}},
-		"bad_title":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Prompt: "b", Cwd: cwd}},
-		"bad_prompt":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Cwd: cwd}},
-		"bad_branch":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Branch: "-x"}},
-		"bad_step":         {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 3, Model: "x"}}}},
-		"bad_runtime":      {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Runtime: "a b"}}}},
-		"bad_model":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 1, Model: "--yolo"}}}},
-		"unknown_runtime":  {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []daemon.StepChoice{{Step: 2, Runtime: "emacs"}}}},
-		"bad_directory":    {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: "here"}},
+		"unknown_template": {daemon.KindUnprocessable, pipelines.NewPipeline{Template: "nobody's", Title: "a", Prompt: "b", Cwd: cwd}},
+		"bad_title":        {daemon.KindInvalid, pipelines.NewPipeline{Template: "quick", Prompt: "b", Cwd: cwd}},
+		"bad_prompt":       {daemon.KindInvalid, pipelines.NewPipeline{Template: "quick", Title: "a", Cwd: cwd}},
+		"bad_branch":       {daemon.KindInvalid, pipelines.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Branch: "-x"}},
+		"bad_step":         {daemon.KindUnprocessable, pipelines.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []pipelines.StepChoice{{Step: 3, Model: "x"}}}},
+		"bad_runtime":      {daemon.KindInvalid, pipelines.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []pipelines.StepChoice{{Runtime: "a b"}}}},
+		"bad_model":        {daemon.KindInvalid, pipelines.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []pipelines.StepChoice{{Step: 1, Model: "--yolo"}}}},
+		"unknown_runtime":  {daemon.KindUnprocessable, pipelines.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Steps: []pipelines.StepChoice{{Step: 2, Runtime: "emacs"}}}},
+		"bad_directory":    {daemon.KindUnprocessable, pipelines.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: "here"}},
 	} {
 		_, err := h.client.CreatePipeline(t.Context(), in.in)
 		wantError(t, err, in.kind, want, "")

@@ -38,13 +38,19 @@ func TestTemplateOnTheWire(t *testing.T) {
 func templatesOf(t testing.TB) *personas.Templates {
 	t.Helper()
 	dir := t.TempDir()
+	writeTemplates(t, dir)
+	return must(personas.OpenTemplates(dir))(t)
+}
+
+// writeTemplates writes a template that can be run and one that cannot.
+func writeTemplates(t testing.TB, dir string) {
+	t.Helper()
 	for name, text := range map[string]string{
 		"quick.yaml":  "name: quick\ndescription: Mends.\nsteps:\n  - agent: developer\n    timeout: 90s\n  - agent: reviewer\n    approval: true\n",
 		"broken.yaml": "name: broken\nsteps: 7\n",
 	} {
 		check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	return must(personas.OpenTemplates(dir))(t)
 }
 
 func TestTemplates(t *testing.T) {

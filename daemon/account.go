@@ -28,7 +28,7 @@ const accountFile = "account.json"
 
 // accountKept is how long after an agent's end the secrets of its account are kept, so that a handoff can be retried and a session
 // opened again.
-const accountKept = recent
+const accountKept = Recently
 
 // accounts reads and keeps the accounts of agents.
 type accounts struct {

@@ -52,7 +52,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 	if a.ID, err = d.Store.NextID(ctx, AgentIDs); err != nil {
 		return Agent{}, err
 	}
-	a.TmuxSession = tmuxSession(a.Name, a.ID)
+	a.TmuxSession = TmuxSession(a.Name, a.ID)
 	c := &Change{NewAgent: a, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "generation": a.Generation, "name": a.Name,
 	})}}
@@ -102,11 +102,11 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	if err := d.chooseLaunch(a, &in); err != nil {
 		return nil, err
 	}
-	if err := checkDirectory(in.Cwd); err != nil {
+	if err := CheckDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
 	a.Name = cmp.Or(in.Name, a.Name, filepath.Base(a.Cwd))
-	if err := checkLine("name", a.Name, maxName); err != nil {
+	if err := CheckLine("name", a.Name, maxName); err != nil {
 		return nil, err
 	}
 	if err := checkName(a.Name); err != nil {
@@ -118,7 +118,7 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 // chooseLaunch checks what somebody has chosen for the agent's launch, and notes it on the row.
 func (d *Daemon) chooseLaunch(a *Agent, in *NewAgent) error {
 	for _, field := range []struct{ name, value string }{{"model", in.Model}, {"permission_mode", in.PermissionMode}} {
-		if err := checkWord(field.name, field.value); err != nil {
+		if err := CheckWord(field.name, field.value); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (d *Daemon) checkRuntime(name string) error {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",
 			name, d.runtimeNames(), name)
 	}
-	if _, err := d.Settings().runtime(name); err != nil {
+	if _, err := d.Settings().RuntimeNamed(name); err != nil {
 		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known", name)
 	}
 	if err := d.Lookup(command); err != nil {

@@ -153,7 +153,7 @@ func (s *assembly) run(ctx context.Context) error {
 	switch {
 	case s.out.structured != nil, s.step != nil && len(s.doc.Bytes) == 0:
 	case s.step != nil:
-		s.warn("Step %d (%s)%s", s.step.OrderIndex+1, s.step.AgentName, noHeadings)
+		s.warn("Step %d (%s)%s", s.step.OrderIndex+1, s.step.AgentName, NoHeadings)
 	default:
 		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}

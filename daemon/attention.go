@@ -75,7 +75,7 @@ const (
 	MostAgents = 500
 	// recent is how long Attention reports an agent that died, a failed handoff whose agents have ended, and a failed
 	// pipeline.
-	recent = 24 * time.Hour
+	Recently = 24 * time.Hour
 )
 
 // Overview reads the rows of all hosts.
@@ -120,7 +120,7 @@ func (o *Overview) unread() (ids []int64) {
 	}
 	for i := range o.Handoffs {
 		h := &o.Handoffs[i]
-		if h.Phase != Failed || o.At.Sub(h.endedAt()) >= recent {
+		if h.Phase != Failed || o.At.Sub(h.endedAt()) >= Recently {
 			continue
 		}
 		for _, id := range append(h.SuccessorIDs(), h.AgentID) {
@@ -265,7 +265,7 @@ func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 		case active[heir]:
 		case active[h.AgentID] && with[h.AgentID] == nil: // the successor has ended, and the outgoing agent has not
 			with[h.AgentID] = h
-		case h.Phase == Failed && o.At.Sub(h.endedAt()) < recent && h.liesStill(ended[heir], heir):
+		case h.Phase == Failed && o.At.Sub(h.endedAt()) < Recently && h.liesStill(ended[heir], heir):
 			orphans = append(orphans, h)
 		}
 	}
@@ -374,10 +374,10 @@ func (p *Pipeline) attention(now time.Time) Attention {
 	case p.Status == PipelineWaiting && s != nil:
 		return attention(NeedsApproval, p.UpdatedAt, "it waits for you to say which step comes next: ", p.UndecidedWords(s), s.writtenLine()+p.wayNext(s))
 	case p.Status == PipelineWaiting && at != "":
-		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.approvalNext())
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.ApprovalNext())
 	case p.Status == PipelineWaiting:
-		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval", p.approvalNext())
-	case p.Status == PipelineFailed && p.ErrorCode != CodeAborted && p.ErrorCode != CodeRejected && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < recent:
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval", p.ApprovalNext())
+	case p.Status == PipelineFailed && p.ErrorCode != CodeAborted && p.ErrorCode != CodeRejected && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < Recently:
 		next := cmp.Or(p.Hint, fmt.Sprintf("`understudy pipeline resume %d`", p.ID))
 		switch {
 		case p.Error == nil:
@@ -390,7 +390,7 @@ func (p *Pipeline) attention(now time.Time) Attention {
 	return Attention{}
 }
 
-// approvalNext names the commands that decide about the step that waits for approval.
-func (p *Pipeline) approvalNext() string {
+// ApprovalNext names the commands that decide about the step that waits for approval.
+func (p *Pipeline) ApprovalNext() string {
 	return fmt.Sprintf("look at `understudy pipeline show %d`, then `understudy pipeline approve %[1]d` or `understudy pipeline reject %[1]d`", p.ID)
 }

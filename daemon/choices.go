@@ -20,14 +20,14 @@ func (d *Daemon) launchedMode(a *Agent) string {
 // change, so a mode must not be wider than the one that the operator has launched the agent with.
 func (s *assembly) readChoices(got transcript.Choices) {
 	rt, launched := s.d.runtimeOf(&s.agent), s.d.launchedMode(&s.agent)
-	if got.Model != "" && checkWord("model", got.Model) == nil {
+	if got.Model != "" && CheckWord("model", got.Model) == nil {
 		s.out.model = got.Model
 	}
 	switch {
 	case got.Mode == got.Began:
 	case rt.MayCarry(got.Mode, launched, got.Began):
 		s.out.mode = got.Mode
-	case checkWord("mode", got.Mode) == nil:
+	case CheckWord("mode", got.Mode) == nil:
 		s.warn("The session was changed to the permission mode %s. It is not passed on, because it may allow more than agent %d was launched "+
 			"with: to give it to a successor, choose it with `understudy handoff --permission-mode %[1]s`.", got.Mode, s.agent.ID)
 	}

@@ -6,8 +6,8 @@ import "time"
 // program, use [time.Now], whose monotonic clock does not step.
 func (d *Daemon) now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
-// elapsed returns the time between two times in rows; 0, if the clock was set back in between.
-func elapsed(from, to time.Time) time.Duration { return max(to.Sub(from), 0) }
+// Elapsed returns the time between two times in rows; 0, if the clock was set back in between.
+func Elapsed(from, to time.Time) time.Duration { return max(to.Sub(from), 0) }
 
 // timeSpent returns how much of the time since the given time of a row counts against a deadline (see package presence). It
 // is never negative.

@@ -1,5 +1,10 @@
 package daemon
 
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
 // Code names an error or a failure for programs. A code is in snake_case and never changes. The codes of
 // [data.DocumentError] are also Codes.
 type Code string
@@ -168,8 +173,21 @@ const (
 	CodeWorktreeUsed          Code = "worktree_used"
 )
 
-// badField returns the code for a bad value in the given field of a request.
-func badField(field string) Code { return Code("bad_" + field) }
+// BadField returns the code for a bad value in the given field of a request.
+func BadField(field string) Code { return Code("bad_" + field) }
 
 // failure returns the code for a handoff that failed because of the delivery's verdict.
 func (d *Delivery) failure() Code { return Code(string(d.Kind) + "_" + string(*d.Verdict)) }
+
+// CheckLine refuses a field that is not one short line of text.
+func CheckLine(field, s string, limit int) error {
+	if n := utf8.RuneCountInString(s); n > limit {
+		return Errorf(KindInvalid, BadField(field), "%s has %d characters but at most %d are allowed", field, n, limit)
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return Errorf(KindInvalid, BadField(field), "%s must be one line without control characters", field)
+		}
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/feed"
@@ -110,3 +111,10 @@ const (
 
 // ErrUnchanged says that there is nothing to commit.
 var ErrUnchanged = errors.New("nothing to change")
+
+// WriteAgent adds an agent's row to the change, unless the change has it already.
+func (c *Change) WriteAgent(a *Agent) {
+	if !slices.ContainsFunc(c.Agents, func(other *Agent) bool { return other.ID == a.ID }) {
+		c.Agents = append(c.Agents, a)
+	}
+}

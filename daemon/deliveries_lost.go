@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // A text may be lost between tmux and the agent: a composer that is just drawn anew drops it, and a dialog that opens behind
@@ -101,7 +102,7 @@ func (d *Daemon) transcriptLacks(a *Agent, dl *Delivery) bool {
 	if _, err := os.Stat(*a.TranscriptPath); errors.Is(err, fs.ErrNotExist) {
 		return a.LastPrompt == 0 && a.LastStop == 0
 	}
-	return len(transcriptTail(a)) > 0 && !d.inTranscript(a, dl) && !d.promptedAfter(a, "", *dl.TypedAt)
+	return len(TranscriptTail(a)) > 0 && !d.inTranscript(a, dl) && !d.promptedAfter(a, "", *dl.TypedAt)
 }
 
 // notePaste notes that a text was pasted a moment ago. before is the screen before that.
@@ -163,4 +164,40 @@ func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string
 // unsend sets a delivery back to DeliveryQueued.
 func (d *Delivery) unsend(why string) {
 	d.State, d.TypedAt, d.Attempts, d.Evidence, d.Way, d.Heard, d.HeardAt = DeliveryQueued, nil, 0, why, "", 0, nil
+}
+
+// takenAfterAll returns the evidence that an agent has taken a text whose earlier delivery was given up: the injection prompt of a handoff
+// that was retried, or the prompt of a command line that promptAgain has queued. "": it has not.
+func takenAfterAll(ctx context.Context, d *Daemon, a *Agent, dl *Delivery) (evidence string, err error) {
+	if dl.Kind == KindPrompt && d.inTranscript(a, dl) {
+		return "found in the transcript", nil
+	}
+	if a.StepID == nil || !a.startedWith(dl) {
+		return "", nil
+	}
+	last, _, err := d.lastPrompt(ctx, a)
+	if err != nil {
+		return "", fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	if runtimes.MatchesPrompt(last, dl.Text) {
+		evidence = "taken from the command line after all"
+	}
+	return evidence, nil
+}
+
+// lastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed;
+// otherwise prompt is "".
+func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (prompt string, told bool, err error) {
+	if a.LastPrompt == 0 {
+		return "", false, nil
+	}
+	hook, err := d.Store.StoredHook(ctx, a.LastPrompt)
+	if err != nil {
+		return "", false, err
+	}
+	p, err := hooks.Parse(hook.Event, hook.Body)
+	if err != nil {
+		return "", false, nil
+	}
+	return p.Prompt, true, nil
 }

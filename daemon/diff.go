@@ -180,7 +180,7 @@ func diffNotes(a *Agent, d *AgentDiff, others []int64) []string {
 	if len(others) > 0 {
 		var names []string
 		for _, id := range others[:min(len(others), 5)] {
-			names = append(names, optionalID(&id))
+			names = append(names, OptionalID(&id))
 		}
 		notes = append(notes, "The changes are the directory's, not this agent's alone: "+words.Count(len(others), "other agent")+" worked there too ("+words.List(names, len(others))+").")
 	}

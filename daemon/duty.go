@@ -50,6 +50,10 @@ func (p Place) String() string {
 type Part struct {
 	Duties []Duty
 	Runs   []Run
+	Lanes  []Lane
+	// Resumed is called once after a start, when the sessions of agents that had died were opened again. died are these agents, pipelines
+	// those of the host that are open or have failed lately.
+	Resumed func(ctx context.Context, pipelines []Pipeline, died map[int64]bool) error
 	// Start wakes the lanes of agents that have ended and for which something is due. It is called when the daemon begins to run.
 	Start func(ctx context.Context) error
 	// Logged is called when the event log has grown. It must not block.
@@ -61,6 +65,13 @@ type Part struct {
 	Hold func(ctx context.Context, id int64, stored json.RawMessage, joined func(id int64)) (json.RawMessage, error)
 	// Tell tells the operator of something at once, without the database, which is away.
 	Tell func(ctx context.Context, n tell.Notification)
+}
+
+// Lane is the work of the lanes of a kind.
+type Lane struct {
+	Kind string // see [AgentLane]
+	// Do does the first thing that is due for a row. The results are those of [Duty.Do].
+	Do func(ctx context.Context, id int64) (moved bool, again time.Duration, err error)
 }
 
 // Run is work that goes on beside the lanes while the daemon runs. It must end soon after ctx has.

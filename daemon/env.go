@@ -103,6 +103,19 @@ func (e Env) PermissionEvent(typ event.Type, p *Permission, a *Agent) *event.Eve
 // Agent returns an agent as people are shown it.
 func (e Env) Agent(ctx context.Context, id int64) (Agent, error) { return e.d.Agent(ctx, id) }
 
+// PipelineEvent makes an event about a pipeline and a step of it, with the step's newest agent; nil: about no step.
+func (e Env) PipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map[string]any) *event.Event {
+	return e.d.pipelineEvent(typ, p, s, payload)
+}
+
+// TreeEvent makes an event about a work tree.
+func (e Env) TreeEvent(typ event.Type, t *Worktree, payload map[string]any) *event.Event {
+	return e.d.treeEvent(typ, t, payload)
+}
+
+// Alert logs an event that the operator is told of. If it cannot be stored, the log of the process says so.
+func (e Env) Alert(typ event.Type, message string) { e.d.alert(typ, message) }
+
 // NotFromAgent refuses what a process that is an agent, or runs inside one, must not do. sender is nil for a request over TCP.
 func (e Env) NotFromAgent(ctx context.Context, sender *tmux.Peer, code Code, what string) error {
 	return e.d.notFromAgent(ctx, sender, code, what)

@@ -65,3 +65,36 @@ func (s Sight) Status(a *Agent) runtimes.Status {
 
 // NoteAnswered notes that the dialog of an agent's permission is closed.
 func (s Sight) NoteAnswered(agentID int64, now time.Time) { noteAnswered(s.d, agentID, now) }
+
+// FirstPrompt looks at an agent that has told of no prompt yet. With wait, it may still take the one that it was started with: look again
+// then. Otherwise holds reports whether a text stands in its composer; nil: the composer does not show.
+func (s Sight) FirstPrompt(ctx context.Context, a *Agent) (holds func(text string) bool, wait time.Duration) {
+	if wait := untilForgotten(s.d, a); wait > 0 {
+		return nil, wait
+	}
+	screen, _, _ := s.d.composer(ctx, a)
+	switch {
+	case screen == nil:
+		return nil, 0
+	case startHolds(s.d, a, screen):
+		return nil, time.Second
+	}
+	return screen.Holds, 0
+}
+
+// Settled reports whether the runtime's registry has said the same of an agent for long enough.
+func (s Sight) Settled(a *Agent) bool { return s.d.look(a).settled() }
+
+// QuietFor reports whether the screen of an agent has not changed for so long.
+func (s Sight) QuietFor(agentID int64, long time.Duration) bool { return s.d.quietFor(agentID, long) }
+
+// Arriving reports whether a hook of an agent has arrived and is not applied yet.
+func (s Sight) Arriving(a *Agent) bool { return s.d.arriving.of(a) }
+
+// StartDeadline returns since when an agent may take how long to register, or to answer a dialog that comes before.
+func (s Sight) StartDeadline(a *Agent) (since time.Time, limit time.Duration) {
+	return s.d.startDeadline(a)
+}
+
+// EndCause returns why an agent has ended, if it has lately; "": it lives, or that is long ago.
+func (s Sight) EndCause(a *Agent) string { return s.d.endCauseOf(a) }

@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/personas"
 )
 
 // Work is what a room has of the work of agents: what they are given, and who goes on with it. Its methods are safe for concurrent use.
@@ -58,3 +61,41 @@ func (w Work) NewResumed(ctx context.Context, old *Agent) (*Agent, *event.Event,
 
 // Handoff returns a handoff as people are shown it.
 func (w Work) Handoff(ctx context.Context, id int64) (Handoff, error) { return w.d.Handoff(ctx, id) }
+
+// PlanTree makes the row of a work tree, for a change that is still to be committed; its own lane makes the tree.
+func (w Work) PlanTree(ctx context.Context, s worktree.Spec) (*Worktree, error) {
+	return w.d.planTree(ctx, s)
+}
+
+// SeesToLimit reports whether the agent's lane does something about a limit of the agent, or about an API that fails, so that the work goes
+// on without a person.
+func (w Work) SeesToLimit(a *Agent) bool { return w.d.factsFor(a).seesToLimit(a) }
+
+// Persona returns a persona that can be played. It refuses others.
+func (w Work) Persona(slug string) (personas.Persona, error) { return w.d.persona(slug) }
+
+// CanStart refuses an agent that cannot be started here.
+func (w Work) CanStart(ctx context.Context, a *Agent) error { return canStart(ctx, w.d, a) }
+
+// LastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed; otherwise prompt is "".
+func (w Work) LastPrompt(ctx context.Context, a *Agent) (prompt string, told bool, err error) {
+	return w.d.lastPrompt(ctx, a)
+}
+
+// StepOf returns the step that an agent works on, and its pipeline; nil: the agent works on none.
+func (w Work) StepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error) {
+	return w.d.stepOf(ctx, a)
+}
+
+// TaskFile writes what a step asks into a file that its agent may read, and returns the file and words that name it.
+func (w Work) TaskFile(a *Agent, s *Step) (path, words string, err error) { return w.d.taskFile(a, s) }
+
+// RetryHandoff makes the change that takes up a handoff which has failed after its record. It refuses others.
+func (w Work) RetryHandoff(ctx context.Context, h *Handoff, a *Agent) (*Change, error) {
+	return w.d.retryChange(ctx, h, a)
+}
+
+// CancelHandoff makes the change that cancels a handoff.
+func (w Work) CancelHandoff(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
+	return w.d.cancelChange(ctx, h, now)
+}

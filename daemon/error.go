@@ -55,8 +55,8 @@ func RefusalIn(err error) *Error {
 	return told
 }
 
-// unavailable reports whether err says that something is away for a moment, for example the database.
-func unavailable(err error) bool {
+// Unavailable reports whether err says that something is away for a moment, for example the database.
+func Unavailable(err error) bool {
 	told, ok := errors.AsType[*Error](err)
 	return ok && told.Kind == KindUnavailable
 }
@@ -87,5 +87,5 @@ var (
 	errNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
 	errHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
 	errWorktreeNotFound   = Errorf(KindNotFound, CodeWorktreeNotFound, "Work tree not found")
-	errPipelineNotFound   = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
+	ErrPipelineNotFound   = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
 )

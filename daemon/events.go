@@ -106,3 +106,22 @@ func (d *Daemon) storeAlert(typ event.Type, message string) error {
 	defer cancel()
 	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
+
+// pipelineEvent makes an event about a pipeline and the step s, with the newest agent of s; nil: about no step.
+func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map[string]any) *event.Event {
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	payload["status"], payload["title"] = p.Status, p.Title
+	e := d.event(typ, nil, nil, nil)
+	e.PipelineID = &p.ID
+	if s != nil {
+		e.StepID = &s.ID
+		payload["step"], payload["agent_name"], payload["step_status"] = s.OrderIndex+1, s.AgentName, s.Status
+		if id := s.NewestAgent(); id != 0 {
+			e.AgentID = &id
+		}
+	}
+	e.Payload = event.Payload(payload)
+	return e
+}

@@ -116,7 +116,7 @@ func (f *Facts) event(typ event.Type, agentID, handoffID *int64, payload map[str
 
 // runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
 func (f *Facts) runtimeOf(a *Agent) *runtimes.Runtime {
-	rt, _ := f.Settings.runtime(a.Runtime)
+	rt, _ := f.Settings.RuntimeNamed(a.Runtime)
 	return rt
 }
 

@@ -78,7 +78,7 @@ func (r *handoffRun) decide() outcome {
 	if left <= 0 {
 		return r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.settings), r.paneShows())
 	}
-	out.again = shorterWait(out.again, left)
+	out.again = ShorterWait(out.again, left)
 	return out
 }
 
@@ -95,7 +95,7 @@ func (d *Daemon) openHandoff(ctx context.Context, agentID int64) (Handoff, bool,
 func (r *handoffRun) move(out outcome) error {
 	h, from := r.h, r.h.Phase
 	s, ok := stepAt(from)
-	if !ok || !leadsTo(s.next, out.next) {
+	if !ok || !LeadsTo(s.next, out.next) {
 		return fmt.Errorf("handoff %d: the table knows no move from %s to %s", h.ID, from, out.next)
 	}
 	c := out.with
@@ -160,7 +160,7 @@ func (r *handoffRun) commitFailure(out outcome) error {
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
-	if out.hold.Kind == HoldNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
+	if out.hold.Kind == HoldNotReady && r.d.timeSpent(h.PhaseAt) < NoteAfter {
 		out.hold = h.Hold.value() // keep the old one: a composer is often not ready for a moment
 	}
 	same := h.Hold.Same(&out.hold)
@@ -200,7 +200,7 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 		h.Metrics.Phases = map[Phase]int64{}
 	}
 	if h.Open() { // the time between a failure and its retry belongs to no phase
-		in := elapsed(h.PhaseAt, now)
+		in := Elapsed(h.PhaseAt, now)
 		h.Metrics.Phases[h.Phase] += in.Milliseconds()
 		spent = float64(in.Microseconds()) / 1000
 	}
@@ -214,7 +214,7 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (
 		h.StartedAt = &now
 	}
 	if !h.Open() {
-		h.Metrics.TotalMS = elapsed(h.CreatedAt, now).Milliseconds()
+		h.Metrics.TotalMS = Elapsed(h.CreatedAt, now).Milliseconds()
 	}
 	h.repeatHeir()
 	return spent
@@ -364,7 +364,7 @@ func BeforeRecord(p Phase) bool {
 // hasSuccessor reports whether a handoff in phase p has a successor.
 func hasSuccessor(p Phase) bool {
 	s, _ := stepAt(p)
-	return target(s.retry, onSuccessorThere) != ""
+	return Target(s.retry, onSuccessorThere) != ""
 }
 
 // The conditions of the moves from a phase to several others.

@@ -72,15 +72,15 @@ func (r *handoffRun) generate() outcome {
 
 // forkAnew clears ForkedAt, so that the next look forks the session again. The time of the phase begins anew.
 func (r *handoffRun) forkAnew() outcome {
-	r.h.Metrics.Phases[Generating] += elapsed(r.h.PhaseAt, r.now).Milliseconds()
+	r.h.Metrics.Phases[Generating] += Elapsed(r.h.PhaseAt, r.now).Milliseconds()
 	r.h.ForkedAt, r.h.PhaseAt = nil, r.now
 	return outcome{wrote: true}
 }
 
-// forkSettle is how long the runtime's registry must have said idle before the daemon forks the session. The runtime writes
+// ForkSettle is how long the runtime's registry must have said idle before the daemon forks the session. The runtime writes
 // the last answer into the session some 60 ms after the Stop (measured with Claude Code 2.1.329), and later on a busy
 // machine. The runtime also goes on with a queued prompt without a hook.
-const forkSettle = 300 * time.Millisecond
+const ForkSettle = 300 * time.Millisecond
 
 // beginFork commits the intention to fork the session, as soon as the agent is idle.
 func (r *handoffRun) beginFork() outcome {
@@ -99,7 +99,7 @@ func (r *handoffRun) beginFork() outcome {
 		return r.notGenerated(CodeBusyTimeout, "the agent was not idle within %s: %s%s", r.settings.BusyTimeout, hold.Words(), r.paneShows())
 	}
 	if a.Active() && !r.d.sighted(a.ID).settled() {
-		return stayFor(forkSettle, r.h.Hold.value()) // wait: if the agent is busy after all, its state will say so
+		return stayFor(ForkSettle, r.h.Hold.value()) // wait: if the agent is busy after all, its state will say so
 	}
 	if !r.d.memories.takeForkPlace(a.ID) {
 		return stayFor(time.Second, HoldForks.hold())

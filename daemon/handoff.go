@@ -222,11 +222,11 @@ func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil 
 // was written.
 func (h *Handoff) awaitsDecision() bool {
 	s, _ := stepAt(h.Phase)
-	return h.Hold.Is(HoldWorkedOn, HoldWorkedAside) && target(s.next, onWorkedOn) != ""
+	return h.Hold.Is(HoldWorkedOn, HoldWorkedAside) && Target(s.next, onWorkedOn) != ""
 }
 
-// cancellable reports whether the handoff can be cancelled.
-func (h *Handoff) cancellable() bool { return BeforeRecord(h.Phase) }
+// Cancellable reports whether the handoff can be cancelled.
+func (h *Handoff) Cancellable() bool { return BeforeRecord(h.Phase) }
 
 // recordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
 func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }

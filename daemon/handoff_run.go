@@ -144,7 +144,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h := r.h
 	got, err := r.assemble(doc)
 	switch {
-	case r.ctx.Err() != nil, unavailable(err):
+	case r.ctx.Err() != nil, Unavailable(err):
 		return outcome{err: err} // the record could not be committed now, either
 	case err != nil:
 		got = r.basicContext(doc, err)
@@ -286,7 +286,7 @@ func (r *handoffRun) startHeir(cause string) outcome {
 	r.heir.AgentID, r.heir.DeliveryID = &next.ID, nil
 	c := Change{NewAgent: next, Events: []*event.Event{r.created(next)}}
 	if r.agent.StepID != nil {
-		c.write(r.agent)
+		c.WriteAgent(r.agent)
 	}
 	return moveTo(Spawning, cause, c)
 }

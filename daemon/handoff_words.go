@@ -108,9 +108,9 @@ func (r *handoffRun) waitingWords(out outcome) string {
 // none, the reports of its server say so.
 func (r *handoffRun) noTurnRuns() bool {
 	if r.d.runtimeOf(r.agent).Can.Registers == runtimes.RegistersByServer {
-		return r.agent.State == Idle && r.d.timeSpent(r.agent.StateAt) >= settle
+		return r.agent.State == Idle && r.d.timeSpent(r.agent.StateAt) >= Settle
 	}
-	return r.d.quietFor(r.agent.ID, settle)
+	return r.d.quietFor(r.agent.ID, Settle)
 }
 
 // contextChanged is the failure if the context file is not the recorded one: the successor must not start from it.

@@ -131,7 +131,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 	if in.ForLimit {
 		a.noteLimitHandoff(h.ID, in.Heirs[0].Runtime)
 	}
-	c.write(&a) // write the agent's row as well: if its step ends at the same time, one of the two commits gets ErrMoved
+	c.WriteAgent(&a) // write the agent's row as well: if its step ends at the same time, one of the two commits gets ErrMoved
 	if err := d.commit(ctx, &c); err != nil {
 		return nil, fmt.Errorf("agent %d: handoff: %w", agentID, err)
 	}
@@ -140,7 +140,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 }
 
 func (in *HandoffRequest) check() error {
-	if err := checkLine("reason", in.Reason, 200); err != nil {
+	if err := CheckLine("reason", in.Reason, 200); err != nil {
 		return err
 	}
 	if err := checkMode(in.Mode); err != nil {
@@ -149,7 +149,7 @@ func (in *HandoffRequest) check() error {
 	if n := len([]rune(in.Focus)); n > maxFocus {
 		return Errorf(KindInvalid, CodeBadFocus, "focus has %d characters but at most %d are allowed", n, maxFocus)
 	}
-	if _, i := controlIn(in.Focus, "\n\t"); i >= 0 {
+	if _, i := ControlIn(in.Focus, "\n\t"); i >= 0 {
 		return Errorf(KindInvalid, CodeBadFocus, "focus must not contain control characters")
 	}
 	return in.checkHeirs()
@@ -174,7 +174,7 @@ func (d *Daemon) checkWriter(a *Agent, mode Mode) error {
 
 // CopiesSession reports whether a copy of the agent's session can write a document, as far as this host knows.
 func (d *Daemon) CopiesSession(a *Agent) bool {
-	rt, err := d.Settings().runtime(a.Runtime)
+	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	return rt.Can.Copies() || err != nil && a.Host != d.Host
 }
 
@@ -310,7 +310,7 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff,
 		switch {
 		case err != nil:
 			return h, err
-		case h.cancellable():
+		case h.Cancellable():
 		case h.RecordedAt != nil:
 			return h, Errorf(KindConflict, CodeHandoffRecorded, "Handoff can no longer be cancelled: its document is recorded")
 		default:

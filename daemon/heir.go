@@ -120,7 +120,7 @@ func (in *HandoffRequest) checkHeirs() error {
 		for _, field := range []struct{ name, value string }{
 			{"persona", heir.Persona}, {"runtime", heir.Runtime}, {"model", heir.Model}, {"permission_mode", heir.PermissionMode},
 		} {
-			if err := checkWord(field.name, field.value); err != nil {
+			if err := CheckWord(field.name, field.value); err != nil {
 				return err
 			}
 		}
@@ -128,13 +128,13 @@ func (in *HandoffRequest) checkHeirs() error {
 	return nil
 }
 
-// checkWord refuses a value that would not be one argument of a command, or that the command would read as a flag.
-func checkWord(field, value string) error {
-	if err := checkLine(field, value, 100); err != nil {
+// CheckWord refuses a value that would not be one argument of a command, or that the command would read as a flag.
+func CheckWord(field, value string) error {
+	if err := CheckLine(field, value, 100); err != nil {
 		return err
 	}
 	if strings.HasPrefix(value, "-") || strings.ContainsAny(value, " ") {
-		return Errorf(KindInvalid, badField(field), "%s must be one word that does not begin with a hyphen", field)
+		return Errorf(KindInvalid, BadField(field), "%s must be one word that does not begin with a hyphen", field)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
 		if err := d.checkPersona(a.Host, heir.Persona); err != nil {
 			return heir, err
 		}
-		if _, err := d.Settings().runtime(heir.Runtime); heir.Runtime != "" && err != nil {
+		if _, err := d.Settings().RuntimeNamed(heir.Runtime); heir.Runtime != "" && err != nil {
 			return heir, Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known on this host: ask the daemon of host %s", heir.Runtime, a.Host)
 		}
 		return heir, nil
@@ -223,7 +223,7 @@ func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
 			return heir, err
 		}
 	}
-	if heir.Model == "" && modelFits(&p, heir.Runtime) {
+	if heir.Model == "" && ModelFits(&p, heir.Runtime) {
 		heir.Model = p.Model
 	}
 	if heir.PermissionMode == "" {
@@ -234,7 +234,7 @@ func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
 
 // checkPermissionMode refuses a permission mode that a runtime does not have; the error is a 422.
 func (d *Daemon) checkPermissionMode(runtime, mode string) error {
-	rt, err := d.Settings().runtime(runtime)
+	rt, err := d.Settings().RuntimeNamed(runtime)
 	if err != nil || !slices.Contains(rt.Modes, mode) {
 		return Errorf(KindUnprocessable, CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
 			runtime, mode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))
@@ -242,9 +242,9 @@ func (d *Daemon) checkPermissionMode(runtime, mode string) error {
 	return nil
 }
 
-// modelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
+// ModelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
 // persona's runtime.
-func modelFits(p *personas.Persona, runtime string) bool {
+func ModelFits(p *personas.Persona, runtime string) bool {
 	return cmp.Or(p.Runtime, runtimes.Claude().Name) == runtime
 }
 
@@ -289,7 +289,7 @@ func successorOf(d *Daemon, a *Agent, id int64, now time.Time) *Agent {
 	return &Agent{
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
+		TmuxSession: TmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.passedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
 	}
@@ -303,7 +303,7 @@ func becomeHeir(d *Daemon, a, next *Agent, heir *HandoffHeir) error {
 	}
 	heir.Heir = resolved
 	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
-	next.TmuxSession = tmuxSession(next.Name, next.ID)
+	next.TmuxSession = TmuxSession(next.Name, next.ID)
 	if next.Runtime != a.Runtime { // these are words of the other runtime
 		next.Options, next.Args, next.Model, next.Effort = nil, nil, "", ""
 		next.PermissionMode = d.runtimeOf(next).NarrowMode(d.runtimeOf(a), d.launchedMode(a))

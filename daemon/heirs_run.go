@@ -32,7 +32,7 @@ func (r *handoffRun) briefHeirs() outcome {
 		case out.next != "" || out.fail != nil || one.waitsAnew(&out):
 			return r.writeHeir(i, out)
 		}
-		again = shorterWait(again, out.again)
+		again = ShorterWait(again, out.again)
 	}
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (r *handoffRun) created(next *Agent) *event.Event {
 // waitsAnew reports whether what an heir waits for has to be written. It leaves out that a composer is not ready, which
 // is often so for a moment.
 func (r *handoffRun) waitsAnew(out *outcome) bool {
-	if out.hold.Kind == HoldNotReady && r.d.timeSpent(r.phaseAt) < noteAfter {
+	if out.hold.Kind == HoldNotReady && r.d.timeSpent(r.phaseAt) < NoteAfter {
 		out.hold = r.heir.Hold.value()
 	}
 	return !r.heir.Hold.Same(&out.hold) || out.wrote || len(out.with.Agents) > 0 || len(out.with.Deliveries) > 0

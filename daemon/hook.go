@@ -85,7 +85,7 @@ const maxSession = 200
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (output json.RawMessage, cmd *command, err error) {
 	rt := runtimes.Claude()
 	if env.Runtime != "" {
-		known, err := d.Settings().runtime(env.Runtime)
+		known, err := d.Settings().RuntimeNamed(env.Runtime)
 		if err != nil {
 			return nil, nil, d.refuse(env.Event, err)
 		}
@@ -112,7 +112,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 	}
 	p.TranscriptPath = d.lasting(p.TranscriptPath)
 	if rt.Can.AnswerInTranscript && p.Event == hooks.Stop {
-		p.LastAssistantMessage = lastAnswer(ctx, rt, p.TranscriptPath)
+		p.LastAssistantMessage = LastAnswer(ctx, rt, p.TranscriptPath)
 	}
 	in := HookInput{
 		Key: env.Key, Event: p.Event, Host: d.Host, PID: env.AgentPID, SessionID: p.SessionID,

@@ -212,7 +212,7 @@ func (h *hookStep) sessionStart() {
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
 	now := h.Now
-	if a.asksBeforeSession() {
+	if a.AsksBeforeSession() {
 		a.noteAnswered(now)
 	}
 	if h.p.Source != "compact" && !(copied && !a.AtRest()) { // a copy goes on with the turn in which it was made

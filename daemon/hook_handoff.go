@@ -164,7 +164,7 @@ const inPane = " in the agent's pane"
 // does nothing if the document is recorded or the session has ended: the handoff then goes on.
 func (h *hookStep) cancelInPane() {
 	hf := h.tx.Handoff
-	if hf == nil || hf.ID != h.p.Handoff || !hf.cancellable() || !h.goesOn {
+	if hf == nil || hf.ID != h.p.Handoff || !hf.Cancellable() || !h.goesOn {
 		return
 	}
 	var waits *Delivery

@@ -62,7 +62,7 @@ func (h *hookStep) register() {
 // name of a new agent, because the agent's successor gets the same name.
 func sessionName(p hooks.Payload) string {
 	for _, name := range []string{p.SessionTitle, filepath.Base(p.CWD)} {
-		if name = strings.TrimSpace(name); name != "" && checkLine("name", name, maxName) == nil {
+		if name = strings.TrimSpace(name); name != "" && CheckLine("name", name, maxName) == nil {
 			return name
 		}
 	}

@@ -2,10 +2,13 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -86,4 +89,13 @@ func (h *hookStep) answerWithInstruction(hf *Handoff) {
 		h.setState(Working)
 		return
 	}
+}
+
+// LastAnswer returns the last message of a transcript if it is an answer; "": it is none, or the transcript can't be read.
+func LastAnswer(ctx context.Context, rt *runtimes.Runtime, path string) string {
+	got, err := transcript.Read(ctx, rt, path, transcript.Want{Messages: 1})
+	if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
+		return got.Messages[n-1].Text
+	}
+	return ""
 }

@@ -62,7 +62,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		return false, time.Second, err
 	}
 	if err := d.prepareLaunch(ctx, a); err != nil {
-		if retryable(err) || unavailable(err) || ctx.Err() != nil {
+		if retryable(err) || Unavailable(err) || ctx.Err() != nil {
 			return false, 0, err
 		}
 		return true, 0, d.launchFailed(ctx, a, err)
@@ -205,7 +205,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 		"UNDERSTUDY_LAUNCH="+secret,
 		"UNDERSTUDY_SOCKET="+d.Data.HookSocket(),
 		"UNDERSTUDY_PERSONA="+a.PersonaSlug(),
-		"UNDERSTUDY_PREVIOUS_AGENT_ID="+optionalID(a.PreviousAgentID),
+		"UNDERSTUDY_PREVIOUS_AGENT_ID="+OptionalID(a.PreviousAgentID),
 	)}
 	file.Env = with(file.Env, launch.Env)
 	if err := os.MkdirAll(d.Data.Launch(a.ID), 0o700); err != nil {
@@ -236,7 +236,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 
 // launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
 func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
-	rt, err := d.Settings().runtime(a.Runtime)
+	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}
@@ -310,7 +310,7 @@ func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec,
 	case step != nil && (err != nil || p.Archived): // the persona has no folder to write to
 		p = personas.Persona{Slug: *a.Persona, Skill: step.Skill, Model: step.Model, Runtime: step.Runtime}
 		spec.SkillText = skillText(p, nil)
-		if modelFits(&p, a.Runtime) {
+		if ModelFits(&p, a.Runtime) {
 			spec.Model = cmp.Or(spec.Model, step.Model)
 		}
 		return nil
@@ -326,7 +326,7 @@ func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec,
 		return err
 	}
 	spec.SkillText = skillText(p, last)
-	if spec.Model == "" && len(a.Options) == 0 && modelFits(&p, a.Runtime) {
+	if spec.Model == "" && len(a.Options) == 0 && ModelFits(&p, a.Runtime) {
 		spec.Model = p.Model
 	}
 	handoffs := d.Data.Handoffs(p.Slug)
@@ -354,9 +354,9 @@ func skillText(p personas.Persona, last []string) string {
 	return text
 }
 
-// tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is
+// TmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is
 // special to tmux.
-func tmuxSession(name string, id int64) string {
+func TmuxSession(name string, id int64) string {
 	return plainName(name, 60) + "-" + strconv.FormatInt(id, 10)
 }
 

@@ -94,7 +94,7 @@ func (d *Daemon) pruneMirrors(ctx context.Context) error {
 	return err
 }
 
-func optionalID(id *int64) string {
+func OptionalID(id *int64) string {
 	if id == nil {
 		return ""
 	}

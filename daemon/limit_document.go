@@ -39,14 +39,14 @@ const maxTold = 240_000
 // session, in mode transcript a new session of the successor's runtime.
 func (d *Daemon) writerFor(ctx context.Context, h *Handoff, a *Agent) (func(context.Context) ([]string, error), error) {
 	if h.Mode != ModeTranscript {
-		rt, err := d.Settings().runtime(a.Runtime)
+		rt, err := d.Settings().RuntimeNamed(a.Runtime)
 		if err != nil {
 			return nil, err
 		}
 		return d.questionFor(rt, h, a)
 	}
 	name := h.heirRuntime(a)
-	rt, err := d.Settings().runtime(name)
+	rt, err := d.Settings().RuntimeNamed(name)
 	switch {
 	case err != nil:
 		return nil, err

@@ -47,8 +47,8 @@ func (a *Agent) APIFails() bool {
 	return a.State == Idle && a.Limit == nil && a.Trouble != nil && a.TurnError != "" && runtimes.APIFails(a.Trouble.Code)
 }
 
-// limitOrTrouble says what keeps an agent from its work.
-func (a *Agent) limitOrTrouble() string {
+// LimitOrTrouble says what keeps an agent from its work.
+func (a *Agent) LimitOrTrouble() string {
 	if a.Limit == nil {
 		return "gets an error from its API"
 	}

@@ -62,9 +62,9 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	// Write the agent's row as well. If a change that drops the agent's messages is committed at the same time, the
 	// second of the two then gets ErrMoved. Otherwise this message could be queued after the drop, and be neither typed
 	// nor reported.
-	c.write(&a)
+	c.WriteAgent(&a)
 	if from != nil {
-		c.write(from) // if it sends two messages at once, the second gets ErrMoved, and its next attempt counts the first
+		c.WriteAgent(from) // if it sends two messages at once, the second gets ErrMoved, and its next attempt counts the first
 		c.Events = append(c.Events, d.event(event.AgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
 	}
 	if err := d.commit(ctx, c); err != nil {
@@ -73,16 +73,16 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	return *dl, nil
 }
 
-// maxMessage is the length in bytes of the longest text that may be sent.
-const maxMessage = 64 << 10
+// MaxMessage is the length in bytes of the longest text that may be sent.
+const MaxMessage = 64 << 10
 
 // newMessage checks a text and makes its delivery. It refuses a text that can't be typed. It changes a text only at its
 // ends, as [runtimes.SafePrompt] does.
 func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*Delivery, error) {
-	if len(text) > maxMessage {
-		return nil, Errorf(KindTooLarge, CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
+	if len(text) > MaxMessage {
+		return nil, Errorf(KindTooLarge, CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), MaxMessage)
 	}
-	if err := checkTyped(text); err != nil {
+	if err := CheckTyped(text); err != nil {
 		return nil, err
 	}
 	kind := KindMessage
@@ -105,12 +105,12 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: d.now()}, nil
 }
 
-// checkTyped refuses a text with control characters, because they would act like keys in a pane.
-func checkTyped(text string) error {
+// CheckTyped refuses a text with control characters, because they would act like keys in a pane.
+func CheckTyped(text string) error {
 	if !utf8.ValidString(text) {
 		return Errorf(KindInvalid, CodeBadText, "The text is not valid UTF-8")
 	}
-	if r, i := controlIn(text, "\n\t"); i >= 0 {
+	if r, i := ControlIn(text, "\n\t"); i >= 0 {
 		return Errorf(KindInvalid, CodeBadText, "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
 	}
 	return nil
@@ -166,8 +166,8 @@ func (d *Daemon) droppedEvent(dl *Delivery, why string) *event.Event {
 	return e
 }
 
-// controlIn returns the first control character of s that is not in allowed, and the byte where it begins; -1: there is none.
-func controlIn(s, allowed string) (r rune, at int) {
+// ControlIn returns the first control character of s that is not in allowed, and the byte where it begins; -1: there is none.
+func ControlIn(s, allowed string) (r rune, at int) {
 	for i, c := range s {
 		if unicode.IsControl(c) && !strings.ContainsRune(allowed, c) {
 			return c, i

@@ -73,7 +73,7 @@ func (r *handoffRun) complete(c *Change) error {
 	if err != nil {
 		return err
 	}
-	c.write(r.agent)
+	c.WriteAgent(r.agent)
 	return r.d.passMessages(r.ctx, c, r.agent, to, &r.h.ID)
 }
 

@@ -49,7 +49,7 @@ func (d *Daemon) followSession(ctx context.Context, a *Agent) (bool, time.Durati
 // tells of a person's /cd before the next prompt. A session that ends goes back to where it began, so an agent that is being
 // ended stays where it was.
 func (s sighting) strayed(a *Agent) bool {
-	return s.known && filepath.IsAbs(s.dir) && filepath.Clean(s.dir) != a.Cwd && a.AtRest() && a.StopAskedAt == nil && time.Since(s.since) >= settle
+	return s.known && filepath.IsAbs(s.dir) && filepath.Clean(s.dir) != a.Cwd && a.AtRest() && a.StopAskedAt == nil && time.Since(s.since) >= Settle
 }
 
 // followDir notes that the agent's session has moved, once its transcript shows the same.

@@ -139,15 +139,15 @@ func (a *Agent) noteAnswered(now time.Time) {
 // hadTurn reports whether a hook has told of a turn of the agent.
 func hadTurn(a *Agent) bool { return a.TurnPromptID != "" || a.LastStop != 0 }
 
-// asksBeforeSession reports whether a dialog is open in the agent's pane and its session has not begun.
-func (a *Agent) asksBeforeSession() bool { return a.State == Waiting && a.RegisteredAt == nil }
+// AsksBeforeSession reports whether a dialog is open in the agent's pane and its session has not begun.
+func (a *Agent) AsksBeforeSession() bool { return a.State == Waiting && a.RegisteredAt == nil }
 
 // startDeadline returns since when, and for how long, the daemon waits for the agent to register. While a dialog is
 // open it waits for the person; after the answer the runtime has its whole time again.
 func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) {
 	limit = d.Settings().Handoff.RegistrationTimeout
 	switch {
-	case a.asksBeforeSession():
+	case a.AsksBeforeSession():
 		return a.StateAt, max(openingLimit, limit)
 	case a.AnsweredAt != nil:
 		return *a.AnsweredAt, limit
@@ -165,7 +165,7 @@ func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration
 		return false, left, nil
 	}
 	overdue := Hold{Kind: HoldUnanswered, HoldDetail: HoldDetail{Limit: limit.String(), Dialog: a.WaitsFor}}
-	if !a.asksBeforeSession() {
+	if !a.AsksBeforeSession() {
 		pane := d.shows(ctx, a)
 		overdue = Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: limit.String(), Dialog: pane.dialog, Composer: pane.composer, Line: pane.line}}
 	}
@@ -180,12 +180,12 @@ func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration
 // the answer on, the deadline of startDeadline replaces that of the phase.
 func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	out := stayFor(time.Second, next.Hold.value())
-	if !next.asksBeforeSession() && next.AnsweredAt == nil {
+	if !next.AsksBeforeSession() && next.AnsweredAt == nil {
 		return out
 	}
 	since, limit := r.d.startDeadline(next)
 	switch out.extended = r.d.timeLeft(since, limit) > 0; {
-	case !out.extended && next.asksBeforeSession():
+	case !out.extended && next.AsksBeforeSession():
 		return r.failed(CodeRegistrationTimeout, "Nobody answered the dialog in the successor's pane within %s%s", limit, r.paneShows())
 	case !out.extended:
 		return out
@@ -193,7 +193,7 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	if at := since.Add(limit); *r.deadline == nil || !(*r.deadline).Equal(at) {
 		*r.deadline, out.wrote = &at, true
 	}
-	if next.asksBeforeSession() {
+	if next.AsksBeforeSession() {
 		out.hold = Hold{Kind: HoldHeirDialog, HoldDetail: HoldDetail{AgentID: next.ID, Dialog: next.WaitsFor}}
 		out.alert = next.PipelineID != nil // without a pipeline, the successor's own event tells the operator
 	}

@@ -143,7 +143,7 @@ func peerText(from *Agent, text string) (string, error) {
 	if n := utf8.RuneCountInString(text); n > maxPeerText {
 		return "", Errorf(KindTooLarge, CodeTextTooLong, "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, maxPeerText)
 	}
-	if err := checkTyped(text); err != nil {
+	if err := CheckTyped(text); err != nil {
 		return "", err
 	}
 	if r, i := invisibleIn(text); i >= 0 {

@@ -156,21 +156,21 @@ func (p *Pipeline) Front() int {
 	return len(p.Steps)
 }
 
-// allows reports whether a person may give a command in the pipeline's status.
-func (p *Pipeline) allows(command string) bool {
-	return target(waysFrom(pipelineStages, p.Status), command) != ""
+// Allows reports whether a person may give a command in the pipeline's status.
+func (p *Pipeline) Allows(command string) bool {
+	return Target(WaysFrom(PipelineStages, p.Status), command) != ""
 }
 
-// front returns the step at [Pipeline.Front]; nil: there is none.
-func (p *Pipeline) front() *Step {
+// FrontStep returns the step at [Pipeline.Front]; nil: there is none.
+func (p *Pipeline) FrontStep() *Step {
 	if i := p.Front(); i < len(p.Steps) {
 		return &p.Steps[i]
 	}
 	return nil
 }
 
-// before returns the last step before s that is done and has an output; nil: there is none.
-func (p *Pipeline) before(s *Step) *Step {
+// Before returns the last step before s that is done and has an output; nil: there is none.
+func (p *Pipeline) Before(s *Step) *Step {
 	for i := s.OrderIndex - 1; i >= 0; i-- {
 		if p.Steps[i].Status == StepDone && p.Steps[i].LatestHandoff != nil {
 			return &p.Steps[i]
@@ -189,16 +189,16 @@ func (p *Pipeline) step(id int64) *Step {
 	return nil
 }
 
-// newestAgent returns the id of the newest agent that worked on a step; 0: none has.
-func (s *Step) newestAgent() int64 {
+// NewestAgent returns the id of the newest agent that worked on a step; 0: none has.
+func (s *Step) NewestAgent() int64 {
 	if len(s.AgentIDs) == 0 {
 		return 0
 	}
 	return s.AgentIDs[len(s.AgentIDs)-1]
 }
 
-// timeout returns how long the step may take.
-func (s *Step) timeout(set PipelineSettings) time.Duration {
+// TimeLimit returns how long the step may take.
+func (s *Step) TimeLimit(set PipelineSettings) time.Duration {
 	if s.Timeout > 0 {
 		return s.Timeout
 	}
@@ -213,10 +213,10 @@ type way[S ~string] struct {
 
 // The commands that people give to pipelines.
 const (
-	byAbort   = "abort"
-	byApprove = "approve"
-	byReject  = "reject"
-	byResume  = "resume"
+	ByAbort   = "abort"
+	ByApprove = "approve"
+	ByReject  = "reject"
+	ByResume  = "resume"
 	bySkip    = "resume with skip"
 )
 
@@ -241,32 +241,32 @@ type stage[S ~string] struct {
 	next []way[S]
 }
 
-// pipelineStages is the whole life of a pipeline. While it is running, its step at [Pipeline.Front] goes through stepStages.
-var pipelineStages = []stage[PipelineStatus]{
+// PipelineStages is the whole life of a pipeline. While it is running, its step at [Pipeline.Front] goes through stepStages.
+var PipelineStages = []stage[PipelineStatus]{
 	{PipelinePending, theDaemon, false, "fewer pipelines than max_running are at work on its host, and no older one waits",
-		[]way[PipelineStatus]{{to: PipelineRunning}, {PipelineFailed, byAbort}}},
+		[]way[PipelineStatus]{{to: PipelineRunning}, {PipelineFailed, ByAbort}}},
 	{PipelineRunning, theDaemon, true, "make its work tree, then take each step through its statuses; it is done when no step is left",
 		[]way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval, or the last one has left none that its rules could read"}, {PipelineDone, "no step is left"},
-			{PipelineFailed, "the step or the work tree failed"}, {PipelineFailed, byAbort}}},
+			{PipelineFailed, "the step or the work tree failed"}, {PipelineFailed, ByAbort}}},
 	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile, or chooses it; the pipeline does not count as being at work",
-		[]way[PipelineStatus]{{PipelineRunning, byApprove}, {PipelinePending, byApprove}, {PipelineFailed, byReject}, {PipelineFailed, byAbort}}},
+		[]way[PipelineStatus]{{PipelineRunning, ByApprove}, {PipelinePending, ByApprove}, {PipelineFailed, ByReject}, {PipelineFailed, ByAbort}}},
 	{PipelineFailed, aPerson, false, "a person resumes it",
-		[]way[PipelineStatus]{{PipelineRunning, byResume}, {PipelinePending, byResume}}},
+		[]way[PipelineStatus]{{PipelineRunning, ByResume}, {PipelinePending, ByResume}}},
 }
 
-// stepStages is the whole life of a step.
-var stepStages = []stage[StepStatus]{
+// StepStages is the whole life of a step.
+var StepStages = []stage[StepStatus]{
 	{StepPending, theDaemon, true, "the steps before it are over, it is approved and their agents are gone: its agent's row is committed, with the prompt",
-		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, byReject}, {StepSkipped, bySkip},
+		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, ByReject}, {StepSkipped, bySkip},
 			{StepSkipped, "a rule of a step before it leads past it"}}},
 	{StepRunning, itsAgent, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
-		[]way[StepStatus]{{to: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, byAbort}}},
+		[]way[StepStatus]{{to: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, ByAbort}}},
 	{StepFailed, aPerson, false, "a person resumes the pipeline, with the step or without it",
-		[]way[StepStatus]{{StepPending, byResume}, {StepSkipped, bySkip}}},
+		[]way[StepStatus]{{StepPending, ByResume}, {StepSkipped, bySkip}}},
 }
 
-// waysFrom returns the ways out of a state; nil: the table has no row for the state.
-func waysFrom[S ~string](stages []stage[S], at S) []way[S] {
+// WaysFrom returns the ways out of a state; nil: the table has no row for the state.
+func WaysFrom[S ~string](stages []stage[S], at S) []way[S] {
 	for _, s := range stages {
 		if s.at == at {
 			return s.next
@@ -275,13 +275,13 @@ func waysFrom[S ~string](stages []stage[S], at S) []way[S] {
 	return nil
 }
 
-// leadsTo reports whether one of the ways leads to a state.
-func leadsTo[S ~string](ways []way[S], to S) bool {
+// LeadsTo reports whether one of the ways leads to a state.
+func LeadsTo[S ~string](ways []way[S], to S) bool {
 	return slices.ContainsFunc(ways, func(w way[S]) bool { return w.to == to })
 }
 
-// target returns the state to which the first way with the given condition leads; "": no way has the condition.
-func target[S ~string](ways []way[S], condition string) (to S) {
+// Target returns the state to which the first way with the given condition leads; "": no way has the condition.
+func Target[S ~string](ways []way[S], condition string) (to S) {
 	for _, w := range ways {
 		if w.on == condition {
 			return w.to

@@ -31,7 +31,7 @@ func canStart(ctx context.Context, d *Daemon, next *Agent) error {
 	}
 	return preflight(next,
 		func(next *Agent) error { return treeStays(ctx, d.Store, next) },
-		func(next *Agent) error { return enterable(next.Cwd) },
+		func(next *Agent) error { return Enterable(next.Cwd) },
 		func(next *Agent) error { return d.checkRuntime(next.Runtime) },
 		func(next *Agent) error { return takesCommandLine(ctx, d, next) },
 	)
@@ -54,8 +54,8 @@ func canHandOver(ctx context.Context, d *Daemon, a *Agent, heirs []HandoffHeir) 
 	return nil
 }
 
-// enterable refuses a directory in which no program can be started.
-func enterable(dir string) error {
+// Enterable refuses a directory in which no program can be started.
+func Enterable(dir string) error {
 	fi, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -104,10 +104,10 @@ func (t *Worktree) stays() error {
 	return nil
 }
 
-// checkDirectory refuses a path unless it is absolute and leads to a directory on this machine that a program can be started in.
-func checkDirectory(path string) error {
+// CheckDirectory refuses a path unless it is absolute and leads to a directory on this machine that a program can be started in.
+func CheckDirectory(path string) error {
 	if !filepath.IsAbs(path) {
 		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
 	}
-	return enterable(filepath.Clean(path))
+	return Enterable(filepath.Clean(path))
 }

@@ -42,7 +42,7 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := preflight(&c.next,
 				func(next *Agent) error { return treeStays(context.Background(), treesOf(c.trees), next) },
-				func(next *Agent) error { return enterable(next.Cwd) })
+				func(next *Agent) error { return Enterable(next.Cwd) })
 			told, _ := errors.AsType[*Error](err)
 			switch {
 			case c.code == "" && err != nil, c.code != "" && (told == nil || told.Code != c.code || !strings.Contains(told.Message, c.says)):
@@ -58,7 +58,7 @@ func TestPreflightRefusesWhatCannotBeEntered(t *testing.T) {
 	if err := os.Mkdir(dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := enterable(dir); (err == nil) != (os.Geteuid() == 0) {
+	if err := Enterable(dir); (err == nil) != (os.Geteuid() == 0) {
 		t.Errorf("got %v as user %d", err, os.Geteuid())
 	}
 }

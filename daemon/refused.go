@@ -89,7 +89,7 @@ func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) 
 
 // refusalOf is [Delivery.refusal] in the transcript of the text's agent.
 func refusalOf(d *Daemon, a *Agent, dl *Delivery) (why string) {
-	return dl.refusal(d.runtimeOf(a), transcriptTail(a), refusedSince(d.facts().Past, dl))
+	return dl.refusal(d.runtimeOf(a), TranscriptTail(a), refusedSince(d.facts().Past, dl))
 }
 
 // closeHeard gives a heard text the verdict that nothing proves, unless it was refused.
@@ -110,7 +110,7 @@ func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left ti
 		left = d.timeLeft(*dl.TypedAt, promptHooks)
 	}
 	switch {
-	case d.inTranscript(a, dl) || left <= 0 && transcriptTail(a) == nil:
+	case d.inTranscript(a, dl) || left <= 0 && TranscriptTail(a) == nil:
 		dl.decide(Submitted, evidenceHeard(dl.Heard), d.now())
 	case left > 0:
 		heard := cmp.Or(dl.HeardAt, dl.TypedAt)

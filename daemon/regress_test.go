@@ -107,7 +107,7 @@ func TestSessionName(t *testing.T) {
 		{"", "/w/" + strings.Repeat("y", maxName+1), "agent"},
 	} {
 		got := sessionName(hooks.Payload{SessionTitle: tt.title, CWD: tt.cwd})
-		if got != tt.want || checkLine("name", got, maxName) != nil {
+		if got != tt.want || CheckLine("name", got, maxName) != nil {
 			t.Errorf("title %q in %q: %q, want %q", tt.title, tt.cwd, got, tt.want)
 		}
 	}

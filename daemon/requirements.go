@@ -67,3 +67,22 @@ func rolesOf(slugs []string) (roles []string) {
 	}
 	return roles
 }
+
+// headingsFor returns the headings that roles require, each once.
+func (d *Daemon) headingsFor(roles []string) (titles []string) {
+	if !d.Settings().Handoff.ValidateContext {
+		return nil
+	}
+	req, _ := data.ReadRequirements(d.Data.Requirements()) // after an error req holds the shipped ones; validate warns about it
+	for _, role := range roles {
+		for _, name := range req.Of(role) {
+			if title := data.HeadingTitle(name); !slices.Contains(titles, title) {
+				titles = append(titles, title)
+			}
+		}
+	}
+	return titles
+}
+
+// NoHeadings ends the warning that the fields of a step's output could not be read.
+const NoHeadings = " left none of the four headings: its final message is passed on as it is."

@@ -93,12 +93,12 @@ func documentDone(a *Agent, h *Handoff) bool {
 	return !a.started() || a.AtRest() || h.PromptID != "" && h.PromptID != a.TurnPromptID
 }
 
-// turnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no task of its own left
+// TurnOver reports whether the agent has ended a turn of its own work, was given no work since, and has no task of its own left
 // that makes it go on.
-func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }
+func (a *Agent) TurnOver() bool { return a.WorkDone() && a.BackgroundTasks == 0 }
 
-// workDone is turnOver for an agent that may have background tasks.
-func (a *Agent) workDone() bool {
+// WorkDone is turnOver for an agent that may have background tasks.
+func (a *Agent) WorkDone() bool {
 	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle && a.StopCameAt == nil || !a.Active())
 }
 

@@ -54,13 +54,13 @@ func TestBlockedStopEndsNothing(t *testing.T) {
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
 	for i, said := range []string{"It is fixed.", "The tests pass.", "The linter is quiet."} {
 		h.takes("Stop", map[string]any{"prompt_id": "p", "last_assistant_message": said, "stop_hook_active": i > 0})
-		if a := h.agent; a.State != Working || a.workDone() || a.turnOver() || a.Unread || a.StopCameAt == nil {
-			t.Errorf("after Stop %d: %s, work done %t, unread %t", i+1, a.State, a.workDone(), a.Unread)
+		if a := h.agent; a.State != Working || a.WorkDone() || a.TurnOver() || a.Unread || a.StopCameAt == nil {
+			t.Errorf("after Stop %d: %s, work done %t, unread %t", i+1, a.State, a.WorkDone(), a.Unread)
 		}
 	}
 	goToRest(h.daemon(), h.agent, false)
-	if a := h.agent; a.State != Idle || !a.turnOver() || !a.Unread || a.WorkStop != h.id || a.LastMessage != "The linter is quiet." || a.StopCameAt != nil {
-		t.Errorf("at rest: %s, over %t, unread %t, Stop %d of %d, said %q", a.State, a.turnOver(), a.Unread, a.WorkStop, h.id, a.LastMessage)
+	if a := h.agent; a.State != Idle || !a.TurnOver() || !a.Unread || a.WorkStop != h.id || a.LastMessage != "The linter is quiet." || a.StopCameAt != nil {
+		t.Errorf("at rest: %s, over %t, unread %t, Stop %d of %d, said %q", a.State, a.TurnOver(), a.Unread, a.WorkStop, h.id, a.LastMessage)
 	}
 }
 
@@ -141,8 +141,8 @@ func TestPromptAfterAStopBeginsATurn(t *testing.T) {
 		h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
 		h.takes("Stop", map[string]any{"prompt_id": "p"})
 		h.takes("UserPromptSubmit", map[string]any{"prompt": "Test it", "prompt_id": id})
-		if a := h.agent; (a.StopCameAt == nil) != want || a.TurnPromptID != id || a.workDone() {
-			t.Errorf("prompt %s: turn %q, ends since %v, work done %t", id, a.TurnPromptID, a.StopCameAt, a.workDone())
+		if a := h.agent; (a.StopCameAt == nil) != want || a.TurnPromptID != id || a.WorkDone() {
+			t.Errorf("prompt %s: turn %q, ends since %v, work done %t", id, a.TurnPromptID, a.StopCameAt, a.WorkDone())
 		}
 	}
 }
@@ -154,8 +154,8 @@ func TestFailureAfterABlockedStopUndoesIt(t *testing.T) {
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "Fix it", "prompt_id": "p"})
 	h.takes("Stop", map[string]any{"prompt_id": "p", "last_assistant_message": "It is fixed."})
 	h.takes("StopFailure", map[string]any{"error": "server_error"})
-	if a := h.agent; a.workDone() || a.StopCameAt != nil || a.TurnError == "" {
-		t.Errorf("work done %t, ends since %v, error %q", a.workDone(), a.StopCameAt, a.TurnError)
+	if a := h.agent; a.WorkDone() || a.StopCameAt != nil || a.TurnError == "" {
+		t.Errorf("work done %t, ends since %v, error %q", a.WorkDone(), a.StopCameAt, a.TurnError)
 	}
 }
 

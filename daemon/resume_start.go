@@ -80,7 +80,15 @@ func (d *Daemon) resumeSettled(ctx context.Context, before *map[int64]bool, late
 			return false, err
 		}
 	}
-	return true, resumePipelines(d, ctx, o.Pipelines, *before)
+	for _, p := range d.parts {
+		if p.Resumed == nil {
+			continue
+		}
+		if err := p.Resumed(ctx, o.Pipelines, *before); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // diedBefore returns the host's agents whose processes are gone, and those that ended lately.
@@ -186,7 +194,7 @@ func (d *Daemon) diesAgain(ctx context.Context, a *Agent) (string, error) {
 		return fmt.Sprintf("it died %s after its session was opened again, so the daemon does not do that by itself once more: %s", words.Age(lived), resume), nil
 	}
 	times, at := 0, *a
-	for at.Resume != "" && at.PreviousAgentID != nil && d.now().Sub(at.CreatedAt) < recent && times < mostResumed {
+	for at.Resume != "" && at.PreviousAgentID != nil && d.now().Sub(at.CreatedAt) < Recently && times < mostResumed {
 		times++
 		prev, err := d.Store.Agent(ctx, *at.PreviousAgentID)
 		if errors.Is(err, ErrNotFound) {

@@ -168,7 +168,7 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff, a *Agent) (*Change
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
 	}
-	c.write(a) // if its session is resumed, its step ends, or it gets a message, at the same time, one of the two commits gets ErrMoved
+	c.WriteAgent(a) // if its session is resumed, its step ends, or it gets a message, at the same time, one of the two commits gets ErrMoved
 	h.enterPhase(to, r.now, r.settings)
 	h.Error, h.CompletedAt = nil, nil
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
@@ -186,7 +186,7 @@ func (r *handoffRun) takeRecordBack() (*Change, error) {
 	}
 	from, cause := h.Phase, "retry: the agent was given work after its document"
 	s, _ := stepAt(from)
-	h.enterPhase(target(s.next, onWorkedOn), r.now, r.settings)
+	h.enterPhase(Target(s.next, onWorkedOn), r.now, r.settings)
 	h.RecordedAt, h.InjectionPrompt, h.Retrying = nil, nil, true
 	h.ignoreHooksUpTo(a.LastHook)
 	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*event.Event{
@@ -201,7 +201,7 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 		return r.successorAgain(failed)
 	}
 	s, _ := stepAt(failed)
-	switch to = target(s.retry, ""); to {
+	switch to = Target(s.retry, ""); to {
 	case "":
 		err = errors.New("the table knows no retry")
 	case Verifying:
@@ -228,7 +228,7 @@ func (r *handoffRun) successorAgain(failed Phase) (Phase, Change, error) {
 		err = &Error{Kind: KindConflict, Code: fresh.fail.Code, Message: fresh.fail.Message}
 	}
 	if next != nil && r.agent.StepID != nil {
-		c.write(next) // next is the step's newest agent, whose row must be written: see stepOver
+		c.WriteAgent(next) // next is the step's newest agent, whose row must be written: see stepOver
 	}
 	return to, c, err
 }
@@ -241,7 +241,7 @@ func (r *handoffRun) again(failed Phase) (to Phase, next *Agent, c Change, err e
 		return "", next, c, err
 	}
 	s, _ := stepAt(failed)
-	if to = target(s.retry, condition); to == Briefing {
+	if to = Target(s.retry, condition); to == Briefing {
 		c, err = r.briefAgain(next)
 	}
 	return to, next, c, err

@@ -14,12 +14,12 @@ import (
 
 // runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
 func (d *Daemon) runtimeOf(a *Agent) *runtimes.Runtime {
-	rt, _ := d.Settings().runtime(a.Runtime)
+	rt, _ := d.Settings().RuntimeNamed(a.Runtime)
 	return rt
 }
 
-// runtime returns the runtime of that name. With an error it returns a runtime that can do nothing.
-func (s *Settings) runtime(name string) (*runtimes.Runtime, error) {
+// RuntimeNamed returns the runtime of that name. With an error it returns a runtime that can do nothing.
+func (s *Settings) RuntimeNamed(name string) (*runtimes.Runtime, error) {
 	if rt := s.Generic[name]; rt != nil {
 		return rt, nil
 	}
@@ -56,7 +56,7 @@ func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
 }
 
 func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
-	rt, err := d.Settings().runtime(name)
+	rt, err := d.Settings().RuntimeNamed(name)
 	command := d.Settings().Runtimes[name]
 	info := RuntimeInfo{Name: name, Title: rt.Title, Command: append([]string{}, command...), Facts: rt.Facts(), Cannot: append([]string{}, rt.Can.Cannot...)}
 	if err == nil {
@@ -88,4 +88,9 @@ func (d *Daemon) checkFallback(p *personas.Persona) error {
 		}
 	}
 	return nil
+}
+
+// runtimeNames names the configured runtimes, for a sentence.
+func (d *Daemon) runtimeNames() string {
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Settings().Runtimes)), ", "), "none")
 }

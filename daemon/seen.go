@@ -36,7 +36,7 @@ func (a *Agent) unreadUntil(until time.Time) bool {
 
 // RenameAgent gives an active agent another name. Its successors have that name, too.
 func (d *Daemon) RenameAgent(ctx context.Context, id int64, name string) (Agent, error) {
-	if err := checkLine("name", name, maxName); err != nil {
+	if err := CheckLine("name", name, maxName); err != nil {
 		return Agent{}, err
 	}
 	if err := checkName(name); err != nil {

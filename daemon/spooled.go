@@ -100,7 +100,7 @@ func (d *Daemon) spoolError(err error) error {
 
 // passing reports whether a hook that failed with err may succeed the next time.
 func passing(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ErrMoved) || errors.Is(err, context.DeadlineExceeded) || unavailable(err)
+	return ctx.Err() != nil || errors.Is(err, ErrMoved) || errors.Is(err, context.DeadlineExceeded) || Unavailable(err)
 }
 
 // setAside moves a hook that can't be applied into the folder bad of the spool, and tells the operator.

@@ -62,10 +62,10 @@ func TestStepsAreConnected(t *testing.T) {
 				t.Errorf("%s: a retry that goes on at %s passes the record by", s.at, w.to)
 			}
 		}
-		if back := target(s.next, onWorkedOn); back != "" && !BeforeRecord(back) {
+		if back := Target(s.next, onWorkedOn); back != "" && !BeforeRecord(back) {
 			t.Errorf("%s: another document is asked for before the record, not in %s", s.at, back)
 		}
-		if (target(s.retry, onSuccessorGone) != "") != hasSuccessor(s.at) || hasSuccessor(s.at) == (target(s.retry, "") != "") {
+		if (Target(s.retry, onSuccessorGone) != "") != hasSuccessor(s.at) || hasSuccessor(s.at) == (Target(s.retry, "") != "") {
 			t.Errorf("%s: a retry needs a way without condition, or one with a successor and one without", s.at)
 		}
 	}
@@ -77,8 +77,8 @@ func TestStepsAreConnected(t *testing.T) {
 // TestStagesAreConnected finds statuses of pipelines and steps that nothing leads to.
 func TestStagesAreConnected(t *testing.T) {
 	t.Parallel()
-	connected(t, "pipeline", pipelineStages, PipelineDone)
-	connected(t, "step", stepStages, StepDone, StepSkipped)
+	connected(t, "pipeline", PipelineStages, PipelineDone)
+	connected(t, "step", StepStages, StepDone, StepSkipped)
 }
 
 func connected[S ~string](t *testing.T, what string, stages []stage[S], ends ...S) {
@@ -87,7 +87,7 @@ func connected[S ~string](t *testing.T, what string, stages []stage[S], ends ...
 	for _, s := range stages {
 		for _, w := range s.next {
 			reached[w.to] = true
-			if !slices.Contains(ends, w.to) && len(waysFrom(stages, w.to)) == 0 {
+			if !slices.Contains(ends, w.to) && len(WaysFrom(stages, w.to)) == 0 {
 				t.Errorf("%s: %s leads to %s, which is neither a row nor an end", what, s.at, w.to)
 			}
 		}
@@ -179,9 +179,9 @@ func drawStates() []byte {
 			s.at, s.at.Status(), s.who, kindWords(s.acts), s.does, limit, wayWords(s.next), cancel, wayWords(s.retry))
 	}
 	b.WriteString(statesBottom)
-	drawStages(&b, pipelineStages, PipelineDone)
+	drawStages(&b, PipelineStages, PipelineDone)
 	b.WriteString(stepsTop)
-	drawStages(&b, stepStages, StepDone, StepSkipped)
+	drawStages(&b, StepStages, StepDone, StepSkipped)
 	b.WriteString(stepsBottom)
 	b.WriteString(holdsTop)
 	for i := range holdKinds {

@@ -152,7 +152,7 @@ func (d *Daemon) usageKeys(ctx context.Context, by UsageBy, q UsageQuery, sums [
 	case UsageByPersona:
 		return func(s *UsageSum) string { return s.Persona }, nil
 	case UsageByRun:
-		return func(s *UsageSum) string { return optionalID(s.PipelineID) }, nil
+		return func(s *UsageSum) string { return OptionalID(s.PipelineID) }, nil
 	case UsageByDay:
 		return func(s *UsageSum) string { return q.Days[max(0, s.Day-1)].Format(time.DateOnly) }, nil
 	case UsageByLine:

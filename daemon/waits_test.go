@@ -23,7 +23,7 @@ func TestWaitsForReadsAsItIsWritten(t *testing.T) {
 func TestNamesReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for name, good := range map[string]bool{"parser \u202enoitcudorp": false, "a\u2066b": false, "a\u200eb": false, "שלום 👩\u200d💻": true} {
-		if err := checkLine("name", name, maxName); (err == nil) != good {
+		if err := CheckLine("name", name, maxName); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// settle is how long the runtime's registry must say the same before it overrules the hooks. A hook comes within 60 ms of
+// Settle is how long the runtime's registry must say the same before it overrules the hooks. A hook comes within 60 ms of
 // the event that it reports (measured with Claude Code 2.1.329); the runtime rewrites the registry a little later.
-const settle = time.Second
+const Settle = time.Second
 
 // takeUp is how long the registry must say that no turn runs before that is believed of a session that a person has just
 // moved into the background. Its copy takes up the interrupted turn, and is idle until then: 3 s with two fifths of a core
@@ -25,7 +25,7 @@ const (
 	// grace is how much time every deadline has left at least when a daemon starts.
 	grace = 30 * time.Second
 	// noteAfter is how long a wait lasts before a note says what the daemon waits for.
-	noteAfter = 3 * time.Second
+	NoteAfter = 3 * time.Second
 )
 
 // sighting is what the runtime's registry last said about an agent.
@@ -47,7 +47,7 @@ func (s sighting) busy() bool {
 // settled reports whether the registry has said for [forkSettle] that no turn runs and no dialog is open, or has no
 // entry.
 func (s sighting) settled() bool {
-	return !s.known || !s.busy() && time.Since(s.since) >= forkSettle
+	return !s.known || !s.busy() && time.Since(s.since) >= ForkSettle
 }
 
 // sighted returns what the last look at an agent's registry entry saw.
@@ -136,7 +136,7 @@ func (d *Daemon) reconcile(a *Agent) (changed bool) {
 		return false
 	}
 	age := time.Since(s.since)
-	steady := age >= settle
+	steady := age >= Settle
 	want := a.State
 	switch s.status {
 	case "waiting":
@@ -219,7 +219,7 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why Hold) (time.Du
 		}
 		age = time.Since(m.unreadySince)
 	})
-	if why.Kind == HoldNotReady && age < noteAfter {
+	if why.Kind == HoldNotReady && age < NoteAfter {
 		why = Hold{}
 	}
 	return rarer(again, age), why
@@ -237,7 +237,7 @@ func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
 	if err != nil {
 		return &screen{}, err
 	}
-	rt, err := d.Settings().runtime(a.Runtime)
+	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	if err != nil {
 		return &screen{}, err
 	}
@@ -332,7 +332,7 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) (said string, lost boo
 // inTranscript reports whether the agent's transcript has the text of a delivery: its nonce or, if it has none, the text as a
 // whole prompt since the daemon typed it.
 func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
-	jsonl, rt := transcriptTail(a), d.runtimeOf(a)
+	jsonl, rt := TranscriptTail(a), d.runtimeOf(a)
 	switch {
 	case dl.Nonce != "":
 		return rt.TranscriptContains(jsonl, dl.Nonce)
@@ -342,11 +342,11 @@ func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
 	return false
 }
 
-// transcriptEnd is how many bytes transcriptTail reads.
-const transcriptEnd = 1 << 20
+// TranscriptEnd is how many bytes transcriptTail reads.
+const TranscriptEnd = 1 << 20
 
-// transcriptTail returns the end of an agent's transcript; nil: it has none, or it can't be read.
-func transcriptTail(a *Agent) []byte {
+// TranscriptTail returns the end of an agent's transcript; nil: it has none, or it can't be read.
+func TranscriptTail(a *Agent) []byte {
 	if a.TranscriptPath == nil {
 		return nil
 	}
@@ -359,7 +359,7 @@ func transcriptTail(a *Agent) []byte {
 	if err != nil || !fi.Mode().IsRegular() {
 		return nil
 	}
-	size := min(fi.Size(), transcriptEnd)
+	size := min(fi.Size(), TranscriptEnd)
 	b := make([]byte, size)
 	n, _ := f.ReadAt(b, fi.Size()-size) // after an error, use the bytes that were read before it
 	return b[:n]

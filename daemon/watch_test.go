@@ -56,9 +56,9 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 				if d.reconcile(a) {
 					t.Errorf("right after the hook: %s became %s", tt.state, a.State)
 				}
-				time.Sleep(settle)
+				time.Sleep(Settle)
 				if d.reconcile(a) != (tt.want != tt.state) || a.State != tt.want {
-					t.Errorf("%s later: %s, want %s", settle, a.State, tt.want)
+					t.Errorf("%s later: %s, want %s", Settle, a.State, tt.want)
 				}
 			})
 		})

@@ -76,9 +76,14 @@ func (d *Daemon) runLane(ctx context.Context, key lane.Key) (again time.Duration
 
 // workOn does the first thing that is due for the row of a lane.
 func (d *Daemon) workOn(ctx context.Context, key lane.Key) (moved bool, again time.Duration, err error) {
+	for _, p := range d.parts {
+		for _, l := range p.Lanes {
+			if l.Kind == key.Kind {
+				return l.Do(ctx, key.ID)
+			}
+		}
+	}
 	switch key.Kind {
-	case PipelineLane:
-		return d.workPipeline(ctx, key.ID)
 	case TreeLane:
 		moved, err := d.workTree(ctx, key.ID)
 		return moved, 0, err
@@ -110,7 +115,7 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 		if moved || err != nil {
 			return moved, 0, err
 		}
-		again = shorterWait(again, soon)
+		again = ShorterWait(again, soon)
 	}
 	return false, again, nil
 }
@@ -152,7 +157,7 @@ func (d *Daemon) handOver(ctx context.Context, a *Agent) (bool, time.Duration, e
 		return false, restLook, nil // that Stop was applied after the agent was read: only the next look knows whether the turn is over
 	case open:
 		return d.advance(ctx, a, &h)
-	case a.Active() && !(a.StepID != nil && a.turnOver()): // the agent of a step that is over has nothing to hand over
+	case a.Active() && !(a.StepID != nil && a.TurnOver()): // the agent of a step that is over has nothing to hand over
 		return d.handOverFull(ctx, a)
 	}
 	return false, 0, nil
@@ -244,8 +249,8 @@ func (d *Daemon) clearLaneErrors(key lane.Key) {
 	delete(d.laneErrors, key)
 }
 
-// shorterWait returns the shorter of two waits. 0 means no wait: then it returns the other one.
-func shorterWait(a, b time.Duration) time.Duration {
+// ShorterWait returns the shorter of two waits. 0 means no wait: then it returns the other one.
+func ShorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

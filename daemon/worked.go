@@ -63,7 +63,7 @@ func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	if after.Before(since) {
 		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
 	}
-	return d.runtimeOf(a).PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
+	return d.runtimeOf(a).PromptedAfter(TranscriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
 
 // awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, and has no verdict yet.

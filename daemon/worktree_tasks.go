@@ -131,7 +131,7 @@ func (d *Daemon) worktreeRow(ctx context.Context, id int64) (Worktree, error) {
 func (d *Daemon) treeUsed(ctx context.Context, t *Worktree) (used *Error, err error) {
 	if t.Task == nil || !t.Task.ByPipeline {
 		if open, err := d.pipelineOpen(ctx, t); open || err != nil {
-			return Errorf(KindConflict, CodeWorktreeUsed, "Pipeline %s works in its work tree: abort it first, or wait until it is done", optionalID(t.PipelineID)), err
+			return Errorf(KindConflict, CodeWorktreeUsed, "Pipeline %s works in its work tree: abort it first, or wait until it is done", OptionalID(t.PipelineID)), err
 		}
 	}
 	users, err := d.allAgents(ctx, AgentFilter{Active: true, Host: t.Host})

@@ -89,9 +89,9 @@ type TreeOutcome struct {
 // Stands reports whether the tree is there, or may be.
 func (t *Worktree) Stands() bool { return t.State == TreeStanding }
 
-// ready reports whether an agent can work in the tree. wait says that this is decided later, because the tree is being made, removed or
+// Ready reports whether an agent can work in the tree. wait says that this is decided later, because the tree is being made, removed or
 // brought back. why says why nobody can.
-func (t *Worktree) ready() (wait bool, why error) {
+func (t *Worktree) Ready() (wait bool, why error) {
 	switch {
 	case t.State == TreePlanned, t.Task != nil && t.Task.Do != TreeMerge:
 		return true, nil
@@ -229,7 +229,7 @@ func (d *Daemon) treeReady(ctx context.Context, a *Agent) (moved bool, again tim
 	if err != nil {
 		return false, 0, fmt.Errorf("agent %d: worktree %d: %w", a.ID, *a.WorktreeID, err)
 	}
-	switch wait, why := t.ready(); {
+	switch wait, why := t.Ready(); {
 	case wait:
 		return false, time.Second, nil
 	case why != nil:
@@ -293,11 +293,11 @@ func (d *Daemon) treeNotMade(ctx context.Context, t *Worktree, cause error) *eve
 		}
 	}
 	t.State = TreeFailed
-	t.end(TreeMake, false, notMade(t.Branch, cause)+".", d.now())
+	t.end(TreeMake, false, NotMade(t.Branch, cause)+".", d.now())
 	return d.treeEvent(event.WorktreeFailed, t, map[string]any{"error": words.TrimDot(cause.Error())})
 }
 
-// notMade says that the work tree of a branch could not be made, without a full stop.
-func notMade(branch string, cause error) string {
+// NotMade says that the work tree of a branch could not be made, without a full stop.
+func NotMade(branch string, cause error) string {
 	return fmt.Sprintf("The work tree of branch %s could not be made: %s", branch, words.TrimDot(cause.Error()))
 }

@@ -63,7 +63,7 @@ func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Pa
 		daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelinePending, daemon.PipelineFailed, daemon.PipelineDone,
 	}}
 	page := p.page("pipelines", "Pipelines", "pipelines", "pipeline step", out)
-	list, err := p.Daemon.Pipelines(ctx, daemon.PipelineFilter{Status: daemon.PipelineStatus(status), Before: before, Limit: pageOfRuns})
+	list, err := p.House.Pipelines.Pipelines(ctx, daemon.PipelineFilter{Status: daemon.PipelineStatus(status), Before: before, Limit: pageOfRuns})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Pa
 
 // Pipeline draws the page of one pipeline.
 func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
-	pl, err := p.Daemon.Pipeline(ctx, id)
+	pl, err := p.House.Pipelines.Pipeline(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package house
 import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/permissions"
@@ -18,10 +19,11 @@ type House struct {
 	Notices     *notices.Room
 	Permissions *permissions.Room
 	Pictures    *pictures.Room
+	Pipelines *pipelines.Room
 }
 
 // New makes a daemon with its rooms.
 func New(cfg daemon.Config) *House {
 	d := daemon.New(cfg)
-	return &House{Daemon: d, Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
+	return &House{Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // templates are the templates of the pipelines, by name.
@@ -69,14 +70,14 @@ func (p *person) direct(h *host) {
 
 // createPipeline creates a pipeline and returns its id, 0 if the daemon refused it.
 func (p *person) createPipeline(h *host) (id int64) {
-	in := daemon.NewPipeline{Template: templateNames[p.w.rng.IntN(len(templateNames))], Prompt: p.newText(), Cwd: h.cwd}
+	in := pipelines.NewPipeline{Template: templateNames[p.w.rng.IntN(len(templateNames))], Prompt: p.newText(), Cwd: h.cwd}
 	in.Title = fmt.Sprintf("Pipeline %d of %s", p.texts, p.name)
 	if p.w.rng.IntN(4) == 0 {
 		in.Branch = fmt.Sprintf("branch-%d", p.w.rng.IntN(3))
 	}
 	// If the answer is lost, the daemon has created the pipeline all the same.
 	_ = p.ask(h, "create a pipeline of "+in.Template, func(ctx context.Context, d *house.House) error {
-		created, err := d.Daemon.CreatePipeline(ctx, in)
+		created, err := d.Pipelines.CreatePipeline(ctx, in)
 		id = created.ID
 		return err
 	})
@@ -92,12 +93,12 @@ func (p *person) react(pl *daemon.Pipeline) {
 		p.approve(pl, p.anyHost())
 	case pl.Status == daemon.PipelineWaiting && n < 75:
 		p.command("reject", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RejectPipeline(ctx, pl.ID, daemon.Decision{Comment: "not so"})
+			_, err := d.Pipelines.RejectPipeline(ctx, pl.ID, pipelines.Decision{Comment: "not so"})
 			return err
 		})
 	case pl.Open() && n < 84 && n >= 80:
 		p.command("abort", pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.AbortPipeline(ctx, pl.ID)
+			_, err := d.Pipelines.AbortPipeline(ctx, pl.ID)
 			return err
 		})
 	case pl.Status == daemon.PipelineFailed && n < 50:
@@ -121,7 +122,7 @@ func (p *person) command(what string, pl *daemon.Pipeline, h *host, do func(ctx 
 // approve approves a pipeline's next step, or chooses it where the rules of the last one do not decide. It notes the approval
 // before the request, because the step may begin before the daemon's answer.
 func (p *person) approve(pl *daemon.Pipeline, h *host) {
-	in := daemon.Decision{Comment: "go on"}
+	in := pipelines.Decision{Comment: "go on"}
 	if s := pl.Asked(); s != nil {
 		in.StepID = s.ID // a request that is sent again because its answer was lost must not approve the next step
 		if s == pl.AwaitsWay() {
@@ -134,7 +135,7 @@ func (p *person) approve(pl *daemon.Pipeline, h *host) {
 		}
 	}
 	p.command("approve", pl, h, func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.ApprovePipeline(ctx, pl.ID, in)
+		_, err := d.Pipelines.ApprovePipeline(ctx, pl.ID, in)
 		return err
 	})
 }
@@ -146,7 +147,7 @@ func (p *person) resume(pl *daemon.Pipeline, skip bool) {
 	}
 	p.command(what, pl, p.anyHost(), func(ctx context.Context, d *house.House) error {
 		p.w.resumed[pl.ID]++ // for each attempt: the daemon may have carried out one whose answer was lost
-		_, err := d.Daemon.ResumePipeline(ctx, pl.ID, skip)
+		_, err := d.Pipelines.ResumePipeline(ctx, pl.ID, skip)
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -97,7 +98,7 @@ func TestGate(t *testing.T) {
 		id := p.startPipeline(h, "two")
 		p.newest(id, 0)
 		approve := func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.ApprovePipeline(ctx, id, daemon.Decision{})
+			_, err := d.Pipelines.ApprovePipeline(ctx, id, pipelines.Decision{})
 			return err
 		}
 		wantCode(t, p.ask(h, "approve too early", approve), "not_waiting_for_approval")
@@ -118,7 +119,7 @@ func TestGate(t *testing.T) {
 		}
 		p.reachStatus(id, daemon.PipelineDone)
 		wantCode(t, p.ask(h, "resume what is done", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.ResumePipeline(ctx, id, false)
+			_, err := d.Pipelines.ResumePipeline(ctx, id, false)
 			return err
 		}), "pipeline_not_failed")
 	})

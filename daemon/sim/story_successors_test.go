@@ -164,7 +164,7 @@ func TestHandedOverWhileItIsAborted(t *testing.T) {
 		asked := 0
 		if err := p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
 			asked++
-			_, err := d.Daemon.AbortPipeline(ctx, id)
+			_, err := d.Pipelines.AbortPipeline(ctx, id)
 			return err
 		}); err != nil || asked != 1 {
 			t.Errorf("asked %d times: %v", asked, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -214,7 +215,7 @@ func (p *person) newest(pipeline int64, step int) (a *agent) {
 
 func (p *person) abort(h *host, pipeline int64) {
 	if err := p.ask(h, "abort", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.AbortPipeline(ctx, pipeline)
+		_, err := d.Pipelines.AbortPipeline(ctx, pipeline)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -224,7 +225,7 @@ func (p *person) abort(h *host, pipeline int64) {
 // startPipeline creates a pipeline from a template.
 func (p *person) startPipeline(h *host, template string) (id int64) {
 	if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *house.House) error {
-		created, err := d.Daemon.CreatePipeline(ctx, daemon.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
+		created, err := d.Pipelines.CreatePipeline(ctx, pipelines.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
 		id = created.ID
 		return err
 	}); err != nil {

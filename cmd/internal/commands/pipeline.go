@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -31,7 +32,7 @@ the work back to an earlier step, for max_rounds rounds; then a person decides a
 }
 
 func (a *app) pipelineRun() *cobra.Command {
-	var in daemon.NewPipeline
+	var in pipelines.NewPipeline
 	var runtimes, models []string
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
@@ -80,8 +81,8 @@ in scripts as well, until somebody approves or rejects it.
 }
 
 // stepChoice reads the value of --runtime or --model: a name, or the number of a step, = and a name.
-func stepChoice(flag, value string) (daemon.StepChoice, error) {
-	var c daemon.StepChoice
+func stepChoice(flag, value string) (pipelines.StepChoice, error) {
+	var c pipelines.StepChoice
 	number, name, one := strings.Cut(value, "=")
 	if one {
 		n, err := strconv.Atoi(number)
@@ -103,7 +104,7 @@ func stepChoice(flag, value string) (daemon.StepChoice, error) {
 	return c, nil
 }
 
-func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool) error {
+func (a *app) runPipeline(ctx context.Context, in pipelines.NewPipeline, wait bool) error {
 	if strings.TrimSpace(in.Prompt) == "" {
 		return cli.Usagef("--prompt is missing: it says what is to be done")
 	}
@@ -271,7 +272,7 @@ func (a *app) pipelineReject() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := c.RejectPipeline(ctx, id, daemon.Decision{Comment: comment})
+			p, err := c.RejectPipeline(ctx, id, pipelines.Decision{Comment: comment})
 			if err = a.tellStopped(&p, "rejected", err); err == nil && a.JSON {
 				err = a.PrintJSON(p)
 			}
@@ -302,7 +303,7 @@ func (a *app) pipelineApprove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := daemon.Decision{Comment: comment}
+			in := pipelines.Decision{Comment: comment}
 			if in.Goto, err = stepNamed(ctx, c, id, way); err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
@@ -72,7 +73,7 @@ func (d *demo) pipelineStory(ctx context.Context) error {
 		return err
 	}
 	d.Printf("%s\n", d.Bold("Template "+t.Name+": "+show.TemplateSteps(t.Steps)))
-	p, err := d.client.CreatePipeline(ctx, daemon.NewPipeline{
+	p, err := d.client.CreatePipeline(ctx, pipelines.NewPipeline{
 		Template: t.Name, Title: PipelineRequest, Prompt: PipelineRequest, Cwd: d.place.project,
 	})
 	if err != nil {
@@ -134,7 +135,7 @@ func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipelin
 
 // approve approves a step, as a person would.
 func (d *demo) approve(ctx context.Context, w *show.Stepper, p *daemon.Pipeline) error {
-	if _, err := d.client.ApprovePipeline(ctx, p.ID, daemon.Decision{Comment: PipelineComment}); err != nil {
+	if _, err := d.client.ApprovePipeline(ctx, p.ID, pipelines.Decision{Comment: PipelineComment}); err != nil {
 		return err
 	}
 	command := fmt.Sprintf("`understudy pipeline approve %d --comment \"%s\"`", p.ID, PipelineComment)

@@ -205,7 +205,7 @@ func (cfg Config) NewHouse(conf daemon.Config) *house.House {
 	}
 	h := house.New(conf)
 	d := h.Daemon
-	d.Templates.Log, d.Templates.OnProblem = cfg.Log, d.TemplateProblem
+	d.Templates.Log, d.Templates.OnProblem = cfg.Log, h.Pipelines.TemplateProblem
 	return h
 }
 

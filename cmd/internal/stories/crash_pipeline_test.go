@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // In these stories a daemon is killed with SIGKILL, and started again, at every point of a pipeline where it commits
@@ -17,7 +18,7 @@ import (
 
 // operate plays the person until the pipeline is over: it creates the one pipeline if there is none, and then calls
 // want. A daemon that is away answers nothing.
-func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
+func (r *rig) operate(in pipelines.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
 	return func() (bool, string) {
 		r.t.Helper()
 		list, err := r.client.Pipelines(r.t.Context(), allRows)
@@ -48,7 +49,7 @@ func (r *rig) hasEnded(status daemon.PipelineStatus) func(daemon.Pipeline) bool 
 func (r *rig) approveIfWaiting(p daemon.Pipeline) {
 	if p.Status == daemon.PipelineWaiting {
 		// It asks again if the answer was lost.
-		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"})
+		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, pipelines.Decision{Comment: "go on"})
 	}
 }
 
@@ -56,7 +57,7 @@ func TestPipelineSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.writeTemplate("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
-	in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+	in := pipelines.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
 	w := r.startWalk("pipeline_created")
 	w.until("the run done", r.operate(in, r.approveIfWaiting, r.hasEnded(daemon.PipelineDone)))
 	w.end(map[string]int{"commit": 16, "hook": 8, "paste": 2, "spawn": 2, "kill": 2})
@@ -103,7 +104,7 @@ func TestWorkTreeSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r, g := newRig(t), roofRepo(t)
 	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
-	in := daemon.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.Dir, Branch: "roof"}
+	in := pipelines.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.Dir, Branch: "roof"}
 	w := r.startWalk("pipeline_created", "tree")
 	w.until("the run done", r.operate(in, func(daemon.Pipeline) {}, r.hasEnded(daemon.PipelineDone)))
 	w.end(map[string]int{"tree": 2})
@@ -132,7 +133,7 @@ func TestPipelineAbortSurvivesDaemonKills(t *testing.T) {
 			_, _ = r.client.AbortPipeline(t.Context(), id) // It asks again if the answer was lost.
 		}
 	}
-	w.until("the run aborted", r.operate(daemon.NewPipeline{}, abort, r.hasEnded(daemon.PipelineFailed)))
+	w.until("the run aborted", r.operate(pipelines.NewPipeline{}, abort, r.hasEnded(daemon.PipelineFailed)))
 	w.end(map[string]int{"commit": 4, "keys": 1, "paste": 1, "hook": 1, "kill": 1})
 	r.wantAborted(r.getPipeline(id), "failed pending")
 	r.wantInterrupted(a.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // ten is how far ahead the reset of most stories is. A text names whole minutes.
@@ -193,7 +194,7 @@ func TestWaitingStepGoesOn(t *testing.T) {
 		r.writeTemplate("one", "developer")
 		r.awaitTemplate("one", func(t api.Template) bool { return t.Problem == nil })
 		r.misbehave(ten + ",auto-resume=11m")
-		p := r.createPipeline(daemon.NewPipeline{Template: "one", Title: "t", Prompt: "Find out why", Cwd: r.work})
+		p := r.createPipeline(pipelines.NewPipeline{Template: "one", Title: "t", Prompt: "Find out why", Cwd: r.work})
 		a := r.awaitDecided(r.awaitWorkingAgent(p.ID, 1).ID)
 		r.misbehave("")
 		pass(5 * time.Minute)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -26,7 +27,7 @@ func roofRepo(t *testing.T) cmdtest.Repo {
 // createOnBranch creates a pipeline on a branch.
 func (r *rig) createOnBranch(dir, branch, template string) daemon.Pipeline {
 	r.t.Helper()
-	return r.createPipeline(daemon.NewPipeline{Template: template, Title: "a test", Prompt: roof, Cwd: dir, Branch: branch})
+	return r.createPipeline(pipelines.NewPipeline{Template: template, Title: "a test", Prompt: roof, Cwd: dir, Branch: branch})
 }
 
 // head is the branch that is checked out in a folder.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // wantConflict fails unless err is a conflict (409) with that code.
@@ -23,9 +24,9 @@ func wantConflict(t testing.TB, err error, code daemon.Code) {
 // wantNoDecision fails unless the pipeline can be neither approved nor rejected.
 func (r *rig) wantNoDecision(id int64) {
 	r.t.Helper()
-	_, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: "yes"})
+	_, err := r.client.ApprovePipeline(r.t.Context(), id, pipelines.Decision{Comment: "yes"})
 	wantConflict(r.t, err, "not_waiting_for_approval")
-	_, err = r.client.RejectPipeline(r.t.Context(), id, daemon.Decision{Comment: "no"})
+	_, err = r.client.RejectPipeline(r.t.Context(), id, pipelines.Decision{Comment: "no"})
 	wantConflict(r.t, err, "not_waiting_for_approval")
 }
 
@@ -107,9 +108,9 @@ func TestDecisionWithoutWaitingStepIsRefused(t *testing.T) {
 		r.approvePipeline(running, "")
 		r.awaitPipeline(running, daemon.PipelineDone)
 		r.wantNoDecision(running)
-		_, err := r.client.ApprovePipeline(t.Context(), 999, daemon.Decision{})
+		_, err := r.client.ApprovePipeline(t.Context(), 999, pipelines.Decision{})
 		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
-		_, err = r.client.RejectPipeline(t.Context(), 999, daemon.Decision{})
+		_, err = r.client.RejectPipeline(t.Context(), 999, pipelines.Decision{})
 		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
 	})
 }
@@ -126,7 +127,7 @@ func TestOneOfSeveralApprovalsCounts(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range errs {
 			wg.Go(func() {
-				_, errs[i] = r.client.ApprovePipeline(t.Context(), id, daemon.Decision{Comment: fmt.Sprint(i)})
+				_, errs[i] = r.client.ApprovePipeline(t.Context(), id, pipelines.Decision{Comment: fmt.Sprint(i)})
 			})
 		}
 		wg.Wait()
@@ -158,7 +159,7 @@ func TestApprovalOfAnEarlierStepIsRefused(t *testing.T) {
 		r.start()
 		id := r.startPipeline("gated", roof).ID
 		steps := r.awaitPipeline(id, daemon.PipelineWaiting).Steps
-		shown := daemon.Decision{StepID: steps[0].ID, Comment: "fine"}
+		shown := pipelines.Decision{StepID: steps[0].ID, Comment: "fine"}
 		if _, err := r.client.ApprovePipeline(t.Context(), id, shown); err != nil {
 			t.Fatalf("approve: %v", err)
 		}
@@ -172,7 +173,7 @@ func TestApprovalOfAnEarlierStepIsRefused(t *testing.T) {
 		if p := r.getPipeline(id); p.Status != daemon.PipelineWaiting || p.Steps[1].ApprovedAt != nil {
 			t.Errorf("the pipeline is %s and its second step was approved at %v by a decision about the first", p.Status, p.Steps[1].ApprovedAt)
 		}
-		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: steps[1].ID}); err != nil {
+		if _, err := r.client.ApprovePipeline(t.Context(), id, pipelines.Decision{StepID: steps[1].ID}); err != nil {
 			t.Errorf("approve the second step: %v", err)
 		}
 		r.awaitPipeline(id, daemon.PipelineDone)
@@ -189,7 +190,7 @@ func TestRejectFailsThePipelineWithItsComment(t *testing.T) {
 		r.start()
 		id := r.startPipeline("gated", roof).ID
 		r.awaitPipeline(id, daemon.PipelineWaiting)
-		p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "the ladder is missing"})
+		p, err := r.client.RejectPipeline(t.Context(), id, pipelines.Decision{Comment: "the ladder is missing"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +207,7 @@ func TestRejectFailsThePipelineWithItsComment(t *testing.T) {
 			t.Errorf("resumed, the pipeline still says %q %q, its step %q", said(p.Error), p.Hint, said(p.Steps[1].Error))
 		}
 		r.awaitPipelineEvents(id, "pipeline_waiting_for_approval", 2)
-		p, err = r.client.RejectPipeline(t.Context(), id, daemon.Decision{})
+		p, err = r.client.RejectPipeline(t.Context(), id, pipelines.Decision{})
 		if err != nil || said(p.Error) != "Rejected" {
 			t.Errorf("rejected without a word: %v, %q", err, said(p.Error))
 		}

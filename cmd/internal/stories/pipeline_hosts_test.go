@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // TestPipelineTakesDecisionsFromAnyHost: Any host's daemon accepts what a person asks of a pipeline. The pipeline's
@@ -29,7 +30,7 @@ func TestPipelineTakesDecisionsFromAnyHost(t *testing.T) {
 			t.Errorf("resumed, the pipeline is %s", p.Status)
 		}
 		north.awaitPipeline(id, daemon.PipelineWaiting)
-		if p, err := south.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "no"}); err != nil || said(p.Error) != "Rejected: no" {
+		if p, err := south.client.RejectPipeline(t.Context(), id, pipelines.Decision{Comment: "no"}); err != nil || said(p.Error) != "Rejected: no" {
 			t.Errorf("reject: %v, %q", err, said(p.Error))
 		}
 		south.resumePipeline(id, false)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // quoted is a text as a template holds it in one line.
@@ -95,7 +96,7 @@ func TestResumedStepGetsTheSamePrompt(t *testing.T) {
 		}
 		r.wantSteps(r.awaitPipeline(p.ID, daemon.PipelineWaiting), "done skipped pending")
 		r.misbehave("api-error")
-		if _, err := r.client.ApprovePipeline(t.Context(), p.ID, daemon.Decision{Comment: "Mind the \"chimney\",\nand $(be) quick."}); err != nil {
+		if _, err := r.client.ApprovePipeline(t.Context(), p.ID, pipelines.Decision{Comment: "Mind the \"chimney\",\nand $(be) quick."}); err != nil {
 			t.Fatal(err)
 		}
 		r.awaitPipeline(p.ID, daemon.PipelineFailed)

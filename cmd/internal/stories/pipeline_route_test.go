@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // reviewed writes a template in which a reviewer sends the work back to a developer, in two rounds at most, until the file of
@@ -93,7 +94,7 @@ func TestRejectedRoundIsSkipped(t *testing.T) {
 		r.start()
 		id := r.startPipeline("reviewed", "Mend the roof.").ID
 		r.awaitPipeline(id, daemon.PipelineWaiting)
-		p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "enough"})
+		p, err := r.client.RejectPipeline(t.Context(), id, pipelines.Decision{Comment: "enough"})
 		if err != nil || !strings.Contains(p.Hint, "--skip") {
 			t.Fatalf("rejected: %v, hint %q", err, p.Hint)
 		}
@@ -128,7 +129,7 @@ func TestTemplateWithAWrongRuleIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.writeTemplate("wrong", "developer | next: {when: \"Verdict: bad\", goto: nobody}")
 		r.start()
-		_, err := r.client.CreatePipeline(t.Context(), daemon.NewPipeline{Template: "wrong", Title: "a test", Prompt: "x", Cwd: r.work})
+		_, err := r.client.CreatePipeline(t.Context(), pipelines.NewPipeline{Template: "wrong", Title: "a test", Prompt: "x", Cwd: r.work})
 		var told *daemon.Error
 		if !errors.As(err, &told) || told.Code != daemon.CodeTemplateBroken || !strings.Contains(told.Message, `wrong.yaml:4: step 1: next: goto no step has the agent "nobody"`) {
 			t.Errorf("got %v", err)

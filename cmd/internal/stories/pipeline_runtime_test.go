@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // TestStepsRunOnTheRuntimeAndModelThatAreNamed: The template names them for its second step, and the request for its third.
@@ -51,7 +52,7 @@ func TestPipelineWithoutADirectoryWorksInTheDaemons(t *testing.T) {
 		}
 		r.writeTemplate("one", "developer")
 		r.start()
-		in := daemon.NewPipeline{Template: "one", Title: "a test", Prompt: "Mend the roof."}
+		in := pipelines.NewPipeline{Template: "one", Title: "a test", Prompt: "Mend the roof."}
 		if p := r.createPipeline(in); p.Cwd != here {
 			t.Errorf("the pipeline works in %s, want %s", p.Cwd, here)
 		}
@@ -70,8 +71,8 @@ func TestAnotherRuntimeDropsTheModelOfTheTemplate(t *testing.T) {
 		r.onLimit(daemon.LimitAsk, fallback)
 		r.writeTemplate("one", "developer | runtime: claude | model: opus")
 		r.start()
-		p := r.createPipeline(daemon.NewPipeline{
-			Template: "one", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work, Steps: []daemon.StepChoice{{Runtime: fallback}},
+		p := r.createPipeline(pipelines.NewPipeline{
+			Template: "one", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work, Steps: []pipelines.StepChoice{{Runtime: fallback}},
 		})
 		if s := p.Steps[0]; s.Runtime != fallback || s.Model != "" {
 			t.Errorf("step on %s %q, want %s without a model", s.Runtime, s.Model, fallback)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 func TestPipelinesSharingFromTheSameMomentAreWarned(t *testing.T) {
@@ -16,7 +17,7 @@ func TestPipelinesSharingFromTheSameMomentAreWarned(t *testing.T) {
 		held, release := r.holdingStep("developer")
 		r.writeTemplate("held", held, "reviewer")
 		r.start()
-		in := daemon.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: r.work}
+		in := pipelines.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: r.work}
 		var first daemon.Pipeline
 		done := async(func() (err error) { first, err = r.client.CreatePipeline(t.Context(), in); return err })
 		creating.await(t)
@@ -104,7 +105,7 @@ func TestPipelineInASharedDirectoryIsWarned(t *testing.T) {
 		}
 		open := []int64{first.ID}
 		for _, dir := range []string{r.work, r.work + "/.", link} {
-			p := r.createPipeline(daemon.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: dir})
+			p := r.createPipeline(pipelines.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: dir})
 			if len(p.Warnings) != 1 {
 				t.Fatalf("in %s the pipeline is warned %q, want one sentence", dir, p.Warnings)
 			}
@@ -122,7 +123,7 @@ func TestPipelineInASharedDirectoryIsWarned(t *testing.T) {
 		if err := os.Mkdir(elsewhere, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if p := r.createPipeline(daemon.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: elsewhere}); len(p.Warnings) != 0 {
+		if p := r.createPipeline(pipelines.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: elsewhere}); len(p.Warnings) != 0 {
 			t.Errorf("elsewhere the pipeline is warned: %q", p.Warnings)
 		} else {
 			open = append(open, p.ID)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -145,7 +146,7 @@ func TestPipelineOfAnInvalidTemplateIsRefused(t *testing.T) {
 		r.writeFile(filepath.Join(r.dir.Pipelines(), "broken.yaml"), "name: broken\nsteps:\n  - agent: developer\n    aproval: true\n")
 		r.writeTemplate("good", "developer | prompt: Work. @say Fine.")
 		r.start()
-		in := daemon.NewPipeline{Template: "nothing", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work}
+		in := pipelines.NewPipeline{Template: "nothing", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work}
 		_, err := r.client.CreatePipeline(t.Context(), in)
 		wantError(t, err, daemon.KindUnprocessable, "Template \"nothing\" does not exist: `understudy pipeline templates` shows those that do")
 		in.Template = "broken"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // release writes a template with a review, whose message the returned function writes, and a release.
@@ -40,15 +41,15 @@ func TestVerdictThatIsNotFoundWaitsForAPerson(t *testing.T) {
 			}
 		}
 		var refused *daemon.Error
-		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: p.Steps[2].ID}); !errors.As(err, &refused) || refused.Code != daemon.CodeAnotherStep {
+		if _, err := r.client.ApprovePipeline(t.Context(), id, pipelines.Decision{StepID: p.Steps[2].ID}); !errors.As(err, &refused) || refused.Code != daemon.CodeAnotherStep {
 			t.Errorf("approving the release gives %v", err)
 		}
-		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{Goto: 4}); !errors.As(err, &refused) || refused.Code != daemon.CodeBadGoto {
+		if _, err := r.client.ApprovePipeline(t.Context(), id, pipelines.Decision{Goto: 4}); !errors.As(err, &refused) || refused.Code != daemon.CodeBadGoto {
 			t.Errorf("a way to no step gives %v", err)
 		}
 
 		review("## Verdict\n\nREQUEST_CHANGES")
-		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: p.Steps[1].ID, Goto: 1, Comment: "mend the gutters"}); err != nil {
+		if _, err := r.client.ApprovePipeline(t.Context(), id, pipelines.Decision{StepID: p.Steps[1].ID, Goto: 1, Comment: "mend the gutters"}); err != nil {
 			t.Fatal(err)
 		}
 		p = r.awaitPipelineThat(id, "asks again", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting && len(p.Steps) == 5 })
@@ -58,7 +59,7 @@ func TestVerdictThatIsNotFoundWaitsForAPerson(t *testing.T) {
 			t.Errorf("step 4 is undecided: %q, it wrote %q", s.Undecided, s.Written())
 		}
 
-		if p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{}); err != nil || p.Status != daemon.PipelineFailed {
+		if p, err := r.client.RejectPipeline(t.Context(), id, pipelines.Decision{}); err != nil || p.Status != daemon.PipelineFailed {
 			t.Fatalf("rejected: %v, %s", err, p.Status)
 		}
 		if _, err := r.client.ResumePipeline(t.Context(), id, true); !errors.As(err, &refused) || refused.Code != daemon.CodeStepUndecided {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // writeTemplate writes a pipeline template with one step for each string. Further keys of a step follow its agent:
@@ -43,10 +44,10 @@ func (r *rig) writeFile(path, text string) {
 // startPipeline creates a pipeline in the rig's working directory.
 func (r *rig) startPipeline(template, prompt string) daemon.Pipeline {
 	r.t.Helper()
-	return r.createPipeline(daemon.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
+	return r.createPipeline(pipelines.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
 }
 
-func (r *rig) createPipeline(in daemon.NewPipeline) daemon.Pipeline {
+func (r *rig) createPipeline(in pipelines.NewPipeline) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.CreatePipeline(r.t.Context(), in)
 	if err != nil {
@@ -221,7 +222,7 @@ func (r *rig) abortPipeline(id int64, steps string) daemon.Pipeline {
 func (r *rig) approvePipeline(id int64, comment string) daemon.Pipeline {
 	r.t.Helper()
 	r.awaitPipeline(id, daemon.PipelineWaiting)
-	p, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: comment})
+	p, err := r.client.ApprovePipeline(r.t.Context(), id, pipelines.Decision{Comment: comment})
 	if err != nil {
 		r.t.Fatalf("approve: %v", err)
 	}

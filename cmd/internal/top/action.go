@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/permissions"
+	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -157,7 +158,7 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 // decide approves or rejects the step that the screen showed. If the pipeline is now at another step, decide changes
 // nothing.
 func (a action) decide(ctx context.Context, c *api.Client) (said string, err error) {
-	in := daemon.Decision{StepID: a.step, After: a.after, Comment: strings.TrimSpace(a.text), Goto: a.way}
+	in := pipelines.Decision{StepID: a.step, After: a.after, Comment: strings.TrimSpace(a.text), Goto: a.way}
 	if a.verb == approve {
 		_, err := c.ApprovePipeline(ctx, a.pipeline, in)
 		return fmt.Sprintf("pipeline %d is approved and goes on", a.pipeline), err

@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/data"
 )
 
 // stepOver says why the outgoing agent's step needs no successor any more; "": the step needs one, or the agent works on
@@ -16,7 +16,7 @@ import (
 // once, the second gets ErrMoved.
 func (r *handoffRun) stepOver() (string, error) {
 	p, s, err := r.d.stepOf(r.ctx, r.agent)
-	if err != nil || s == nil || s.Status == StepRunning && s.newestAgent() == r.agent.ID {
+	if err != nil || s == nil || s.Status == StepRunning && s.NewestAgent() == r.agent.ID {
 		return "", err
 	}
 	return fmt.Sprintf("step %d of pipeline %d is %s and goes on without it", s.OrderIndex+1, p.ID, s.Status), nil
@@ -41,7 +41,7 @@ func (d *Daemon) stepWants(ctx context.Context, h *Handoff, a *Agent) error {
 		return err
 	}
 	ours := append(h.SuccessorIDs(), h.AgentID)
-	switch newest := slices.Contains(ours, s.newestAgent()); {
+	switch newest := slices.Contains(ours, s.NewestAgent()); {
 	case newest && s.Status == StepRunning:
 		return nil
 	case newest && p.Status == PipelineFailed:
@@ -50,50 +50,31 @@ func (d *Daemon) stepWants(ctx context.Context, h *Handoff, a *Agent) error {
 	return Errorf(KindConflict, CodeStepOver, "Step %d of pipeline %d goes on without this handoff: it is %s", s.OrderIndex+1, p.ID, s.Status)
 }
 
-// handover decides about the handoff of prev, the agent of the last attempt at a step, when the step begins again. If the
-// handoff is open, handover waits for it. If it failed after its record, handover retries it once, so that the step
-// continues from the record. nil: start a new agent for the step.
-func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
-	h, err := r.handoffOf(prev)
-	switch {
-	case err != nil:
-		return &runOutcome{err: err}
-	case h == nil:
-		return nil
-	case h.Open():
-		return &runOutcome{again: time.Second, note: fmt.Sprintf("handoff %d of agent %d comes to its end", h.ID, h.AgentID)}
-	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
-		return nil
+// stepRecords returns what the steps before an agent's step have left, as records, the newest first. Their messages are
+// read only with messages.
+func (d *Daemon) stepRecords(ctx context.Context, a *Agent, messages bool) (records []Record, err error) {
+	p, s, err := d.stepOf(ctx, a)
+	if err != nil || s == nil {
+		return nil, err
 	}
-	a := *prev
-	if h.AgentID != a.ID { // prev is its successor
-		if a, err = r.d.Store.Agent(r.ctx, h.AgentID); err != nil {
-			return &runOutcome{err: err}
+	for i := s.OrderIndex - 1; i >= 0; i-- {
+		left := p.Steps[i].LatestHandoff
+		if left == nil {
+			continue
 		}
+		name := p.Steps[i].AgentName
+		rec := Record{AgentID: left.AgentID, Agent: name, Persona: p.Steps[i].Who(), At: left.CreatedAt}
+		if left.Metadata != nil && left.Metadata.DecisionsMade != nil {
+			rec.Decisions = data.ParseDecisions(*left.Metadata.DecisionsMade, name, left.CreatedAt)
+		}
+		if messages {
+			large, err := d.Store.StepRecord(ctx, left.ID)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return nil, fmt.Errorf("output %d: %w", left.ID, err)
+			}
+			rec.Messages, rec.References = large.Messages, large.References
+		}
+		records = append(records, rec)
 	}
-	c, err := r.d.retryChange(r.ctx, h, &a)
-	switch {
-	case RefusalIn(err) != nil: // the handoff can't be retried: start a new agent
-		r.d.Log.Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
-		return nil
-	case err != nil:
-		return &runOutcome{err: err}
-	}
-	r.underWay(s)
-	if c.NewAgent != nil {
-		s.AgentIDs = append(s.AgentIDs, c.NewAgent.ID)
-	}
-	c.PipelineMove = &PipelineMove{Steps: []*Step{s}}
-	c.write(prev)
-	e := r.event(event.StepRunning, s, map[string]any{"handoff_id": h.ID, "taken_up": true})
-	e.HandoffID = &h.ID
-	c.Events = append(c.Events, e)
-	return &runOutcome{with: c, err: r.warnShared(c)}
-}
-
-// write adds an agent's row to the change, unless the change has it already.
-func (c *Change) write(a *Agent) {
-	if !slices.ContainsFunc(c.Agents, func(other *Agent) bool { return other.ID == a.ID }) {
-		c.Agents = append(c.Agents, a)
-	}
+	return records, nil
 }

@@ -1,8 +1,9 @@
-package daemon
+package pipelines
 
 import (
 	"testing"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -12,16 +13,16 @@ func TestDecide(t *testing.T) {
 	rule := func(heading, contains string, to int) personas.Rule {
 		return personas.Rule{When: personas.Condition{Heading: heading, Contains: contains}, Goto: to}
 	}
-	review := Step{Number: 2, Next: []personas.Rule{rule("Verdict", "changes requested", 1)}}
-	strict := Step{Next: review.Next, Otherwise: personas.Stop}
-	longer := Step{Next: []personas.Rule{rule("Verdict", "not ready", 1), rule("Verdict", "ready", 3)}}
-	shorter := Step{Next: []personas.Rule{rule("Verdict", "ready", 3), rule("Verdict", "not ready", 1)}}
-	two := Step{Next: []personas.Rule{rule("Verdict", "changes requested", 1), rule("Risk", "high", 2)}}
+	review := daemon.Step{Number: 2, Next: []personas.Rule{rule("Verdict", "changes requested", 1)}}
+	strict := daemon.Step{Next: review.Next, Otherwise: personas.Stop}
+	longer := daemon.Step{Next: []personas.Rule{rule("Verdict", "not ready", 1), rule("Verdict", "ready", 3)}}
+	shorter := daemon.Step{Next: []personas.Rule{rule("Verdict", "ready", 3), rule("Verdict", "not ready", 1)}}
+	two := daemon.Step{Next: []personas.Rule{rule("Verdict", "changes requested", 1), rule("Risk", "high", 2)}}
 	for _, test := range []struct {
-		step   Step
+		step   daemon.Step
 		output string
 		want   int // 0: the following step
-		why    Undecided
+		why    daemon.Undecided
 	}{
 		{review, "**Verdict:** Changes requested", 1, ""},
 		{review, "## Verdict: changes requested", 1, ""},
@@ -31,18 +32,18 @@ func TestDecide(t *testing.T) {
 		{review, "## Verdict\n\n## Verdict\nchanges requested", 1, ""},
 		{review, "## Verdict\nApproved. No changes requested.", 0, ""},
 		{review, "## Verdict\nready", 0, ""},
-		{review, "ready", 0, UndecidedMissing},
-		{review, "", 0, UndecidedMissing},
-		{review, "```\n## Verdict\nchanges requested\n```\nand so on", 0, UndecidedMissing},
-		{review, "> ## Verdict\n> changes requested", 0, UndecidedMissing},
-		{review, "## Verdict", 0, UndecidedEmpty},
-		{review, "## Verdict: ❌", 0, UndecidedEmpty},
-		{review, "## Verdict\n- [ ] approved\n- [ ] changes requested", 0, UndecidedEmpty},
-		{review, "## Verdict\n<!-- changes requested -->", 0, UndecidedEmpty},
-		{review, "## Verdict\nREQUEST_CHANGES", 0, UndecidedUnclear},
-		{review, "## Verdict\napproved | changes requested", 0, UndecidedUnclear},
-		{review, "## Verdict\nready\n## Verdict\nchanges requested", 0, UndecidedUnclear},
-		{review, "**Verdict**: request changes", 0, UndecidedUnclear},
+		{review, "ready", 0, daemon.UndecidedMissing},
+		{review, "", 0, daemon.UndecidedMissing},
+		{review, "```\n## Verdict\nchanges requested\n```\nand so on", 0, daemon.UndecidedMissing},
+		{review, "> ## Verdict\n> changes requested", 0, daemon.UndecidedMissing},
+		{review, "## Verdict", 0, daemon.UndecidedEmpty},
+		{review, "## Verdict: ❌", 0, daemon.UndecidedEmpty},
+		{review, "## Verdict\n- [ ] approved\n- [ ] changes requested", 0, daemon.UndecidedEmpty},
+		{review, "## Verdict\n<!-- changes requested -->", 0, daemon.UndecidedEmpty},
+		{review, "## Verdict\nREQUEST_CHANGES", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\napproved | changes requested", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nready\n## Verdict\nchanges requested", 0, daemon.UndecidedUnclear},
+		{review, "**Verdict**: request changes", 0, daemon.UndecidedUnclear},
 		{review, "Verdict - Changes Requested", 1, ""},
 		{review, "# 4) Verdict ✅\nchanges requested", 1, ""},
 		{review, "## Final Verdict\nChanges requested", 1, ""},
@@ -56,16 +57,16 @@ func TestDecide(t *testing.T) {
 		{review, "## Verdict\n0 changes requested", 0, ""},
 		{review, "## Verdict\n[x] Approved\n[ ] Changes requested", 0, ""},
 		{review, "## Verdict\n✅ Approved\n⬜ Changes requested", 0, ""},
-		{review, "## Verdict\nAll changes requested have been made. Approved.", 0, UndecidedUnclear},
-		{review, "## Verdict\nPreviously: changes requested. Now: approved.", 0, UndecidedUnclear},
-		{review, "## Verdict\nNeeds changes", 0, UndecidedUnclear},
-		{review, "## Verdict\nChanges required", 0, UndecidedUnclear},
-		{review, "## Verdict: Rejected", 0, UndecidedUnclear},
-		{review, "## Verdict\nNot approved", 0, UndecidedUnclear},
-		{review, "## Verdict\nIt cannot be approved as it is", 0, UndecidedUnclear},
-		{review, "## Verdict\nApproved: no", 0, UndecidedUnclear},
-		{review, "## Verdict\nApproved: ❌", 0, UndecidedUnclear},
-		{strict, "## Verdict\nready", 0, UndecidedNoRule},
+		{review, "## Verdict\nAll changes requested have been made. Approved.", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nPreviously: changes requested. Now: approved.", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nNeeds changes", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nChanges required", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict: Rejected", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nNot approved", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nIt cannot be approved as it is", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nApproved: no", 0, daemon.UndecidedUnclear},
+		{review, "## Verdict\nApproved: ❌", 0, daemon.UndecidedUnclear},
+		{strict, "## Verdict\nready", 0, daemon.UndecidedNoRule},
 		{strict, "## Verdict\nchanges requested", 1, ""},
 		{longer, "## Verdict\nnot ready", 1, ""},
 		{longer, "## Verdict\nready", 3, ""},
@@ -73,10 +74,10 @@ func TestDecide(t *testing.T) {
 		{shorter, "## Verdict\nready", 3, ""},
 		{shorter, "## Verdict: not ready\n\nIt will be ready tomorrow.", 1, ""},
 		{two, "## Risk\nhigh", 2, ""},
-		{two, "## Risk\nlow", 0, UndecidedMissing},
+		{two, "## Risk\nlow", 0, daemon.UndecidedMissing},
 		{two, "## Verdict\nready\n## Risk\nlow", 0, ""},
 	} {
-		rule, why := test.step.decide(test.output)
+		rule, why := decide(&test.step, test.output)
 		got := 0
 		if rule != nil {
 			got = rule.Goto

@@ -1,12 +1,10 @@
-package daemon
+package pipelines
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -32,43 +30,24 @@ func edgeOf(rule *personas.Rule) *edge {
 
 // after returns the step to which an edge leads from s; nil: there is none. If the work goes back, it is the newest row of that
 // step, from which the row of the new round is made.
-func (p *Pipeline) after(s *Step, by *edge) *Step {
+func after(p *daemon.Pipeline, s *daemon.Step, by *edge) *daemon.Step {
 	switch {
 	case by == nil:
-		return p.nextStep(s)
+		return p.NextStep(s)
 	case by.to <= s.Number:
-		return p.newestOf(by.to)
+		return p.NewestOf(by.to)
 	}
 	for i := s.OrderIndex + 1; i < len(p.Steps); i++ {
 		if p.Steps[i].Number == by.to {
 			return &p.Steps[i]
 		}
 	}
-	return p.nextStep(s)
-}
-
-// newestOf returns the newest row of the step with that number in the template; nil: there is none.
-func (p *Pipeline) newestOf(number int) *Step {
-	for i := range slices.Backward(p.Steps) {
-		if p.Steps[i].Number == number {
-			return &p.Steps[i]
-		}
-	}
-	return nil
-}
-
-// CameFrom returns the step whose end led to s; nil: s is the first step, has not been reached, or an older version of the
-// daemon reached it.
-func (p *Pipeline) CameFrom(s *Step) *Step {
-	if s.CameFrom == nil {
-		return nil
-	}
-	return p.step(*s.CameFrom)
+	return p.NextStep(s)
 }
 
 // pastBound returns the step that sent the work back to s in the last round that its max_rounds allows; nil: s is no such
 // target. A person must approve such a round.
-func (p *Pipeline) pastBound(s *Step) *Step {
+func pastBound(p *daemon.Pipeline, s *daemon.Step) *daemon.Step {
 	from := p.CameFrom(s)
 	if from == nil || s.CameBy == "" || s.Number > from.Number || from.Round < from.MaxRounds {
 		return nil
@@ -78,8 +57,8 @@ func (p *Pipeline) pastBound(s *Step) *Step {
 
 // leadOn writes which step comes after s, which has ended with an output, to the change that ends s. The decision depends on
 // nothing but the rows and the output. If the rules don't decide, a person is asked when the pipeline is looked at again.
-func (r *pipelineRun) leadOn(s *Step, output string, c *Change) error {
-	rule, why := s.decide(output)
+func (r *pipelineRun) leadOn(s *daemon.Step, output string, c *daemon.Change) error {
+	rule, why := decide(s, output)
 	if s.Undecided = why; why != "" {
 		return nil
 	}
@@ -88,8 +67,8 @@ func (r *pipelineRun) leadOn(s *Step, output string, c *Change) error {
 }
 
 // lead writes to a change that the work leaves s by an edge, and returns the step that comes next; nil: none does.
-func (r *pipelineRun) lead(s *Step, by *edge, c *Change) (next *Step, err error) {
-	next = r.p.after(s, by)
+func (r *pipelineRun) lead(s *daemon.Step, by *edge, c *daemon.Change) (next *daemon.Step, err error) {
+	next = after(r.p, s, by)
 	switch {
 	case next == nil:
 		return nil, nil
@@ -109,8 +88,8 @@ func (r *pipelineRun) lead(s *Step, by *edge, c *Change) (next *Step, err error)
 }
 
 // skip skips a step that has not begun, or has failed.
-func (r *pipelineRun) skip(s *Step, c *Change) {
-	s.Status = StepSkipped
+func (r *pipelineRun) skip(s *daemon.Step, c *daemon.Change) {
+	s.Status = daemon.StepSkipped
 	if s.FinishedAt == nil {
 		s.FinishedAt = &r.now
 	}
@@ -120,17 +99,17 @@ func (r *pipelineRun) skip(s *Step, c *Change) {
 
 // goBack makes the rows of a new round, from the step to which the edge leads to s itself, and moves the rows behind s. It
 // returns the first of them.
-func (r *pipelineRun) goBack(s *Step, by *edge, c *Change) (first *Step, err error) {
+func (r *pipelineRun) goBack(s *daemon.Step, by *edge, c *daemon.Change) (first *daemon.Step, err error) {
 	for i := s.OrderIndex + 1; i < len(r.p.Steps); i++ {
 		r.p.Steps[i].OrderIndex += s.Number - by.to + 1
 		c.PipelineMove.Steps = append(c.PipelineMove.Steps, &r.p.Steps[i])
 	}
 	for number := by.to; number <= s.Number; number++ {
-		id, err := r.d.Store.NextID(r.ctx, StepIDs)
+		id, err := r.room.store.NextID(r.ctx, daemon.StepIDs)
 		if err != nil {
 			return nil, err
 		}
-		again := r.p.again(number)
+		again := again(r.p, number)
 		again.ID, again.OrderIndex = id, s.OrderIndex+1+number-by.to
 		if first == nil {
 			first, again.CameFrom, again.CameBy = again, &s.ID, by.by
@@ -148,11 +127,11 @@ func (r *pipelineRun) goBack(s *Step, by *edge, c *Change) (first *Step, err err
 
 // again returns a new row for the next round of a step, without an id and a place. Whether it needs an approval is what the
 // template says, which the row of the first round has.
-func (p *Pipeline) again(number int) *Step {
-	last := p.newestOf(number)
-	row := &Step{
+func again(p *daemon.Pipeline, number int) *daemon.Step {
+	last := p.NewestOf(number)
+	row := &daemon.Step{
 		PipelineID: p.ID, AgentName: last.AgentName, Persona: last.Persona, Skill: last.Skill, Runtime: last.Runtime, Model: last.Model,
-		Description: last.Description, Prompt: last.Prompt, RemindAfter: last.RemindAfter, Timeout: last.Timeout, Status: StepPending,
+		Description: last.Description, Prompt: last.Prompt, RemindAfter: last.RemindAfter, Timeout: last.Timeout, Status: daemon.StepPending,
 		Number: number, Round: last.Round + 1, Next: last.Next, Otherwise: last.Otherwise, MaxRounds: last.MaxRounds, AgentIDs: []int64{},
 	}
 	for i := range p.Steps {
@@ -165,15 +144,15 @@ func (p *Pipeline) again(number int) *Step {
 }
 
 // routed makes the event of an edge that a rule took.
-func (r *pipelineRun) routed(s, to *Step) *event.Event {
+func (r *pipelineRun) routed(s, to *daemon.Step) *event.Event {
 	return r.event(event.StepRouted, s, map[string]any{
 		"to_step": to.OrderIndex + 1, "to_agent_name": to.AgentName, "to_step_id": to.ID, "to_round": to.Round, "rule": to.CameBy,
 	})
 }
 
 // roundNext says, for a step that waits for the approval of a round past the bound, why it waits; "": it does not.
-func (p *Pipeline) roundNext(s *Step) string {
-	from := p.pastBound(s)
+func roundNext(p *daemon.Pipeline, s *daemon.Step) string {
+	from := pastBound(p, s)
 	if from == nil {
 		return ""
 	}
@@ -182,65 +161,10 @@ func (p *Pipeline) roundNext(s *Step) string {
 }
 
 // skipped returns the steps that a person leaves out with s: s alone or, if s begins a round past the bound, all of that round.
-func (p *Pipeline) skipped(s *Step) []*Step {
-	from, list := p.pastBound(s), []*Step{s}
+func skipped(p *daemon.Pipeline, s *daemon.Step) []*daemon.Step {
+	from, list := pastBound(p, s), []*daemon.Step{s}
 	for i := s.OrderIndex + 1; from != nil && i <= s.OrderIndex+from.Number-s.Number; i++ {
 		list = append(list, &p.Steps[i])
 	}
 	return list
-}
-
-// roundWords says where a step of a later round comes from, for its agent; "": it is the first round.
-func (p *Pipeline) roundWords(s *Step) string {
-	if s.Round < 2 {
-		return ""
-	}
-	text := fmt.Sprintf("This is round %d of your step: the work was sent back after an earlier round", s.Round)
-	if from := p.CameFrom(s); from != nil && s.CameBy != "" {
-		text += fmt.Sprintf(", by step %d (%s), because of %q", from.Number, from.AgentName, words.Line(s.CameBy))
-	}
-	return text + ". Take up what the earlier rounds have left, and say what has changed since."
-}
-
-// ruleWords says for each rule of a step, for its agent, where its words lead.
-func (p *Pipeline) ruleWords(s *Step) (list []string) {
-	for _, rule := range s.Next {
-		to := p.newestOf(rule.Goto)
-		if to == nil {
-			continue
-		}
-		list = append(list, fmt.Sprintf("**## %s** contains the words \"%s\": step %d (%s) comes next", rule.When.Heading, rule.When.Contains, to.Number, to.AgentName))
-	}
-	return list
-}
-
-// EdgeWords says which rule of which step led to a step, for people; "": none did. In the order of the steps, each leads to the
-// one below it.
-func (p *Pipeline) EdgeWords(s *Step) string {
-	from := p.CameFrom(s)
-	if from == nil || s.CameBy == "" {
-		return ""
-	}
-	verb := "sent the work on"
-	if s.Number <= from.Number {
-		verb = "sent the work back"
-	}
-	return fmt.Sprintf("step %d (%s) %s: %s", from.OrderIndex+1, from.AgentName, verb, words.Line(s.CameBy))
-}
-
-// RuleWords says where the rules of a step lead, for people; "": it has none.
-func (p *Pipeline) RuleWords(s *Step) string {
-	var list []string
-	for _, rule := range s.Next {
-		if to := p.newestOf(rule.Goto); to != nil {
-			list = append(list, fmt.Sprintf("%s → %s", words.Line(rule.When.String()), to.AgentName))
-		}
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	if s.Otherwise == personas.Stop {
-		list = append(list, "else a person decides")
-	}
-	return fmt.Sprintf("%s; at most %s", strings.Join(list, "; "), words.Count(s.MaxRounds, "round"))
 }

@@ -1,4 +1,4 @@
-package daemon
+package pipelines
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
@@ -13,13 +14,13 @@ import (
 
 // reach asks for the approval of a step that needs one. An approved step begins as soon as the agents of the steps before
 // it have ended.
-func (r *pipelineRun) reach(s *Step) runOutcome {
+func (r *pipelineRun) reach(s *daemon.Step) runOutcome {
 	if s.Approval && s.ApprovedAt == nil {
 		s.AskedAt = &r.now
-		r.p.Status, r.p.Note = PipelineWaiting, ""
+		r.p.Status, r.p.Note = daemon.PipelineWaiting, ""
 		e := r.event(event.PipelineWaitingForApproval, s, map[string]any{"message": r.askFor(s, "waits")})
 		e.Notice = event.NoticeWaiting
-		return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
+		return runOutcome{with: &daemon.Change{PipelineMove: &daemon.PipelineMove{Steps: []*daemon.Step{s}}, Events: []*event.Event{e}}}
 	}
 	prev, err := r.lastAttempt(s)
 	switch {
@@ -30,7 +31,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	}
 	if r.p.Branch != nil && missing(r.p.WorkDir) { // a person has removed it
 		r.p.WorkDir = ""
-		return runOutcome{with: &Change{}}
+		return runOutcome{with: &daemon.Change{}}
 	}
 	if why := r.cast(s); why != nil {
 		return runOutcome{with: r.fail(s, nil, *why)}
@@ -41,10 +42,10 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	}
 	err = r.startable(a)
 	switch {
-	case err != nil && RefusalIn(err) == nil:
+	case err != nil && daemon.RefusalIn(err) == nil:
 		return runOutcome{err: err}
 	case err != nil: // before an agent is ended
-		return runOutcome{with: r.fail(s, nil, failure{code: CodeAgentNotStartable, says: words.TrimDot(err.Error())})}
+		return runOutcome{with: r.fail(s, nil, failure{code: daemon.CodeAgentNotStartable, says: words.TrimDot(err.Error())})}
 	}
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
@@ -58,25 +59,25 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 }
 
 // lastAttempt returns the newest agent of the earlier attempts at a step; nil: there was none.
-func (r *pipelineRun) lastAttempt(s *Step) (*Agent, error) {
-	id := s.newestAgent()
+func (r *pipelineRun) lastAttempt(s *daemon.Step) (*daemon.Agent, error) {
+	id := s.NewestAgent()
 	if id == 0 {
 		return nil, nil
 	}
-	a, err := r.d.Store.Agent(r.ctx, id)
+	a, err := r.room.store.Agent(r.ctx, id)
 	return &a, err
 }
 
 // underWay sets the fields of a step that begins, or begins again.
-func (r *pipelineRun) underWay(s *Step) {
+func (r *pipelineRun) underWay(s *daemon.Step) {
 	r.p.Note = ""
-	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
+	s.Status, s.Error, s.StartedAt, s.FinishedAt = daemon.StepRunning, nil, &r.now, nil
 }
 
 // takeUp lets a step continue with an active agent of an earlier attempt.
-func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
+func (r *pipelineRun) takeUp(s *daemon.Step, a *daemon.Agent) runOutcome {
 	r.underWay(s)
-	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*event.Event{
+	c := &daemon.Change{PipelineMove: &daemon.PipelineMove{Steps: []*daemon.Step{s}}, Agents: []*daemon.Agent{a}, Events: []*event.Event{
 		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID, "taken_up": true}),
 	}}
 	return runOutcome{with: c, err: r.warnShared(c)}
@@ -88,19 +89,19 @@ func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 func (r *pipelineRun) previousGone(n int) *runOutcome {
 	for i := range r.p.Steps[:n] {
 		for _, id := range r.p.Steps[i].AgentIDs {
-			a, err := r.d.Store.Agent(r.ctx, id)
+			a, err := r.room.store.Agent(r.ctx, id)
 			switch {
 			case err != nil:
 				return &runOutcome{err: err}
-			case !a.Active() || a.StopStage == StopFailed:
+			case !a.Active() || a.StopStage == daemon.StopFailed:
 				continue
 			case a.StopAskedAt == nil:
-				c := &Change{}
+				c := &daemon.Change{}
 				r.dismiss(&a, c, true)
 				return &runOutcome{with: c}
 			}
 			note := r.p.Note
-			if r.d.timeSpent(*a.StopAskedAt) > noteAfter {
+			if r.room.env.Spent(*a.StopAskedAt) > daemon.NoteAfter {
 				note = noteLeave
 			}
 			return &runOutcome{again: time.Second, note: note}
@@ -110,16 +111,16 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 }
 
 // cast copies a persona into the step, if no persona could play the step when the pipeline was created.
-func (r *pipelineRun) cast(s *Step) *failure {
+func (r *pipelineRun) cast(s *daemon.Step) *failure {
 	if s.Persona != nil {
 		return nil
 	}
-	p, err := r.d.castOf(s.AgentName)
+	p, err := r.room.castOf(s.AgentName)
 	if err == nil {
-		s.play(p)
+		play(s, p)
 		return nil
 	}
-	f := &failure{code: CodeUnknownPersona, says: words.TrimDot(err.Error())}
+	f := &failure{code: daemon.CodeUnknownPersona, says: words.TrimDot(err.Error())}
 	if unknownPersona(err) {
 		f.hint = fmt.Sprintf("make the persona with `understudy persona add`, then `understudy pipeline resume %d`", r.p.ID)
 	}
@@ -127,10 +128,10 @@ func (r *pipelineRun) cast(s *Step) *failure {
 }
 
 // agentFor returns the row of a new agent for a step, without its id.
-func (r *pipelineRun) agentFor(s *Step) (*Agent, error) {
-	a := &Agent{
+func (r *pipelineRun) agentFor(s *daemon.Step) (*daemon.Agent, error) {
+	a := &daemon.Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
-		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
+		Host: r.room.env.Host(), State: daemon.Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
 	if r.p.Branch == nil {
@@ -144,38 +145,38 @@ func (r *pipelineRun) agentFor(s *Step) (*Agent, error) {
 }
 
 // startable is [canStart] for the agent of a step. The work tree of a pipeline is made again if a person has removed it.
-func (r *pipelineRun) startable(a *Agent) error {
+func (r *pipelineRun) startable(a *daemon.Agent) error {
 	if r.p.Branch != nil && missing(r.p.WorkDir) {
-		return r.d.checkRuntime(a.Runtime)
+		return r.room.env.Work().CheckRuntime(a.Runtime)
 	}
-	return canStart(r.ctx, r.d, a)
+	return r.room.env.Work().CanStart(r.ctx, a)
 }
 
 // startAgent commits a new agent's row with the step; the agent's lane makes its pane. prev is the newest agent of an earlier
 // attempt, whose row is written as well: see stepOver.
-func (r *pipelineRun) startAgent(s *Step, a, prev *Agent) runOutcome {
-	r.now = r.d.now() // read the clock anew: the new agent must not begin before the earlier agents end
+func (r *pipelineRun) startAgent(s *daemon.Step, a, prev *daemon.Agent) runOutcome {
+	r.now = r.room.env.Now() // read the clock anew: the new agent must not begin before the earlier agents end
 	a.StateAt, a.CreatedAt = r.now, r.now
 	var err error
-	if a.ID, err = r.d.Store.NextID(r.ctx, AgentIDs); err != nil {
+	if a.ID, err = r.room.store.NextID(r.ctx, daemon.AgentIDs); err != nil {
 		return runOutcome{err: err}
 	}
-	a.TmuxSession = tmuxSession(a.Name, a.ID)
+	a.TmuxSession = daemon.TmuxSession(a.Name, a.ID)
 	r.underWay(s)
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
-	c := &Change{NewAgent: a, PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{
-		r.d.event(event.AgentCreated, &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
+	c := &daemon.Change{NewAgent: a, PipelineMove: &daemon.PipelineMove{Steps: []*daemon.Step{s}}, Events: []*event.Event{
+		r.room.env.Event(event.AgentCreated, a, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
 		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID}),
 	}}
 	if prev != nil {
-		c.write(prev)
+		c.WriteAgent(prev)
 	}
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
 // failStep fails a step and with it the pipeline, and cancels the open handoff of the step's agent.
-func (r *pipelineRun) failStep(s *Step, a *Agent, h *Handoff, f failure) runOutcome {
+func (r *pipelineRun) failStep(s *daemon.Step, a *daemon.Agent, h *daemon.Handoff, f failure) runOutcome {
 	c := r.fail(s, a, f)
 	if err := r.cancelOpen(h, c); err != nil {
 		return runOutcome{err: err}
@@ -185,11 +186,11 @@ func (r *pipelineRun) failStep(s *Step, a *Agent, h *Handoff, f failure) runOutc
 
 // cancelOpen adds the cancelling of a handoff to a change. A recorded handoff can't be cancelled. It goes on until its
 // agent has ended, and then ends because the step needs no successor: see stepOver.
-func (r *pipelineRun) cancelOpen(h *Handoff, c *Change) error {
-	if h == nil || !h.cancellable() {
+func (r *pipelineRun) cancelOpen(h *daemon.Handoff, c *daemon.Change) error {
+	if h == nil || !h.Cancellable() {
 		return nil
 	}
-	with, err := r.d.cancelChange(r.ctx, h, r.now)
+	with, err := r.room.env.Work().CancelHandoff(r.ctx, h, r.now)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -22,63 +21,6 @@ const (
 	UndecidedNoRule  Undecided = "no_rule" // no rule applies, and the template says else: stop
 )
 
-// decide reads what an output says for the rules of its step. rule is the first rule that applies; nil: none does, so the
-// following step comes, unless why says that a person must decide.
-func (s *Step) decide(output string) (rule *personas.Rule, why Undecided) {
-	lacking, unclear := UndecidedNoRule, false
-	refuses := func(u data.Under) bool { return data.Refuses(u.Text) }
-	if s.Otherwise != personas.Stop {
-		lacking = ""
-	}
-	for i := range s.Next {
-		rule := &s.Next[i]
-		under := data.AllUnder(output, rule.When.Heading)
-		if len(under) > 1 {
-			under = slices.DeleteFunc(under, func(u data.Under) bool { return !data.HasWords(u.Text) })
-		}
-		switch {
-		case len(under) == 0:
-			lacking = UndecidedMissing
-		case !slices.ContainsFunc(under, func(u data.Under) bool { return data.HasWords(u.Text) }):
-			lacking = UndecidedEmpty
-		}
-		switch s.weigh(under, rule.When) {
-		case data.Said:
-			return rule, ""
-		case data.Unclear:
-			return nil, UndecidedUnclear
-		case data.Near:
-			unclear = true
-		}
-		// Where a rule sends the work back, a refusal in other words must not let it go on.
-		unclear = unclear || rule.Goto <= s.Number && slices.ContainsFunc(under, refuses)
-	}
-	if unclear {
-		return nil, UndecidedUnclear
-	}
-	return nil, lacking
-}
-
-// weigh says what stands under the headings of an output for the words of a rule. If the output has the heading several
-// times, they must agree.
-func (s *Step) weigh(under []data.Under, when personas.Condition) (all data.Verdict) {
-	for i, u := range under {
-		text := u.Text
-		// What stands in the heading's own line counts alone, if it says something to one of the rules.
-		for _, other := range s.Next {
-			if data.SameHeading(other.When.Heading, when.Heading) && data.Weigh(u.Own, other.When.Contains) != data.Unsaid {
-				text = u.Own
-			}
-		}
-		verdict := data.Weigh(text, when.Contains)
-		if i > 0 && verdict != all {
-			return data.Unclear
-		}
-		all = verdict
-	}
-	return all
-}
-
 // AwaitsWay returns the step whose way a person must choose; nil: there is none. It is done, and nothing behind it has begun.
 func (p *Pipeline) AwaitsWay() *Step {
 	i := p.Front() - 1
@@ -86,7 +28,7 @@ func (p *Pipeline) AwaitsWay() *Step {
 		return nil
 	}
 	// A daemon of the last release does not know of the question, and goes on: see 00075_undecided.sql.
-	if next := p.front(); next != nil && (len(next.AgentIDs) > 0 || next.ApprovedAt != nil) {
+	if next := p.FrontStep(); next != nil && (len(next.AgentIDs) > 0 || next.ApprovedAt != nil) {
 		return nil
 	}
 	return &p.Steps[i]
@@ -98,51 +40,7 @@ func (p *Pipeline) Asked() *Step {
 	if s := p.AwaitsWay(); s != nil {
 		return s
 	}
-	return p.front()
-}
-
-// askWay asks a person which step comes after s.
-func askWay(r *pipelineRun, s *Step) runOutcome {
-	s.AskedAt = &r.now
-	r.p.Status, r.p.Note = PipelineWaiting, ""
-	e := r.event(event.PipelineWaitingForApproval, s, map[string]any{"undecided": s.Undecided, "message": r.askFor(s, "waits")})
-	e.Notice = event.NoticeWaiting
-	return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
-}
-
-// chooseWay goes from an undecided step to the step that a person has chosen, by its number in the template; 0: the
-// following one. The agent of that step gets the comment.
-func chooseWay(r *pipelineRun, s *Step, number int, comment string) (*Change, error) {
-	if number < 0 || number > r.p.lastNumber() {
-		return nil, Errorf(KindInvalid, CodeBadGoto, "goto %d is no step: the steps are numbered from 1 to %d", number, r.p.lastNumber())
-	}
-	s.Undecided = ""
-	c := r.goAhead()
-	c.PipelineMove = &PipelineMove{Steps: []*Step{s}}
-	var by *edge
-	if number != 0 {
-		by = &edge{to: number, by: chosenWay, chosen: true}
-	}
-	next, err := r.lead(s, by, c)
-	if err != nil {
-		return nil, err
-	}
-	if next != nil {
-		next.Comment = comment
-	}
-	c.Events = append([]*event.Event{r.event(event.StepApproved, s, map[string]any{"comment": comment, "goto": number})}, c.Events...)
-	return c, nil
-}
-
-// chosenWay stands in place of a rule on the row of the step to which a person has sent the work.
-const chosenWay = "a person's choice"
-
-// lastNumber returns how many steps the template has.
-func (p *Pipeline) lastNumber() (n int) {
-	for i := range p.Steps {
-		n = max(n, p.Steps[i].Number)
-	}
-	return n
+	return p.FrontStep()
 }
 
 // UndecidedWords says why a person must choose which step comes after s; "": nobody must. It ends without a full stop.
@@ -217,7 +115,7 @@ func (p *Pipeline) ChoiceWords(s *Step) string {
 // wayNext names the commands that choose which step comes after an undecided one.
 func (p *Pipeline) wayNext(s *Step) string {
 	on := "is done"
-	if next := p.nextStep(s); next != nil {
+	if next := p.NextStep(s); next != nil {
 		on = fmt.Sprintf("goes on to step %d (%s)", next.Number, next.AgentName)
 	}
 	text := fmt.Sprintf("read `understudy pipeline show %[1]d --step %[2]d`; with `understudy pipeline approve %[1]d` it %[3]s", p.ID, s.OrderIndex+1, on)
@@ -230,7 +128,7 @@ func (p *Pipeline) wayNext(s *Step) string {
 // Ways returns the steps to which the rules of s lead, each once.
 func (p *Pipeline) Ways(s *Step) (list []*Step) {
 	for _, rule := range s.Next {
-		if to := p.newestOf(rule.Goto); to != nil && !slices.Contains(list, to) {
+		if to := p.NewestOf(rule.Goto); to != nil && !slices.Contains(list, to) {
 			list = append(list, to)
 		}
 	}

@@ -1,4 +1,4 @@
-package daemon
+package pipelines
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -36,39 +36,39 @@ const (
 
 // CreatePipeline commits a new pipeline's row; the pipeline's lane does the work. If the host has no room, the pipeline
 // is pending.
-func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, error) {
-	p, err := d.newPipeline(ctx, in)
+func (room *Room) CreatePipeline(ctx context.Context, in NewPipeline) (daemon.Pipeline, error) {
+	p, err := room.newPipeline(ctx, in)
 	if err != nil {
-		return Pipeline{}, err
+		return daemon.Pipeline{}, err
 	}
-	c := &Change{NewPipeline: p, Admit: d.Settings().Pipeline.MaxRunning}
-	p.Status, p.StartedAt = PipelineRunning, &p.CreatedAt
-	c.Events = d.createdEvents(p)
-	err = d.commit(ctx, c)
-	if errors.Is(err, ErrNoRoom) {
-		p.Status, p.StartedAt, p.Note, c.Admit = PipelinePending, nil, noteRoom, 0
-		c.Events = d.createdEvents(p)
-		err = d.commit(ctx, c)
+	c := &daemon.Change{NewPipeline: p, Admit: room.env.Settings().Pipeline.MaxRunning}
+	p.Status, p.StartedAt = daemon.PipelineRunning, &p.CreatedAt
+	c.Events = room.createdEvents(p)
+	err = room.env.Commit(ctx, c)
+	if errors.Is(err, daemon.ErrNoRoom) {
+		p.Status, p.StartedAt, p.Note, c.Admit = daemon.PipelinePending, nil, noteRoom, 0
+		c.Events = room.createdEvents(p)
+		err = room.env.Commit(ctx, c)
 	}
 	if err != nil {
-		return Pipeline{}, fmt.Errorf("new pipeline %d: %w", p.ID, err)
+		return daemon.Pipeline{}, fmt.Errorf("new pipeline %d: %w", p.ID, err)
 	}
 	return *p, nil // the row as it was created; its lane may have changed it since
 }
 
-func (d *Daemon) createdEvents(p *Pipeline) []*event.Event {
-	events := []*event.Event{d.pipelineEvent(event.PipelineCreated, p, nil, map[string]any{
+func (room *Room) createdEvents(p *daemon.Pipeline) []*event.Event {
+	events := []*event.Event{room.env.PipelineEvent(event.PipelineCreated, p, nil, map[string]any{
 		"template": p.Template, "steps": len(p.Steps), "cwd": p.Cwd, "branch": p.Branch, "warnings": p.Warnings,
 	})}
 	if len(p.Warnings) > 0 {
-		events = append(events, d.warningEvent(p))
+		events = append(events, room.warningEvent(p))
 	}
 	return events
 }
 
 // newPipeline checks the input and makes the row, with copies of the template and of the personas that play its steps.
-func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, error) {
-	t, err := d.template(in.Template)
+func (room *Room) newPipeline(ctx context.Context, in NewPipeline) (*daemon.Pipeline, error) {
+	t, err := room.template(in.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +79,24 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		return nil, err
 	}
 	if in.Cwd == "" {
-		in.Cwd = d.Settings().Pipeline.Cwd
+		in.Cwd = room.env.Settings().Pipeline.Cwd
 	}
 	if in.Cwd == "" {
-		return nil, Errorf(KindUnprocessable, CodeBadDirectory, "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")
+		return nil, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadDirectory, "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")
 	}
-	if err := checkDirectory(in.Cwd); err != nil {
+	if err := daemon.CheckDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
-	now := d.now()
-	p := &Pipeline{
-		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: d.Host,
+	now := room.env.Now()
+	p := &daemon.Pipeline{
+		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: room.env.Host(),
 		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,
 	}
 	if in.Branch != "" {
 		p.Branch = &in.Branch
 	} else {
 		p.WorkDir = p.Cwd
-		warning, err := d.sharedWarning(ctx, p)
+		warning, err := room.sharedWarning(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -104,29 +104,29 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 			p.Warnings = append(p.Warnings, warning)
 		}
 	}
-	if p.ID, err = d.Store.NextID(ctx, PipelineIDs); err != nil {
+	if p.ID, err = room.store.NextID(ctx, daemon.PipelineIDs); err != nil {
 		return nil, err
 	}
 	for i, ts := range t.Steps {
-		s := Step{
+		s := daemon.Step{
 			PipelineID: p.ID, OrderIndex: i, AgentName: ts.Agent, Description: ts.Description, Prompt: ts.Prompt, Approval: ts.Approval,
-			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending, AgentIDs: []int64{},
+			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: daemon.StepPending, AgentIDs: []int64{},
 			Number: i + 1, Round: 1, Next: ts.Next, Otherwise: ts.Otherwise, MaxRounds: ts.MaxRounds,
 		}
-		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
+		if s.ID, err = room.store.NextID(ctx, daemon.StepIDs); err != nil {
 			return nil, err
 		}
 		s.Runtime, s.Model = chosen(&ts, in.Steps, i+1)
-		if err := d.checkStepRuntime(&s); err != nil {
+		if err := room.checkStepRuntime(&s); err != nil {
 			return nil, err
 		}
-		who, err := d.castOf(ts.Agent)
+		who, err := room.castOf(ts.Agent)
 		if err == nil {
-			s.play(who)
+			play(&s, who)
 		} else { // somebody may make the persona before the step is reached; if not, the step fails
 			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, words.TrimDot(err.Error())))
 		}
-		if warning := d.silentWarning(&s); warning != "" {
+		if warning := room.silentWarning(&s); warning != "" {
 			p.Warnings = append(p.Warnings, warning)
 		}
 		p.Steps = append(p.Steps, s)
@@ -139,16 +139,16 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 const nobodyPlays = "Nobody can play step "
 
 // template returns a template. If it does not exist or is broken, the error is a 422.
-func (d *Daemon) template(name string) (personas.Template, error) {
-	t, err := d.Templates.Get(name)
+func (room *Room) template(name string) (personas.Template, error) {
+	t, err := room.templates.Get(name)
 	switch {
 	case errors.Is(err, personas.ErrNoTemplate):
-		return t, Errorf(KindUnprocessable, CodeUnknownTemplate, "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
+		return t, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownTemplate, "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
 	case err == nil:
 		err = t.CheckRoutes()
 	}
 	if err != nil {
-		return t, Errorf(KindUnprocessable, CodeTemplateBroken, "Template %q can't be used: %s", name, words.TrimDot(err.Error()))
+		return t, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeTemplateBroken, "Template %q can't be used: %s", name, words.TrimDot(err.Error()))
 	}
 	return t, nil
 }
@@ -157,47 +157,34 @@ func checkRequest(in *NewPipeline) error {
 	in.Title = strings.TrimSpace(in.Title)
 	switch {
 	case in.Title == "":
-		return Errorf(KindInvalid, CodeBadTitle, "title is missing: say in a few words what the pipeline is for")
+		return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadTitle, "title is missing: say in a few words what the pipeline is for")
 	case strings.TrimSpace(in.Prompt) == "":
-		return Errorf(KindInvalid, CodeBadPrompt, "prompt is missing: say what is to be done")
+		return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadPrompt, "prompt is missing: say what is to be done")
 	case len(in.Prompt) > maxRequest:
-		return Errorf(KindTooLarge, CodePromptTooLong, "prompt has %d bytes but at most %d are taken: put it into a file and name that", len(in.Prompt), maxRequest)
+		return daemon.Errorf(daemon.KindTooLarge, daemon.CodePromptTooLong, "prompt has %d bytes but at most %d are taken: put it into a file and name that", len(in.Prompt), maxRequest)
 	case in.Branch != "" && !worktree.ValidBranch(in.Branch):
-		return Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
+		return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
 	}
-	if err := checkLine("title", in.Title, maxTitle); err != nil {
+	if err := daemon.CheckLine("title", in.Title, maxTitle); err != nil {
 		return err
 	}
 	return checkText("prompt", in.Prompt)
 }
 
-// checkLine refuses a field that is not one short line of text.
-func checkLine(field, s string, limit int) error {
-	if n := utf8.RuneCountInString(s); n > limit {
-		return Errorf(KindInvalid, badField(field), "%s has %d characters but at most %d are allowed", field, n, limit)
-	}
-	for _, r := range s {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
-			return Errorf(KindInvalid, badField(field), "%s must be one line without control characters", field)
-		}
-	}
-	return nil
-}
-
 // checkText refuses a field with control characters, because a terminal could act on them.
 func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
-		return Errorf(KindInvalid, badField(field), "%s is not valid UTF-8", field)
+		return daemon.Errorf(daemon.KindInvalid, daemon.BadField(field), "%s is not valid UTF-8", field)
 	}
-	if r, i := controlIn(s, "\n\t\r"); i >= 0 {
-		return Errorf(KindInvalid, badField(field), "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
+	if r, i := daemon.ControlIn(s, "\n\t\r"); i >= 0 {
+		return daemon.Errorf(daemon.KindInvalid, daemon.BadField(field), "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
 	}
 	return nil
 }
 
 // sharedWarning returns the warning that other pipelines work in the directory of a pipeline; "": no other pipeline does.
-func (d *Daemon) sharedWarning(ctx context.Context, p *Pipeline) (string, error) {
-	places, err := d.Store.PipelinePlaces(ctx, p.Host)
+func (room *Room) sharedWarning(ctx context.Context, p *daemon.Pipeline) (string, error) {
+	places, err := room.store.PipelinePlaces(ctx, p.Host)
 	if err != nil {
 		return "", err
 	}
@@ -223,22 +210,22 @@ const sharedAdvice = "they may overwrite each other's files; give each a branch 
 
 // warnShared adds the warning about other pipelines in the same directory when a step begins, if the pipeline does not
 // have it yet. A pipeline lacks it if the other pipeline was created at the same time, or was created or resumed later.
-func (r *pipelineRun) warnShared(c *Change) error {
+func (r *pipelineRun) warnShared(c *daemon.Change) error {
 	if slices.ContainsFunc(r.p.Warnings, func(w string) bool { return strings.HasSuffix(w, sharedAdvice) }) {
 		return nil
 	}
-	warning, err := r.d.sharedWarning(r.ctx, r.p)
+	warning, err := r.room.sharedWarning(r.ctx, r.p)
 	if err != nil || warning == "" {
 		return err
 	}
 	r.p.Warnings = append(r.p.Warnings, warning)
-	c.Events = append(c.Events, r.d.warningEvent(r.p))
+	c.Events = append(c.Events, r.room.warningEvent(r.p))
 	return nil
 }
 
 // warningEvent makes the alert about a pipeline's warnings.
-func (d *Daemon) warningEvent(p *Pipeline) *event.Event {
-	e := d.pipelineEvent(event.PipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
+func (room *Room) warningEvent(p *daemon.Pipeline) *event.Event {
+	e := room.env.PipelineEvent(event.PipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
 		"Pipeline %d (%s): %s See `understudy pipeline show %[1]d`.", p.ID, p.Title, strings.Join(p.Warnings, " "))})
 	e.Alert = true
 	return e
@@ -256,30 +243,30 @@ func sameDirectory(a, b string) bool {
 
 // castOf returns the persona that plays a step. agent is the slug of a persona, or a role: then castOf returns the first
 // persona of that role.
-func (d *Daemon) castOf(agent string) (personas.Persona, error) {
+func (room *Room) castOf(agent string) (personas.Persona, error) {
 	if _, err := personas.ParseSlug(agent); err == nil {
-		if p, err := d.persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
+		if p, err := room.env.Work().Persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
 			return p, err
 		}
 	}
-	for _, p := range d.Personas.List() {
+	for _, p := range room.personas.List() {
 		if p.Role == agent && !p.Archived && p.Problem == "" {
-			return d.persona(p.Slug)
+			return room.env.Work().Persona(p.Slug)
 		}
 	}
-	return personas.Persona{}, Errorf(KindUnprocessable, CodeUnknownPersona, "Persona %q does not exist, as a slug or as a role: `understudy persona list` shows those that do", agent)
+	return personas.Persona{}, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownPersona, "Persona %q does not exist, as a slug or as a role: `understudy persona list` shows those that do", agent)
 }
 
 func unknownPersona(err error) bool {
-	var told *Error
-	return errors.As(err, &told) && told.Code == CodeUnknownPersona
+	var told *daemon.Error
+	return errors.As(err, &told) && told.Code == daemon.CodeUnknownPersona
 }
 
 // TemplateProblem tells the operator about a template whose file can't be used.
-func (d *Daemon) TemplateProblem(t personas.Template) {
+func (room *Room) TemplateProblem(t personas.Template) {
 	stays := "it can't be run until that is mended"
 	if len(t.Steps) > 0 {
 		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
 	}
-	d.alert(event.TemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
+	room.env.Alert(event.TemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
 }

@@ -1,30 +1,19 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
-
-// stepOf returns the step that an agent works on, and its pipeline; nil: the agent works on none.
-func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error) {
-	if a.PipelineID == nil || a.StepID == nil {
-		return nil, nil, nil
-	}
-	p, err := d.Store.Pipeline(ctx, *a.PipelineID)
-	if err != nil {
-		return nil, nil, fmt.Errorf("agent %d: pipeline %d: %w", a.ID, *a.PipelineID, err)
-	}
-	s := p.step(*a.StepID)
-	if s == nil {
-		return nil, nil, fmt.Errorf("agent %d: pipeline %d has no step %d", a.ID, p.ID, *a.StepID)
-	}
-	return &p, s, nil
-}
 
 // planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline, and the step's prompt
 // as the runtime's first prompt. A successor in the step gets no first prompt, because the handoff gives it its
@@ -79,6 +68,19 @@ func (d *Daemon) priorContextFile(ctx context.Context, a *Agent, p *Pipeline, s 
 	return path, data.WriteFile(path, []byte(content), 0o600)
 }
 
+// priorContext returns the content of the context file for the agents of a step; "": no step before it has left one.
+func (d *Daemon) priorContext(ctx context.Context, p *Pipeline, s *Step) (string, error) {
+	prev := p.Before(s)
+	if prev == nil {
+		return "", nil
+	}
+	rec, err := d.Store.StepRecord(ctx, prev.LatestHandoff.ID)
+	if errors.Is(err, ErrNotFound) { // an older version recorded the output
+		return "", nil
+	}
+	return rec.Context, err
+}
+
 // taskFile writes a step's prompt to a file among the agent's launch files, and returns words that tell the agent to read it.
 func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
 	dir := d.Data.Launch(a.ID)
@@ -88,4 +90,42 @@ func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
 	path = filepath.Join(dir, "task.md")
 	words = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
 	return path, words, data.WriteFile(path, []byte(s.Input), 0o600)
+}
+
+// furtherStepHeadings returns the headings that the output of a step should have in addition to the four standard ones,
+// because the role of a step that may come next requires them, or its rules read them.
+func (d *Daemon) furtherStepHeadings(p *Pipeline, s *Step) []string {
+	var roles, further []string
+	if next := p.NextStep(s); next != nil {
+		roles = append(roles, roleOf(next.Who()))
+	}
+	for _, rule := range s.Next {
+		if to := p.NewestOf(rule.Goto); to != nil {
+			roles = append(roles, roleOf(to.Who()))
+		}
+		if !slices.Contains(further, rule.When.Heading) && !data.Standard(rule.When.Heading) {
+			further = append(further, rule.When.Heading)
+		}
+	}
+	for _, title := range d.headingsFor(roles) {
+		if !slices.ContainsFunc(further, func(h string) bool { return data.SameHeading(h, title) }) {
+			further = append(further, title)
+		}
+	}
+	return further
+}
+
+// placeInPipeline returns the text that follows the skill of a step's agent. It tells the agent which step it works on
+// and who gets its last message. headings are those that the next step's role requires beside the four standard ones.
+func placeInPipeline(p *Pipeline, s *Step, headings []string) (string, error) {
+	var b bytes.Buffer
+	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{
+		"Run": p.ID, "Title": p.Title, "N": s.Number, "Of": p.Steps[len(p.Steps)-1].Number, "Description": strings.TrimSpace(s.Description),
+		"Last": s.OrderIndex == len(p.Steps)-1 && len(s.Next) == 0, "Headings": headings,
+		"Round": p.roundWords(s), "Rules": p.ruleWords(s), "End": s.OrderIndex == len(p.Steps)-1, "Stop": s.Otherwise == personas.Stop,
+	})
+	if err != nil {
+		return "", fmt.Errorf("prompt step: %w", err)
+	}
+	return b.String(), nil
 }

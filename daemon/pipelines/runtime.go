@@ -1,13 +1,11 @@
-package daemon
+package pipelines
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/personas"
 )
@@ -26,10 +24,10 @@ func checkChoices(choices []StepChoice, steps int) error {
 	for i := range choices {
 		c := &choices[i]
 		if c.Step < 0 || c.Step > steps {
-			return Errorf(KindUnprocessable, CodeBadStep, "Template has no step %d: its steps are numbered from 1 to %d", c.Step, steps)
+			return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadStep, "Template has no step %d: its steps are numbered from 1 to %d", c.Step, steps)
 		}
 		for _, field := range []struct{ name, value string }{{"runtime", c.Runtime}, {"model", c.Model}} {
-			if err := checkWord(field.name, field.value); err != nil {
+			if err := daemon.CheckWord(field.name, field.value); err != nil {
 				return err
 			}
 		}
@@ -58,22 +56,22 @@ func chosen(ts *personas.TemplateStep, choices []StepChoice, n int) (runtime, mo
 
 // checkStepRuntime refuses a runtime that the template or the request names for a step, if no agent of it can be started.
 // The runtime of a persona is not checked here: the step fails when it is reached, and a resume goes on once that is mended.
-func (d *Daemon) checkStepRuntime(s *Step) error {
+func (room *Room) checkStepRuntime(s *daemon.Step) error {
 	if s.Runtime == "" {
 		return nil
 	}
-	err := d.checkRuntime(s.Runtime)
-	told, ok := errors.AsType[*Error](err)
+	err := room.env.Work().CheckRuntime(s.Runtime)
+	told, ok := errors.AsType[*daemon.Error](err)
 	if !ok {
 		return err
 	}
-	return &Error{Kind: told.Kind, Code: told.Code, Cause: told.Cause, Message: fmt.Sprintf("Step %d (%s): %s", s.OrderIndex+1, s.AgentName, told.Message)}
+	return &daemon.Error{Kind: told.Kind, Code: told.Code, Cause: told.Cause, Message: fmt.Sprintf("Step %d (%s): %s", s.OrderIndex+1, s.AgentName, told.Message)}
 }
 
 // silentWarning returns the warning that a step's runtime does not report the agent's final message; "": it does, or the
 // runtime is not known yet.
-func (d *Daemon) silentWarning(s *Step) string {
-	rt, err := d.Settings().runtime(s.Runtime)
+func (room *Room) silentWarning(s *daemon.Step) string {
+	rt, err := room.env.Settings().RuntimeNamed(s.Runtime)
 	if err != nil || rt.Can.QuietAfter == 0 {
 		return ""
 	}
@@ -81,30 +79,12 @@ func (d *Daemon) silentWarning(s *Step) string {
 		s.OrderIndex+1, s.AgentName, s.Runtime)
 }
 
-// runtimeNames names the configured runtimes, for a sentence.
-func (d *Daemon) runtimeNames() string {
-	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Settings().Runtimes)), ", "), "none")
-}
-
 // play copies a persona into the step. Later edits of the persona do not change the pipeline. The runtime and the model that
 // were chosen for the step stay.
-func (s *Step) play(p personas.Persona) {
+func play(s *daemon.Step, p personas.Persona) {
 	s.Persona, s.Skill = &p.Slug, p.Skill
 	s.Runtime = cmp.Or(s.Runtime, p.Runtime, runtimes.Claude().Name)
-	if s.Model == "" && modelFits(&p, s.Runtime) {
+	if s.Model == "" && daemon.ModelFits(&p, s.Runtime) {
 		s.Model = p.Model
 	}
-}
-
-// RunsOn says for people on which runtime the step's agent runs, and with which model; "": neither is known yet. A model that
-// nobody has chosen is the runtime's default, and is not named.
-func (s *Step) RunsOn() string {
-	var said []string
-	if s.Runtime != "" {
-		said = append(said, "on "+s.Runtime)
-	}
-	if s.Model != "" {
-		said = append(said, "with "+s.Model)
-	}
-	return strings.Join(said, " ")
 }

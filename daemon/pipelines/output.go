@@ -1,14 +1,12 @@
-package daemon
+package pipelines
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -17,28 +15,34 @@ import (
 const outputLate = time.Second
 
 // takeOutput records the output of a step. This ends the step, and the step's agent is shut down.
-func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
+func (r *pipelineRun) takeOutput(s *daemon.Step, a *daemon.Agent) runOutcome {
 	text, wait, err := r.output(a)
 	if err != nil || wait > 0 {
 		return runOutcome{err: err, again: wait, note: r.p.Note}
 	}
-	id, err := r.d.Store.NextID(r.ctx, OutputIDs)
+	id, err := r.room.store.NextID(r.ctx, daemon.OutputIDs)
 	if err != nil {
 		return runOutcome{err: err}
 	}
-	out, rec, fallback, err := r.assembleOutput(s, a, id, text)
+	heir := ""
+	rule, _ := decide(s, text) // if a person must decide, the following step is the likeliest
+	if next := after(r.p, s, edgeOf(rule)); next != nil {
+		heir = next.Who()
+	}
+	out, rec, fallback, err := r.room.env.Work().AssembleStep(r.ctx, s, a, id, text, heir)
 	if err != nil {
 		return runOutcome{err: err}
 	}
-	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, NewOutput: out, NewStepRecord: rec}
+	r.now = out.CreatedAt // the time of the assembly counts for this step
+	c := &daemon.Change{PipelineMove: &daemon.PipelineMove{Steps: []*daemon.Step{s}}, NewOutput: out, NewStepRecord: rec}
 	r.p.Note = ""
-	s.Status, s.FinishedAt, s.LatestHandoff = StepDone, &r.now, out
+	s.Status, s.FinishedAt, s.LatestHandoff = daemon.StepDone, &r.now, out
 	c.Events = r.outputEvents(s, out, fallback)
 	if err := r.leadOn(s, text, c); err != nil {
 		return runOutcome{err: err}
 	}
 	var refused error
-	if next := r.p.front(); next != nil && next.Persona != nil {
+	if next := r.p.FrontStep(); next != nil && next.Persona != nil {
 		follower, err := r.agentFor(next)
 		if err != nil {
 			return runOutcome{err: err}
@@ -48,20 +52,20 @@ func (r *pipelineRun) takeOutput(s *Step, a *Agent) runOutcome {
 	switch {
 	case refused == nil:
 		r.dismiss(a, c, false)
-	case RefusalIn(refused) == nil:
+	case daemon.RefusalIn(refused) == nil:
 		return runOutcome{err: refused} // it is not known whether its follower can be started
 	default:
-		c.write(a) // it lives until its follower can be started: see reach
+		c.WriteAgent(a) // it lives until its follower can be started: see reach
 	}
 	r.followWork(s, a, c)
-	took := elapsed(*s.StartedAt, r.now).Milliseconds()
+	took := daemon.Elapsed(*s.StartedAt, r.now).Milliseconds()
 	c.Events = append(c.Events, r.event(event.StepDone, s, map[string]any{"duration_ms": took}))
 	return runOutcome{with: c}
 }
 
 // followWork has the next steps work where the agent of a step has worked: its session may have moved.
-func (r *pipelineRun) followWork(s *Step, a *Agent, c *Change) {
-	if a.Cwd == r.p.WorkDir || r.p.front() == nil || enterable(a.Cwd) != nil {
+func (r *pipelineRun) followWork(s *daemon.Step, a *daemon.Agent, c *daemon.Change) {
+	if a.Cwd == r.p.WorkDir || r.p.FrontStep() == nil || daemon.Enterable(a.Cwd) != nil {
 		return
 	}
 	r.p.WorkDir = a.Cwd
@@ -71,7 +75,7 @@ func (r *pipelineRun) followWork(s *Step, a *Agent, c *Change) {
 }
 
 // takeOutputLate takes the output of a step whose time is over while only background tasks of its agent still run.
-func (r *pipelineRun) takeOutputLate(s *Step, a *Agent) runOutcome {
+func (r *pipelineRun) takeOutputLate(s *daemon.Step, a *daemon.Agent) runOutcome {
 	tasks := "a background task"
 	if a.BackgroundTasks > 1 {
 		tasks = fmt.Sprintf("%d background tasks", a.BackgroundTasks)
@@ -89,30 +93,21 @@ func (r *pipelineRun) takeOutputLate(s *Step, a *Agent) runOutcome {
 
 // output returns the final message of the turn that ended a step: from the Stop or, if the Stop has none, from the
 // transcript. wait, if not 0: the message may still come; look again after that time.
-func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err error) {
-	hook, err := r.d.Store.StoredHook(r.ctx, a.WorkStop)
+func (r *pipelineRun) output(a *daemon.Agent) (text string, wait time.Duration, err error) {
+	hook, err := r.room.store.StoredHook(r.ctx, a.WorkStop)
 	if err != nil {
 		return "", 0, err
 	}
 	if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.LastAssistantMessage != "" {
 		return p.LastAssistantMessage, 0, nil
 	}
-	if late := outputLate - r.d.timeSpent(hook.ReceivedAt); late > 0 && a.Active() {
+	if late := outputLate - r.room.env.Spent(hook.ReceivedAt); late > 0 && a.Active() {
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {
-		return lastAnswer(r.ctx, r.d.runtimeOf(a), *a.TranscriptPath), 0, nil
+		return daemon.LastAnswer(r.ctx, r.room.env.Work().Runtime(a), *a.TranscriptPath), 0, nil
 	}
 	return "", 0, nil
-}
-
-// lastAnswer returns the last message of a transcript if it is an answer; "": it is none, or the transcript can't be read.
-func lastAnswer(ctx context.Context, rt *runtimes.Runtime, path string) string {
-	got, err := transcript.Read(ctx, rt, path, transcript.Want{Messages: 1})
-	if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
-		return got.Messages[n-1].Text
-	}
-	return ""
 }
 
 // seconds writes a duration in seconds, with as many digits as it needs.

@@ -1,14 +1,12 @@
-package daemon
+package pipelines
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/hooks"
 )
 
 // promptAgain queues a step's prompt if the step's agent has begun its session without it. A runtime that opens a dialog
@@ -16,27 +14,24 @@ import (
 // so once for an agent, as FirstPromptID shows. It writes the agent's row together with the delivery: if a hook reports
 // the prompt at the same time, the second of the two gets ErrMoved. due says that the look at the step ends here, with
 // out as its result.
-func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) {
-	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.RegisteredAt == nil || a.State != Idle ||
+func (r *pipelineRun) promptAgain(s *daemon.Step, a *daemon.Agent) (out runOutcome, due bool) {
+	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.RegisteredAt == nil || a.State != daemon.Idle ||
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
 		return out, false
 	}
-	if r.d.runtimeOf(a).Can.Registers == runtimes.RegistersByServer { // its command line has no prompt
+	if r.room.env.Work().Runtime(a).Can.Registers == runtimes.RegistersByServer { // its command line has no prompt
 		text, err := r.typedPrompt(s, a)
 		if err != nil {
 			return runOutcome{err: err}, true
 		}
 		return r.queueStepPrompt(a, text, ""), true
 	}
-	if wait := untilForgotten(r.d, a); wait > 0 {
+	holds, wait := r.room.env.Sight().FirstPrompt(r.ctx, a)
+	switch {
+	case wait > 0:
 		return runOutcome{again: wait, note: r.p.Note}, true
-	}
-	screen, _, _ := r.d.composer(r.ctx, a)
-	if screen == nil {
+	case holds == nil:
 		return out, false
-	}
-	if startHolds(r.d, a, screen) {
-		return runOutcome{again: time.Second, note: r.p.Note}, true
 	}
 	text, err := r.typedPrompt(s, a)
 	if err != nil {
@@ -44,7 +39,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	}
 	// Queue nothing if the screen or the transcript shows that the prompt was taken: the user's own hooks may delay the
 	// report of it.
-	if screen.Holds(text) || hasPrompt(r.d.runtimeOf(a), transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
+	if holds(text) || hasPrompt(r.room.env.Work().Runtime(a), daemon.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text, promptNotTaken), true
@@ -53,7 +48,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 // promptForgotten does what promptAgain does for an agent that forgot its prompt and got another prompt before the daemon
 // noticed. Such an agent has ended a turn, but not the turn of its step, whose time may be over now: left is what is left of it.
 // h is the agent's handoff, for the failure of the step.
-func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff, left time.Duration) (out runOutcome, due bool) {
+func (r *pipelineRun) promptForgotten(s *daemon.Step, a *daemon.Agent, h *daemon.Handoff, left time.Duration) (out runOutcome, due bool) {
 	text, waits, err := r.forgot(s, a)
 	switch {
 	case err != nil:
@@ -75,34 +70,34 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff, left time.D
 // the command line would come first. Hooks may have reported none of these other prompts. The instruction of a handoff is
 // one of them. waits: that was found before, and the prompt waits to be given to the agent, or for its verdict, and the transcript does not
 // show that the agent has taken it.
-func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, waits bool, err error) {
+func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, waits bool, err error) {
 	if a.PreviousAgentID != nil {
 		return "", false, nil
 	}
-	var given Delivery
+	var given daemon.Delivery
 	if a.FirstPromptID != nil {
-		given, err = r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
-		if err != nil || given.Has(Submitted) {
+		given, err = r.room.store.Delivery(r.ctx, *a.FirstPromptID)
+		if err != nil || given.Has(daemon.Submitted) {
 			return "", false, err
 		}
 	}
-	last, _, err := r.d.lastPrompt(r.ctx, a)
+	last, _, err := r.room.env.Work().LastPrompt(r.ctx, a)
 	first := runtimes.FirstPrompt(s.Input)
 	if err != nil || runtimes.MatchesPrompt(last, first) {
 		return "", false, err
 	}
 	if given.ID != 0 && given.Open() && a.Active() {
-		return "", !hasPrompt(r.d.runtimeOf(a), transcriptTail(a), first, given.Text), nil
+		return "", !hasPrompt(r.room.env.Work().Runtime(a), daemon.TranscriptTail(a), first, given.Text), nil
 	}
-	sessions, err := r.d.Store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
+	sessions, err := r.room.store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
 		return "", false, err
 	}
 	if text, err = r.typedPrompt(s, a); err != nil {
 		return "", false, err
 	}
-	jsonl, rt := transcriptTail(a), r.d.runtimeOf(a)
-	if len(jsonl) == transcriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
+	jsonl, rt := daemon.TranscriptTail(a), r.room.env.Work().Runtime(a)
+	if len(jsonl) == daemon.TranscriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
 		return "", false, nil
 	}
 	return text, false, nil
@@ -112,16 +107,16 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, waits bool, err er
 const promptNotTaken = "the runtime did not take the prompt of its command line"
 
 // queueStepPrompt queues a step's prompt for the step's agent. why is the delivery's evidence.
-func (r *pipelineRun) queueStepPrompt(a *Agent, text, why string) runOutcome {
-	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
+func (r *pipelineRun) queueStepPrompt(a *daemon.Agent, text, why string) runOutcome {
+	id, err := r.room.store.NextID(r.ctx, daemon.DeliveryIDs)
 	if err != nil {
 		return runOutcome{err: err}
 	}
 	a.FirstPromptID = &id
-	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindMessage, Text: text, State: DeliveryQueued, CreatedAt: r.now,
+	dl := &daemon.Delivery{ID: id, AgentID: a.ID, Kind: daemon.KindMessage, Text: text, State: daemon.DeliveryQueued, CreatedAt: r.now,
 		Evidence: why}
-	e := r.d.event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
-	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{e}}}
+	e := r.room.env.Event(event.DeliveryQueued, a, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
+	return runOutcome{with: &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}}
 }
 
 // hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt. The prompt's time
@@ -133,52 +128,11 @@ func hasPrompt(rt *runtimes.Runtime, jsonl []byte, texts ...string) bool {
 
 // typedPrompt returns a step's prompt in a form that can be typed. If the prompt can't be typed, typedPrompt writes it to
 // a file and returns words that name the file.
-func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
+func (r *pipelineRun) typedPrompt(s *daemon.Step, a *daemon.Agent) (string, error) {
 	text := runtimes.FirstPrompt(s.Input)
-	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= maxMessage && checkTyped(text) == nil {
+	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= daemon.MaxMessage && daemon.CheckTyped(text) == nil {
 		return safe, nil
 	}
-	_, words, err := r.d.taskFile(a, s)
+	_, words, err := r.room.env.Work().TaskFile(a, s)
 	return words, err
-}
-
-// takenAfterAll returns the evidence that an agent has taken a text whose earlier delivery was given up: the injection prompt of a handoff
-// that was retried, or the prompt of a command line that promptAgain has queued. "": it has not.
-func takenAfterAll(ctx context.Context, d *Daemon, a *Agent, dl *Delivery) (evidence string, err error) {
-	if dl.Kind == KindPrompt && d.inTranscript(a, dl) {
-		return "found in the transcript", nil
-	}
-	if a.StepID == nil || !a.startedWith(dl) {
-		return "", nil
-	}
-	last, _, err := d.lastPrompt(ctx, a)
-	if err != nil {
-		return "", fmt.Errorf("delivery %d: %w", dl.ID, err)
-	}
-	if runtimes.MatchesPrompt(last, dl.Text) {
-		evidence = "taken from the command line after all"
-	}
-	return evidence, nil
-}
-
-// lastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed;
-// otherwise prompt is "".
-func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (prompt string, told bool, err error) {
-	if a.LastPrompt == 0 {
-		return "", false, nil
-	}
-	hook, err := d.Store.StoredHook(ctx, a.LastPrompt)
-	if err != nil {
-		return "", false, err
-	}
-	p, err := hooks.Parse(hook.Event, hook.Body)
-	if err != nil {
-		return "", false, nil
-	}
-	return p.Prompt, true, nil
-}
-
-// startedWith reports whether a delivery is the agent's first prompt.
-func (a *Agent) startedWith(dl *Delivery) bool {
-	return a.FirstPromptID != nil && *a.FirstPromptID == dl.ID
 }

@@ -1,0 +1,41 @@
+package pipelines
+
+import (
+	"context"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
+)
+
+// Room runs the pipelines of a daemon. Its methods are safe for concurrent use.
+type Room struct {
+	env       daemon.Env
+	store     Store
+	data      data.Dir
+	personas  *personas.Store
+	templates *personas.Templates
+}
+
+// Store is what the room reads.
+type Store interface {
+	daemon.PipelineReader
+	daemon.AgentReader
+	daemon.HandoffReader
+	daemon.DeliveryReader
+	daemon.WorktreeReader
+	NextID(ctx context.Context, kind daemon.IDKind) (int64, error)
+	Events(ctx context.Context, f event.Filter) ([]event.Event, error)
+	StoredHook(ctx context.Context, id int64) (daemon.StoredHook, error)
+}
+
+// Join makes the room of a daemon. Call it before the daemon runs.
+func Join(d *daemon.Daemon) *Room {
+	r := &Room{store: d.Store, data: d.Data, personas: d.Personas, templates: d.Templates}
+	r.env = daemon.Join(d, daemon.Part{
+		Lanes:   []daemon.Lane{{Kind: daemon.PipelineLane, Do: r.workPipeline}},
+		Resumed: r.resumePipelines,
+	})
+	return r
+}
