@@ -46,13 +46,14 @@ var mayImport = map[string][]string{
 	"daemon/words": {},
 	"daemon/fit":   {},
 	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house; the daemon itself knows none.
-	"daemon/dialogs":     {"daemon", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
-	"daemon/notices":     {"daemon", "daemon/event", "daemon/tell"},
-	"daemon/pictures":    {"daemon", "daemon/words"},
-	"daemon/limits":      {"daemon", "daemon/event", "daemon/runtimes", "daemon/words"},
-	"daemon/permissions": {"daemon", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
-	"daemon/pipelines":   {"daemon", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "daemon/worktree", "data", "hooks", "personas"},
-	"daemon/house":       {"daemon", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
+	"daemon/engine":      {"daemon", "daemon/event", "daemon/feed", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/tell", "daemon/transcript", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	"daemon/dialogs":     {"daemon", "daemon/engine", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
+	"daemon/notices":     {"daemon", "daemon/engine", "daemon/event", "daemon/tell"},
+	"daemon/pictures":    {"daemon", "daemon/engine", "daemon/words"},
+	"daemon/limits":      {"daemon", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/words"},
+	"daemon/permissions": {"daemon", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
+	"daemon/pipelines":   {"daemon", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "daemon/worktree", "data", "hooks", "personas"},
+	"daemon/house":       {"daemon", "daemon/engine", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
@@ -225,6 +226,35 @@ var tree = sync.OnceValues(func() (map[string][]byte, error) {
 		return err
 	})
 })
+
+// TestRowsArePure: the rows and their rules know no clock, no file and no lane, so that whoever decides by them alone can do so anywhere, also
+// under row locks.
+func TestRowsArePure(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.dir != "daemon" || s.test {
+			continue
+		}
+		for _, imp := range s.ast.Imports {
+			name, _ := strconv.Unquote(imp.Path.Value)
+			switch strings.TrimPrefix(name, module+"/") {
+			case "os", "io", "net", "log", "log/slog", "sync/atomic", "daemon/lane", "daemon/feed", "daemon/presence":
+				t.Errorf("%s: the rows must not know %s", s.line(imp.Pos()), name)
+			}
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, _ := sel.X.(*ast.Ident)
+			if of != nil && of.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker"}, sel.Sel.Name) {
+				t.Errorf("%s: the rows have no clock: pass the time", s.line(sel.Pos()))
+			}
+			return true
+		})
+	}
+}
 
 // home finds the entry of a table that a folder belongs to: its own, or its nearest parent's.
 func home(dir string, table []string) string {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
 )
 
@@ -20,8 +20,8 @@ func TestDuties(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "docs/architecture.md", "<!-- duties -->\n", "<!-- /duties -->\n"
 	var list strings.Builder
-	names, place := map[string]bool{}, daemon.Place(-1)
-	for _, d := range daemon.Duties(house.New(daemon.Config{}).Daemon) {
+	names, place := map[string]bool{}, engine.Place(-1)
+	for _, d := range engine.Duties(house.New(engine.Config{}).Daemon) {
 		if d.Name == "" || d.Why == "" || d.When == nil || d.Do == nil || names[d.Name] || d.Place < place {
 			t.Errorf("duty %q says not what it is, has no place, or is there twice", d.Name)
 		}

@@ -86,25 +86,45 @@ func declared(t *testing.T, file string) (names, mentioned []string) {
 	return names, mentioned
 }
 
+// paren returns the type of a method expression such as (*handoffRun).verify.
+func paren(x *ast.SelectorExpr) (of string, ok bool) {
+	if x == nil {
+		return "", false
+	}
+	p, ok := x.X.(*ast.ParenExpr)
+	if !ok {
+		return "", false
+	}
+	star, ok := p.X.(*ast.StarExpr)
+	if !ok {
+		return "", false
+	}
+	id, ok := star.X.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	return id.Name, true
+}
+
 // stepsOf are the steps of the handoff's table, but for the one of mode generate and the one of several heirs.
 func stepsOf(t *testing.T) (steps []string) {
 	t.Helper()
 	for _, s := range sources(t) {
-		if s.path != "daemon/flow.go" {
+		if s.path != "daemon/engine/flow.go" {
 			continue
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
-			if kv, ok := n.(*ast.KeyValueExpr); ok {
-				key, _ := kv.Key.(*ast.Ident)
-				if sel, ok := kv.Value.(*ast.SelectorExpr); ok && key != nil && key.Name == "do" && sel.Sel.Name != "generate" && sel.Sel.Name != "briefHeirs" {
-					steps = append(steps, sel.Sel.Name)
+			if kv, ok := n.(*ast.KeyValueExpr); ok { // of doPhase
+				run, ok := kv.Value.(*ast.SelectorExpr)
+				if of, method := paren(run); ok && method && of == "handoffRun" && run.Sel.Name != "generate" && run.Sel.Name != "briefHeirs" {
+					steps = append(steps, run.Sel.Name)
 				}
 			}
 			return true
 		})
 	}
 	if len(steps) < 8 {
-		t.Fatalf("only the steps %v were found in daemon/flow.go: adapt this test", steps)
+		t.Fatalf("only the steps %v were found in daemon/engine/flow.go: adapt this test", steps)
 	}
 	return steps
 }
@@ -113,7 +133,7 @@ func stepsOf(t *testing.T) (steps []string) {
 func TestWalkHasAllSteps(t *testing.T) {
 	t.Parallel()
 	for _, s := range walks(t)["A handoff, from the request to its end"] {
-		if s.file == "daemon/handoff_run.go" {
+		if s.file == "daemon/engine/handoff_run.go" {
 			named := slices.DeleteFunc(slices.Clone(s.functions), func(f string) bool { return !slices.Contains(stepsOf(t), f) })
 			if !slices.Equal(named, stepsOf(t)) {
 				t.Errorf("the walk names the steps %v, the table has %v", named, stepsOf(t))

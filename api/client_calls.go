@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // CreateAgent starts an agent.
-func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
+func (c *Client) CreateAgent(ctx context.Context, in engine.NewAgent) (daemon.Agent, error) {
 	body := newAgentRequest{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
@@ -100,13 +101,13 @@ func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQue
 }
 
 // Budget returns how much of a persona's budget is used today.
-func (c *Client) Budget(ctx context.Context, slug string) (daemon.BudgetState, error) {
-	return call[daemon.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
+func (c *Client) Budget(ctx context.Context, slug string) (engine.BudgetState, error) {
+	return call[engine.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
 }
 
 // GoOn lets a persona's agents go on for the rest of the day although its budget is used up.
-func (c *Client) GoOn(ctx context.Context, slug string) (daemon.BudgetState, error) {
-	return call[daemon.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
+func (c *Client) GoOn(ctx context.Context, slug string) (engine.BudgetState, error) {
+	return call[engine.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
 }
 
 // Screen returns the screen of an agent's pane, as "text" or "html".
@@ -116,16 +117,16 @@ func (c *Client) Screen(ctx context.Context, id int64, format string) (string, e
 }
 
 // Diff returns what has changed in an agent's working directory since the agent began.
-func (c *Client) Diff(ctx context.Context, id int64, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+func (c *Client) Diff(ctx context.Context, id int64, in engine.DiffRequest) (engine.AgentDiff, error) {
 	return c.diff(ctx, at("agents", id, "/diff"), in)
 }
 
-func (c *Client) diff(ctx context.Context, path string, in daemon.DiffRequest) (daemon.AgentDiff, error) {
+func (c *Client) diff(ctx context.Context, path string, in engine.DiffRequest) (engine.AgentDiff, error) {
 	q := url.Values{"file": in.Files}
 	if in.Stat {
 		q.Set("stat", "true")
 	}
-	return call[daemon.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
+	return call[engine.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
@@ -144,8 +145,8 @@ func (c *Client) CancelMessages(ctx context.Context, agentID, id int64) ([]daemo
 }
 
 // Peers returns an agent and the peers that it may see. Only an agent's client may call it.
-func (c *Client) Peers(ctx context.Context, agentID int64) (daemon.Peers, error) {
-	return call[daemon.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
+func (c *Client) Peers(ctx context.Context, agentID int64) (engine.Peers, error) {
+	return call[engine.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
 }
 
 // SendToPeer sends a message from one agent to another. to is the other agent's id or its persona's slug. Only an
@@ -160,7 +161,7 @@ func (c *Client) DecideLimit(ctx context.Context, agentID int64, in limits.Limit
 }
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
-func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
+func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in engine.HandoffRequest) (Initiated, error) {
 	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace}
 	switch len(in.Heirs) {
 	case 0:
@@ -202,11 +203,11 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), daemon.Retry{Mode: mode})
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), engine.Retry{Mode: mode})
 }
 
 // RetryHandoffAs retries a handoff with further choices.
-func (c *Client) RetryHandoffAs(ctx context.Context, id int64, in daemon.Retry) (daemon.Handoff, error) {
+func (c *Client) RetryHandoffAs(ctx context.Context, id int64, in engine.Retry) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), in)
 }
 
@@ -227,8 +228,8 @@ func (c *Client) AttentionCount(ctx context.Context) (daemon.AttentionCount, err
 }
 
 // Runtimes lists the runtimes that the daemon knows, and whether it can start their agents.
-func (c *Client) Runtimes(ctx context.Context) ([]daemon.RuntimeInfo, error) {
-	return call[[]daemon.RuntimeInfo](ctx, c, "GET", "/api/runtimes", nil)
+func (c *Client) Runtimes(ctx context.Context) ([]engine.RuntimeInfo, error) {
+	return call[[]engine.RuntimeInfo](ctx, c, "GET", "/api/runtimes", nil)
 }
 
 // Transitions returns the transitions of a handoff, in order.
@@ -303,8 +304,8 @@ func (c *Client) SetNotificationPreferences(ctx context.Context, in notices.Pref
 }
 
 // ReloadSettings makes the daemon read its settings again, and returns which have changed.
-func (c *Client) ReloadSettings(ctx context.Context) (daemon.Reloaded, error) {
-	return call[daemon.Reloaded](ctx, c, "POST", "/api/settings/reload", struct{}{})
+func (c *Client) ReloadSettings(ctx context.Context) (engine.Reloaded, error) {
+	return call[engine.Reloaded](ctx, c, "POST", "/api/settings/reload", struct{}{})
 }
 
 // TestNotification makes the daemon send a notification now: to a target of its settings, or to the desktop if target

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/sim/memory"
@@ -58,7 +59,7 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	t      testing.TB
 	store  daemon.Store
-	daemon *daemon.Daemon
+	daemon *engine.Daemon
 	tmux   *tmuxtest.Fake
 	server *Server
 	log    *logBuffer
@@ -95,7 +96,7 @@ func inMemory(h *fixture, dir data.Dir) {
 	base := memory.New()
 	base.SetHost("elsewhere", dir.Root())
 	h.store = &memory.Telling{Store: base, Committed: func() {
-		daemon.Sweep(h.daemon)
+		engine.Sweep(h.daemon)
 		h.daemon.EventsChanged()
 	}}
 }
@@ -125,10 +126,10 @@ func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) 
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
-	rooms := house.New(daemon.Config{
+	rooms := house.New(engine.Config{
 		Host: "here", Store: h.store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
-		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
-		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
+		Settings: engine.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
+		Terminal: func(string) (engine.Terminal, error) { return h.tmux, nil },
 		Notifier: silent{}, Targets: []tell.Route{{Name: "phone", Kind: "ntfy", Levels: []string{"error"}, Target: phone{}}}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.daemon = rooms.Daemon

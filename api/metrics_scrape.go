@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // DatabaseStats are the figures of the pool of database connections.
@@ -173,7 +174,7 @@ func (r reading) daemon() {
 		daemon.KindMessage, daemon.KindCommand, daemon.KindInstruction, daemon.KindSkill, daemon.KindPrompt, daemon.KindExit,
 	} {
 		for _, verdict := range []daemon.Verdict{daemon.Submitted, daemon.NotSubmitted, daemon.Unconfirmed} {
-			r.counter(r.deliveries, float64(decided[daemon.DeliveryCount{Kind: kind, Verdict: verdict}]), string(kind), string(verdict))
+			r.counter(r.deliveries, float64(decided[engine.DeliveryCount{Kind: kind, Verdict: verdict}]), string(kind), string(verdict))
 		}
 	}
 	for key, n := range r.server.Daemon.HookCounts() {

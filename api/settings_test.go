@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // TestReloadSettings: the daemon takes over the settings that it reads, and keeps its own if it reads wrong ones.
@@ -14,10 +15,10 @@ func TestReloadSettings(t *testing.T) {
 	wrong := errors.New("settings: config.yaml: line 2: unknown key handof")
 	var refuse error
 	h := build(t, func(s *Server) {
-		s.Daemon.Reread = func() (daemon.Settings, []daemon.SettingChange, error) {
+		s.Daemon.Reread = func() (engine.Settings, []engine.SettingChange, error) {
 			set := *s.Daemon.Settings()
 			set.Handoff.AckTimeout = time.Minute
-			return set, []daemon.SettingChange{{Key: "handoff.ack_timeout", Was: "30s", Is: "1m0s"}}, refuse
+			return set, []engine.SettingChange{{Key: "handoff.ack_timeout", Was: "30s", Is: "1m0s"}}, refuse
 		}
 	})
 	done := must(h.client.ReloadSettings(t.Context()))(t)

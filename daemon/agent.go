@@ -241,8 +241,8 @@ const (
 // saysNotStarted stands in the end reason before why an agent could not be started.
 const saysNotStarted = "not started: "
 
-// endBy notes why the agent has ended. said is what is known besides, for people; "": nothing.
-func (a *Agent) endBy(code EndCode, said string) {
+// EndBy notes why the agent has ended. said is what is known besides, for people; "": nothing.
+func (a *Agent) EndBy(code EndCode, said string) {
 	reason := string(code) + said
 	if code == EndedNotStarted {
 		reason = saysNotStarted + said
@@ -253,8 +253,8 @@ func (a *Agent) endBy(code EndCode, said string) {
 // HasPane reports whether the agent has a pane that text can be typed into.
 func (a *Agent) HasPane() bool { return a.Pane != nil && *a.Pane != "" }
 
-// launching reports whether the agent's pane is about to be made.
-func (a *Agent) launching() bool { return a.Managed && a.SpawnedAt == nil && a.Active() }
+// Launching reports whether the agent's pane is about to be made.
+func (a *Agent) Launching() bool { return a.Managed && a.SpawnedAt == nil && a.Active() }
 
 // PersonaSlug returns the persona's slug, or "".
 func (a *Agent) PersonaSlug() string {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -78,42 +77,8 @@ const (
 	Recently = 24 * time.Hour
 )
 
-// Overview reads the rows of all hosts.
-func (d *Daemon) Overview(ctx context.Context) (Overview, error) { return d.overview(ctx, 100) }
-
-// overview is Overview with at most so many of the agents that ended last.
-func (d *Daemon) overview(ctx context.Context, ended int) (o Overview, err error) {
-	o.At, o.Auto = d.now(), d.HandsOver()
-	if o.Agents, err = d.Store.Agents(ctx, AgentFilter{Active: true, Limit: MostAgents}); err != nil {
-		return o, err
-	}
-	if o.Ended, err = d.Store.Agents(ctx, AgentFilter{Lately: true, Limit: ended}); err != nil {
-		return o, err
-	}
-	for _, f := range []HandoffFilter{{Open: true, Limit: MostAgents}, {Status: StatusFailed, Last: true, Limit: 50}} {
-		list, err := d.Store.Handoffs(ctx, f)
-		if err != nil {
-			return o, err
-		}
-		o.Handoffs = append(o.Handoffs, list...)
-	}
-	for _, f := range []PipelineFilter{{Open: true}, {Status: PipelineFailed, Limit: 20}} {
-		list, err := d.Store.Pipelines(ctx, f)
-		if err != nil {
-			return o, err
-		}
-		o.Pipelines = append(o.Pipelines, list...)
-	}
-	if o.Permissions, err = d.Store.Permissions(ctx, PermissionFilter{Open: true, Limit: MostAgents}); err != nil {
-		return o, err
-	}
-	missing, err := d.Store.AgentsByID(ctx, o.unread())
-	o.Ended = append(o.Ended, missing...)
-	return o, err
-}
-
-// unread returns the ids of agents that have a part in a recently failed handoff, and whose own rows have not been read.
-func (o *Overview) unread() (ids []int64) {
+// Unread returns the ids of agents that have a part in a recently failed handoff, and whose own rows have not been read.
+func (o *Overview) Unread() (ids []int64) {
 	known := map[int64]bool{}
 	for _, a := range slices.Concat(o.Agents, o.Ended) {
 		known[a.ID] = true
@@ -135,7 +100,7 @@ func (o *Overview) unread() (ids []int64) {
 // Attention returns everything that needs a person. The one that has waited longest comes first; agents that died come after all
 // others, because nothing waits for an answer there.
 func (o *Overview) Attention() []Attention {
-	with, orphans := o.concerns()
+	with, orphans := o.Concerns()
 	var out []Attention
 	told := map[int64]bool{} // ended agents for which the Attention about their handoff is enough
 	for _, h := range with {
@@ -165,7 +130,7 @@ func (o *Overview) Attention() []Attention {
 		if o.Auto != nil {
 			auto, why = o.Auto(a)
 		}
-		if n := a.attention(with[a.ID], auto, why); n.Kind != "" {
+		if n := a.Attention(with[a.ID], auto, why); n.Kind != "" {
 			n.About, n.ID, n.Agent, n.Handoff = AboutAgent, a.ID, a, with[a.ID]
 			o.addPermissions(&n)
 			out = append(out, n)
@@ -211,12 +176,12 @@ func (o *Overview) addPermissions(n *Attention) {
 // HandoffOf returns, for the id of each active agent, the handoff that concerns the agent: its open handoff or, if its last
 // handoff failed, the failed one.
 func (o *Overview) HandoffOf() map[int64]*Handoff {
-	with, _ := o.concerns()
+	with, _ := o.Concerns()
 	return with
 }
 
-// concerns returns the map of HandoffOf. As orphans it returns the failed handoffs whose work no active agent continues.
-func (o *Overview) concerns() (with map[int64]*Handoff, orphans []*Handoff) {
+// Concerns returns the map of HandoffOf. As orphans it returns the failed handoffs whose work no active agent continues.
+func (o *Overview) Concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 	active, ended, next, last := map[int64]bool{}, map[int64]*Agent{}, map[int64]int64{}, map[int64]*Handoff{}
 	for _, list := range [][]Agent{o.Ended, o.Agents} {
 		for i := range list {
@@ -290,16 +255,16 @@ func (h *Handoff) concernsOneOf(active map[int64]bool, with map[int64]*Handoff) 
 // which has ended; it is nil if its row was not read. heir is the id of that agent. If a person ended that agent, the person
 // has seen to the work. But after the record the handoff itself may have ended the outgoing agent, so its work lies still.
 func (h *Handoff) liesStill(a *Agent, heir int64) bool {
-	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.leavesWork()
+	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.LeavesWork()
 }
 
-// leavesWork reports whether an agent that works for no pipeline has died, and the operator has not dismissed it.
-func (a *Agent) leavesWork() bool { return a.PipelineID == nil && a.Died() && a.DismissedAt == nil }
+// LeavesWork reports whether an agent that works for no pipeline has died, and the operator has not dismissed it.
+func (a *Agent) LeavesWork() bool { return a.PipelineID == nil && a.Died() && a.DismissedAt == nil }
 
-// attention returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
+// Attention returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
 // the agent. auto and notAuto are of [Overview.Auto]. If there are several reasons, attention returns the reason that holds up the
 // others.
-func (a *Agent) attention(h *Handoff, auto bool, notAuto string) Attention {
+func (a *Agent) Attention(h *Handoff, auto bool, notAuto string) Attention {
 	look := fmt.Sprintf("`understudy agent show %d`", a.ID)
 	if a.HasPane() {
 		look = fmt.Sprintf("`understudy agent attach %d`", a.ID)
@@ -310,9 +275,9 @@ func (a *Agent) attention(h *Handoff, auto bool, notAuto string) Attention {
 	}
 	switch {
 	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
-		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Hold.Words(), "a dialog waits for an answer"), "answer it with "+a.answerWith())
+		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Hold.Words(), "a dialog waits for an answer"), "answer it with "+a.AnswerWith())
 	case a.State == Waiting && a.StopStage != StopFailed:
-		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+a.answerWith())
+		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+a.AnswerWith())
 	case h != nil && h.Phase == Failed:
 		return h.failedAttention()
 	case a.StopStage == StopFailed:
@@ -321,7 +286,7 @@ func (a *Agent) attention(h *Handoff, auto bool, notAuto string) Attention {
 		return attention(NeedsChoice, a.Limit.Since, "it ", a.Limit.What(), a.LimitWords())
 	case trouble != nil:
 		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), a.TroubleHint())
-	case h != nil && h.awaitsDecision():
+	case h != nil && h.AwaitsDecision():
 		return attention(h.Hold.needs(), cmp.Or(h.PhaseAt, a.StateAt), "", h.Hold.Words(), fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
 	case a.Hold.Is(HoldBudget):
 		return attention(a.Hold.needs(), a.StateAt, saysHeld, saysBudget, a.budgetNext())
@@ -343,7 +308,7 @@ func (a *Agent) againWords() string {
 	if a.HasSession() {
 		return fmt.Sprintf("`understudy agent resume %d` opens its session again", a.ID)
 	}
-	return fmt.Sprintf("its session cannot be opened again: start another one with `%s`", a.startCommand())
+	return fmt.Sprintf("its session cannot be opened again: start another one with `%s`", a.StartCommand())
 }
 
 // failedAttention returns why a failed handoff needs a person.

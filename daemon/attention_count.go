@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"strings"
 )
@@ -76,11 +75,23 @@ func (o *Overview) Count() AttentionCount {
 	return out
 }
 
-// AttentionCount counts what needs a person, on all hosts.
-func (d *Daemon) AttentionCount(ctx context.Context) (AttentionCount, error) {
-	o, err := d.Overview(ctx)
-	if err != nil {
-		return AttentionCount{}, err
+// Unsettled reports whether one of the agents has not ended yet, has a handoff in progress, or
+// works for a pipeline that does not know of its end.
+func (o *Overview) Unsettled(ids map[int64]bool) bool {
+	for i := range o.Agents {
+		if ids[o.Agents[i].ID] {
+			return true
+		}
 	}
-	return o.Count(), nil
+	for i := range o.Pipelines {
+		if p := &o.Pipelines[i]; p.Status == PipelineRunning && p.CurrentAgentID != nil && ids[*p.CurrentAgentID] {
+			return true
+		}
+	}
+	for i := range o.Handoffs {
+		if h := &o.Handoffs[i]; h.Open() && ids[h.AgentID] && h.RecordedAt == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -15,7 +15,7 @@ func (o *Overview) deaths(told map[int64]bool) (out []Attention) {
 	var causes []string
 	for i := range o.Ended {
 		a := &o.Ended[i]
-		if a.SuccessorID != nil || !a.leavesWork() || told[a.ID] || o.At.Sub(*a.EndedAt) >= Recently {
+		if a.SuccessorID != nil || !a.LeavesWork() || told[a.ID] || o.At.Sub(*a.EndedAt) >= Recently {
 			continue
 		}
 		cause := cmp.Or(a.EndCause, fmt.Sprintf("agent %d", a.ID))

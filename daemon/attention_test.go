@@ -24,7 +24,7 @@ func over(ago time.Duration, reason string) func(*Agent) {
 	return func(a *Agent) {
 		at := noon.Add(-ago)
 		a.State, a.EndedAt = Ended, &at
-		a.endBy(oldEnd(reason), "")
+		a.EndBy(oldEnd(reason), "")
 	}
 }
 
@@ -66,7 +66,7 @@ func TestAttentionOfActiveAgents(t *testing.T) {
 		"trouble, failed":   {func(a *Agent) { a.Trouble = trouble }, new(failed(time.Second, nil)), false, "agent 1 failed for 1s: its handoff failed: There is no document; ask for it"},
 		"failed long ago":   {nil, new(failed(99*time.Hour, nil)), false, "agent 1 failed for 99h0m0s: its handoff failed: There is no document; ask for it"},
 		"failed, no hint":   {nil, new(failed(0, func(h *Handoff) { h.Error.Hint = "" })), false, "agent 1 failed for 0s: its handoff failed: There is no document; `understudy handoff retry 9`"},
-		"a decision":        {nil, &Handoff{ID: 9, AgentID: 1, Phase: ShuttingDown, Hold: &Hold{Kind: HoldWorkedOn}, PhaseAt: noon}, false, "agent 1 decision for 0s: " + HoldWorkedOn.row().says + "; `understudy handoff retry 9` or `understudy agent stop 1`"},
+		"a decision":        {nil, &Handoff{ID: 9, AgentID: 1, Phase: ShuttingDown, Hold: &Hold{Kind: HoldWorkedOn}, PhaseAt: noon}, false, "agent 1 decision for 0s: " + HoldWorkedOn.Row().Says + "; `understudy handoff retry 9` or `understudy agent stop 1`"},
 		"being handed over": {nil, &Handoff{ID: 9, AgentID: 1, Phase: Instructing, Hold: &Hold{Kind: HoldBusy}}, false, ""},
 		"can't be ended":    {func(a *Agent) { a.StopStage, a.StopStageAt, a.PID, a.State = StopFailed, &noon, 77, Waiting }, nil, false, "agent 1 stuck for 0s: it could not be ended; end it yourself: see `ps -fp 77`"},
 		"did not register": {func(a *Agent) {

@@ -1,11 +1,9 @@
 package daemon
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -35,8 +33,8 @@ func backgroundOf(p *hooks.Payload) *Background {
 	return &Background{Tasks: p.Tasks, Crons: p.Crons}
 }
 
-// shellsOf returns the shell commands that an agent has in the background.
-func shellsOf(a *Agent) (shells []hooks.Task) {
+// ShellsOf returns the shell commands that an agent has in the background.
+func ShellsOf(a *Agent) (shells []hooks.Task) {
 	if a.Background == nil {
 		return nil
 	}
@@ -48,13 +46,13 @@ func shellsOf(a *Agent) (shells []hooks.Task) {
 	return shells
 }
 
-// awaitedTasks returns how many of the background tasks of an agent a handoff waits for. A task of a kind that nobody knows is taken
+// AwaitedTasks returns how many of the background tasks of an agent a handoff waits for. A task of a kind that nobody knows is taken
 // for one that does work.
-func awaitedTasks(a *Agent, policy BackgroundPolicy) int {
+func AwaitedTasks(a *Agent, policy BackgroundPolicy) int {
 	if policy == BackgroundWait {
 		return a.BackgroundTasks
 	}
-	return max(0, a.BackgroundTasks-len(shellsOf(a)))
+	return max(0, a.BackgroundTasks-len(ShellsOf(a)))
 }
 
 // withoutTask returns the background without the task that has ended.
@@ -67,35 +65,4 @@ func (b *Background) withoutTask(notification string) *Background {
 		return t.ID != "" && strings.Contains(notification, "<task-id>"+t.ID+"</task-id>")
 	})
 	return &left
-}
-
-// maxTask is how much of a command or a prompt a warning quotes, in runes.
-const maxTask = 120
-
-// backgroundWarnings names what the session of an agent leaves behind when the agent is handed over: commands, which end with it
-// unless it is kept, and prompts that nobody schedules any more.
-func backgroundWarnings(a *Agent, kept bool) (warnings []string) {
-	if shells := shellsOf(a); len(shells) > 0 {
-		ends := "end with it: start again what is still needed"
-		if kept {
-			ends = "go on in its session"
-		}
-		names := make([]string, len(shells))
-		for i, t := range shells {
-			names[i] = words.Quote(words.Clip(words.Line(t.Command), maxTask))
-		}
-		warnings = append(warnings, fmt.Sprintf("Commands of agent %d run in the background and %s: %s.", a.ID, ends, strings.Join(names, ", ")))
-	}
-	if a.Background == nil || len(a.Background.Crons) == 0 {
-		return warnings
-	}
-	names := make([]string, len(a.Background.Crons))
-	for i, c := range a.Background.Crons {
-		names[i] = fmt.Sprintf("%s at %s", words.Quote(words.Clip(words.Line(c.Prompt), maxTask)), words.Line(c.Schedule))
-	}
-	ends := "end with it: schedule again what is still needed"
-	if kept {
-		ends = "go on there"
-	}
-	return append(warnings, fmt.Sprintf("The session of agent %d has scheduled prompts, which %s: %s.", a.ID, ends, strings.Join(names, ", ")))
 }

@@ -176,8 +176,8 @@ const (
 // BadField returns the code for a bad value in the given field of a request.
 func BadField(field string) Code { return Code("bad_" + field) }
 
-// failure returns the code for a handoff that failed because of the delivery's verdict.
-func (d *Delivery) failure() Code { return Code(string(d.Kind) + "_" + string(*d.Verdict)) }
+// Failure returns the code for a handoff that failed because of the delivery's verdict.
+func (d *Delivery) Failure() Code { return Code(string(d.Kind) + "_" + string(*d.Verdict)) }
 
 // CheckLine refuses a field that is not one short line of text.
 func CheckLine(field, s string, limit int) error {

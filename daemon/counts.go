@@ -2,11 +2,7 @@ package daemon
 
 import (
 	"context"
-	"maps"
-	"sync"
 	"time"
-
-	"github.com/understudyd/understudy/hooks"
 )
 
 // Census counts the agents, handoffs and pipelines at work on a host.
@@ -24,115 +20,11 @@ type CensusReader interface {
 	Census(ctx context.Context, host string) (Census, error)
 }
 
-// Census returns the counts of this host.
-func (d *Daemon) Census(ctx context.Context) (Census, error) { return d.Store.Census(ctx, d.Host) }
-
-// SpoolDepth returns how many hooks wait in the spool.
-func (d *Daemon) SpoolDepth() (int, error) { return d.spool.Len() }
-
-// LogStart returns the id of the event that was the newest when Prepare was called. Events with a greater id were logged
-// after that.
-func (d *Daemon) LogStart() int64 { return d.logStart }
-
 // OpenPhases returns the phases of an open handoff, in order.
 func OpenPhases() []Phase {
 	var phases []Phase
-	for _, s := range handoffSteps {
-		phases = append(phases, s.at)
+	for _, s := range HandoffSteps {
+		phases = append(phases, s.At)
 	}
 	return phases
-}
-
-// HookOutcome says how the daemon treated a hook that it received.
-type HookOutcome string
-
-// The outcomes of hooks.
-const (
-	HookApplied  HookOutcome = "applied"  // stored, and applied to its agent
-	HookStored   HookOutcome = "stored"   // stored, and applied to no agent
-	HookRepeated HookOutcome = "repeated" // a hook with its key was stored before
-	HookRefused  HookOutcome = "refused"  // not stored: its body could not be parsed
-)
-
-// HookCount is the key by which hooks are counted.
-type HookCount struct {
-	Event   string // its canonical name; "": the daemon does not know the event
-	Outcome HookOutcome
-}
-
-// DeliveryCount is the key by which deliveries are counted.
-type DeliveryCount struct {
-	Kind    DeliveryKind
-	Verdict Verdict
-}
-
-// counts holds how many hooks were received and how many deliveries got their verdict since the process started.
-type counts struct {
-	mu         sync.Mutex
-	hooks      map[HookCount]int64
-	deliveries map[DeliveryCount]int64
-}
-
-// HookCounts returns how many hooks were received since the process started.
-func (d *Daemon) HookCounts() map[HookCount]int64 {
-	d.counts.mu.Lock()
-	defer d.counts.mu.Unlock()
-	return maps.Clone(d.counts.hooks)
-}
-
-// DeliveryCounts returns how many deliveries got their verdict since the process started.
-func (d *Daemon) DeliveryCounts() map[DeliveryCount]int64 {
-	d.counts.mu.Lock()
-	defer d.counts.mu.Unlock()
-	return maps.Clone(d.counts.deliveries)
-}
-
-func (c *counts) hook(event string, outcome HookOutcome) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hooks == nil {
-		c.hooks = map[HookCount]int64{}
-	}
-	if !hooks.Known(event) {
-		event = "" // a sender can invent names, and must not fill the map with them
-	}
-	c.hooks[HookCount{event, outcome}]++
-}
-
-// recorded counts a hook that was stored, and the deliveries that got their verdict from it.
-func (c *counts) recorded(event string, res HookResult, change *Change) {
-	switch {
-	case res.Again:
-		c.hook(event, HookRepeated)
-	case res.Applied:
-		c.hook(event, HookApplied)
-	default:
-		c.hook(event, HookStored)
-	}
-	c.committed(change)
-}
-
-// committed counts the deliveries that got their verdict in a committed change. A verdict is final, so each delivery is
-// counted once.
-func (c *counts) committed(change *Change) {
-	var decided []DeliveryCount
-	for _, dl := range change.Deliveries {
-		if dl.Verdict != nil {
-			decided = append(decided, DeliveryCount{dl.Kind, *dl.Verdict})
-		}
-	}
-	for _, dl := range change.dropped {
-		decided = append(decided, DeliveryCount{dl.Kind, NotSubmitted})
-	}
-	if len(decided) == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.deliveries == nil {
-		c.deliveries = map[DeliveryCount]int64{}
-	}
-	for _, key := range decided {
-		c.deliveries[key]++
-	}
 }

@@ -4,11 +4,11 @@ import "time"
 
 // DayBegins returns when the day of t begins on this machine's clock, or the day n days after it. All that is counted by days
 // begins and ends here: usage and budgets.
-func DayBegins(t time.Time, n int) time.Time { return dayBegins(t.In(time.Local), n) }
+func DayBegins(t time.Time, n int) time.Time { return DayBeginsIn(t.In(time.Local), n) }
 
-// dayBegins is DayBegins in the zone of t. A day need not begin at 0:00: where the clock is set at midnight, the day begins at 1:00,
+// DayBeginsIn is DayBegins in the zone of t. A day need not begin at 0:00: where the clock is set at midnight, the day begins at 1:00,
 // or 0:00 comes twice.
-func dayBegins(t time.Time, n int) time.Time {
+func DayBeginsIn(t time.Time, n int) time.Time {
 	y, m, d := t.Date()
 	midnight := time.Date(y, m, d+n, 0, 0, 0, 0, time.UTC)
 	noon := time.Date(y, m, d+n, 12, 0, 0, 0, t.Location())
@@ -31,18 +31,5 @@ func DayNamed(name string, where *time.Location) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return dayBegins(noon, 0), nil
-}
-
-// daysUntil returns the beginnings of the days from that of since to that of now, at most most.
-func daysUntil(since, now time.Time, most int) (days []time.Time) {
-	first, today := dayBegins(since, 0), dayBegins(now, 0)
-	for n := 0; n < most; n++ {
-		day := dayBegins(first, n)
-		if day.After(today) {
-			break
-		}
-		days = append(days, day)
-	}
-	return days
+	return DayBeginsIn(noon, 0), nil
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -78,27 +77,15 @@ type Delivery struct {
 // Open reports whether the delivery has no verdict yet.
 func (d *Delivery) Open() bool { return d.State != DeliveryDone }
 
-// byKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
-func (d *Delivery) byKeys() bool {
+// ByKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
+func (d *Delivery) ByKeys() bool {
 	return d.Way != runtimes.ByInbox && d.Way != runtimes.ByServer && d.Way != runtimes.ByQueue
 }
 
-// decide gives the delivery its verdict.
-func (d *Delivery) decide(v Verdict, evidence string, at time.Time) {
+// Decide gives the delivery its verdict.
+func (d *Delivery) Decide(v Verdict, evidence string, at time.Time) {
 	d.State, d.Verdict, d.Evidence, d.DecidedAt = DeliveryDone, &v, evidence, &at
 }
 
 // Has reports whether the verdict is v.
 func (d *Delivery) Has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }
-
-func deliveryPayload(dl *Delivery) map[string]any {
-	p := map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "attempts": dl.Attempts, "evidence": dl.Evidence}
-	if dl.Verdict != nil && *dl.Verdict != Submitted {
-		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
-			dl.AgentID, dl.Evidence, dl.AgentID)
-		if dl.Evidence == evidenceNoPane || dl.Evidence == EvidenceEnded && dl.Has(NotSubmitted) {
-			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
-		}
-	}
-	return p
-}

@@ -1,12 +1,9 @@
 package daemon
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,63 +77,25 @@ func (in *DialogAnswer) Words() string {
 // ShownDialog is a dialog with the look in which it was read.
 type ShownDialog struct {
 	Dialog
-	read    runtimes.Dialog
-	command string // the program of the pane
+	Read    runtimes.Dialog
+	Command string // the program of the pane
 }
 
 // Sight returns what tmux must find unchanged when a key is pressed: the program, and the row of the choice that is selected.
 func (s *ShownDialog) Sight() tmux.Sight {
-	return tmux.Sight{Command: s.command, Row: s.read.Choices[s.Selected()].Row}
+	return tmux.Sight{Command: s.Command, Row: s.Read.Choices[s.Selected()].Row}
 }
 
 // Selected returns the index of the choice that Enter would take now.
-func (s *ShownDialog) Selected() int { return s.read.Selected() }
+func (s *ShownDialog) Selected() int { return s.Read.Selected() }
 
 // Asks returns what the dialog asks for, as an agent's WaitsFor has it.
-func (s *ShownDialog) Asks() string { return words.Clip(words.Line(s.Name), maxWaitsFor) }
+func (s *ShownDialog) Asks() string { return words.Clip(words.Line(s.Name), MaxWaitsFor) }
 
-// errNoDialog says that the pane of an agent shows no dialog.
-func errNoDialog(agentID int64) *Error {
-	return Errorf(KindNotFound, CodeNoDialog, "Agent %d shows no dialog", agentID)
-}
-
-// readDialog looks at an agent's pane and reads the dialog in it.
-func (d *Daemon) readDialog(ctx context.Context, a *Agent) (*ShownDialog, error) {
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return nil, err
-	}
-	view, err := term.Look(ctx, a.Ref())
-	switch {
-	case errors.Is(err, tmux.ErrGone):
-		return nil, ErrAgentNoPane
-	case err != nil:
-		return nil, fmt.Errorf("agent %d: screen: %w", a.ID, err)
-	}
-	read := d.runtimeOf(a).ReadDialog(runtimes.View{Text: view.Screen, Title: view.Title})
-	if read.Name == "" || !d.inFront(a) {
-		return nil, errNoDialog(a.ID)
-	}
-	s := &ShownDialog{read: read, command: view.Command, Dialog: Dialog{AgentID: a.ID, Name: read.Name, Choices: []DialogChoice{}}}
-	for i, c := range read.Choices {
-		s.Choices = append(s.Choices, DialogChoice{Number: i + 1, Label: words.Line(c.Label), Selected: c.Selected, Input: c.Input})
-	}
-	rows := read.Text
-	if len(read.Below) > 0 {
-		rows = append(append(slices.Clone(rows), ""), read.Below...)
-	}
-	s.Text = visible(strings.Join(rows, "\n"))
-	if read.Why != "" {
-		s.Why = fmt.Sprintf("%s: answer it in its pane, `understudy agent attach %d`", read.Why, a.ID)
-	}
-	s.ID = a.fingerprint(&read)
-	return s, nil
-}
-
-// fingerprint returns the checksum of all that makes a dialog this very one: what it says above its choices, the choices, since
+// Fingerprint returns the checksum of all that makes a dialog this very one: what it says above its choices, the choices, since
 // when the agent waits, and how many dialogs were answered before it. The row that is selected is no part of it, nor is the text
 // below the choices, which may follow the row.
-func (a *Agent) fingerprint(read *runtimes.Dialog) string {
+func (a *Agent) Fingerprint(read *runtimes.Dialog) string {
 	sum := sha256.New()
 	since, nth := int64(0), 0
 	if a.State == Waiting {

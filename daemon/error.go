@@ -77,15 +77,15 @@ var (
 
 // Errors whose sentences scripts rely on, word for word.
 var (
-	errAgentNotFound      = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
-	errAgentNotActive     = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")
+	ErrAgentNotFound      = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
+	ErrAgentNotActive     = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")
 	ErrAgentNoPersona     = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
 	ErrAgentNoPane        = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
 	ErrAgentStopping      = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
 	ErrPermissionNotFound = Errorf(KindNotFound, CodePermissionNotFound, "Permission not found")
 	ErrHandoffOpen        = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
-	errNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
-	errHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
-	errWorktreeNotFound   = Errorf(KindNotFound, CodeWorktreeNotFound, "Work tree not found")
+	ErrNothingToHandOff   = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
+	ErrHandoffNotFound    = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
+	ErrWorktreeNotFound   = Errorf(KindNotFound, CodeWorktreeNotFound, "Work tree not found")
 	ErrPipelineNotFound   = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
 )

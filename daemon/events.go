@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -78,50 +77,4 @@ type AuditFilter struct {
 	Text       string    // the type or the payload contains it, in upper or lower case
 	Before     int64     // events with a smaller id
 	Limit      int       // at most so many events; 0: 100
-}
-
-// Audit returns events, the newest first. If the search takes too long, it returns an [Error].
-func (d *Daemon) Audit(ctx context.Context, f AuditFilter) ([]event.Event, error) {
-	return d.Store.Audit(ctx, f)
-}
-
-// event makes an event of this host.
-func (d *Daemon) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
-	f := Facts{Host: d.Host, Now: d.now()}
-	return f.event(typ, agentID, handoffID, payload)
-}
-
-// alert stores an alert that is about no agent. If it can't be stored, only the process's log has it.
-func (d *Daemon) alert(typ event.Type, message string) {
-	if err := d.storeAlert(typ, message); err != nil {
-		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
-	}
-}
-
-// storeAlert stores an alert that is about no agent. It goes on even if the context of a request ends.
-func (d *Daemon) storeAlert(typ event.Type, message string) error {
-	e := d.event(typ, nil, nil, map[string]any{"message": message})
-	e.Alert = true
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	return d.commit(ctx, &Change{Events: []*event.Event{e}})
-}
-
-// pipelineEvent makes an event about a pipeline and the step s, with the newest agent of s; nil: about no step.
-func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map[string]any) *event.Event {
-	if payload == nil {
-		payload = map[string]any{}
-	}
-	payload["status"], payload["title"] = p.Status, p.Title
-	e := d.event(typ, nil, nil, nil)
-	e.PipelineID = &p.ID
-	if s != nil {
-		e.StepID = &s.ID
-		payload["step"], payload["agent_name"], payload["step_status"] = s.OrderIndex+1, s.AgentName, s.Status
-		if id := s.NewestAgent(); id != 0 {
-			e.AgentID = &id
-		}
-	}
-	e.Payload = event.Payload(payload)
-	return e
 }

@@ -69,7 +69,7 @@ const (
 
 // Status returns the status of a handoff in phase p. The database derives the same.
 func (p Phase) Status() Status {
-	switch _, open := stepAt(p); {
+	switch _, open := StepAt(p); {
 	case p == Requested:
 		return StatusPending
 	case open:
@@ -192,8 +192,8 @@ type Failure struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// words returns all that a failure says: what happened, and what to do next.
-func (f *Failure) words() string {
+// Words returns all that a failure says: what happened, and what to do next.
+func (f *Failure) Words() string {
 	if f.Hint == "" {
 		return f.Message
 	}
@@ -210,29 +210,29 @@ func (h *Handoff) Open() bool {
 	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled
 }
 
-// awaitsStop reports whether the turn that took the instruction still runs.
-func (h *Handoff) awaitsStop() bool {
+// AwaitsStop reports whether the turn that took the instruction still runs.
+func (h *Handoff) AwaitsStop() bool {
 	return h.Confirmed && h.StopHook == 0 && (h.Phase == Instructing || h.Phase == AwaitingDocument)
 }
 
 // Retryable reports whether a retry moves the handoff on: it failed, or it awaits a person's decision.
-func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil || h.awaitsDecision() }
+func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil || h.AwaitsDecision() }
 
-// awaitsDecision reports whether the handoff waits for a person because its agent was given work after the document
+// AwaitsDecision reports whether the handoff waits for a person because its agent was given work after the document
 // was written.
-func (h *Handoff) awaitsDecision() bool {
-	s, _ := stepAt(h.Phase)
-	return h.Hold.Is(HoldWorkedOn, HoldWorkedAside) && Target(s.next, onWorkedOn) != ""
+func (h *Handoff) AwaitsDecision() bool {
+	s, _ := StepAt(h.Phase)
+	return h.Hold.Is(HoldWorkedOn, HoldWorkedAside) && Target(s.Next, OnWorkedOn) != ""
 }
 
 // Cancellable reports whether the handoff can be cancelled.
 func (h *Handoff) Cancellable() bool { return BeforeRecord(h.Phase) }
 
-// recordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
-func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
+// RecordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
+func (h *Handoff) RecordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
 
-// completedWords says that the handoff is completed.
-func (h *Handoff) completedWords() string {
+// CompletedWords says that the handoff is completed.
+func (h *Handoff) CompletedWords() string {
 	if !h.HeirsFirst() {
 		return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, *h.SuccessorID, h.AgentID, h.Persona)
 	}

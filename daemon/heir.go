@@ -1,15 +1,9 @@
 package daemon
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/personas"
 )
 
 // Heir says what an agent that takes over the work of another shall be. An empty field is as with the outgoing agent. An
@@ -40,11 +34,8 @@ type HandoffHeir struct {
 	Error      *Failure   `json:"error"`
 }
 
-// maxHeirs is the most heirs that a handoff can have.
-const maxHeirs = 8
-
-// over reports whether the heir is briefed or has failed.
-func (h *HandoffHeir) over() bool { return h.Phase == Completed || h.Phase == Failed }
+// Over reports whether the heir is briefed or has failed.
+func (h *HandoffHeir) Over() bool { return h.Phase == Completed || h.Phase == Failed }
 
 // Words names the heir for people.
 func (h *HandoffHeir) Words() string {
@@ -68,8 +59,8 @@ func (h *Handoff) SuccessorIDs() (ids []int64) {
 	return ids
 }
 
-// heirOf returns the heir that an agent is; nil: it is none.
-func (h *Handoff) heirOf(agentID int64) *HandoffHeir {
+// HeirOf returns the heir that an agent is; nil: it is none.
+func (h *Handoff) HeirOf(agentID int64) *HandoffHeir {
 	for i := range h.Heirs {
 		if id := h.Heirs[i].AgentID; id != nil && *id == agentID {
 			return &h.Heirs[i]
@@ -88,8 +79,8 @@ func (h *Handoff) Targets() (slugs []string) {
 	return slugs
 }
 
-// claims reports whether the handoff is the one that its agent may have: see handoffs_one_per_agent in the schema.
-func (h *Handoff) claims() bool {
+// Claims reports whether the handoff is the one that its agent may have: see handoffs_one_per_agent in the schema.
+func (h *Handoff) Claims() bool {
 	switch h.Phase {
 	case Cancelled:
 		return false
@@ -101,234 +92,17 @@ func (h *Handoff) claims() bool {
 	return true
 }
 
-// awaits reports whether an agent is an heir of the handoff that has not had its injection prompt yet.
-func (h *Handoff) awaits(agentID int64) bool {
-	heir := h.heirOf(agentID)
-	return heir != nil && !heir.over()
+// Awaits reports whether an agent is an heir of the handoff that has not had its injection prompt yet.
+func (h *Handoff) Awaits(agentID int64) bool {
+	heir := h.HeirOf(agentID)
+	return heir != nil && !heir.Over()
 }
 
-// checkHeirs checks the heirs of a request.
-func (in *HandoffRequest) checkHeirs() error {
-	if len(in.Heirs) > maxHeirs {
-		return Errorf(KindInvalid, CodeBadHeirs, "A handoff can have at most %d heirs, and this one names %d", maxHeirs, len(in.Heirs))
-	}
-	if in.InPlace != nil && *in.InPlace && (in.Keep || len(in.Heirs) > 1) {
-		return Errorf(KindInvalid, CodeBadHeirs, "In place only one successor can take over, and the agent ends: leave out in_place, or keep and the other heirs")
-	}
-	for i := range in.Heirs {
-		heir := &in.Heirs[i]
-		for _, field := range []struct{ name, value string }{
-			{"persona", heir.Persona}, {"runtime", heir.Runtime}, {"model", heir.Model}, {"permission_mode", heir.PermissionMode},
-		} {
-			if err := CheckWord(field.name, field.value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// CheckWord refuses a value that would not be one argument of a command, or that the command would read as a flag.
-func CheckWord(field, value string) error {
-	if err := CheckLine(field, value, 100); err != nil {
-		return err
-	}
-	if strings.HasPrefix(value, "-") || strings.ContainsAny(value, " ") {
-		return Errorf(KindInvalid, BadField(field), "%s must be one word that does not begin with a hyphen", field)
-	}
-	return nil
-}
-
-// heirsOf returns the rows of a request's heirs. Without heirs there is one, which is as the outgoing agent.
-func (d *Daemon) heirsOf(a *Agent, in *HandoffRequest) ([]HandoffHeir, error) {
-	asked := in.Heirs
-	if len(asked) == 0 {
-		asked = []Heir{{}}
-	}
-	if err := d.allowHeirs(a, in); err != nil {
-		return nil, err
-	}
-	rows := make([]HandoffHeir, 0, len(asked))
-	for _, heir := range asked {
-		heir, err := d.resolveHeir(a, heir)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, HandoffHeir{Heir: heir})
-	}
-	if a.StepID == nil {
-		return rows, nil
-	}
-	if len(rows) > 1 || in.Keep || len(rows) == 1 && rows[0].Persona != *a.Persona {
-		return nil, Errorf(KindConflict, CodeAgentOfStep,
-			"Agent works for a step of pipeline %d, which one agent of that persona does: hand it over to one successor of its own persona", *a.PipelineID)
-	}
-	return rows, nil
-}
-
-// allowHeirs refuses heirs that the operator does not let an agent choose for itself.
-func (d *Daemon) allowHeirs(a *Agent, in *HandoffRequest) error {
-	if !in.Self {
-		return nil
-	}
-	targets := d.Settings().Handoff.Targets
-	refuse := func(what string) error {
-		return Errorf(KindForbidden, CodeHeirNotAllowed, "An agent may not hand itself over %s: the operator can, or can allow it with handoff.targets in config.yaml", what)
-	}
-	for _, heir := range in.Heirs {
-		switch slug := cmp.Or(heir.Persona, *a.Persona); {
-		case heir.PermissionMode != "":
-			return Errorf(KindForbidden, CodeHeirNotAllowed, "An agent may not choose the permission mode of its successor: only the operator can")
-		case slug != *a.Persona && !slices.Contains(targets, slug) && !slices.Contains(targets, "*"):
-			return refuse("to the persona " + slug)
-		}
-	}
-	switch {
-	case len(targets) > 0:
-		return nil
-	case in.Keep:
-		return refuse("and stay")
-	case len(in.Heirs) > 1:
-		return refuse("to several heirs")
-	}
-	return nil
-}
-
-// resolveHeir checks an heir and fills in what follows from the outgoing agent and from the persona. Only the agent's own
-// host knows its personas and runtimes; for another host resolveHeir checks the words alone, and that host resolves the
-// heir when it starts it. Resolving an heir again changes nothing.
-func (d *Daemon) resolveHeir(a *Agent, heir Heir) (Heir, error) {
-	other := heir.Persona != "" && heir.Persona != *a.Persona
-	heir.Persona = cmp.Or(heir.Persona, *a.Persona)
-	if a.Host != d.Host {
-		if err := d.checkPersona(a.Host, heir.Persona); err != nil {
-			return heir, err
-		}
-		if _, err := d.Settings().RuntimeNamed(heir.Runtime); heir.Runtime != "" && err != nil {
-			return heir, Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known on this host: ask the daemon of host %s", heir.Runtime, a.Host)
-		}
-		return heir, nil
-	}
-	var p personas.Persona
-	if other {
-		var err error
-		if p, err = d.persona(heir.Persona); err != nil {
-			return heir, err
-		}
-	}
-	changed := heir.Runtime != "" || p.Runtime != ""
-	heir.Runtime = cmp.Or(heir.Runtime, p.Runtime, a.Runtime)
-	if changed {
-		if err := d.checkRuntime(heir.Runtime); err != nil {
-			return heir, err
-		}
-	}
-	if heir.Model == "" && ModelFits(&p, heir.Runtime) {
-		heir.Model = p.Model
-	}
-	if heir.PermissionMode == "" {
-		return heir, nil
-	}
-	return heir, d.checkPermissionMode(heir.Runtime, heir.PermissionMode)
-}
-
-// checkPermissionMode refuses a permission mode that a runtime does not have; the error is a 422.
-func (d *Daemon) checkPermissionMode(runtime, mode string) error {
-	rt, err := d.Settings().RuntimeNamed(runtime)
-	if err != nil || !slices.Contains(rt.Modes, mode) {
-		return Errorf(KindUnprocessable, CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
-			runtime, mode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))
-	}
-	return nil
-}
-
-// ModelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
-// persona's runtime.
-func ModelFits(p *personas.Persona, runtime string) bool {
-	return cmp.Or(p.Runtime, runtimes.Claude().Name) == runtime
-}
-
-// heirNames names the agents that take over, for the handoff's ref and its target_agent.
-func heirNames(a *Agent, heirs []HandoffHeir) string {
-	var names []string
-	for i := range heirs {
-		names = append(names, heirName(a, &heirs[i].Heir))
-	}
-	return strings.Join(names, "+")
-}
-
-// heirName returns the name of an heir's agent. An heir that plays what the outgoing agent plays has its name. A name that
-// somebody has given to the outgoing agent names the work, so the heir has it too, whatever it plays.
-func heirName(a *Agent, heir *Heir) string {
-	if heir.Persona == *a.Persona || !isNameOf(a.Name, *a.Persona) {
-		return a.Name
-	}
-	return heir.Persona
-}
-
-// passedOn returns what an agent was asked, for its successor; "": nothing that goes on. A person has interrupted a turn of which no
+// PassedOn returns what an agent was asked, for its successor; "": nothing that goes on. A person has interrupted a turn of which no
 // end was reported.
-func (a *Agent) passedOn() string {
+func (a *Agent) PassedOn() string {
 	if a.LastPrompt > a.LastStop && !a.HandingOver && a.TurnError == "" && a.Trouble == nil && a.Limit == nil {
 		return ""
 	}
 	return a.Asked
-}
-
-// newSuccessor makes the row of a's successor.
-func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
-	id, err := d.Store.NextID(ctx, AgentIDs)
-	if err != nil {
-		return nil, err
-	}
-	return successorOf(d, a, id, now), nil
-}
-
-// successorOf returns the row of a's successor with the given id.
-func successorOf(d *Daemon, a *Agent, id int64, now time.Time) *Agent {
-	return &Agent{
-		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
-		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: TmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
-		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.passedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
-	}
-}
-
-// becomeHeir makes a successor what an heir is to be.
-func becomeHeir(d *Daemon, a, next *Agent, heir *HandoffHeir) error {
-	resolved, err := d.resolveHeir(a, heir.Heir)
-	if err != nil {
-		return err
-	}
-	heir.Heir = resolved
-	next.Name, next.Persona, next.Runtime = heirName(a, &resolved), &resolved.Persona, resolved.Runtime
-	next.TmuxSession = TmuxSession(next.Name, next.ID)
-	if next.Runtime != a.Runtime { // these are words of the other runtime
-		next.Options, next.Args, next.Model, next.Effort = nil, nil, "", ""
-		next.PermissionMode = d.runtimeOf(next).NarrowMode(d.runtimeOf(a), d.launchedMode(a))
-		next.Reading = d.runtimeOf(next).Can.Reads.Shown()
-	}
-	if resolved.Model != "" && resolved.Model != a.Model { // a level means something else for another model
-		next.Effort = ""
-	}
-	next.Model, next.PermissionMode = cmp.Or(resolved.Model, next.Model), cmp.Or(resolved.PermissionMode, next.PermissionMode)
-	return nil
-}
-
-// inheritedFiles returns the paths of the document and the context file that an heir with another persona than the outgoing
-// agent reads. They are in the outgoing persona's folder.
-func (d *Daemon) inheritedFiles(ctx context.Context, a *Agent) (paths []string, err error) {
-	if a.PreviousAgentID == nil {
-		return nil, nil
-	}
-	list, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: a.ID, Limit: 1})
-	if err != nil || len(list) == 0 || list[0].Persona == a.PersonaSlug() {
-		return nil, err
-	}
-	paths = append(paths, list[0].FilePath)
-	if list[0].ContextPath != nil {
-		paths = append(paths, *list[0].ContextPath)
-	}
-	return paths, nil
 }

@@ -81,56 +81,56 @@ const (
 
 // holdKind is a row of the table of all kinds.
 type holdKind struct {
-	kind  HoldKind
-	ends  Ender
+	Kind  HoldKind
+	Ends  Ender
 	needs AttentionKind // why it needs a person; "": NeedsLook
-	alert bool          // a handoff that waits for it tells the operator at once
-	says  string
+	Alert bool          // a handoff that waits for it tells the operator at once
+	Says  string
 	words func(h *Hold) string // in place of says
 }
 
-// holdKinds are all kinds of holds. Attention, alerts and notes are made of this table.
-var holdKinds = []holdKind{
-	{kind: HoldBudget, ends: EndsTime, needs: NeedsBudget, says: saysHeld + saysBudget},
-	{kind: HoldInBackground, ends: EndsPerson, says: "its session goes on in the background and has no pane: stop it and resume it"},
-	{kind: HoldNoPane, ends: EndsAgent, words: func(h *Hold) string { return saysNoPane + h.Says }},
-	{kind: HoldNotRegistered, ends: EndsAgent, words: func(h *Hold) string {
-		return fmt.Sprintf("it did not register within %s%s", h.Limit, shown{h.Dialog, h.Composer, h.Line}.words())
+// HoldKinds are all kinds of holds. Attention, alerts and notes are made of this table.
+var HoldKinds = []holdKind{
+	{Kind: HoldBudget, Ends: EndsTime, needs: NeedsBudget, Says: saysHeld + saysBudget},
+	{Kind: HoldInBackground, Ends: EndsPerson, Says: "its session goes on in the background and has no pane: stop it and resume it"},
+	{Kind: HoldNoPane, Ends: EndsAgent, words: func(h *Hold) string { return saysNoPane + h.Says }},
+	{Kind: HoldNotRegistered, Ends: EndsAgent, words: func(h *Hold) string {
+		return fmt.Sprintf("it did not register within %s%s", h.Limit, Shown{h.Dialog, h.Composer, h.Line}.Words())
 	}},
-	{kind: HoldUnanswered, ends: EndsPerson, words: func(h *Hold) string {
+	{Kind: HoldUnanswered, Ends: EndsPerson, words: func(h *Hold) string {
 		return fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", h.Limit, words.Quote(h.Dialog))
 	}},
-	{kind: HoldBrokeOff, ends: EndsPerson, words: func(h *Hold) string {
+	{Kind: HoldBrokeOff, Ends: EndsPerson, words: func(h *Hold) string {
 		if h.AgentID == 0 {
 			return saysBrokeOff
 		}
 		return fmt.Sprintf(saysBrokeOffOf, h.AgentID)
 	}},
-	{kind: HoldNoConversation, ends: EndsNobody, says: event.TiedNoConversation},
-	{kind: HoldNotResumed, ends: EndsPerson, words: func(h *Hold) string { return saysNotResumed + h.Says }},
-	{kind: HoldBehind, ends: EndsPerson, says: "the agent is not in the foreground of its terminal, which a shell reads now: run `fg` in its pane"},
-	{kind: HoldUnreadable, ends: EndsAgent, says: "the agent's screen cannot be read"},
-	{kind: HoldDraft, ends: EndsPerson, says: runtimes.ErrDraft.Error()},
-	{kind: HoldDrafts, ends: EndsPerson, says: runtimes.ErrDrafts.Error()},
-	{kind: HoldDialog, ends: EndsPerson, alert: true, says: "a dialog is open in the agent's pane; answer it there"},
-	{kind: HoldNotReady, ends: EndsAgent, says: "the agent's composer is not ready"},
-	{kind: HoldOther, ends: EndsPerson, words: func(h *Hold) string { return h.Says }},
+	{Kind: HoldNoConversation, Ends: EndsNobody, Says: event.TiedNoConversation},
+	{Kind: HoldNotResumed, Ends: EndsPerson, words: func(h *Hold) string { return saysNotResumed + h.Says }},
+	{Kind: HoldBehind, Ends: EndsPerson, Says: "the agent is not in the foreground of its terminal, which a shell reads now: run `fg` in its pane"},
+	{Kind: HoldUnreadable, Ends: EndsAgent, Says: "the agent's screen cannot be read"},
+	{Kind: HoldDraft, Ends: EndsPerson, Says: runtimes.ErrDraft.Error()},
+	{Kind: HoldDrafts, Ends: EndsPerson, Says: runtimes.ErrDrafts.Error()},
+	{Kind: HoldDialog, Ends: EndsPerson, Alert: true, Says: "a dialog is open in the agent's pane; answer it there"},
+	{Kind: HoldNotReady, Ends: EndsAgent, Says: "the agent's composer is not ready"},
+	{Kind: HoldOther, Ends: EndsPerson, words: func(h *Hold) string { return h.Says }},
 
-	{kind: HoldBusy, ends: EndsAgent, says: "the agent is in a turn; it gets the instruction when that ends"},
-	{kind: HoldTurn, ends: EndsAgent, says: "the agent is in a turn"},
-	{kind: HoldTasks, ends: EndsAgent, says: "the agent still has background tasks"},
-	{kind: HoldUndecided, ends: EndsAgent, says: "a text was typed to the agent, and it is not known yet whether the agent has taken it"},
-	{kind: HoldWorkedOn, ends: EndsPerson, needs: NeedsDecision, alert: true, says: "the agent was given work that its document may not mention; " +
+	{Kind: HoldBusy, Ends: EndsAgent, Says: "the agent is in a turn; it gets the instruction when that ends"},
+	{Kind: HoldTurn, Ends: EndsAgent, Says: "the agent is in a turn"},
+	{Kind: HoldTasks, Ends: EndsAgent, Says: "the agent still has background tasks"},
+	{Kind: HoldUndecided, Ends: EndsAgent, Says: "a text was typed to the agent, and it is not known yet whether the agent has taken it"},
+	{Kind: HoldWorkedOn, Ends: EndsPerson, needs: NeedsDecision, Alert: true, Says: "the agent was given work that its document may not mention; " +
 		"`understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"},
-	{kind: HoldWorkedAside, ends: EndsPerson, needs: NeedsDecision, alert: true, says: "the agent was given work that its heirs do not know of; " +
+	{Kind: HoldWorkedAside, Ends: EndsPerson, needs: NeedsDecision, Alert: true, Says: "the agent was given work that its heirs do not know of; " +
 		"`understudy handoff retry` lets it live on beside them, `understudy agent stop` ends it"},
-	{kind: HoldWriting, ends: EndsAgent, says: "the document is still being written"},
-	{kind: HoldGenerating, ends: EndsTime, says: "the document is being generated"},
-	{kind: HoldForks, ends: EndsTime, says: "other documents are being generated; this one waits for its turn"},
-	{kind: HoldHeirDialog, ends: EndsPerson, words: func(h *Hold) string {
+	{Kind: HoldWriting, Ends: EndsAgent, Says: "the document is still being written"},
+	{Kind: HoldGenerating, Ends: EndsTime, Says: "the document is being generated"},
+	{Kind: HoldForks, Ends: EndsTime, Says: "other documents are being generated; this one waits for its turn"},
+	{Kind: HoldHeirDialog, Ends: EndsPerson, words: func(h *Hold) string {
 		return fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", h.AgentID, words.Quote(h.Dialog))
 	}},
-	{kind: HoldHeirs, ends: EndsAgent, words: func(h *Hold) string { return h.Says }},
+	{Kind: HoldHeirs, Ends: EndsAgent, words: func(h *Hold) string { return h.Says }},
 }
 
 // Parts of words that stand in other sentences as well, or by which [oldHold] knows a note.
@@ -143,32 +143,32 @@ const (
 	saysNotResumed = "not resumed by the daemon: "
 )
 
-// row returns the row of the table for a kind. An unknown kind, which a newer daemon has written, holds like one that an older daemon
+// Row returns the row of the table for a kind. An unknown kind, which a newer daemon has written, holds like one that an older daemon
 // has said.
-func (k HoldKind) row() *holdKind {
-	i := slices.IndexFunc(holdKinds, func(row holdKind) bool { return row.kind == k })
+func (k HoldKind) Row() *holdKind {
+	i := slices.IndexFunc(HoldKinds, func(row holdKind) bool { return row.Kind == k })
 	if i < 0 {
-		return HoldOther.row()
+		return HoldOther.Row()
 	}
-	return &holdKinds[i]
+	return &HoldKinds[i]
 }
 
-// hold returns the hold of a kind that needs no detail.
-func (k HoldKind) hold() Hold { return Hold{Kind: k} }
+// Hold returns the hold of a kind that needs no detail.
+func (k HoldKind) Hold() Hold { return Hold{Kind: k} }
 
 // Is reports whether the hold is of one of the kinds. A row that nothing holds has none.
 func (h *Hold) Is(kinds ...HoldKind) bool { return h != nil && slices.Contains(kinds, h.Kind) }
 
 // needs returns why a person is needed.
-func (h *Hold) needs() AttentionKind { return cmp.Or(h.Kind.row().needs, NeedsLook) }
+func (h *Hold) needs() AttentionKind { return cmp.Or(h.Kind.Row().needs, NeedsLook) }
 
 // Words returns the note for people; "": nothing is held.
 func (h *Hold) Words() string {
 	if h == nil || h.Kind == "" {
 		return ""
 	}
-	row := h.Kind.row()
-	said := row.says
+	row := h.Kind.Row()
+	said := row.Says
 	if row.words != nil {
 		said = row.words(h)
 	}
@@ -181,8 +181,8 @@ func (h *Hold) Words() string {
 // Same reports whether two holds differ in nothing but the time since when they last.
 func (h *Hold) Same(other *Hold) bool {
 	switch {
-	case h.none() || other.none():
-		return h.none() && other.none()
+	case h.None() || other.None():
+		return h.None() && other.None()
 	case h.Kind == HoldOther || other.Kind == HoldOther: // an older daemon has said it, of values that are not known
 		return h.Words() == other.Words()
 	}
@@ -190,10 +190,10 @@ func (h *Hold) Same(other *Hold) bool {
 	return h.Kind == other.Kind && h.HoldDetail == other.HoldDetail && sameEnd
 }
 
-func (h *Hold) none() bool { return h == nil || h.Kind == "" }
+func (h *Hold) None() bool { return h == nil || h.Kind == "" }
 
-// value returns the hold to pass on; the zero value: there is none.
-func (h *Hold) value() Hold {
+// Value returns the hold to pass on; the zero value: there is none.
+func (h *Hold) Value() Hold {
 	if h == nil {
 		return Hold{}
 	}
@@ -213,34 +213,34 @@ func holding(before *Hold, h Hold, now time.Time) (after *Hold, note string) {
 	return &h, h.Words()
 }
 
-// holdBy notes what holds the agent up; the zero value: nothing does.
-func (a *Agent) holdBy(h Hold, now time.Time) { a.Hold, a.Note = holding(a.Hold, h, now) }
+// HoldBy notes what holds the agent up; the zero value: nothing does.
+func (a *Agent) HoldBy(h Hold, now time.Time) { a.Hold, a.Note = holding(a.Hold, h, now) }
 
-// release notes that nothing holds the agent up.
-func (a *Agent) release() { a.holdBy(Hold{}, time.Time{}) }
+// Release notes that nothing holds the agent up.
+func (a *Agent) Release() { a.HoldBy(Hold{}, time.Time{}) }
 
-// waitFor notes what the handoff waits for; the zero value: its phase says it.
-func (h *Handoff) waitFor(what Hold, now time.Time) { h.Hold, h.Note = holding(h.Hold, what, now) }
+// WaitFor notes what the handoff waits for; the zero value: its phase says it.
+func (h *Handoff) WaitFor(what Hold, now time.Time) { h.Hold, h.Note = holding(h.Hold, what, now) }
 
-// waitFor notes what the heir waits for; the zero value: its phase says it.
-func (h *HandoffHeir) waitFor(what Hold, now time.Time) { h.Hold, h.Note = holding(h.Hold, what, now) }
+// WaitFor notes what the heir waits for; the zero value: its phase says it.
+func (h *HandoffHeir) WaitFor(what Hold, now time.Time) { h.Hold, h.Note = holding(h.Hold, what, now) }
 
-// shown is what a pane shows: a dialog, an open composer, or else its last line.
-type shown struct {
-	dialog   string
-	composer bool
-	line     string
+// Shown is what a pane shows: a dialog, an open composer, or else its last line.
+type Shown struct {
+	Dialog   string
+	Composer bool
+	Line     string
 }
 
-// words returns the end of a sentence about a failure; "": the pane shows nothing.
-func (s shown) words() string {
+// Words returns the end of a sentence about a failure; "": the pane shows nothing.
+func (s Shown) Words() string {
 	switch {
-	case s.dialog != "":
-		return "; a dialog is open: " + words.Quote(s.dialog)
-	case s.composer:
-		return paneShows + "an open composer"
-	case s.line != "":
-		return paneShows + words.Quote(s.line)
+	case s.Dialog != "":
+		return "; a dialog is open: " + words.Quote(s.Dialog)
+	case s.Composer:
+		return PaneShows + "an open composer"
+	case s.Line != "":
+		return PaneShows + words.Quote(s.Line)
 	}
 	return ""
 }

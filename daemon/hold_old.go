@@ -28,7 +28,7 @@ func oldEnd(reason string) EndCode {
 	if strings.HasPrefix(reason, saysNotStarted) {
 		return EndedNotStarted
 	}
-	code, _, _ := strings.Cut(reason, paneShows)
+	code, _, _ := strings.Cut(reason, PaneShows)
 	return EndCode(code)
 }
 
@@ -60,9 +60,9 @@ func readHold(h *Hold, note string, at time.Time) *Hold {
 
 // oldHold returns the hold that an older daemon has said in words.
 func oldHold(note string) Hold {
-	for i := range holdKinds {
-		if row := &holdKinds[i]; row.words == nil && row.says == note {
-			return row.kind.hold()
+	for i := range HoldKinds {
+		if row := &HoldKinds[i]; row.words == nil && row.Says == note {
+			return row.Kind.Hold()
 		}
 	}
 	if why, ok := strings.CutPrefix(note, saysNoPane); ok {
@@ -72,7 +72,7 @@ func oldHold(note string) Hold {
 		return Hold{Kind: HoldNotResumed, HoldDetail: HoldDetail{Says: why}}
 	}
 	if strings.HasPrefix(note, saysBrokeOff) {
-		h := HoldBrokeOff.hold()
+		h := HoldBrokeOff.Hold()
 		_, _ = fmt.Sscanf(note, saysBrokeOffOf, &h.AgentID) // the note of the agent that died has no number
 		return h
 	}

@@ -61,9 +61,9 @@ func TestHoldOfTheLastRelease(t *testing.T) {
 			t.Errorf("%s: a handoff waits for %+v, and its heir for %+v", note, h.Hold, h.Heirs[0].Hold)
 		}
 	}
-	for i := range holdKinds {
-		if row := &holdKinds[i]; row.words == nil && !seen[row.kind] {
-			t.Errorf("no note of the last release is read as %s", row.kind)
+	for i := range HoldKinds {
+		if row := &HoldKinds[i]; row.words == nil && !seen[row.Kind] {
+			t.Errorf("no note of the last release is read as %s", row.Kind)
 		}
 	}
 	freed := Agent{Hold: &Hold{Kind: HoldDraft}}
@@ -91,7 +91,7 @@ func TestEndOfTheLastRelease(t *testing.T) {
 		if a.ReadOld(); a.EndCode != want.code || a.Died() != want.died {
 			t.Errorf("%s: read as %s, died %t", reason, a.EndCode, a.Died())
 		}
-		if a.endBy(want.code, want.said); *a.EndReason != reason {
+		if a.EndBy(want.code, want.said); *a.EndReason != reason {
 			t.Errorf("%s: written as %s", reason, *a.EndReason)
 		}
 	}
@@ -102,16 +102,16 @@ func TestHoldLastsSince(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	a := &Agent{}
-	a.holdBy(Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: "1m30s"}}, began)
-	a.holdBy(Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: "1m30s", Line: "error: no key"}}, began.Add(time.Minute))
+	a.HoldBy(Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: "1m30s"}}, began)
+	a.HoldBy(Hold{Kind: HoldNotRegistered, HoldDetail: HoldDetail{Limit: "1m30s", Line: "error: no key"}}, began.Add(time.Minute))
 	if !a.Hold.Since.Equal(began) || a.Note != "it did not register within 1m30s; its pane shows ‹error: no key›" {
 		t.Errorf("held since %s: %s", a.Hold.Since, a.Note)
 	}
-	a.holdBy(HoldDraft.hold(), began.Add(time.Minute))
+	a.HoldBy(HoldDraft.Hold(), began.Add(time.Minute))
 	if !a.Hold.Since.Equal(began.Add(time.Minute)) {
 		t.Errorf("another hold is held since %s", a.Hold.Since)
 	}
-	if a.release(); a.Hold != nil || a.Note != "" {
+	if a.Release(); a.Hold != nil || a.Note != "" {
 		t.Errorf("still held: %+v, %q", a.Hold, a.Note)
 	}
 }
@@ -120,12 +120,12 @@ func TestHoldLastsSince(t *testing.T) {
 func TestHoldKinds(t *testing.T) {
 	t.Parallel()
 	seen := map[HoldKind]bool{}
-	for i := range holdKinds {
-		row := &holdKinds[i]
-		if seen[row.kind] || row.ends == "" || (row.says == "") != (row.words != nil) || row.kind.row() != row {
-			t.Errorf("%s: twice, or it does not say who ends it, or has no words, or two", row.kind)
+	for i := range HoldKinds {
+		row := &HoldKinds[i]
+		if seen[row.Kind] || row.Ends == "" || (row.Says == "") != (row.words != nil) || row.Kind.Row() != row {
+			t.Errorf("%s: twice, or it does not say who ends it, or has no words, or two", row.Kind)
 		}
-		seen[row.kind] = true
+		seen[row.Kind] = true
 	}
 	if unknown := (&Hold{Kind: "of a newer daemon", HoldDetail: HoldDetail{Says: "x"}}).Words(); unknown != "x" {
 		t.Errorf("a kind that is not known says %q", unknown)

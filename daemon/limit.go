@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/hooks"
 )
 
 // LimitKind says what keeps an agent's turns from ending well.
@@ -75,8 +74,8 @@ var DefaultLimits = LimitSettings{OnLimit: LimitAsk, MaxWaits: 3, APITimeout: 10
 // turn.
 func (a *Agent) AtRest() bool { return a.State == Idle || a.State == Limited }
 
-// rest returns the state of an agent at rest.
-func (a *Agent) rest() AgentState {
+// Rest returns the state of an agent at rest.
+func (a *Agent) Rest() AgentState {
 	if a.Limit != nil && a.Limit.TriedAt == nil {
 		return Limited
 	}
@@ -113,33 +112,33 @@ func (a *Agent) tryLimit(now time.Time) {
 	}
 }
 
-// interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
+// Interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
 // cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
-func (a *Agent) interrupt(now time.Time) AgentState {
+func (a *Agent) Interrupt(now time.Time) AgentState {
 	a.StopCameAt = nil
 	if a.Ending() && a.Trouble != nil {
-		a.failTurn(*a.Trouble)
+		a.FailTurn(*a.Trouble)
 	}
 	if l := a.Limit; l != nil && (l.TriedAt == nil || !l.past(now)) { // without TriedAt the daemon has ended the turn: see endRetries
 		again := *l
 		again.TriedAt, a.Limit, a.LimitedUntil = nil, &again, l.Until
 	}
-	return a.rest()
+	return a.Rest()
 }
 
-// passLimit forgets the limit of an agent whose model has answered in the turn that tries whether the limit is over.
-func (a *Agent) passLimit() {
+// PassLimit forgets the limit of an agent whose model has answered in the turn that tries whether the limit is over.
+func (a *Agent) PassLimit() {
 	if a.Limit != nil && a.Limit.TriedAt != nil {
-		a.endLimit()
+		a.EndLimit()
 	}
 }
 
-// endLimit forgets the limit: a turn has ended well, or with an error that is no limit.
-func (a *Agent) endLimit() { a.Limit, a.LimitedUntil = nil, nil }
+// EndLimit forgets the limit: a turn has ended well, or with an error that is no limit.
+func (a *Agent) EndLimit() { a.Limit, a.LimitedUntil = nil, nil }
 
-// limitKind returns the kind of the limit that a failed turn reports; "": it is none. An API that fails is a limit only after
+// LimitKind returns the kind of the limit that a failed turn reports; "": it is none. An API that fails is a limit only after
 // APITimeout, which the agent's lane watches; from then on each further failure is one.
-func (a *Agent) limitKind(code string) LimitKind {
+func (a *Agent) LimitKind(code string) LimitKind {
 	switch {
 	case code == runtimes.UsageLimit:
 		return LimitUsage
@@ -149,49 +148,6 @@ func (a *Agent) limitKind(code string) LimitKind {
 		return LimitAPI
 	}
 	return ""
-}
-
-// hitLimit sets the state of an agent whose turn has failed with the given code of trouble.
-func (h *hookStep) hitLimit(code string) {
-	a := h.tx.Agent
-	switch kind := a.limitKind(code); kind {
-	case "":
-		a.endLimit()
-	case LimitAPI:
-		again := h.in.At.Add(h.Settings.Limits.APITimeout)
-		a.ReachLimit(kind, &again, h.in.At)
-	default:
-		a.ReachLimit(kind, h.resets, h.in.At)
-	}
-	h.setState(a.rest())
-}
-
-// resuming notes that the runtime has announced that it goes on by itself.
-func (h *hookStep) resuming() {
-	a := h.tx.Agent
-	if a.Limit == nil || a.Limit.TriedAt != nil {
-		return
-	}
-	l, at := *a.Limit, h.in.At
-	l.ResumingAt, a.Limit = &at, &l
-}
-
-// resetOf returns when the limit ends that a StopFailure reports; nil: it does not say that. It reads the machine's
-// database of time zones, so it is called before the hook's transaction.
-func (d *Daemon) resetOf(p hooks.Payload, at time.Time) *time.Time {
-	if p.Event != hooks.StopFailure || at.IsZero() {
-		return nil
-	}
-	t, ok := runtimes.ResetAt(p.ResetsAt, at)
-	if !ok {
-		_, text := runtimes.ReadTrouble(p.Error, p.LastAssistantMessage, p.ErrorDetails)
-		t, ok = runtimes.ReadReset(text, at, time.Local, time.LoadLocation)
-	}
-	if !ok {
-		return nil
-	}
-	t = t.Truncate(time.Microsecond)
-	return &t
 }
 
 // untilWords says when a limit ends, in UTC; "": that is not known.

@@ -3,194 +3,47 @@ package daemon
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"strings"
-
-	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/transcript"
-	"github.com/understudyd/understudy/daemon/words"
-	"github.com/understudyd/understudy/data"
 )
 
-// awaitsLimitHandoff reports whether the handoff that was decided about the agent's limit has still to be requested.
-func (a *Agent) awaitsLimitHandoff() bool {
+// AwaitsLimitHandoff reports whether the handoff that was decided about the agent's limit has still to be requested.
+func (a *Agent) AwaitsLimitHandoff() bool {
 	return a.State == Limited && a.Limit != nil && a.Limit.Do == LimitHandOver && a.Limit.HandoffID == nil
 }
 
-// noteLimitHandoff notes the handoff that was requested because of a limit, and the runtime of its successor.
-func (a *Agent) noteLimitHandoff(id int64, runtime string) {
+// NoteLimitHandoff notes the handoff that was requested because of a limit, and the runtime of its successor.
+func (a *Agent) NoteLimitHandoff(id int64, runtime string) {
 	l := *a.Limit
 	l.HandoffID, l.Heir = &id, runtime
 	a.Limit = &l
 }
 
-// heirRuntime returns the runtime of the handoff's first heir.
-func (h *Handoff) heirRuntime(a *Agent) string {
+// HeirRuntime returns the runtime of the handoff's first heir.
+func (h *Handoff) HeirRuntime(a *Agent) string {
 	return cmp.Or(h.Heirs[0].Runtime, a.Runtime)
 }
 
-// maxTold is how much of the conversation a one-shot of another runtime is given, in bytes. It fits into every context
-// window with room for the answer.
-const maxTold = 240_000
+// AssembledTitle is the first line of a document that the daemon wrote. It tells such a document from others after a crash.
+const AssembledTitle = "# Handoff assembled by understudy"
 
-// writerFor returns the function that writes the document of a handoff: in mode generate it asks a fork of the agent's
-// session, in mode transcript a new session of the successor's runtime.
-func (d *Daemon) writerFor(ctx context.Context, h *Handoff, a *Agent) (func(context.Context) ([]string, error), error) {
-	if h.Mode != ModeTranscript {
-		rt, err := d.Settings().RuntimeNamed(a.Runtime)
-		if err != nil {
-			return nil, err
-		}
-		return d.questionFor(rt, h, a)
-	}
-	name := h.heirRuntime(a)
-	rt, err := d.Settings().RuntimeNamed(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case rt.Can.OneShot == "" || rt.Fork == nil:
-		return nil, fmt.Errorf("a new session of %s cannot answer a question without a pane", rt.Title)
-	}
-	job, err := d.transcriptJob(ctx, rt, name, h, a)
-	return func(ctx context.Context) ([]string, error) { return d.runFork(ctx, rt, job) }, err
-}
-
-// transcriptJob makes the one-shot of a new session that is given the conversation of an agent as a text.
-func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name string, h *Handoff, a *Agent) (OneShot, error) {
-	if a.TranscriptPath == nil {
-		return OneShot{}, errors.New("no transcript of the conversation is known")
-	}
-	got, err := transcript.Read(ctx, d.runtimeOf(a), *a.TranscriptPath, transcript.Want{All: true, MaxBytes: maxTold, Far: 64 << 20})
-	switch {
-	case err != nil:
-		return OneShot{}, err
-	case len(got.Messages) == 0:
-		return OneShot{}, errors.New("the transcript has no messages")
-	}
-	var b strings.Builder
-	in := transcriptPrompt{
-		instruction: instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h)},
-		Agent:       a.Name, Cwd: a.Cwd, Conversation: conversationText(got.Messages),
-	}
-	if err := prompts().ExecuteTemplate(&b, "transcript.md", in); err != nil {
-		return OneShot{}, fmt.Errorf("prompt transcript: %w", err)
-	}
-	spec := runtimes.ForkSpec{Command: d.Settings().Runtimes[name], Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: b.String()}
-	if rt.OwnHome != nil {
-		if spec.User, err = d.userHome(rt.OwnHome, a.Account); err != nil {
-			return OneShot{}, err
-		}
-	}
-	cmd, err := rt.Fork(spec)
-	if err != nil {
-		return OneShot{}, err
-	}
-	if err := errors.Join(writeFiles(cmd.Files), writeLinks(cmd.Links)); err != nil {
-		return OneShot{}, err
-	}
-	env := with(append(oneShotEnviron(d, rt, a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
-	return OneShot{Argv: cmd.Argv, Dir: cmp.Or(cmd.Dir, a.Cwd), Env: env, Stdin: cmd.Stdin}, nil
-}
-
-// transcriptPrompt holds the values of the prompt that has another session write a document from a conversation.
-type transcriptPrompt struct {
-	instruction
-	Agent, Cwd   string
-	Conversation string
-}
-
-// conversationText renders messages as a text. Each line of a message is indented, so that no message can look like
-// another one.
-func conversationText(messages []data.Message) string {
-	var b strings.Builder
-	for _, m := range messages {
-		fmt.Fprintf(&b, "%s, %s:\n\n    %s\n\n", m.Role, m.At.UTC().Format("2006-01-02 15:04"), strings.ReplaceAll(m.Text, "\n", "\n    "))
-	}
-	return b.String()
-}
-
-// generatedBy says how the document of a one-shot came about.
-func (r *handoffRun) generatedBy() string {
-	if r.h.Mode == ModeTranscript {
-		return "written from the transcript by a one-shot of " + r.h.heirRuntime(r.agent)
-	}
-	return "generated by a fork of session " + *r.agent.SessionID
-}
-
-// canWriteItself reports whether the daemon writes the document because the one-shot of mode transcript did not. If the agent
-// is at work again, the handoff fails instead: the agent can write the document itself.
-func (r *handoffRun) canWriteItself(code Code) bool {
-	return r.h.Mode == ModeTranscript && r.h.Phase == Generating && code != CodeBusyTimeout
-}
-
-// assembledTitle is the first line of a document that the daemon wrote. It tells such a document from others after a crash.
-const assembledTitle = "# Handoff assembled by understudy"
-
-// writeItself writes the document from what the daemon knows. why says why nobody else did.
-func (r *handoffRun) writeItself(why string) outcome {
-	r.d.Log.Warn("document not written by the successor's runtime; assembled instead", "handoff_id", r.h.ID, "agent_id", r.agent.ID, "error", words.Log(why))
-	if err := data.WriteSole(r.h.FilePath, r.d.assembledDocument(r.ctx, r.h, r.agent, why), 0o600); err != nil {
-		return r.failed(CodeFolderUnwritable, "the document could not be written: %v", err)
-	}
-	return moveTo(Verifying, "assembled by the daemon: "+words.FirstLine(why, 200), Change{})
-}
-
-// assembledDocument makes a document from the end of the conversation. The context file adds the files that were touched, the
-// decisions of the line and more messages.
-func (d *Daemon) assembledDocument(ctx context.Context, h *Handoff, a *Agent, why string) []byte {
-	asked, said := "", ""
-	if a.TranscriptPath != nil {
-		got, err := transcript.Read(ctx, d.runtimeOf(a), *a.TranscriptPath, transcript.Want{Messages: 40, MaxBytes: 60_000, Far: 8 << 20})
-		if err != nil {
-			d.Log.Debug("transcript not read for a document", "handoff_id", h.ID, "error", err)
-		}
-		for _, m := range got.Messages {
-			if m.Role == "user" {
-				asked = m.Text
-			} else {
-				said = m.Text
-			}
-		}
-	}
-	quote := func(text, none string) string {
-		if strings.TrimSpace(text) == "" {
-			return none
-		}
-		return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n\nAgent %d (%s) could not write this document, and nobody else did (%s). Understudy put it together from the end of the conversation: "+
-		"nothing in it was judged, so check it against the files before you rely on it.\n", assembledTitle, a.ID, words.Line(a.Name), words.TrimDot(words.FirstLine(why, 300)))
-	fmt.Fprintf(&b, "\n## What Was Done\n\nThe last answer in the conversation:\n\n%s\n", quote(said, "There is none."))
-	b.WriteString("\n## Decisions Made\n\nNot known. The decisions of earlier generations stand in the context file.\n")
-	b.WriteString("\n## Open Questions\n\nWhat is finished and what is not: compare the working directory with the task.\n")
-	fmt.Fprintf(&b, "\n## Next Agent Context\n\nThe last prompt in the conversation:\n\n%s\n", quote(asked, "There is none."))
-	if focus := strings.TrimSpace(h.Focus); focus != "" {
-		fmt.Fprintf(&b, "\nThe handoff was asked for with this focus:\n\n%s\n", quote(focus, ""))
-	}
-	return b.Bytes()
-}
-
-// writer returns who wrote the handoff's document.
-func (h *Handoff) writer(document []byte) Writer {
+// Writer returns who wrote the handoff's document.
+func (h *Handoff) Writer(document []byte) Writer {
 	switch {
 	case h.Mode == ModeGenerate:
 		return WrittenByFork
 	case h.Mode != ModeTranscript:
 		return WrittenByAgent
-	case bytes.HasPrefix(document, []byte(assembledTitle+"\n")):
+	case bytes.HasPrefix(document, []byte(AssembledTitle+"\n")):
 		return WrittenByDaemon
 	}
 	return WrittenByFallback
 }
 
-// writerWarning is the warning of a document that neither the agent nor a fork of its session wrote; "": one of them did.
-func (h *Handoff) writerWarning(a *Agent, document []byte) string {
-	switch h.writer(document) {
+// WriterWarning is the warning of a document that neither the agent nor a fork of its session wrote; "": one of them did.
+func (h *Handoff) WriterWarning(a *Agent, document []byte) string {
+	switch h.Writer(document) {
 	case WrittenByFallback:
-		return fmt.Sprintf("The agent could not write the document: a one-shot of %s wrote it from the transcript of the conversation.", h.heirRuntime(a))
+		return fmt.Sprintf("The agent could not write the document: a one-shot of %s wrote it from the transcript of the conversation.", h.HeirRuntime(a))
 	case WrittenByDaemon:
 		return "The document was put together from the end of the conversation: neither the agent nor another one wrote it, and nobody has judged it."
 	}

@@ -142,8 +142,8 @@ func (p *Permission) End(s PermissionState, note string, now time.Time) {
 	p.State, p.Note, p.EndedAt = s, note, &now
 }
 
-// digestOf returns the checksum of what a person is shown.
-func digestOf(tool, shown string) string {
+// DigestOf returns the checksum of what a person is shown.
+func DigestOf(tool, shown string) string {
 	sum := sha256.Sum256([]byte(tool + "\x00" + shown))
 	return hex.EncodeToString(sum[:])
 }
@@ -163,14 +163,6 @@ type PermissionReader interface {
 	Permission(ctx context.Context, id int64) (Permission, error)
 	// Permissions lists the newest first.
 	Permissions(ctx context.Context, f PermissionFilter) ([]Permission, error)
-}
-
-// permissionEvent makes an event about a permission. It does not contain all that was shown.
-func (f *Facts) permissionEvent(typ event.Type, p *Permission, a *Agent) *event.Event {
-	return f.event(typ, &p.AgentID, nil, map[string]any{
-		"permission_id": p.ID, "tool": p.Tool, "subject": p.Subject, "digest": p.Digest, "state": p.State, "verdict": p.Verdict,
-		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": p.Outcome(),
-	}).For(a.PipelineID, a.StepID)
 }
 
 // AsksNobody returns the agent's permission mode if the runtime asks no person for a permission in it, as Claude Code in its

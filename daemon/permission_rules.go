@@ -16,8 +16,8 @@ const shellMeta = ";&|<>$`(){}\\\n\r"
 
 // plainCommand reports whether a call of Bash has only the arguments that a rule knows. Others may change what the command
 // can do, such as one that turns the sandbox off.
-func plainCommand(c *toolCall) bool {
-	for name := range c.args {
+func plainCommand(c *ToolCall) bool {
+	for name := range c.Args {
 		if !slices.Contains([]string{"command", "description", "timeout", "run_in_background"}, name) {
 			return false
 		}
@@ -25,34 +25,34 @@ func plainCommand(c *toolCall) bool {
 	return true
 }
 
-// allowedBy reports whether an allow rule covers the call. cwd is the agent's directory, to which relative paths belong.
-func (c *toolCall) allowedBy(rule, cwd string) bool {
+// AllowedBy reports whether an allow rule covers the call. cwd is the agent's directory, to which relative paths belong.
+func (c *ToolCall) AllowedBy(rule, cwd string) bool {
 	tool, pattern, ok := personas.SplitPermission(rule)
 	switch {
 	case !ok:
 		return false
 	case pattern == "":
-		return matches(tool, c.tool, 0) // the whole tool
+		return matches(tool, c.Tool, 0) // the whole tool
 	case tool == "Bash":
 		command := c.text("command")
-		return c.tool == tool && plainCommand(c) && command != "" && matches(pattern, command, 0) &&
+		return c.Tool == tool && plainCommand(c) && command != "" && matches(pattern, command, 0) &&
 			(exact(pattern) || !strings.ContainsAny(command, shellMeta))
 	}
 	return c.concerns(tool, pattern, cwd)
 }
 
-// deniedBy reports whether a deny rule covers the call, or one of the commands of which its shell line seems to consist. That
+// DeniedBy reports whether a deny rule covers the call, or one of the commands of which its shell line seems to consist. That
 // is a help against accidents: a shell has many ways to hide a command.
-func (c *toolCall) deniedBy(rule, cwd string) bool {
+func (c *ToolCall) DeniedBy(rule, cwd string) bool {
 	tool, pattern, ok := personas.SplitPermission(rule)
 	switch {
 	case !ok:
 		return false
 	case pattern == "":
-		return matches(tool, c.tool, 0)
+		return matches(tool, c.Tool, 0)
 	case tool != "Bash":
 		return c.concerns(tool, pattern, cwd)
-	case c.tool != tool:
+	case c.Tool != tool:
 		return false
 	}
 	command := c.text("command")
@@ -62,10 +62,10 @@ func (c *toolCall) deniedBy(rule, cwd string) bool {
 }
 
 // concerns reports whether a rule about files or sites covers the call.
-func (c *toolCall) concerns(tool, pattern, cwd string) bool {
+func (c *ToolCall) concerns(tool, pattern, cwd string) bool {
 	domain, isDomain := strings.CutPrefix(pattern, "domain:")
 	switch {
-	case tool == "Edit" && c.edits(), tool == c.tool && c.path() != "":
+	case tool == "Edit" && c.edits(), tool == c.Tool && c.path() != "":
 		path := c.path()
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(cwd, path)
@@ -74,10 +74,10 @@ func (c *toolCall) concerns(tool, pattern, cwd string) bool {
 			pattern = literal(cwd) + "/" + rest
 		}
 		return filepath.Clean(path) == path && matches(pattern, path, '/')
-	case tool == c.tool && isDomain:
+	case tool == c.Tool && isDomain:
 		u, err := url.Parse(c.text("url"))
 		return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.User == nil && matches(strings.ToLower(domain), strings.ToLower(u.Hostname()), 0)
-	case tool == c.tool:
+	case tool == c.Tool:
 		return c.text("url") != "" && matches(pattern, c.text("url"), 0)
 	}
 	return false

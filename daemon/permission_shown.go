@@ -11,65 +11,55 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/words"
-	"github.com/understudyd/understudy/hooks"
 )
 
 const (
-	maxShown       = 64 << 10 // bytes
+	MaxShown       = 64 << 10 // bytes
 	maxSubject     = 300      // runes
 	maxDescription = 300      // runes
 )
 
-// toolCall is the call of a tool that a PermissionRequest asks about, as far as rules and people must know it.
-type toolCall struct {
-	tool string
-	args map[string]json.RawMessage
-}
-
-// callOf reads the call of a PermissionRequest; ok is false if the hook does not have all of it.
-func callOf(p *hooks.Payload) (c toolCall, ok bool) {
-	c.tool = p.ToolName
-	if p.Truncated || p.Malformed || p.ToolName == "" || json.Unmarshal(p.ToolInput, &c.args) != nil {
-		return c, false
-	}
-	return c, true
+// ToolCall is the call of a tool that a PermissionRequest asks about, as far as rules and people must know it.
+type ToolCall struct {
+	Tool string
+	Args map[string]json.RawMessage
 }
 
 // text returns an argument that is a text; "": the call has no such argument.
-func (c *toolCall) text(name string) string {
+func (c *ToolCall) text(name string) string {
 	var s string
-	_ = json.Unmarshal(c.args[name], &s) // an argument of another kind is shown as JSON
+	_ = json.Unmarshal(c.Args[name], &s) // an argument of another kind is shown as JSON
 	return s
 }
 
 // path returns the file that the call reads or changes; "": it is not about one file.
-func (c *toolCall) path() string { return cmp.Or(c.text("file_path"), c.text("notebook_path")) }
+func (c *ToolCall) path() string { return cmp.Or(c.text("file_path"), c.text("notebook_path")) }
 
 // edits reports whether the call changes a file.
-func (c *toolCall) edits() bool {
-	return slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, c.tool) && c.path() != ""
+func (c *ToolCall) edits() bool {
+	return slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, c.Tool) && c.path() != ""
 }
 
-// isQuestion reports whether the dialog asks for more than an allow or a deny, so that only the pane can answer it.
-func (c *toolCall) isQuestion() bool { return c.tool == "AskUserQuestion" || c.tool == "ExitPlanMode" }
+// IsQuestion reports whether the dialog asks for more than an allow or a deny, so that only the pane can answer it.
+func (c *ToolCall) IsQuestion() bool { return c.Tool == "AskUserQuestion" || c.Tool == "ExitPlanMode" }
 
-// show fills in what people are shown of the call.
-func (c *toolCall) show(p *Permission) {
-	p.Tool = c.tool
+// Show fills in what people are shown of the call.
+func (c *ToolCall) Show(p *Permission) {
+	p.Tool = c.Tool
 	p.Subject = words.Clip(words.Line(cmp.Or(c.text("command"), c.path(), c.text("url"), c.text("path"), c.text("query"), c.text("pattern"))), maxSubject)
 	p.Description = words.Clip(words.Line(c.text("description")), maxDescription)
-	p.Shown, p.Whole = c.shown(), true
-	if len(p.Shown) > maxShown {
-		p.Shown, p.Whole = strings.ToValidUTF8(p.Shown[:maxShown], ""), false
+	p.Shown, p.Whole = c.Shown(), true
+	if len(p.Shown) > MaxShown {
+		p.Shown, p.Whole = strings.ToValidUTF8(p.Shown[:MaxShown], ""), false
 	}
-	p.Digest = digestOf(p.Tool, p.Shown)
+	p.Digest = DigestOf(p.Tool, p.Shown)
 	if p.Whole {
-		p.Rule = c.rule()
+		p.Rule = c.Rule()
 	}
 }
 
-// shown returns all arguments of the call: first what it does, as people read it, then the other ones as JSON.
-func (c *toolCall) shown() string {
+// Shown returns all arguments of the call: first what it does, as people read it, then the other ones as JSON.
+func (c *ToolCall) Shown() string {
 	var b strings.Builder
 	done := map[string]bool{"description": true} // it is shown beside
 	if c.text("description") == "" {
@@ -84,34 +74,34 @@ func (c *toolCall) shown() string {
 		}
 	}
 	switch {
-	case c.tool == "Bash":
+	case c.Tool == "Bash":
 		first("command")
-	case c.tool == "Edit" && c.path() != "":
+	case c.Tool == "Edit" && c.path() != "":
 		first("file_path")
 		diff(&b, c.text("old_string"), c.text("new_string"))
 		done["old_string"], done["new_string"] = true, true
-	case c.tool == "Write" && c.path() != "":
+	case c.Tool == "Write" && c.path() != "":
 		first("file_path")
 		diff(&b, "", c.text("content"))
 		done["content"] = true
 	default:
 		first("file_path", "notebook_path", "url", "prompt", "query")
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.args)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Args)) {
 		if done[name] {
 			continue
 		}
 		var line bytes.Buffer
-		if json.Compact(&line, c.args[name]) != nil {
-			line.Write(c.args[name])
+		if json.Compact(&line, c.Args[name]) != nil {
+			line.Write(c.Args[name])
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, line.Bytes())
 	}
-	return visible(strings.TrimSuffix(b.String(), "\n"))
+	return Visible(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// visible writes characters that no screen shows as their numbers, because they can make a command look like another one.
-func visible(s string) string {
+// Visible writes characters that no screen shows as their numbers, because they can make a command look like another one.
+func Visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if r != '\n' && r != '\t' && words.Hidden(r) {
@@ -137,19 +127,19 @@ func diff(b *strings.Builder, was, is string) {
 	mark("+", is)
 }
 
-// rule returns the rule that allows this call, for allow_agent; "": there is none that says what it allows.
-func (c *toolCall) rule() string {
+// Rule returns the rule that allows this call, for allow_agent; "": there is none that says what it allows.
+func (c *ToolCall) Rule() string {
 	switch {
-	case c.tool == "Bash" && plainCommand(c) && c.text("command") != "":
+	case c.Tool == "Bash" && plainCommand(c) && c.text("command") != "":
 		return "Bash(" + literal(c.text("command")) + ")"
 	case c.edits():
 		return "Edit(" + literal(c.path()) + ")"
-	case c.tool == "WebFetch":
+	case c.Tool == "WebFetch":
 		if u, err := url.Parse(c.text("url")); err == nil && u.Hostname() != "" {
 			return "WebFetch(domain:" + u.Hostname() + ")"
 		}
-	case strings.HasPrefix(c.tool, "mcp__"):
-		return c.tool
+	case strings.HasPrefix(c.Tool, "mcp__"):
+		return c.Tool
 	}
 	return ""
 }

@@ -179,8 +179,8 @@ func (p *Pipeline) Before(s *Step) *Step {
 	return nil
 }
 
-// step returns a step by its id; nil: it is not one of this pipeline.
-func (p *Pipeline) step(id int64) *Step {
+// Step returns a step by its id; nil: it is not one of this pipeline.
+func (p *Pipeline) Step(id int64) *Step {
 	for i := range p.Steps {
 		if p.Steps[i].ID == id {
 			return &p.Steps[i]
@@ -205,10 +205,10 @@ func (s *Step) TimeLimit(set PipelineSettings) time.Duration {
 	return set.StepTimeout
 }
 
-// way is one way out of a state.
-type way[S ~string] struct {
-	to S
-	on string // the condition, or the command of a person; "": always
+// Way is one way out of a state.
+type Way[S ~string] struct {
+	To S
+	On string // the condition, or the command of a person; "": always
 }
 
 // The commands that people give to pipelines.
@@ -232,59 +232,59 @@ const (
 	aPerson       actor = "person"
 )
 
-// stage is one row of the tables of pipelines and of steps. docs/states.md is generated from these tables.
-type stage[S ~string] struct {
-	at   S
-	who  actor
-	acts bool   // the state has an effect; false: in this state the daemon only waits
-	does string // the effect, or what the daemon waits for
-	next []way[S]
+// Stage is one row of the tables of pipelines and of steps. docs/states.md is generated from these tables.
+type Stage[S ~string] struct {
+	At   S
+	Who  actor
+	Acts bool   // the state has an effect; false: in this state the daemon only waits
+	Does string // the effect, or what the daemon waits for
+	Next []Way[S]
 }
 
 // PipelineStages is the whole life of a pipeline. While it is running, its step at [Pipeline.Front] goes through stepStages.
-var PipelineStages = []stage[PipelineStatus]{
+var PipelineStages = []Stage[PipelineStatus]{
 	{PipelinePending, theDaemon, false, "fewer pipelines than max_running are at work on its host, and no older one waits",
-		[]way[PipelineStatus]{{to: PipelineRunning}, {PipelineFailed, ByAbort}}},
+		[]Way[PipelineStatus]{{To: PipelineRunning}, {PipelineFailed, ByAbort}}},
 	{PipelineRunning, theDaemon, true, "make its work tree, then take each step through its statuses; it is done when no step is left",
-		[]way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval, or the last one has left none that its rules could read"}, {PipelineDone, "no step is left"},
+		[]Way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval, or the last one has left none that its rules could read"}, {PipelineDone, "no step is left"},
 			{PipelineFailed, "the step or the work tree failed"}, {PipelineFailed, ByAbort}}},
 	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile, or chooses it; the pipeline does not count as being at work",
-		[]way[PipelineStatus]{{PipelineRunning, ByApprove}, {PipelinePending, ByApprove}, {PipelineFailed, ByReject}, {PipelineFailed, ByAbort}}},
+		[]Way[PipelineStatus]{{PipelineRunning, ByApprove}, {PipelinePending, ByApprove}, {PipelineFailed, ByReject}, {PipelineFailed, ByAbort}}},
 	{PipelineFailed, aPerson, false, "a person resumes it",
-		[]way[PipelineStatus]{{PipelineRunning, ByResume}, {PipelinePending, ByResume}}},
+		[]Way[PipelineStatus]{{PipelineRunning, ByResume}, {PipelinePending, ByResume}}},
 }
 
 // StepStages is the whole life of a step.
-var StepStages = []stage[StepStatus]{
+var StepStages = []Stage[StepStatus]{
 	{StepPending, theDaemon, true, "the steps before it are over, it is approved and their agents are gone: its agent's row is committed, with the prompt",
-		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, ByReject}, {StepSkipped, bySkip},
+		[]Way[StepStatus]{{To: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, ByReject}, {StepSkipped, bySkip},
 			{StepSkipped, "a rule of a step before it leads past it"}}},
 	{StepRunning, itsAgent, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
-		[]way[StepStatus]{{to: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, ByAbort}}},
+		[]Way[StepStatus]{{To: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, ByAbort}}},
 	{StepFailed, aPerson, false, "a person resumes the pipeline, with the step or without it",
-		[]way[StepStatus]{{StepPending, ByResume}, {StepSkipped, bySkip}}},
+		[]Way[StepStatus]{{StepPending, ByResume}, {StepSkipped, bySkip}}},
 }
 
 // WaysFrom returns the ways out of a state; nil: the table has no row for the state.
-func WaysFrom[S ~string](stages []stage[S], at S) []way[S] {
+func WaysFrom[S ~string](stages []Stage[S], at S) []Way[S] {
 	for _, s := range stages {
-		if s.at == at {
-			return s.next
+		if s.At == at {
+			return s.Next
 		}
 	}
 	return nil
 }
 
 // LeadsTo reports whether one of the ways leads to a state.
-func LeadsTo[S ~string](ways []way[S], to S) bool {
-	return slices.ContainsFunc(ways, func(w way[S]) bool { return w.to == to })
+func LeadsTo[S ~string](ways []Way[S], to S) bool {
+	return slices.ContainsFunc(ways, func(w Way[S]) bool { return w.To == to })
 }
 
 // Target returns the state to which the first way with the given condition leads; "": no way has the condition.
-func Target[S ~string](ways []way[S], condition string) (to S) {
+func Target[S ~string](ways []Way[S], condition string) (to S) {
 	for _, w := range ways {
-		if w.on == condition {
-			return w.to
+		if w.On == condition {
+			return w.To
 		}
 	}
 	return ""

@@ -20,7 +20,7 @@ func TestPlaceOfALivingPredecessor(t *testing.T) {
 		"a person has started it": {Handoff{InPlace: true}, Agent{Pane: &pane, EndedAt: &ended}, false},
 		"it never had a pane":     {Handoff{InPlace: true}, Agent{Managed: true, EndedAt: &ended}, false},
 	} {
-		if got := tt.handoff.takesPlaceOf(&tt.prev); got != tt.want {
+		if got := tt.handoff.TakesPlaceOf(&tt.prev); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -3,312 +3,61 @@ package daemon
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/lane"
-	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux"
 )
 
-// A runtime runs all hooks of a prompt at once. Each of them may refuse the prompt: then the model never sees it, no turn runs and no
-// Stop comes. Our own hook hears of the prompt before that is decided. So for a runtime that writes refusals into its transcript, the
-// hook of a prompt is no verdict yet: the delivery is heard. The transcript shows which of the two came, the prompt or the refusal. A
-// Stop of that turn shows it as well. Claude Code puts the refused text back into the composer.
-
-// promptHooks is how long the hooks of a prompt may take: Claude Code gives each ten minutes at most.
-const promptHooks = 10 * time.Minute
-
-// hears reports whether the hook of a prompt leaves open whether the runtime takes the prompt.
-func hears(rt *runtimes.Runtime, dl *Delivery, queued bool) bool {
-	return rt.Can.TellsRefusals && !queued && dl.Way != runtimes.ByEcho
-}
-
-// hear notes the hook of a typed prompt on its delivery and its handoff.
-func (d *Delivery) hear(hook int64, at time.Time) {
+// Hear notes the hook of a typed prompt on its delivery and its handoff.
+func (d *Delivery) Hear(hook int64, at time.Time) {
 	d.State, d.Heard, d.HeardAt, d.Attempts = DeliveryTyped, hook, &at, max(d.Attempts, 1)
 }
 
-// refusedSince returns the earliest time of a refusal that can be about a text as it was submitted last. A text that was refused stands in
-// the composer again, where a person may submit it once more before the daemon has read that: the refusal from before is about neither
-// the text nor the turn that may run then. The hook that refuses may be faster than ours, which has told of the text.
-func refusedSince(past presence.Past, dl *Delivery) (since time.Time) {
-	if dl.TypedAt != nil {
-		since = past.Earliest(*dl.TypedAt).Truncate(time.Millisecond) // a transcript may have its times in milliseconds
-	}
-	if dl.HeardAt != nil {
-		if heard := past.Earliest(*dl.HeardAt).Add(-twinWithin); heard.After(since) {
-			return heard
-		}
-	}
-	return since
-}
-
-// confirmHeard confirms the texts that the runtime has reported as the prompt of the turn that has ended now. Whether it ended well or
-// with an error: it ran, so no hook had refused its prompt.
-func (h *hookStep) confirmHeard() {
-	for _, dl := range h.tx.Deliveries {
-		if dl.State == DeliveryTyped && dl.Heard != 0 && h.ended(dl) {
-			h.confirm(dl, evidenceHeard(dl.Heard), false)
-		}
-	}
-}
-
-// ended reports whether the turn that has ended now was that of a heard text. If a person's prompt came after the text, the turn may be
-// that prompt's alone: the transcript decides. The spool may have the hooks of the two change places. A Stop that came since then was not
-// the text's, and this may be the next Stop of the same turn.
-func (h *hookStep) ended(dl *Delivery) bool {
-	a := h.tx.Agent
-	sameTurn := h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID
-	behind := a.LastPrompt > dl.Heard || a.LastPromptAt != nil && dl.HeardAt != nil && a.LastPromptAt.After(*dl.HeardAt)
-	return sameTurn && !behind && a.LastStop <= dl.Heard
-}
-
-// refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:
+// Refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:
 // see refusedSince.
-func (d *Delivery) refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
+func (d *Delivery) Refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
 	for line := range bytes.Lines(jsonl) {
 		r, ok := rt.Tail("", line)
 		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since) {
 			continue
 		}
-		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && refusedPrompt(p, d, r.At) {
-			why = refusalWords(p.Reason)
+		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && RefusedPrompt(p, d, r.At) {
+			why = RefusalWords(p.Reason)
 		}
 	}
 	return why
 }
 
-// refusalOf is [Delivery.refusal] in the transcript of the text's agent.
-func refusalOf(d *Daemon, a *Agent, dl *Delivery) (why string) {
-	return dl.refusal(d.runtimeOf(a), TranscriptTail(a), refusedSince(d.facts().Past, dl))
-}
-
-// closeHeard gives a heard text the verdict that nothing proves, unless it was refused.
-func (d *Delivery) closeHeard(refusal string, v Verdict, evidence string, now time.Time) {
+// CloseHeard gives a heard text the verdict that nothing proves, unless it was refused.
+func (d *Delivery) CloseHeard(refusal string, v Verdict, evidence string, now time.Time) {
 	if refusal != "" {
 		v, evidence = NotSubmitted, refusal
 	}
-	d.decide(v, evidence, now)
+	d.Decide(v, evidence, now)
 }
 
-// heardLook is how long the lane waits between the first looks at whether the transcript has a heard text.
-const heardLook = 25 * time.Millisecond
-
-// decideHeard gives a heard text its verdict. The transcript proves that the runtime has taken it. Until then another hook of the prompt
-// may still run. left is how long the daemon waits if no turn runs. A transcript that nobody can read proves nothing, so the hook stands.
-func decideHeard(ctx context.Context, d *Daemon, a *Agent, dl *Delivery, left time.Duration) (bool, time.Duration, error) {
-	if left <= 0 && a.State == Working {
-		left = d.timeLeft(*dl.TypedAt, promptHooks)
-	}
-	switch {
-	case d.inTranscript(a, dl) || left <= 0 && TranscriptTail(a) == nil:
-		dl.decide(Submitted, evidenceHeard(dl.Heard), d.now())
-	case left > 0:
-		heard := cmp.Or(dl.HeardAt, dl.TypedAt)
-		return false, min(left, rarer(heardLook, d.timeSpent(*heard))), nil
-	default:
-		dl.closeHeard(refusalOf(d, a, dl), Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.now())
-	}
-	return d.saveDelivery(ctx, a, dl, false)
-}
-
-// evidenceHeard is the evidence of a text that the runtime has reported as a prompt.
-func evidenceHeard(hook int64) string { return fmt.Sprintf("UserPromptSubmit, hook %d", hook) }
-
-// refusedPrompt reports whether a refusal that came at the time at is about the text of a delivery. A hook may have the runtime leave out
+// RefusedPrompt reports whether a refusal that came at the time at is about the text of a delivery. A hook may have the runtime leave out
 // the prompt.
-func refusedPrompt(p hooks.Payload, dl *Delivery, at time.Time) bool {
+func RefusedPrompt(p hooks.Payload, dl *Delivery, at time.Time) bool {
 	if dl.State != DeliveryTyping && dl.State != DeliveryTyped {
 		return false
 	}
 	if p.Prompt == "" { // a server that refuses a text tells of no prompt before, and it may refuse an earlier text twice
 		return dl.Heard != 0 || dl.Way == runtimes.ByServer && dl.TypedAt != nil && !at.Before(*dl.TypedAt)
 	}
-	return carries(p.Prompt, dl)
+	return Carries(p.Prompt, dl)
 }
 
-// refusalWords says that another hook has refused a prompt, without a full stop.
-func refusalWords(reason string) string {
-	return "another hook refused the prompt: " + words.Quote(words.Clip(words.Line(cmp.Or(reason, "it gave no reason")), maxTrouble))
+// RefusalWords says that another hook has refused a prompt, without a full stop.
+func RefusalWords(reason string) string {
+	return "another hook refused the prompt: " + words.Quote(words.Clip(words.Line(cmp.Or(reason, "it gave no reason")), MaxTrouble))
 }
 
-// readRefusal completes the report of a refusal that the transcript of an agent tells, before it is applied; rest is the transcript from
-// the refusal on. ok is false if the report is none. The runtimes write the same line when no prompt was refused: Codex at the end of a
-// turn in which the model was not asked, as when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held
-// its end. A prompt that the transcript has was not refused, whoever gave it, and neither was one that it has behind the refusal: somebody
-// has submitted it again.
-func readRefusal(ctx context.Context, d *Daemon, a *Agent, r runtimes.Report, p hooks.Payload, rest []byte) (runtimes.Report, bool, error) {
-	rt := d.runtimeOf(a)
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	if err != nil || takenBehind(rt, open, p, rest, d.now()) {
-		return r, false, err
-	}
-	body := map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
-	taken := func(dl Delivery) bool { return refusedPrompt(p, &dl, d.now()) && d.inTranscript(a, &dl) } // promptedAfter leaves out what we gave
-	if p.Prompt == "" && !p.Kept && (slices.ContainsFunc(open, taken) || d.promptedAfter(a, "", a.StateAt)) {
-		body["notification_type"] = "idle_prompt"
-		r.Event, r.Body = hooks.Notification, event.Payload(body)
-		return r, p.PromptID != "", nil // only Codex, which names the turn, writes the line at the end of one
-	}
-	if p.Reason == "" && rt.Refusal != nil {
-		body["reason"] = shownRefusal(ctx, d, a, rt)
-		r.Body = event.Payload(body)
-	}
-	if rt.Can.ReturnsRefused {
-		if err := clearRefused(ctx, d, a, p, open); err != nil {
-			d.Log.Warn("refused text not taken out of the composer", "agent_id", a.ID, "error", err)
-		}
-		if again, err := submittedWithMore(ctx, d, a, p); again || err != nil {
-			return r, false, err
-		}
-	}
-	return r, true, nil
-}
-
-// submittedWithMore reports whether the hooks have told of an open text a second time, with what a person has typed behind it in the composer,
-// while the refusal is about the text alone. A person who types at that moment is faster than any of the times that refusedSince compares.
-func submittedWithMore(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload) (bool, error) {
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	for i := 0; i < len(open) && err == nil; i++ {
-		dl := &open[i]
-		if dl.Heard == 0 || p.Prompt == "" || !refusedPrompt(p, dl, d.now()) || !runtimes.MatchesPrompt(dl.Text, p.Prompt) {
-			continue
-		}
-		hook, err := d.Store.StoredHook(ctx, dl.Heard)
-		if errors.Is(err, ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		if heard, err := hooks.Parse(hook.Event, hook.Body); err == nil && !runtimes.MatchesPrompt(dl.Text, heard.Prompt) {
-			return true, nil
-		}
-	}
-	return false, err
-}
-
-// takenBehind reports whether rest, the transcript from a refusal on, shows that the agent took the refused prompt after all, or will take
-// the text of an open delivery in it out of its queue. The order of the lines tells that also if the clock has stepped.
-func takenBehind(rt *runtimes.Runtime, open []Delivery, p hooks.Payload, rest []byte, now time.Time) bool {
-	return rt.TranscriptHasPrompt(rest, p.Prompt, time.Time{}) || p.Prompt != "" && slices.ContainsFunc(open, func(dl Delivery) bool {
-		waits := func(prompt string) bool { return carries(prompt, &dl) }
-		return refusedPrompt(p, &dl, now) && (rt.TranscriptContains(rest, dl.Nonce) || slices.ContainsFunc(rt.Queued(rest), waits))
-	})
-}
-
-// shownRefusal waits a moment until the screen of an agent shows why a hook has refused its newest prompt; "": it does not show it.
-func shownRefusal(ctx context.Context, d *Daemon, a *Agent, rt *runtimes.Runtime) string {
-	for until := time.Now().Add(time.Second); a.HasPane() && time.Now().Before(until); {
-		s, err := d.readScreen(ctx, a)
-		if err != nil {
-			return ""
-		}
-		if why := rt.Refusal(runtimes.View{Text: s.text}); why != "" {
-			return why
-		}
-		if !lane.Ticked(ctx, time.After(50*time.Millisecond)) {
-			return ""
-		}
-	}
-	return ""
-}
-
-// promptRefused applies the report that another hook has refused a prompt. The turn that our own hook has begun does not run.
-func (h *hookStep) promptRefused() {
-	a, why, ours, later := h.tx.Agent, refusalWords(h.p.Reason), false, h.beforeLastPrompt()
-	for _, dl := range h.tx.Deliveries {
-		if h.unknown || !refusedPrompt(h.p, dl, h.in.At) {
-			continue
-		}
-		if h.in.At.Before(refusedSince(h.Past, dl)) {
-			later = later || dl.Heard != 0
-			continue
-		}
-		ours = true
-		if h.p.Kept {
-			h.confirm(dl, evidenceHeard(dl.Heard), false)
-			continue
-		}
-		dl.decide(NotSubmitted, why, h.Now)
-		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-		e := h.Facts.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		stepFails := a.StepID != nil && a.startedWith(dl) // its step tells, as a handoff does
-		e.Alert = dl.HandoffID == nil && dl.Kind != KindExit && !stepFails
-		h.out.Change.Events = append(h.out.Change.Events, e)
-	}
-	a.restSince(h.in.At) // the hook of the prompt may still come, out of the spool
-	switch {
-	case later, a.State == Working && h.in.At.Before(a.StateAt.Truncate(time.Millisecond)):
-		return // a later prompt has begun a turn, or is with the hooks
-	case h.unknown:
-		h.setState(a.rest()) // no prompt of which we know began that turn
-		return
-	case !ours && (a.State != Working || a.StopCameAt != nil):
-		return // our own hook refuses commands of ours, which begin no turn; or a hook has held the end of a turn
-	}
-	if hf := h.tx.Handoff; hf != nil && hf.awaitsStop() && a.HandingOver {
-		hf.failTurn(why)
-		h.touchHandoff()
-	}
-	a.refuseTurn(why)
-	h.setState(a.rest())
-}
-
-// beforeLastPrompt reports whether a refusal came before the newest prompt of a person.
-func (h *hookStep) beforeLastPrompt() bool {
-	last := h.tx.Agent.LastPromptAt
-	return last != nil && h.in.At.Before(h.Past.Earliest(*last).Add(-twinWithin))
-}
-
-// clearRefused takes a text that another hook has refused, and that the daemon has typed, out of the composer, in which the runtime
-// has put it back. Otherwise the next text would be glued behind it. It touches no text that a person has typed.
-func clearRefused(ctx context.Context, d *Daemon, a *Agent, p hooks.Payload, open []Delivery) error {
-	for i := 0; a.HasPane() && i < len(open); i++ {
-		dl := &open[i]
-		if !refusedPrompt(p, dl, d.now()) {
-			continue
-		}
-		term, err := d.terminalOf(a)
-		if err != nil {
-			return err
-		}
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		var failed error // one look may fail: nobody looks again once the text has its verdict
-		for until, seen := time.Now().Add(time.Second), false; time.Now().Before(until); {
-			s, err := d.readScreen(ctx, a)
-			if failed = err; seen && s.empty() {
-				return nil
-			}
-			mark := runtimes.IsPastedMark(s.Draft) && !runtimes.FitsTyped(dl.Text)
-			if mine := mark || s.HoldsOnly(dl.Text, seen); mine && s.Composer && d.inFront(a) {
-				if err := term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
-					seen = true
-				}
-			}
-			if !lane.Ticked(ctx, tick.C) {
-				return context.Cause(ctx)
-			}
-		}
-		if failed != nil {
-			return failed
-		}
-	}
-	return nil
-}
-
-// carries reports whether a submitted prompt is or contains the text of a delivery.
-func carries(prompt string, dl *Delivery) bool {
+// Carries reports whether a submitted prompt is or contains the text of a delivery.
+func Carries(prompt string, dl *Delivery) bool {
 	if dl.Nonce != "" {
 		return strings.Contains(prompt, dl.Nonce)
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,29 +46,13 @@ func (s *Step) Who() string {
 	return s.AgentName
 }
 
-// startedWith reports whether a delivery is the agent's first prompt.
-func (a *Agent) startedWith(dl *Delivery) bool {
+// StartedWith reports whether a delivery is the agent's first prompt.
+func (a *Agent) StartedWith(dl *Delivery) bool {
 	return a.FirstPromptID != nil && *a.FirstPromptID == dl.ID
 }
 
-// stepOf returns the step that an agent works on, and its pipeline; nil: the agent works on none.
-func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error) {
-	if a.PipelineID == nil || a.StepID == nil {
-		return nil, nil, nil
-	}
-	p, err := d.Store.Pipeline(ctx, *a.PipelineID)
-	if err != nil {
-		return nil, nil, fmt.Errorf("agent %d: pipeline %d: %w", a.ID, *a.PipelineID, err)
-	}
-	s := p.step(*a.StepID)
-	if s == nil {
-		return nil, nil, fmt.Errorf("agent %d: pipeline %d has no step %d", a.ID, p.ID, *a.StepID)
-	}
-	return &p, s, nil
-}
-
-// roundWords says where a step of a later round comes from, for its agent; "": it is the first round.
-func (p *Pipeline) roundWords(s *Step) string {
+// RoundWords says where a step of a later round comes from, for its agent; "": it is the first round.
+func (p *Pipeline) RoundWords(s *Step) string {
 	if s.Round < 2 {
 		return ""
 	}
@@ -80,8 +63,8 @@ func (p *Pipeline) roundWords(s *Step) string {
 	return text + ". Take up what the earlier rounds have left, and say what has changed since."
 }
 
-// ruleWords says for each rule of a step, for its agent, where its words lead.
-func (p *Pipeline) ruleWords(s *Step) (list []string) {
+// RulesTold says for each rule of a step, for its agent, where its words lead.
+func (p *Pipeline) RulesTold(s *Step) (list []string) {
 	for _, rule := range s.Next {
 		to := p.NewestOf(rule.Goto)
 		if to == nil {
@@ -121,7 +104,7 @@ func (p *Pipeline) CameFrom(s *Step) *Step {
 	if s.CameFrom == nil {
 		return nil
 	}
-	return p.step(*s.CameFrom)
+	return p.Step(*s.CameFrom)
 }
 
 // EdgeWords says which rule of which step led to a step, for people; "": none did. In the order of the steps, each leads to the

@@ -47,8 +47,8 @@ type Change struct {
 	BudgetMarks []*BudgetMark   // ErrMoved if one of them was made before
 	Events      []*event.Event  // Commit sets each ID, and At where it is zero
 
-	dropAsked bool        // the operator has asked for what DropQueued does, so that no alert tells of it
-	dropped   []*Delivery // the deliveries that DropQueued drops and that are not in Deliveries; for the counts only
+	DropAsked bool        // the operator has asked for what DropQueued does, so that no alert tells of it
+	Dropped   []*Delivery // the deliveries that DropQueued drops and that are not in Deliveries; for the counts only
 }
 
 // PipelineMove writes a pipeline, and those of its steps that are in Steps. The pipeline's Seq is advanced in place. Derived
@@ -73,8 +73,8 @@ func (m *PipelineMove) InOrder() []*Step {
 	})
 }
 
-// pipelines returns the pipelines that the change writes.
-func (c *Change) pipelines() (pipelines []*Pipeline) {
+// Pipelines returns the pipelines that the change writes.
+func (c *Change) Pipelines() (pipelines []*Pipeline) {
 	if c.NewPipeline != nil {
 		pipelines = append(pipelines, c.NewPipeline)
 	}
@@ -84,8 +84,8 @@ func (c *Change) pipelines() (pipelines []*Pipeline) {
 	return pipelines
 }
 
-// attribute sets the pipeline and the step of an event about an agent that works for a pipeline.
-func (c *Change) attribute(e *event.Event) {
+// Attribute sets the pipeline and the step of an event about an agent that works for a pipeline.
+func (c *Change) Attribute(e *event.Event) {
 	if e.AgentID == nil || e.PipelineID != nil {
 		return
 	}

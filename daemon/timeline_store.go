@@ -70,8 +70,8 @@ const (
 	sampleTokens  = 4000 // if the size of the window is not known
 )
 
-// sampled reports whether the use differs noticeably from the one before, which may be nil.
-func (u *ContextUse) sampled(was *ContextUse) bool {
+// Sampled reports whether the use differs noticeably from the one before, which may be nil.
+func (u *ContextUse) Sampled(was *ContextUse) bool {
 	switch {
 	case was == nil || (was.Percent == nil) != (u.Percent == nil):
 		return true

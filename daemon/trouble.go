@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -20,7 +19,7 @@ type Trouble struct {
 	Retrying bool `json:"retrying"`
 }
 
-const maxTrouble = 300 // runes of a trouble's message
+const MaxTrouble = 300 // runes of a trouble's message
 
 // TroubleCodes returns the codes of all kinds of trouble.
 func TroubleCodes() []string { return runtimes.TroubleCodes() }
@@ -68,40 +67,8 @@ func (a *Agent) TroubleHint() string {
 	return fmt.Sprintf("have it try again in a while: `understudy agent send %d \"Go on\"`", a.ID)
 }
 
-// stopFailed applies a StopFailure: the runtime has ended a turn with an error.
-func (h *hookStep) stopFailed() {
-	if h.p.AgentID != "" {
-		return // the turn of a sub-agent or of a compaction failed; the agent's own turn goes on, and reports its own end
-	}
-	a := h.tx.Agent
-	h.confirmHeard()
-	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
-	now := Trouble{Code: code, Message: words.Clip(words.Line(text), maxTrouble), Since: h.in.At}
-	was, hint := a.Trouble, a.TroubleHint()
-	if was != nil {
-		now.Since = was.Since
-	}
-	a.failTurn(now)
-	h.hitLimit(code)
-	hf := h.tx.Handoff
-	handing := hf != nil && hf.awaitsStop()
-	if handing {
-		hf.failTurn(a.TurnError)
-		h.touchHandoff()
-	}
-	if was == nil || was.Code != code {
-		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
-		// Notify again only if the trouble asks a person for something else. A handoff or a pipeline fails because of the
-		// trouble, and reports that itself. The decision about a limit is a notice of its own.
-		if a.State != Limited && a.TroubleHint() != hint && !handing && a.PipelineID == nil {
-			e := h.out.Change.Events[len(h.out.Change.Events)-1]
-			e.Notice, e.Cause = event.NoticeWaiting, event.CauseTrouble+code
-		}
-	}
-}
-
-// troubleWords returns the sentence of the event about an agent's trouble.
-func (a *Agent) troubleWords() string {
+// TroubleWords returns the sentence of the event about an agent's trouble.
+func (a *Agent) TroubleWords() string {
 	text := ""
 	if a.Trouble.Message != "" {
 		text = " " + words.Quote(a.Trouble.Message)

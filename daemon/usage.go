@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -101,141 +99,6 @@ type UsageReport struct {
 	Since *time.Time `json:"since"` // nil: all that is kept
 	Rows  []UsageRow `json:"rows"`
 	Total UsageRow   `json:"total"`
-}
-
-// maxUsageDays is how many days a report by day has at most.
-const maxUsageDays = 366
-
-// Usage sums up what agents have used, the greatest sums first, days in their order. by day, a zero since means the last 30 days.
-func (d *Daemon) Usage(ctx context.Context, by UsageBy, q UsageQuery) (UsageReport, error) {
-	if !slices.Contains(UsageBys(), by) {
-		return UsageReport{}, Errorf(KindInvalid, CodeInvalidParameter, "by must be one of persona, agent, line, run, day")
-	}
-	if by == UsageByDay {
-		now := d.now().In(time.Local)
-		if q.Since.IsZero() {
-			q.Since = dayBegins(now, -29)
-		}
-		q.Days = daysUntil(q.Since.In(time.Local), now, maxUsageDays+1)
-		if len(q.Days) > maxUsageDays {
-			return UsageReport{}, Errorf(KindInvalid, CodeInvalidParameter, "since must be within the last %d days", maxUsageDays)
-		}
-	}
-	sums, err := d.Store.UsageSums(ctx, q)
-	if err != nil {
-		return UsageReport{}, err
-	}
-	of, err := d.usageKeys(ctx, by, q, sums)
-	if err != nil {
-		return UsageReport{}, err
-	}
-	out := UsageReport{By: by, Rows: sumUp(sums, of), Total: UsageRow{}}
-	if all := sumUp(sums, func(*UsageSum) string { return "" }); len(all) > 0 {
-		out.Total = all[0]
-	}
-	if !q.Since.IsZero() {
-		since := q.Since.UTC()
-		out.Since = &since
-	}
-	if by != UsageByDay {
-		slices.SortStableFunc(out.Rows, func(a, b UsageRow) int { return cmp.Compare(b.Total, a.Total) })
-	}
-	return out, nil
-}
-
-// Today returns the beginning of today on this machine's clock.
-func (d *Daemon) Today() time.Time { return DayBegins(d.now(), 0) }
-
-// usageKeys returns what says to which row a sum belongs.
-func (d *Daemon) usageKeys(ctx context.Context, by UsageBy, q UsageQuery, sums []UsageSum) (func(*UsageSum) string, error) {
-	switch by {
-	case UsageByPersona:
-		return func(s *UsageSum) string { return s.Persona }, nil
-	case UsageByRun:
-		return func(s *UsageSum) string { return OptionalID(s.PipelineID) }, nil
-	case UsageByDay:
-		return func(s *UsageSum) string { return q.Days[max(0, s.Day-1)].Format(time.DateOnly) }, nil
-	case UsageByLine:
-		first, err := d.firstOfLines(ctx, sums)
-		return func(s *UsageSum) string { return strconv.FormatInt(first[s.AgentID], 10) }, err
-	}
-	return func(s *UsageSum) string { return strconv.FormatInt(s.AgentID, 10) }, nil
-}
-
-// firstOfLines returns the id of the first agent of each agent's line, as far as it is kept.
-func (d *Daemon) firstOfLines(ctx context.Context, sums []UsageSum) (map[int64]int64, error) {
-	previous := map[int64]int64{} // 0: none
-	next := []int64{}
-	for i := range sums {
-		next = append(next, sums[i].AgentID)
-	}
-	for len(next) > 0 {
-		agents, err := d.Store.AgentsByID(ctx, next)
-		if err != nil {
-			return nil, err
-		}
-		next = nil
-		for i := range agents {
-			a := &agents[i]
-			previous[a.ID] = 0
-			if p := a.PreviousAgentID; p != nil {
-				previous[a.ID] = *p
-				if _, known := previous[*p]; !known {
-					next = append(next, *p)
-				}
-			}
-		}
-	}
-	first := map[int64]int64{}
-	for id := range previous {
-		root, seen := id, map[int64]bool{}
-		for !seen[root] && previous[root] != 0 {
-			seen[root] = true
-			root = previous[root]
-		}
-		first[id] = root
-	}
-	return first, nil
-}
-
-// sumUp adds up the sums of each row. The rows come in the order of their first sums; of days, in the order of the days.
-func sumUp(sums []UsageSum, of func(*UsageSum) string) []UsageRow {
-	costs := map[int64]bool{} // by agent: its runtime reports a cost
-	for i := range sums {
-		costs[sums[i].AgentID] = costs[sums[i].AgentID] || sums[i].Micros != nil
-	}
-	type row struct {
-		UsageRow
-		micros int64
-		cost   bool
-	}
-	rows := map[string]*row{}
-	for i := range sums {
-		s := &sums[i]
-		key := of(s)
-		if rows[key] == nil {
-			rows[key] = &row{UsageRow: UsageRow{Of: key}}
-		}
-		r := rows[key]
-		r.Tokens.Add(s.Tokens)
-		if s.Micros != nil {
-			r.micros, r.cost = r.micros+*s.Micros, true
-		}
-		if !costs[s.AgentID] {
-			r.Unreported += s.Total()
-		}
-	}
-	out := []UsageRow{}
-	for _, r := range rows {
-		r.Total = r.Tokens.Total()
-		if r.cost {
-			usd := float64(r.micros) / 1e6
-			r.CostUSD = &usd
-		}
-		out = append(out, r.UsageRow)
-	}
-	slices.SortFunc(out, func(a, b UsageRow) int { return cmp.Compare(a.Of, b.Of) })
-	return out
 }
 
 // ByAgent returns the rows of a report by agent, by the agents' ids.

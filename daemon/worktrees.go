@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
@@ -135,169 +134,56 @@ type NewWorktree struct {
 	Base   string // where a new branch begins; "": at the HEAD of the agent's directory
 }
 
-// maxBranch is the longest name of a branch, in bytes.
-const maxBranch = 200
+// MaxBranch is the longest name of a branch, in bytes.
+const MaxBranch = 200
 
-// branchFor returns the branch of the work tree for a new agent.
-func (in *NewWorktree) branchFor(a *Agent) (string, error) {
+// BranchFor returns the branch of the work tree for a new agent.
+func (in *NewWorktree) BranchFor(a *Agent) (string, error) {
 	if in.Branch == "" {
 		named := a.Name
-		if a.Persona != nil && isNameOf(a.Name, *a.Persona) {
+		if a.Persona != nil && IsNameOf(a.Name, *a.Persona) {
 			named = *a.Persona // the agent's id tells the branches of its agents apart
 		}
-		return plainName(named, 60) + "-" + strconv.FormatInt(a.ID, 10), nil
+		return PlainName(named, 60) + "-" + strconv.FormatInt(a.ID, 10), nil
 	}
-	if len(in.Branch) > maxBranch || !worktree.ValidBranch(in.Branch) {
+	if len(in.Branch) > MaxBranch || !worktree.ValidBranch(in.Branch) {
 		return "", Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
 	}
 	return in.Branch, nil
 }
 
-// planForAgent makes the row of the work tree for a new agent, and puts the agent into it.
-func (d *Daemon) planForAgent(ctx context.Context, a *Agent, in NewWorktree) (*Worktree, error) {
-	branch, err := in.branchFor(a)
-	if err != nil {
-		return nil, err
-	}
-	t, err := d.planTree(ctx, worktree.Spec{Dir: a.Cwd, Branch: branch, From: in.Base})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		return nil, Errorf(KindUnprocessable, CodeWorktreeRefused, "No work tree can be made: %s", words.TrimDot(err.Error()))
-	}
-	a.WorktreeID, a.Cwd = &t.ID, t.Workdir
-	return t, nil
-}
-
-// planTree makes the row of a new work tree. Its lane makes the tree, once the row is committed.
-func (d *Daemon) planTree(ctx context.Context, s worktree.Spec) (*Worktree, error) {
-	if d.Keeper == nil {
-		return nil, errNoKeeper
-	}
-	id, err := d.Store.NextID(ctx, WorktreeIDs)
-	if err != nil {
-		return nil, err
-	}
-	s.Path = d.Data.Worktree(plainName(s.Branch, 60), id)
-	plan, err := d.Keeper.Plan(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	t := &Worktree{
-		ID: id, Host: d.Host, Repository: plan.Repository, Path: s.Path, Workdir: plan.Workdir, Branch: s.Branch, NewBranch: plan.NewBranch,
-		Base: plan.Base, BaseCommit: plan.BaseCommit, State: TreePlanned, Copied: []worktree.Copied{}, CreatedAt: d.now(),
-	}
-	if notes := planNotes(&plan, s.Path); notes != "" {
-		t.end(TreeMake, false, notes, t.CreatedAt)
-	}
-	return t, nil
-}
-
-var errNoKeeper = errors.New("this daemon makes no work trees")
-
-// planNotes says what will not be in a work tree.
-func planNotes(p *worktree.Plan, path string) string {
-	notes := ""
-	switch n := p.Uncommitted; {
-	case p.Counting != "" && n > 0:
-		notes = fmt.Sprintf("At least %s in %s are not committed, and so not in the work tree (they were not all counted: %s).", words.Count(n, "file"), p.Repository, p.Counting)
-	case p.Counting != "":
-		notes = fmt.Sprintf("What is not committed in %s is not in the work tree (it was not counted: %s).", p.Repository, p.Counting)
-	case n > 0:
-		notes = fmt.Sprintf("%s in %s %s not committed, and so not in the work tree.", words.Count(n, "file"), p.Repository, plural(n, "is", "are"))
-	}
-	if p.Submodules != "" {
-		notes = words.Join(" ", notes, fmt.Sprintf("Submodules are empty in the work tree (%s): `git -C %s submodule update --init --recursive` fills them.", p.Submodules, path))
-	}
-	return notes
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// treeReady waits until the work tree of an agent that is being launched is there. If the tree can't be made, it ends the launch.
-func (d *Daemon) treeReady(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	if a.WorktreeID == nil {
-		return false, 0, nil
-	}
-	t, err := d.Store.Worktree(ctx, *a.WorktreeID)
-	if err != nil {
-		return false, 0, fmt.Errorf("agent %d: worktree %d: %w", a.ID, *a.WorktreeID, err)
-	}
-	switch wait, why := t.Ready(); {
-	case wait:
-		return false, time.Second, nil
-	case why != nil:
-		return true, 0, d.launchFailed(ctx, a, why)
-	}
-	return false, 0, nil
-}
-
-// awaits returns the agents that wait for a planned tree. wanted says whether anybody does, they or its pipeline. A tree that has stood before
-// is made again in any case: it may hold work.
-func (d *Daemon) awaits(ctx context.Context, t *Worktree) (agents []int64, wanted bool, err error) {
-	active, err := d.allAgents(ctx, AgentFilter{Active: true, Host: t.Host})
-	if err != nil {
-		return nil, false, err
-	}
-	for i := range active {
-		if a := &active[i]; t.has(a) && a.StopAskedAt == nil {
-			agents = append(agents, a.ID)
-		}
-	}
-	open, err := d.pipelineOpen(ctx, t)
-	return agents, open || len(agents) > 0 || t.MadeAt != nil, err
-}
-
-// makeTree makes a planned tree, or takes what an earlier daemon has made of it. If nobody waits for the tree any more, or it can't be made,
-// makeTree deletes what stands of it: nobody has worked there.
-func (d *Daemon) makeTree(ctx context.Context, t *Worktree) (e *event.Event, agents []int64, err error) {
-	agents, wanted, err := d.awaits(ctx, t)
-	if err != nil {
-		return nil, nil, err
-	}
-	var made worktree.Made
-	cause := errNoKeeper
-	if wanted && d.Keeper != nil {
-		from := ""
-		if t.NewBranch {
-			from = t.BaseCommit
-		}
-		if made, cause = d.Keeper.Make(ctx, worktree.Spec{Dir: t.source(), Branch: t.Branch, From: from, Path: t.Path}); ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		if agents, wanted, err = d.awaits(ctx, t); err != nil {
-			return nil, nil, err
-		}
-	}
-	if !wanted {
-		cause = errors.New("nobody waits for it any more")
-	}
-	if cause != nil {
-		return d.treeNotMade(ctx, t, cause), agents, nil
-	}
-	now := d.now()
-	t.State, t.MadeAt, t.Copied, t.Workdir = TreeStanding, &now, made.Copied, made.Workdir
-	return d.treeEvent(event.WorktreeCreated, t, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": made.Submodules}), agents, nil
-}
-
-func (d *Daemon) treeNotMade(ctx context.Context, t *Worktree, cause error) *event.Event {
-	if t.MadeAt == nil && d.Keeper != nil {
-		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: t.place(), Dir: t.source(), Discard: true}); err != nil || out.Kept != "" {
-			d.Log.Warn("work tree that nobody has worked in not removed", "worktree_id", t.ID, "path", t.Path, "kept", out.Kept, "error", err)
-		}
-	}
-	t.State = TreeFailed
-	t.end(TreeMake, false, NotMade(t.Branch, cause)+".", d.now())
-	return d.treeEvent(event.WorktreeFailed, t, map[string]any{"error": words.TrimDot(cause.Error())})
-}
-
 // NotMade says that the work tree of a branch could not be made, without a full stop.
 func NotMade(branch string, cause error) string {
 	return fmt.Sprintf("The work tree of branch %s could not be made: %s", branch, words.TrimDot(cause.Error()))
+}
+
+// Stays refuses a tree that is not there for an agent to work in, or that is about to go.
+func (t *Worktree) Stays() error {
+	switch {
+	case t.Task != nil && t.Task.Do == TreeRemove:
+		return Errorf(KindConflict, CodeWorktreeBusy, "The work tree %s is being removed: wait until that is over, then bring it back with `understudy worktree restore %d`", t.Path, t.ID)
+	case t.State == TreeRemoved, t.State == TreeFailed:
+		return treeGone(t)
+	}
+	return nil
+}
+
+// Has reports whether an agent of the tree's host works in it, or has worked there.
+func (t *Worktree) Has(a *Agent) bool {
+	return a.WorktreeID != nil && *a.WorktreeID == t.ID || Within(a.Cwd, t.Path)
+}
+
+// Place returns what package git must know of the tree.
+func (t *Worktree) Place() worktree.Place {
+	return worktree.Place{Path: t.Path, Base: t.Base, Copied: t.Copied}
+}
+
+// Source returns the folder of the repository that corresponds to Workdir.
+func (t *Worktree) Source() string { return t.Repository + strings.TrimPrefix(t.Workdir, t.Path) }
+
+// End ends what was done with the tree.
+func (t *Worktree) End(do TreeAction, done bool, says string, now time.Time) *TreeOutcome {
+	t.Last = &TreeOutcome{Do: do, Done: done, Says: says, Conflicts: []string{}, ByPipeline: t.Task != nil && t.Task.ByPipeline, At: now}
+	t.Task = nil
+	return t.Last
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/sim/memory"
@@ -45,10 +46,10 @@ func build(t testing.TB) *pages {
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	h := &pages{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
-	rooms := house.New(daemon.Config{
+	rooms := house.New(engine.Config{
 		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Binary: "/bin/sh",
-		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff},
-		Terminal: func(string) (daemon.Terminal, error) { return nil, errors.New("there is none") },
+		Settings: engine.Settings{Handoff: daemon.DefaultHandoff},
+		Terminal: func(string) (engine.Terminal, error) { return nil, errors.New("there is none") },
 		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.Pages = &Pages{Personas: people, Templates: templates, House: rooms}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 )
@@ -14,7 +15,7 @@ type settings struct {
 	Browsers []Browser
 	Notify   tell.Preferences
 	Targets  []notices.TargetReport
-	Runtimes []daemon.RuntimeInfo
+	Runtimes []engine.RuntimeInfo
 	Auto     daemon.AutoSettings
 	Runs     daemon.PipelineSettings
 	Host     string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -155,7 +156,7 @@ func (r *Room) stopKeys(ctx context.Context, id int64, session, why string) (dae
 	was := r.keys.drop(id, session)
 	return r.env.Update(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if a.Keys == nil || a.Keys.Session != session {
-			return daemon.ErrUnchanged
+			return engine.ErrUnchanged
 		}
 		c.Events = []*event.Event{r.keysOffEvent(a, &was, why)}
 		a.Keys = nil

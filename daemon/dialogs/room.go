@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // Room answers dialogs and types keys for the agents of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env   daemon.Env
+	env   engine.Env
 	store Store
 	keys  keySessions
 }
@@ -21,11 +22,11 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *daemon.Daemon) *Room {
+func Join(d *engine.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = daemon.Join(d, daemon.Part{Duties: []daemon.Duty{
-		{Name: "pressChoice", Why: "The operator has answered the dialog, and it may open another one.", Place: daemon.BeforeTyping, When: answersDialog, Do: r.pressChoice},
-		{Name: "typeKeys", Why: "Keys from a browser come in the order in which a person typed them.", Place: daemon.BeforeTyping, When: takesKeys, Do: r.typeKeys},
+	r.env = engine.Join(d, engine.Part{Duties: []engine.Duty{
+		{Name: "pressChoice", Why: "The operator has answered the dialog, and it may open another one.", Place: engine.BeforeTyping, When: answersDialog, Do: r.pressChoice},
+		{Name: "typeKeys", Why: "Keys from a browser come in the order in which a person typed them.", Place: engine.BeforeTyping, When: takesKeys, Do: r.typeKeys},
 	}})
 	return r
 }

@@ -2,28 +2,28 @@
 package house
 
 import (
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
-	"github.com/understudyd/understudy/daemon/pipelines"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // House is a daemon with its rooms.
 type House struct {
-	Daemon      *daemon.Daemon
+	Daemon      *engine.Daemon
 	Dialogs     *dialogs.Room
 	Limits      *limits.Room
 	Notices     *notices.Room
 	Permissions *permissions.Room
 	Pictures    *pictures.Room
-	Pipelines *pipelines.Room
+	Pipelines   *pipelines.Room
 }
 
 // New makes a daemon with its rooms.
-func New(cfg daemon.Config) *House {
-	d := daemon.New(cfg)
+func New(cfg engine.Config) *House {
+	d := engine.New(cfg)
 	return &House{Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
 }

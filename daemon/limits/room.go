@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // Room sees to the limits of a daemon's agents. Its methods are safe for concurrent use.
 type Room struct {
-	env   daemon.Env
+	env   engine.Env
 	store Store
 }
 
@@ -20,13 +21,13 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *daemon.Daemon) *Room {
+func Join(d *engine.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = daemon.Join(d, daemon.Part{
+	r.env = engine.Join(d, engine.Part{
 		Start: r.wakeLimited,
-		Duties: []daemon.Duty{
-			{Name: "seeToLimit", Why: "It may request a handoff or queue a prompt.", Place: daemon.AtLimit, When: (*daemon.Agent).NotStopping, Do: r.seeToLimit},
-			{Name: "resumeAfterReset", Why: "A session that died while it waited for a reset is opened again.", Place: daemon.AfterTheEnd, When: waitsAfterEnd, Do: r.resumeAfterReset},
+		Duties: []engine.Duty{
+			{Name: "seeToLimit", Why: "It may request a handoff or queue a prompt.", Place: engine.AtLimit, When: (*daemon.Agent).NotStopping, Do: r.seeToLimit},
+			{Name: "resumeAfterReset", Why: "A session that died while it waited for a reset is opened again.", Place: engine.AfterTheEnd, When: waitsAfterEnd, Do: r.resumeAfterReset},
 		},
 	})
 	return r

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -205,7 +206,7 @@ func (r *Room) handOverLimited(ctx context.Context, a *daemon.Agent) (bool, time
 	case why != "":
 		return r.askAbout(ctx, a, "it can't be handed over: "+why, false)
 	}
-	_, err = r.env.Work().RequestHandoff(ctx, a.ID, daemon.HandoffRequest{
+	_, err = r.env.Work().RequestHandoff(ctx, a.ID, engine.HandoffRequest{
 		Reason: daemon.ReasonLimit, Mode: daemon.ModeTranscript, Force: true, Heirs: []daemon.Heir{{Runtime: runtime}}, ForLimit: true,
 	})
 	switch told := daemon.RefusalIn(err); {
@@ -233,7 +234,7 @@ func (r *Room) afterLimitHandoff(ctx context.Context, a *daemon.Agent) (bool, ti
 	return r.askAbout(ctx, a, fmt.Sprintf("its handoff %d is %s", h.ID, h.Status), true)
 }
 
-// heirRuntime returns the runtime for the successor of an agent with a limit: the one that the operator chose, else the
+// HeirRuntime returns the runtime for the successor of an agent with a limit: the one that the operator chose, else the
 // first of the policy's fallback that can run and is not limited. A context window that is full is a new one in a successor
 // on the same runtime, which therefore comes first. why says why there is none.
 func (r *Room) heirRuntime(ctx context.Context, a *daemon.Agent, l *daemon.Limit) (name, why string, err error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // wentOn is a database in which an agent has gone on since its lane read its row.
@@ -25,7 +26,7 @@ func TestLimitedAgentGoesOnMeanwhile(t *testing.T) {
 	was.Pane, was.PID = &pane, 7
 	is := was
 	is.State = daemon.Working
-	r := Join(daemon.New(daemon.Config{Host: "h", Store: &wentOn{agent: is}}))
+	r := Join(engine.New(engine.Config{Host: "h", Store: &wentOn{agent: is}}))
 	if moved, _, err := r.handOverLimited(t.Context(), &was); !moved || err != nil {
 		t.Errorf("moved %v, %v", moved, err)
 	}

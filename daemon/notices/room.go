@@ -5,12 +5,13 @@ import (
 	"sync"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Room tells the operator of what happens. Its methods are safe for concurrent use.
 type Room struct {
-	env      daemon.Env
+	env      engine.Env
 	store    Store
 	notifier tell.Notifier
 	targets  []tell.Route
@@ -27,12 +28,12 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *daemon.Daemon) *Room {
+func Join(d *engine.Daemon) *Room {
 	r := &Room{store: d.Store, notifier: d.Notifier, targets: d.Targets}
 	alarm := make(chan struct{}, 1) // wakes the teller
 	var teller *tell.Teller
-	part := daemon.Part{
-		Runs: []daemon.Run{{Name: "teller", Do: func(ctx context.Context) { teller.Run(ctx, alarm) }}},
+	part := engine.Part{
+		Runs: []engine.Run{{Name: "teller", Do: func(ctx context.Context) { teller.Run(ctx, alarm) }}},
 		Tell: r.tellAll,
 		Logged: func() {
 			select {
@@ -42,9 +43,9 @@ func Join(d *daemon.Daemon) *Room {
 		},
 	}
 	if len(r.targets) > 0 {
-		part.Runs = append(part.Runs, daemon.Run{Name: "pusher", Do: func(ctx context.Context) { r.pusher.Run(ctx) }})
+		part.Runs = append(part.Runs, engine.Run{Name: "pusher", Do: func(ctx context.Context) { r.pusher.Run(ctx) }})
 	}
-	r.env = daemon.Join(d, part)
+	r.env = engine.Join(d, part)
 	r.pusher = tell.NewPusher(tell.PusherConfig{
 		Host: r.env.Host(), Store: r.store, Routes: r.targets, Base: d.PublicURL, Log: r.env.Log(), Clock: r.env.Now, Moved: r.env.Logged,
 	})

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -91,5 +92,5 @@ func (r *Room) List(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Pe
 // Permission returns one permission.
 func (r *Room) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
 	p, err := r.store.Permission(ctx, id)
-	return p, daemon.NotFoundAs(err, daemon.ErrPermissionNotFound)
+	return p, engine.NotFoundAs(err, daemon.ErrPermissionNotFound)
 }

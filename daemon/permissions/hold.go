@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
 )
@@ -90,7 +91,7 @@ func (r *Room) hold(ctx context.Context, id int64, stored json.RawMessage, joine
 func (r *Room) givePermission(ctx context.Context, id int64) error {
 	return r.changePermission(ctx, id, func(p *daemon.Permission, a *daemon.Agent, c *daemon.Change) error {
 		if p.State != daemon.PermissionAnswered {
-			return daemon.ErrUnchanged
+			return engine.ErrUnchanged
 		}
 		now := r.env.Now()
 		p.End(daemon.PermissionGiven, "", now)
@@ -106,7 +107,7 @@ func (r *Room) endPermission(ctx context.Context, id int64, state daemon.Permiss
 		switch {
 		case p.State == daemon.PermissionOpen:
 		case p.State == daemon.PermissionAnswered && state != daemon.PermissionUnanswered || !p.Open():
-			return daemon.ErrUnchanged
+			return engine.ErrUnchanged
 		default:
 			state = daemon.PermissionLost
 		}
@@ -162,7 +163,7 @@ func (r *Room) changePermission(ctx context.Context, id int64, change func(p *da
 		}
 		c := daemon.Change{Permissions: []*daemon.Permission{&p}}
 		switch err := change(&p, &a, &c); {
-		case errors.Is(err, daemon.ErrUnchanged):
+		case errors.Is(err, engine.ErrUnchanged):
 			return nil
 		case err != nil:
 			return err

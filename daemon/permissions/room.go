@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // Room answers the permissions of a daemon's agents. Its methods are safe for concurrent use.
 type Room struct {
-	env    daemon.Env
+	env    engine.Env
 	store  Store
 	asking held
 }
@@ -20,10 +21,10 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *daemon.Daemon) *Room {
+func Join(d *engine.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = daemon.Join(d, daemon.Part{
-		Runs:  []daemon.Run{{Name: "permissions", Do: r.endLeft}},
+	r.env = engine.Join(d, engine.Part{
+		Runs:  []engine.Run{{Name: "permissions", Do: r.endLeft}},
 		Asked: func(p *daemon.Permission) { r.asking.note(p, r.env.Now()) },
 		Hold:  r.hold,
 	})

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // Room draws pictures of what is known of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env   daemon.Env
+	env   engine.Env
 	store Store
 }
 
@@ -21,4 +22,4 @@ type Store interface {
 }
 
 // Join makes the room of a daemon.
-func Join(d *daemon.Daemon) *Room { return &Room{env: daemon.Join(d, daemon.Part{}), store: d.Store} }
+func Join(d *engine.Daemon) *Room { return &Room{env: engine.Join(d, engine.Part{}), store: d.Store} }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 )
 
@@ -24,7 +25,7 @@ func (room *Room) resumePipelines(ctx context.Context, pipelines []daemon.Pipeli
 		}
 		_, err := room.changePipeline(ctx, p.ID, func(r *pipelineRun) (*daemon.Change, error) {
 			if !interrupted(r.p, died) {
-				return nil, daemon.ErrUnchanged // somebody was first
+				return nil, engine.ErrUnchanged // somebody was first
 			}
 			r.p.ResumedAt = &r.now
 			c, err := resumption(r, false)
@@ -37,7 +38,7 @@ func (room *Room) resumePipelines(ctx context.Context, pipelines []daemon.Pipeli
 			c.Events = append(c.Events, e)
 			return c, nil
 		})
-		if err != nil && !errors.Is(err, daemon.ErrUnchanged) {
+		if err != nil && !errors.Is(err, engine.ErrUnchanged) {
 			return err
 		}
 	}

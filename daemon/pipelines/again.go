@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -39,7 +40,7 @@ func (r *pipelineRun) promptAgain(s *daemon.Step, a *daemon.Agent) (out runOutco
 	}
 	// Queue nothing if the screen or the transcript shows that the prompt was taken: the user's own hooks may delay the
 	// report of it.
-	if holds(text) || hasPrompt(r.room.env.Work().Runtime(a), daemon.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
+	if holds(text) || hasPrompt(r.room.env.Work().Runtime(a), engine.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text, promptNotTaken), true
@@ -87,7 +88,7 @@ func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, wait
 		return "", false, err
 	}
 	if given.ID != 0 && given.Open() && a.Active() {
-		return "", !hasPrompt(r.room.env.Work().Runtime(a), daemon.TranscriptTail(a), first, given.Text), nil
+		return "", !hasPrompt(r.room.env.Work().Runtime(a), engine.TranscriptTail(a), first, given.Text), nil
 	}
 	sessions, err := r.room.store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
@@ -96,8 +97,8 @@ func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, wait
 	if text, err = r.typedPrompt(s, a); err != nil {
 		return "", false, err
 	}
-	jsonl, rt := daemon.TranscriptTail(a), r.room.env.Work().Runtime(a)
-	if len(jsonl) == daemon.TranscriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
+	jsonl, rt := engine.TranscriptTail(a), r.room.env.Work().Runtime(a)
+	if len(jsonl) == engine.TranscriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
 		return "", false, nil
 	}
 	return text, false, nil
@@ -130,7 +131,7 @@ func hasPrompt(rt *runtimes.Runtime, jsonl []byte, texts ...string) bool {
 // a file and returns words that name the file.
 func (r *pipelineRun) typedPrompt(s *daemon.Step, a *daemon.Agent) (string, error) {
 	text := runtimes.FirstPrompt(s.Input)
-	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= daemon.MaxMessage && daemon.CheckTyped(text) == nil {
+	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= engine.MaxMessage && engine.CheckTyped(text) == nil {
 		return safe, nil
 	}
 	_, words, err := r.room.env.Work().TaskFile(a, s)

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 )
 
 // Pipeline returns one pipeline.
 func (room *Room) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	p, err := room.store.Pipeline(ctx, id)
-	return p, daemon.NotFoundAs(err, daemon.ErrPipelineNotFound)
+	return p, engine.NotFoundAs(err, daemon.ErrPipelineNotFound)
 }
 
 // Pipelines lists pipelines, the newest first.

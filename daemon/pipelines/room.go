@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -11,7 +12,7 @@ import (
 
 // Room runs the pipelines of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env       daemon.Env
+	env       engine.Env
 	store     Store
 	data      data.Dir
 	personas  *personas.Store
@@ -31,10 +32,10 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *daemon.Daemon) *Room {
+func Join(d *engine.Daemon) *Room {
 	r := &Room{store: d.Store, data: d.Data, personas: d.Personas, templates: d.Templates}
-	r.env = daemon.Join(d, daemon.Part{
-		Lanes:   []daemon.Lane{{Kind: daemon.PipelineLane, Do: r.workPipeline}},
+	r.env = engine.Join(d, engine.Part{
+		Lanes:   []engine.Lane{{Kind: engine.PipelineLane, Do: r.workPipeline}},
 		Resumed: r.resumePipelines,
 	})
 	return r

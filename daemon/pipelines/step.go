@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
@@ -101,7 +102,7 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 				return &runOutcome{with: c}
 			}
 			note := r.p.Note
-			if r.room.env.Spent(*a.StopAskedAt) > daemon.NoteAfter {
+			if r.room.env.Spent(*a.StopAskedAt) > engine.NoteAfter {
 				note = noteLeave
 			}
 			return &runOutcome{again: time.Second, note: note}
@@ -161,7 +162,7 @@ func (r *pipelineRun) startAgent(s *daemon.Step, a, prev *daemon.Agent) runOutco
 	if a.ID, err = r.room.store.NextID(r.ctx, daemon.AgentIDs); err != nil {
 		return runOutcome{err: err}
 	}
-	a.TmuxSession = daemon.TmuxSession(a.Name, a.ID)
+	a.TmuxSession = engine.TmuxSession(a.Name, a.ID)
 	r.underWay(s)
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
@@ -66,7 +67,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 		return out
 	}
 	out := r.stepNote(a, h)
-	out.again = daemon.ShorterWait(out.again, left)
+	out.again = engine.ShorterWait(out.again, left)
 	return out
 }
 
@@ -117,7 +118,7 @@ func (r *pipelineRun) queuedBehind(s *daemon.Step, a *daemon.Agent) (time.Durati
 		return 0, err
 	}
 	if !r.room.env.Sight().Settled(a) {
-		return daemon.ForkSettle / 3, nil
+		return engine.ForkSettle / 3, nil
 	}
 	return 0, nil
 }
@@ -165,7 +166,7 @@ func (r *pipelineRun) stepNote(a *daemon.Agent, h *daemon.Handoff) runOutcome {
 	switch {
 	case a.State == daemon.Waiting:
 		return dialog
-	case a.State == daemon.Idle && asked && r.room.env.Sight().QuietFor(a.ID, daemon.Settle):
+	case a.State == daemon.Idle && asked && r.room.env.Sight().QuietFor(a.ID, engine.Settle):
 		return runOutcome{alert: true, note: fmt.Sprintf(noteInterrupted, a.ID, r.p.ID)}
 	case a.State == daemon.Idle && a.BackgroundTasks > 0:
 		return runOutcome{note: "its agent has background tasks"}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -37,7 +38,7 @@ func newChecks() checks {
 func (w *world) afterCommit(g *daemonRun) {
 	for _, h := range w.hosts {
 		if other := h.daemon; other != nil && other != g && other.listening {
-			daemon.Sweep(other.d)
+			engine.Sweep(other.d)
 			other.d.EventsChanged()
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // heirSlot says which heir of which handoff an agent is.
@@ -121,7 +122,7 @@ func (w *world) checkOutgoing(h *daemon.Handoff, agents []daemon.Agent) {
 }
 
 // choose draws to whom an agent is handed over.
-func (p *person) choose(in *daemon.HandoffRequest) {
+func (p *person) choose(in *engine.HandoffRequest) {
 	rng := p.w.rng
 	defer func() {
 		if p.w.clis == nil || p.w.clis.IntN(2) == 0 {
@@ -144,6 +145,6 @@ func (p *person) choose(in *daemon.HandoffRequest) {
 }
 
 // heirWords names the heirs of a request for the trace.
-func heirWords(in *daemon.HandoffRequest) string {
+func heirWords(in *engine.HandoffRequest) string {
 	return fmt.Sprintf("to %d heirs, keep %v", len(in.Heirs), in.Keep)
 }

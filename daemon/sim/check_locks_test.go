@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
 )
 
@@ -21,7 +21,7 @@ type lock struct {
 
 // locksOf finds the mutexes of a daemon and of its rooms: in their fields, and in the values of their packages to which they point.
 func locksOf(h *house.House) (list []lock) {
-	seen, rooms := map[uintptr]bool{}, map[string]bool{reflect.TypeFor[daemon.Daemon]().PkgPath(): true}
+	seen, rooms := map[uintptr]bool{}, map[string]bool{reflect.TypeFor[engine.Daemon]().PkgPath(): true}
 	for _, f := range reflect.ValueOf(h).Elem().Fields() {
 		rooms[f.Type().Elem().PkgPath()] = true
 	}
@@ -86,7 +86,7 @@ func TestLocks(t *testing.T) {
 		}
 		declared += len(regexp.MustCompile(`sync\.(RW)?Mutex`).FindAll(text, -1))
 	}
-	if found := locksOf(house.New(daemon.Config{})); declared == 0 || len(found) != declared {
+	if found := locksOf(house.New(engine.Config{})); declared == 0 || len(found) != declared {
 		t.Errorf("the packages declare %d mutexes, locksOf found %d: %v", declared, len(found), found)
 	}
 }

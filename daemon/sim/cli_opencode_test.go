@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 )
@@ -211,10 +212,10 @@ func (a *agent) change() {
 // control is the server of an agent as a daemon sees it.
 type control struct {
 	g    *daemonRun
-	link daemon.Link
+	link engine.Link
 }
 
-var _ daemon.Control = (*control)(nil)
+var _ engine.Control = (*control)(nil)
 
 var errNoServer = errors.New("connection refused: simulated")
 

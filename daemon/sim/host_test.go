@@ -18,6 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
@@ -55,8 +56,8 @@ type host struct {
 }
 
 // settings returns the default settings with some deadlines shorter, so that a run meets some and misses others.
-func settings() daemon.Settings {
-	set := daemon.Settings{
+func settings() engine.Settings {
+	set := engine.Settings{
 		Handoff:     daemon.DefaultHandoff,
 		Runtimes:    map[string][]string{"claude": {"claude"}},
 		Log:         daemon.LogSettings{MaxRows: 100_000},
@@ -102,7 +103,7 @@ type daemonRun struct {
 	w         *world
 	h         *host
 	house     *house.House
-	d         *daemon.Daemon
+	d         *engine.Daemon
 	locks     []lock // the mutexes of d
 	cancel    context.CancelCauseFunc
 	ctx       context.Context
@@ -128,9 +129,9 @@ func (h *host) start() error {
 	if err != nil {
 		return err
 	}
-	g.house = house.New(daemon.Config{
+	g.house = house.New(engine.Config{
 		Host: h.name, Settings: h.w.settings(), Store: newGated(g, h.w.store), Data: h.dir, Personas: people, Templates: templates,
-		Terminal:  func(string) (daemon.Terminal, error) { return &console{g, h.term}, nil },
+		Terminal:  func(string) (engine.Terminal, error) { return &console{g, h.term}, nil },
 		Notifier:  notifier{g},
 		Clock:     h.now,
 		Processes: processes{g},
@@ -140,7 +141,7 @@ func (h *host) start() error {
 		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "HOME=" + filepath.Dir(h.config), "PATH=/bin"},
 		Binary:    "/bin/true",
 		OneShot:   g.oneShot,
-		Control:   func(link daemon.Link) (daemon.Control, error) { return &control{g, link}, nil },
+		Control:   func(link engine.Link) (engine.Control, error) { return &control{g, link}, nil },
 		FreePort:  func() (int, error) { return 4096, nil },
 		Environment: func(int) ([]string, error) {
 			return []string{"CLAUDE_CONFIG_DIR=" + h.config, "ANTHROPIC_AUTH_TOKEN=" + h.name}, nil

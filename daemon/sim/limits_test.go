@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
@@ -24,7 +25,7 @@ func drawLimits(rng *rand.Rand) daemon.LimitSettings {
 }
 
 // settings returns the settings of the run's daemons.
-func (w *world) settings() daemon.Settings {
+func (w *world) settings() engine.Settings {
 	set := settings()
 	set.Limits, set.Resume, set.Handoff.Background = w.limits, w.resume, w.background
 	set.Runtimes[fallback] = set.Runtimes["claude"]

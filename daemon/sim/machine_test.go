@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -18,14 +19,14 @@ const boot = "simulated"
 // processes is the host's process table as a daemon sees it.
 type processes struct{ g *daemonRun }
 
-var _ daemon.Processes = processes{}
+var _ engine.Processes = processes{}
 
 func (p processes) table() *tmuxtest.Processes { return p.g.h.table }
 
 func (p processes) Find(pid int) (tmux.Process, error)  { return p.table().Find(pid) }
 func (p processes) Within(q tmux.Process, pid int) bool { return p.table().Within(q, pid) }
-func (p processes) Standing(q tmux.Process) daemon.Standing {
-	return daemon.Standing{InFront: p.table().Lives(q)}
+func (p processes) Standing(q tmux.Process) engine.Standing {
+	return engine.Standing{InFront: p.table().Lives(q)}
 }
 
 func (p processes) Wait(ctx context.Context, q tmux.Process) error {
@@ -110,7 +111,7 @@ type console struct {
 	t *terminal
 }
 
-var _ daemon.Terminal = (*console)(nil)
+var _ engine.Terminal = (*console)(nil)
 
 // look carries out a call that only reads.
 func look[T any](c *console, ctx context.Context, what string, do func() (T, error)) (T, error) {

@@ -32,7 +32,7 @@ func (a *agent) moves() {
 	a.worked = dir
 }
 
-// moveTo takes the session and its transcript to a directory. Before a SessionEnd the CLI goes back in the same way.
+// MoveTo takes the session and its transcript to a directory. Before a SessionEnd the CLI goes back in the same way.
 func (a *agent) moveTo(dir string) {
 	if dir == a.dir {
 		return

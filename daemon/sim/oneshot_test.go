@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // told returns the session whose conversation a prompt of mode transcript tells.
@@ -26,7 +27,7 @@ func (w *world) told(prompt string) string {
 
 // oneShot runs a fork of an agent's session, which answers with the handoff document. The fork knows what the session
 // knew when the fork began.
-func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+func (g *daemonRun) oneShot(ctx context.Context, job engine.OneShot) (engine.OneShotResult, error) {
 	w := g.w
 	session := w.told(string(job.Stdin))
 	switch at := func(flag string) int { return slices.Index(job.Argv, flag) }; {
@@ -41,13 +42,13 @@ func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.One
 	}
 	text, failure, err := g.forked(ctx, session)
 	if err != nil {
-		return daemon.OneShotResult{}, err
+		return engine.OneShotResult{}, err
 	}
 	var out []byte
 	for _, line := range answers[job.Argv[0]](text, failure) {
 		out = append(append(out, mustJSON(line)...), '\n')
 	}
-	return daemon.OneShotResult{Stdout: out}, nil
+	return engine.OneShotResult{Stdout: out}, nil
 }
 
 // forked has a copy of a session write its document. failure is the error that the copy reports; "": none.
@@ -130,9 +131,9 @@ var answers = map[string]func(text, failure string) []actor.Fields{
 }
 
 // queue puts a text into the queue of a session of Codex, as its command does.
-func (g *daemonRun) queue(ctx context.Context, session, text string) (daemon.OneShotResult, error) {
-	return carry(g, ctx, typing, "queue "+session, func() (daemon.OneShotResult, error) {
+func (g *daemonRun) queue(ctx context.Context, session, text string) (engine.OneShotResult, error) {
+	return carry(g, ctx, typing, "queue "+session, func() (engine.OneShotResult, error) {
 		g.h.queues[session] = append(g.h.queues[session], text)
-		return daemon.OneShotResult{}, nil
+		return engine.OneShotResult{}, nil
 	})
 }

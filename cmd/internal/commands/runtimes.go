@@ -8,7 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -27,13 +27,13 @@ them side by side.`,
 			if len(args) == 1 {
 				return a.describeRuntime(c.Context(), args[0])
 			}
-			return printList(a, func(client *api.Client) ([]daemon.RuntimeInfo, error) { return client.Runtimes(c.Context()) }, "no runtimes",
+			return printList(a, func(client *api.Client) ([]engine.RuntimeInfo, error) { return client.Runtimes(c.Context()) }, "no runtimes",
 				[]string{"NAME", "CLI", "VERSION", "TESTED", "STATE"}, runtimeRow)
 		},
 	})
 }
 
-func runtimeRow(r daemon.RuntimeInfo) []string {
+func runtimeRow(r engine.RuntimeInfo) []string {
 	tested := ""
 	if len(r.Facts) > 0 {
 		tested = r.Facts[0].How
@@ -63,7 +63,7 @@ func (a *app) describeRuntime(ctx context.Context, name string) error {
 	return cli.Usagef("runtime %q is not known: see `understudy runtimes`", name)
 }
 
-func (a *app) printRuntime(r daemon.RuntimeInfo) error {
+func (a *app) printRuntime(r engine.RuntimeInfo) error {
 	u := a.UI(a.Stdout)
 	rows := [][]string{{"state", cmp.Or(words.Terminal(r.Problem), "ready")}, {"version", cmp.Or(words.Terminal(r.Version), "not known")}}
 	for _, f := range r.Facts {

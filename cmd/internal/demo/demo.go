@@ -27,6 +27,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -193,7 +194,7 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 		}
 	}
 	s.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: command}}
-	var around func(daemon.Config) daemon.Config
+	var around func(engine.Config) engine.Config
 	if d.flags.runtimes {
 		s.Runtimes, around = playAll(command)
 	}
@@ -254,7 +255,7 @@ func (d *demo) versions() string {
 }
 
 // startAgent starts the agent and waits until the agent has done its first prompt, so that there is work to hand over.
-func (d *demo) startAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
+func (d *demo) startAgent(ctx context.Context, in engine.NewAgent) (daemon.Agent, error) {
 	began := time.Now()
 	in.Persona, in.Cwd = demoPersona, d.place.project
 	agent, err := d.client.CreateAgent(ctx, in)

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -35,14 +36,14 @@ var runtimeTasks = []string{
 
 // playAll returns settings by which the command, a scripted agent, plays all CLIs, and what puts the roles into a daemon's
 // configuration. Each role is Claude Code under another name, because that is the CLI that the scripted agent imitates.
-func playAll(command []string) (map[string]serve.RuntimeSettings, func(daemon.Config) daemon.Config) {
+func playAll(command []string) (map[string]serve.RuntimeSettings, func(engine.Config) engine.Config) {
 	settings, roles := map[string]serve.RuntimeSettings{}, map[string]*runtimes.Runtime{}
 	for _, rt := range runtimes.All() {
 		role := *runtimes.Claude()
 		role.Name, role.Title = rt.Name, rt.Title+", played by the scripted agent"
 		settings[rt.Name], roles[rt.Name] = serve.RuntimeSettings{Command: command}, &role
 	}
-	return settings, func(c daemon.Config) daemon.Config {
+	return settings, func(c engine.Config) engine.Config {
 		c.Settings.Generic = roles
 		return c
 	}
@@ -57,7 +58,7 @@ func (d *demo) runtimesStory(ctx context.Context) error {
 	} {
 		d.Printf("%s\n", d.Hang(line))
 	}
-	agent, err := d.startAgent(ctx, daemon.NewAgent{Runtime: names[0], Prompt: runtimeTasks[0]})
+	agent, err := d.startAgent(ctx, engine.NewAgent{Runtime: names[0], Prompt: runtimeTasks[0]})
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (d *demo) passOn(ctx context.Context, agent *daemon.Agent, next string) (da
 	began, label := time.Now(), agent.Runtime+" → "+next
 	d.Start(label, began)
 	defer d.Clear()
-	answer, err := d.client.RequestHandoff(ctx, agent.ID, daemon.HandoffRequest{Reason: "demo", Heirs: []daemon.Heir{{Runtime: next}}})
+	answer, err := d.client.RequestHandoff(ctx, agent.ID, engine.HandoffRequest{Reason: "demo", Heirs: []daemon.Heir{{Runtime: next}}})
 	if err != nil {
 		return daemon.Handoff{}, err
 	}

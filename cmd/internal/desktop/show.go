@@ -12,7 +12,7 @@ import (
 	"github.com/gen2brain/beeep"
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
@@ -27,7 +27,7 @@ func (n *Desktop) showOnDesktop(ctx context.Context, m tell.Notification) error 
 	if err != nil {
 		return err
 	}
-	job := daemon.OneShot{Argv: []string{n.binary, Command}, Stdin: in, Env: append(os.Environ(), n.session()...)}
+	job := engine.OneShot{Argv: []string{n.binary, Command}, Stdin: in, Env: append(os.Environ(), n.session()...)}
 	complaint, exit, err := proc.Run(ctx, job, io.Discard)
 	if err == nil && exit != 0 {
 		err = errors.New(strings.TrimSpace(complaint))

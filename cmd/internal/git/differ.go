@@ -18,7 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -297,7 +297,7 @@ func (c *comparison) sizes(ctx context.Context) error {
 	}
 	out := proc.Limited{Max: gitOutput}
 	argv := slices.Concat([]string{"git"}, safely, []string{"cat-file", "--batch-check=%(objectsize)"})
-	stderr, exit, err := proc.Run(ctx, daemon.OneShot{Argv: argv, Dir: c.dir, Env: c.env, Stdin: []byte(objects.String())}, &out)
+	stderr, exit, err := proc.Run(ctx, engine.OneShot{Argv: argv, Dir: c.dir, Env: c.env, Stdin: []byte(objects.String())}, &out)
 	if err == nil && exit != 0 {
 		err = c.refused("cat-file", stderr, exit)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
@@ -81,7 +81,7 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 		options = nil
 	}
 	argv := slices.Concat([]string{"git"}, options, args)
-	stderr, exit, err = g.runner()(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
+	stderr, exit, err = g.runner()(ctx, engine.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
 	if errors.Is(err, proc.ErrTooMuch) {
 		err = fmt.Errorf("git %s in %s: %w: put what is generated there into .gitignore", args[0], g.dir, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -230,7 +230,7 @@ func overwritten(stderr string) string {
 }
 
 // runner returns what runs a command of git: one that was begun with through goes on to its end if this process is killed.
-func (g git) runner() func(context.Context, daemon.OneShot, io.Writer) (string, int, error) {
+func (g git) runner() func(context.Context, engine.OneShot, io.Writer) (string, int, error) {
 	if g.through {
 		return proc.RunOut
 	}

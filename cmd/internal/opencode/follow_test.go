@@ -16,6 +16,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -25,7 +26,7 @@ func rest(d time.Duration) { <-time.After(d) }
 // stage is a machine with one running OpenCode, in a bubble, and a link to its server.
 type stage struct {
 	*opencodetest.Machine
-	link daemon.Link
+	link engine.Link
 
 	mu     sync.Mutex
 	events []string
@@ -54,7 +55,7 @@ func onStage(t *testing.T, test func(t *testing.T, s *stage)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{Machine: opencodetest.New()}
-		s.link = daemon.Link{AgentID: 7, Name: "ada", Transcript: filepath.Join(dir, "transcript.jsonl"),
+		s.link = engine.Link{AgentID: 7, Name: "ada", Transcript: filepath.Join(dir, "transcript.jsonl"),
 			Server: runtimes.Server{Port: 4711, Password: "secret"}}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -38,13 +39,13 @@ const (
 
 // server is the server of one agent.
 type server struct {
-	link daemon.Link
+	link engine.Link
 	base string
 	http *http.Client
 }
 
 // New returns the server to which a link points. It does not talk to it yet.
-func New(link daemon.Link) (daemon.Control, error) {
+func New(link engine.Link) (engine.Control, error) {
 	if link.Server.Port <= 0 || link.Server.Password == "" {
 		return nil, errors.New("the link names no port or no password")
 	}
@@ -56,13 +57,13 @@ func New(link daemon.Link) (daemon.Control, error) {
 }
 
 // Over returns New for servers that are reached through a transport instead of loopback.
-func Over(transport http.RoundTripper) func(daemon.Link) (daemon.Control, error) {
-	return func(link daemon.Link) (daemon.Control, error) {
+func Over(transport http.RoundTripper) func(engine.Link) (engine.Control, error) {
+	return func(link engine.Link) (engine.Control, error) {
 		return newServer(link, "http://127.0.0.1:"+strconv.Itoa(link.Server.Port), &http.Client{Transport: transport}), nil
 	}
 }
 
-func newServer(link daemon.Link, base string, client *http.Client) *server {
+func newServer(link engine.Link, base string, client *http.Client) *server {
 	return &server{link: link, base: base, http: client}
 }
 

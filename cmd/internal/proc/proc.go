@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 const (
@@ -27,16 +27,16 @@ const (
 // OneShot implements daemon.Config.OneShot. It ends a command that prints more than oneShotStdout, and then returns an
 // error. It keeps the last stderrTail bytes of stderr. If a command fails, OneShot returns its exit code and no error.
 // If a signal ends the command, the code is 128 plus the signal's number.
-func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+func OneShot(ctx context.Context, job engine.OneShot) (engine.OneShotResult, error) {
 	out := Limited{Max: oneShotStdout}
 	stderr, exit, err := Run(ctx, job, &out)
 	switch {
 	case errors.Is(err, ErrTooMuch):
-		return daemon.OneShotResult{}, fmt.Errorf("%s printed more than %d MB and was ended: see what it prints in a terminal", job.Argv[0], oneShotStdout>>20)
+		return engine.OneShotResult{}, fmt.Errorf("%s printed more than %d MB and was ended: see what it prints in a terminal", job.Argv[0], oneShotStdout>>20)
 	case err != nil:
-		return daemon.OneShotResult{}, err
+		return engine.OneShotResult{}, err
 	}
-	return daemon.OneShotResult{Stdout: out.Bytes(), Stderr: stderr, Exit: exit}, nil
+	return engine.OneShotResult{Stdout: out.Bytes(), Stderr: stderr, Exit: exit}, nil
 }
 
 // Run runs a command to its end, in a process group of its own. When ctx ends, or a write to stdout fails, the group
@@ -45,17 +45,17 @@ func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, err
 //
 // If this process is killed, Linux kills the command as well (see [child.Tie]). On other systems the command stays, with
 // closed pipes.
-func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
+func Run(ctx context.Context, job engine.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
 	return run(ctx, job, stdout, child.Tie)
 }
 
 // RunOut does what [Run] does, but if this process is killed, the command goes on to its end. It is for a command that would leave
 // files in between two states.
-func RunOut(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
+func RunOut(ctx context.Context, job engine.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
 	return run(ctx, job, stdout, func(*syscall.SysProcAttr) {})
 }
 
-func run(ctx context.Context, job daemon.OneShot, stdout io.Writer, tie func(*syscall.SysProcAttr)) (stderr string, exit int, err error) {
+func run(ctx context.Context, job engine.OneShot, stdout io.Writer, tie func(*syscall.SysProcAttr)) (stderr string, exit int, err error) {
 	if len(job.Argv) == 0 {
 		return "", 0, errors.New("one-shot: no command")
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/child/childtest"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // shell is a one-shot that runs a script in dir.
-func shell(dir, script string) daemon.OneShot {
-	return daemon.OneShot{Argv: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "WORD=from the environment"}}
+func shell(dir, script string) engine.OneShot {
+	return engine.OneShot{Argv: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "WORD=from the environment"}}
 }
 
 func TestOneShot(t *testing.T) {
@@ -78,7 +78,7 @@ func TestOneShotNotStarted(t *testing.T) {
 		"no program":     {[]string{script}, dir, "name a program that runs in config.yaml"},
 		"no such folder": {[]string{"true"}, dir + "/gone", "the working directory " + dir + "/gone is gone: make it again"},
 	} {
-		_, err := OneShot(t.Context(), daemon.OneShot{Argv: tt.argv, Dir: tt.dir, Env: []string{"PATH=" + os.Getenv("PATH")}})
+		_, err := OneShot(t.Context(), engine.OneShot{Argv: tt.argv, Dir: tt.dir, Env: []string{"PATH=" + os.Getenv("PATH")}})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/desktop"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // fixed are the settings which a daemon reads only when it starts.
@@ -23,15 +23,15 @@ var secret = []string{"database_url"}
 
 // reread returns the function [daemon.Config.Reread] of a daemon that has started with the settings of cfg. show shows the
 // desktop's notifications.
-func (cfg Config) reread(show *desktop.Desktop) func() (daemon.Settings, []daemon.SettingChange, error) {
+func (cfg Config) reread(show *desktop.Desktop) func() (engine.Settings, []engine.SettingChange, error) {
 	if cfg.Reread == nil {
 		return nil
 	}
 	at := cfg.Settings
-	return func() (daemon.Settings, []daemon.SettingChange, error) {
+	return func() (engine.Settings, []engine.SettingChange, error) {
 		next, err := cfg.Reread()
 		if err != nil {
-			return daemon.Settings{}, nil, err
+			return engine.Settings{}, nil, err
 		}
 		cfg.warnOfRemoved(next.Removed)
 		changes := differences(&at, &next)
@@ -51,7 +51,7 @@ func (cfg *Config) warnOfRemoved(said []string) {
 }
 
 // differences lists the settings that differ, by their keys.
-func differences(was, is *Settings) []daemon.SettingChange {
+func differences(was, is *Settings) []engine.SettingChange {
 	before, after := map[string]string{}, map[string]string{}
 	flatten(reflect.ValueOf(*was), "", before)
 	flatten(reflect.ValueOf(*is), "", after)
@@ -62,7 +62,7 @@ func differences(was, is *Settings) []daemon.SettingChange {
 	for k := range after {
 		keys[k] = true
 	}
-	var out []daemon.SettingChange
+	var out []engine.SettingChange
 	for key := range keys {
 		was, is := before[key], after[key]
 		if was == is || was == "" && is == "false" || was == "false" && is == "" { // the defaults of a target that is new, or gone
@@ -71,11 +71,11 @@ func differences(was, is *Settings) []daemon.SettingChange {
 		if slices.Contains(secret, key) || strings.HasPrefix(key, fixedTargets) && strings.HasSuffix(key, ".url") { // who knows a topic can read it
 			was, is = masked(was), masked(is)
 		}
-		out = append(out, daemon.SettingChange{
+		out = append(out, engine.SettingChange{
 			Key: key, Was: cmp.Or(was, "not set"), Is: cmp.Or(is, "not set"), Kept: slices.Contains(fixed, key) || strings.HasPrefix(key, fixedTargets),
 		})
 	}
-	slices.SortFunc(out, func(a, b daemon.SettingChange) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b engine.SettingChange) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 

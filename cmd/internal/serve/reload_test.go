@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/desktop"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // TestReread: a reload says which settings have changed, shows no password, and keeps what only a start can change.
@@ -30,7 +30,7 @@ func TestReread(t *testing.T) {
 	next.Handoff.Targets = []string{"reviewer-max-1"}
 	next.Runtimes["claude"] = RuntimeSettings{Command: []string{"claude", "--verbose"}}
 	got, changes, err := reread()
-	want := []daemon.SettingChange{
+	want := []engine.SettingChange{
 		{Key: "database_url", Was: "(not shown)", Is: "(not shown)", Kept: true},
 		{Key: "handoff.ack_timeout", Was: "30s", Is: "1m0s"},
 		{Key: "handoff.targets", Was: "not set", Is: "[reviewer-max-1]"},
@@ -42,7 +42,7 @@ func TestReread(t *testing.T) {
 	if err != nil || !slices.Equal(changes, want) || got.Handoff.AckTimeout != time.Minute {
 		t.Fatalf("changes %+v, %v", changes, err)
 	}
-	if _, changes, err = reread(); err != nil || len(changes) != 4 || slices.ContainsFunc(changes, func(c daemon.SettingChange) bool { return !c.Kept }) {
+	if _, changes, err = reread(); err != nil || len(changes) != 4 || slices.ContainsFunc(changes, func(c engine.SettingChange) bool { return !c.Kept }) {
 		t.Errorf("once more: %+v, %v; database, names and targets wait for a start", changes, err)
 	}
 	next.Listen = ""

@@ -21,7 +21,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/git"
 	"github.com/understudyd/understudy/cmd/internal/opencode"
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
@@ -47,7 +47,7 @@ type Config struct {
 
 	// Around wraps the configuration of the daemon. Tests use it to make the daemon crash, and the demo to have one program
 	// play several CLIs. It may be nil.
-	Around func(daemon.Config) daemon.Config
+	Around func(engine.Config) engine.Config
 }
 
 // Serving is a daemon process that answers requests.
@@ -57,7 +57,7 @@ type Serving struct {
 	Address net.Addr // of the TCP listener; nil if there is none
 	// Dashboard makes a link that opens the dashboard once. It fails without an address.
 	Dashboard func() (api.DashboardLink, error)
-	Daemon    *daemon.Daemon
+	Daemon    *engine.Daemon
 }
 
 // closers are functions that undo the set-up. close calls the newest first.
@@ -125,9 +125,9 @@ func Run(ctx context.Context, cfg Config) error {
 			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
 		}
 	}
-	var d *daemon.Daemon // no terminal starts before it is there
+	var d *engine.Daemon // no terminal starts before it is there
 	conf.Store, conf.Servers = base.db, base.servers
-	conf.Terminal = terminals(dir, cfg.Settings.Tmux.Include, func(err error) { daemon.TellMistake(d, err) })
+	conf.Terminal = terminals(dir, cfg.Settings.Tmux.Include, func(err error) { engine.TellMistake(d, err) })
 	conf.Program = cfg.Binary
 	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, clis.Version, clis.Lookup, proc.OneShot
 	if conf.PublicURL = cfg.Settings.PublicURL; conf.PublicURL == "" && tcp != nil {
@@ -181,25 +181,25 @@ func beginServing(ctx context.Context, cfg Config, base *database, server *api.S
 
 // DaemonConfig returns the configuration of a daemon. The caller adds the database, the terminals, and how to run other
 // programs.
-func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error) {
+func (cfg Config) DaemonConfig(dir data.Dir, host string) (engine.Config, error) {
 	people, err := personas.Open(dir.Personas())
 	if err != nil {
-		return daemon.Config{}, err
+		return engine.Config{}, err
 	}
 	routes, err := cfg.Settings.Notify.routes(dir.Root(), cfg.Environ)
 	if err != nil {
-		return daemon.Config{}, err
+		return engine.Config{}, err
 	}
 	show := desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary)
 	templates, err := personas.OpenTemplates(dir.Pipelines())
-	return daemon.Config{
+	return engine.Config{
 		Host: host, Settings: cfg.Settings.domain(), Reread: cfg.reread(show), Data: dir, Personas: people, Templates: templates,
 		Notifier: show, Targets: routes, Log: cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Differ: git.NewDiffer(cfg.Environ), Keeper: git.NewKeeper(cfg.Environ),
 	}, err
 }
 
 // NewHouse makes the daemon with its rooms from a configuration.
-func (cfg Config) NewHouse(conf daemon.Config) *house.House {
+func (cfg Config) NewHouse(conf engine.Config) *house.House {
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/hooks"
@@ -349,9 +350,9 @@ func (s *Settings) check(path string) error {
 }
 
 // domain returns the settings that package daemon needs.
-func (s *Settings) domain() daemon.Settings {
+func (s *Settings) domain() engine.Settings {
 	h := s.Handoff
-	out := daemon.Settings{
+	out := engine.Settings{
 		Handoff: daemon.HandoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes, MinWords: h.MinWords,
@@ -364,7 +365,7 @@ func (s *Settings) domain() daemon.Settings {
 			OnLimit: daemon.LimitAction(s.Limits.OnLimit), Fallback: s.Limits.Fallback, MaxWaits: s.Limits.MaxWaits, APITimeout: s.Limits.APITimeout,
 		},
 		Log:         daemon.LogSettings(s.Events),
-		History:     daemon.HistorySettings(s.History),
+		History:     engine.HistorySettings(s.History),
 		Resume:      s.Resume,
 		Notify:      daemon.NotifySettings{Desktop: s.Notify.Desktop},
 		Runtimes:    map[string][]string{},

@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // These benchmarks measure the figures that the project promises. Run them with
@@ -88,7 +89,7 @@ func BenchmarkTrigger(b *testing.B) {
 	var all []time.Duration
 	for b.Loop() {
 		started := time.Now()
-		if _, err := r.client.RequestHandoff(b.Context(), a.ID, daemon.HandoffRequest{Force: true}); err != nil {
+		if _, err := r.client.RequestHandoff(b.Context(), a.ID, engine.HandoffRequest{Force: true}); err != nil {
 			b.Fatal(err)
 		}
 		all = append(all, time.Since(started))

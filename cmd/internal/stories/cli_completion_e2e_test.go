@@ -18,6 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // typist is a person at an interactive shell, on a terminal of its own.
@@ -94,7 +95,7 @@ func newCompletion(t *testing.T) completion {
 	t.Helper()
 	r := newRig(t).start()
 	r.startAgent(con)
-	hostile := r.createAgent(daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
+	hostile := r.createAgent(engine.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
 	return completion{r, r.shellEnv(), hostile}
 }
 

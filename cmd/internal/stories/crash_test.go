@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -88,16 +89,16 @@ func (b *bomb) fireLocked(at crashPoint, what string) {
 	}
 }
 
-func (b *bomb) around(cfg daemon.Config) daemon.Config {
+func (b *bomb) around(cfg engine.Config) engine.Config {
 	cfg.Store = &crashStore{Store: cfg.Store, b: b}
 	open := cfg.Terminal
-	cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+	cfg.Terminal = func(socket string) (engine.Terminal, error) {
 		t, err := open(socket)
 		return &crashTerminal{Terminal: t, b: b}, err
 	}
 	cfg.Keeper = &crashKeeper{Keeper: cfg.Keeper, b: b}
 	run := cfg.OneShot
-	cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+	cfg.OneShot = func(ctx context.Context, job engine.OneShot) (engine.OneShotResult, error) {
 		defer b.reach("fork", "")()
 		return run(ctx, job)
 	}
@@ -155,7 +156,7 @@ func (s *crashStore) RecordHook(ctx context.Context, in daemon.HookInput, decide
 }
 
 type crashTerminal struct {
-	daemon.Terminal
+	engine.Terminal
 	b *bomb
 }
 

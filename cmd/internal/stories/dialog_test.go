@@ -10,13 +10,14 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
 func (r *rig) startAsking() (daemon.Agent, daemon.Dialog) {
 	r.t.Helper()
 	r.misbehave("trust")
-	a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work})
+	a, err := r.client.CreateAgent(r.t.Context(), engine.NewAgent{Persona: con, Cwd: r.work})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
@@ -111,7 +112,7 @@ func (s realStore) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemo
 func TestSlowGitCostsNoOtherPart(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.AssemblyTimeout = time.Second
-		r.around(func(cfg *daemon.Config) {
+		r.around(func(cfg *engine.Config) {
 			cfg.Worktree = func(ctx context.Context, _ worktree.Query) (worktree.Tree, error) {
 				<-ctx.Done()
 				return worktree.Tree{}, ctx.Err()
@@ -132,8 +133,8 @@ func TestSlowGitCostsNoOtherPart(t *testing.T) {
 func TestFailedAssemblyStillDeliversTheDocument(t *testing.T) {
 	t.Parallel()
 	const limit = 300 * time.Millisecond
-	git := func(ask func(over <-chan struct{})) func(*daemon.Config, <-chan struct{}) {
-		return func(cfg *daemon.Config, over <-chan struct{}) {
+	git := func(ask func(over <-chan struct{})) func(*engine.Config, <-chan struct{}) {
+		return func(cfg *engine.Config, over <-chan struct{}) {
 			cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) {
 				ask(over)
 				return worktree.Tree{}, nil
@@ -142,13 +143,13 @@ func TestFailedAssemblyStillDeliversTheDocument(t *testing.T) {
 	}
 	tests := map[string]struct {
 		limit  time.Duration
-		around func(cfg *daemon.Config, over <-chan struct{}) // over is closed when the story is over.
+		around func(cfg *engine.Config, over <-chan struct{}) // over is closed when the story is over.
 		cause  string
 	}{
-		"no time at all": {time.Nanosecond, func(cfg *daemon.Config, _ <-chan struct{}) { cfg.Store = realStore{cfg.Store} }, "it took longer than 1ns"},
+		"no time at all": {time.Nanosecond, func(cfg *engine.Config, _ <-chan struct{}) { cfg.Store = realStore{cfg.Store} }, "it took longer than 1ns"},
 		"git hangs":      {limit, git(func(over <-chan struct{}) { <-over }), "it took longer than 300ms"},
 		"panic":          {0, git(func(<-chan struct{}) { panic("no such thing") }), "internal error: no such thing"},
-		"line":           {0, func(cfg *daemon.Config, _ <-chan struct{}) { cfg.Store = lineStore{cfg.Store} }, "predecessors: the disk is on fire"},
+		"line":           {0, func(cfg *engine.Config, _ <-chan struct{}) { cfg.Store = lineStore{cfg.Store} }, "predecessors: the disk is on fire"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestFailedAssemblyStillDeliversTheDocument(t *testing.T) {
 				}
 				over := make(chan struct{})
 				t.Cleanup(func() { close(over) })
-				r.around(func(cfg *daemon.Config) {
+				r.around(func(cfg *engine.Config) {
 					tt.around(cfg, over)
 				})
 				r.start()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -204,7 +205,7 @@ func TestLongFocusStandsInAFile(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		focus := strings.Repeat("the parser, above all; ", 60)
-		in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
+		in, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +224,7 @@ func TestLongFocusStandsInAFile(t *testing.T) {
 
 // lateTerminal delays the first instruction: Paste returns without typing, and types the text later.
 type lateTerminal struct {
-	daemon.Terminal
+	engine.Terminal
 	held chan func() error
 }
 
@@ -246,9 +247,9 @@ func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 		t.Run(fmt.Sprintf("arrives %v", arrives), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				held := make(chan func() error, 1)
-				r.around(func(cfg *daemon.Config) {
+				r.around(func(cfg *engine.Config) {
 					open := cfg.Terminal
-					cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+					cfg.Terminal = func(socket string) (engine.Terminal, error) {
 						term, err := open(socket)
 						return &lateTerminal{term, held}, err
 					}

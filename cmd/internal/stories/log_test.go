@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
@@ -27,7 +28,7 @@ func TestLogHoldsNoScreen(t *testing.T) {
 		log := r.logged()
 		r.start()
 		r.misbehave("crash-at-start")
-		a := r.createAgent(daemon.NewAgent{Cwd: r.work})
+		a := r.createAgent(engine.NewAgent{Cwd: r.work})
 		now := r.awaitState(a.ID, daemon.Ended)
 		const shown = "scripted crash at start"
 		if !strings.Contains(*now.EndReason, shown) {
@@ -66,7 +67,7 @@ func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		log := r.keepLog()
 		var broken atomic.Bool
-		r.around(func(cfg *daemon.Config) {
+		r.around(func(cfg *engine.Config) {
 			git := cfg.Worktree
 			cfg.Worktree = func(ctx context.Context, q worktree.Query) (worktree.Tree, error) {
 				if broken.Load() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -113,9 +114,9 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 			}
 		}
 		mv(r.work, away)
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
 		wantRefused(t, err, daemon.CodeBadDirectory, "put it back")
-		_, err = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true, Keep: true})
+		_, err = r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true, Keep: true})
 		wantRefused(t, err, daemon.CodeBadDirectory, "put it back")
 		mv(away, r.work)
 
@@ -154,7 +155,7 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 func TestProgramThatIsGoneEndsNobody(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		gone := false
-		r.around(func(cfg *daemon.Config) {
+		r.around(func(cfg *engine.Config) {
 			cfg.Lookup = func([]string) error {
 				if gone {
 					return fmt.Errorf("the program is gone")
@@ -165,7 +166,7 @@ func TestProgramThatIsGoneEndsNobody(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		gone = true
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
 		wantRefused(t, err, daemon.CodeRuntimeMissing, "the program is gone")
 		if now := r.getAgent(a.ID); !now.Active() {
 			t.Errorf("agent %s", now.State)

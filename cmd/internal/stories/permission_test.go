@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -217,7 +218,7 @@ func (l *lateRegistry) entry(path string) ([]byte, error) {
 func TestAnswerIsNotAskedAgain(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
-		r.around(func(cfg *daemon.Config) {
+		r.around(func(cfg *engine.Config) {
 			late := &lateRegistry{by: 900 * time.Millisecond, read: os.ReadFile, waiting: map[string][]byte{}, since: map[string]time.Time{}}
 			cfg.Registry = late.entry
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
@@ -181,7 +182,7 @@ func (k *gatedKeeper) Make(ctx context.Context, s worktree.Spec) (worktree.Made,
 func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g, made := roofRepo(t), newGate(t)
-		r.around(func(cfg *daemon.Config) {
+		r.around(func(cfg *engine.Config) {
 			cfg.Keeper = &gatedKeeper{Keeper: cfg.Keeper, g: made}
 		})
 		r.writeTemplate("one", "developer")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 )
 
 // startPipelineWithTask creates a pipeline of two steps whose first agent is idle. The agent has said that the roof
@@ -172,7 +173,7 @@ func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 				return err
 			},
 		})
-		r.around(func(cfg *daemon.Config) {
+		r.around(func(cfg *engine.Config) {
 			cfg.Store = &lookedStore{cfg.Store, func() {
 				if at := gone.Load(); at != nil && time.Since(*at) > 2*time.Second {
 					stopping.goOn()

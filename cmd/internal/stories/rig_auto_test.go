@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -25,15 +26,15 @@ import (
 // forks records the one-shots that the rig's daemons have run.
 type forks struct {
 	mu   sync.Mutex
-	jobs []daemon.OneShot
+	jobs []engine.OneShot
 }
 
 // recordForks makes each daemon that starts from now on record its one-shots.
 func (r *rig) recordForks() *forks {
 	f := &forks{}
-	r.around(func(cfg *daemon.Config) {
+	r.around(func(cfg *engine.Config) {
 		run := cfg.OneShot
-		cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+		cfg.OneShot = func(ctx context.Context, job engine.OneShot) (engine.OneShotResult, error) {
 			f.mu.Lock()
 			f.jobs = append(f.jobs, job)
 			f.mu.Unlock()
@@ -47,7 +48,7 @@ func (r *rig) recordForks() *forks {
 // at the open deliveries.
 func (r *rig) countLooks() *atomic.Int64 {
 	var n atomic.Int64
-	r.around(func(cfg *daemon.Config) {
+	r.around(func(cfg *engine.Config) {
 		cfg.Store = &lookedAt{Store: cfg.Store, n: &n}
 	})
 	return &n
@@ -116,7 +117,7 @@ func (r *rig) wantEndedWithin(limit time.Duration, pids ...int) {
 // requestGenerate requests a handoff in mode generate.
 func (r *rig) requestGenerate(agentID int64, focus string) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, engine.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

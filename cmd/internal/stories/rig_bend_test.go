@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -27,9 +28,9 @@ type bend struct {
 }
 
 // around changes the configuration of each daemon that starts from now on, after all earlier changes.
-func (r *rig) around(change func(cfg *daemon.Config)) {
+func (r *rig) around(change func(cfg *engine.Config)) {
 	before := r.cfg.Around
-	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+	r.cfg.Around = func(cfg engine.Config) engine.Config {
 		if before != nil {
 			cfg = before(cfg)
 		}
@@ -40,10 +41,10 @@ func (r *rig) around(change func(cfg *daemon.Config)) {
 
 // bendWith puts a bend around the rig's daemon.
 func (r *rig) bendWith(b *bend) *rig {
-	r.around(func(cfg *daemon.Config) {
+	r.around(func(cfg *engine.Config) {
 		cfg.Store = &bentStore{Store: cfg.Store, b: b}
 		open := cfg.Terminal
-		cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+		cfg.Terminal = func(socket string) (engine.Terminal, error) {
 			term, err := open(socket)
 			return &bentTerminal{Terminal: term, b: b}, err
 		}
@@ -52,7 +53,7 @@ func (r *rig) bendWith(b *bend) *rig {
 }
 
 type bentTerminal struct {
-	daemon.Terminal
+	engine.Terminal
 	b *bend
 }
 

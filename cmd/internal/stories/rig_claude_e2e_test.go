@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -49,7 +50,7 @@ func newClaudeRig(t *testing.T, script claudetest.Script) *claudeRig {
 	r.work = home.Workdir
 	r.cfg.Environ = append(slices.Clone(home.Environ), "GORACE=atexit_sleep_ms=0")
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: append([]string{cli}, manual...)}}
-	r.around(func(c *daemon.Config) {
+	r.around(func(c *engine.Config) {
 		c.Store = tappedStore{c.Store, r.tap}
 	})
 	if _, err := r.dir.Seed(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
@@ -64,7 +64,7 @@ func (m *computer) freePort() (int, error) {
 	return 20_000 + m.ports, nil
 }
 
-func (m *computer) openTerminal(string) (daemon.Terminal, error) { return m.term, nil }
+func (m *computer) openTerminal(string) (engine.Terminal, error) { return m.term, nil }
 
 type terminal struct {
 	*tmuxtest.Fake
@@ -74,7 +74,7 @@ type terminal struct {
 	inPanes map[string]*program
 }
 
-var _ daemon.Terminal = (*terminal)(nil)
+var _ engine.Terminal = (*terminal)(nil)
 
 // spawned runs the agent that the daemon starts in a pane.
 func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
@@ -159,13 +159,13 @@ type processTable struct {
 	term *terminal
 }
 
-var _ daemon.Processes = processTable{}
+var _ engine.Processes = processTable{}
 
 // boot names the boot from which the start times of processes in memory count.
 const boot = "in memory"
 
-func (p processTable) Standing(q tmux.Process) daemon.Standing {
-	return daemon.Standing{InFront: p.Lives(q)}
+func (p processTable) Standing(q tmux.Process) engine.Standing {
+	return engine.Standing{InFront: p.Lives(q)}
 }
 func (processTable) Boot() string                            { return boot }
 func (processTable) Strange(*tmux.Peer, tmux.Process) string { return "" }

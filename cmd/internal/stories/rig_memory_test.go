@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/cmd/internal/opencode"
 	"github.com/understudyd/understudy/cmd/internal/serve"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
@@ -69,16 +69,16 @@ type base struct {
 	*bell
 
 	mu      sync.Mutex
-	daemons []*daemon.Daemon
+	daemons []*engine.Daemon
 }
 
 func newBase() *base { return &base{Store: memory.New(), bell: newBell()} }
 
 // setServing adds a daemon to those on the database, or removes it.
-func (b *base) setServing(d *daemon.Daemon, there bool) {
+func (b *base) setServing(d *engine.Daemon, there bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var others []*daemon.Daemon
+	var others []*engine.Daemon
 	for _, other := range b.daemons {
 		if other != d {
 			others = append(others, other)
@@ -90,14 +90,14 @@ func (b *base) setServing(d *daemon.Daemon, there bool) {
 }
 
 // tellOthers tells all other daemons of a commit, as PostgreSQL does by NOTIFY.
-func (b *base) tellOthers(by *daemon.Daemon) {
+func (b *base) tellOthers(by *engine.Daemon) {
 	b.ring()
 	b.mu.Lock()
 	daemons := b.daemons
 	b.mu.Unlock()
 	for _, d := range daemons {
 		if d != by {
-			daemon.Sweep(d)
+			engine.Sweep(d)
 		}
 		d.EventsChanged()
 	}
@@ -105,13 +105,13 @@ func (b *base) tellOthers(by *daemon.Daemon) {
 
 // connect is a daemon's connection to the database, or the story's own if of is nil. Other daemons are told what it
 // commits.
-func (b *base) connect(of *daemon.Daemon) *memory.Telling {
+func (b *base) connect(of *engine.Daemon) *memory.Telling {
 	return &memory.Telling{Store: b.Store, Committed: func() { b.tellOthers(of) }}
 }
 
 // servingHere is a daemon that answers requests, like serve.Serving.
 type servingHere struct {
-	d          *daemon.Daemon
+	d          *engine.Daemon
 	everything http.Handler
 	hooks      http.Handler
 	ctx        context.Context // the context of requests

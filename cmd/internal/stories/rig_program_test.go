@@ -22,6 +22,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 	"github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -182,7 +183,7 @@ func (p *program) Draw(f scripted.Frame) {
 
 // version is what the runtime prints for --version.
 func (m *computer) version(ctx context.Context, command []string) string {
-	res, err := m.oneShot(ctx, daemon.OneShot{Argv: append(slices.Clone(command), "--version")})
+	res, err := m.oneShot(ctx, engine.OneShot{Argv: append(slices.Clone(command), "--version")})
 	if err != nil {
 		return ""
 	}
@@ -190,7 +191,7 @@ func (m *computer) version(ctx context.Context, command []string) string {
 }
 
 // oneShot runs a scripted agent to its end, as the daemon's one-shots are run.
-func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+func (m *computer) oneShot(ctx context.Context, job engine.OneShot) (engine.OneShotResult, error) {
 	var stdout, stderr bytes.Buffer
 	p := m.program(os.Getpid())
 	p.dir = job.Dir
@@ -203,7 +204,7 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 	})
 	select {
 	case status := <-code:
-		return daemon.OneShotResult{Stdout: stdout.Bytes(), Stderr: stderr.String(), Exit: status}, nil
+		return engine.OneShotResult{Stdout: stdout.Bytes(), Stderr: stderr.String(), Exit: status}, nil
 	case <-ctx.Done():
 	}
 	p.signalGroup(syscall.SIGTERM)
@@ -211,13 +212,13 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 	case <-code:
 	case <-time.After(child.EndGrace):
 	}
-	return daemon.OneShotResult{}, context.Cause(ctx)
+	return engine.OneShotResult{}, context.Cause(ctx)
 }
 
 // run carries out a command for the process: one of understudy's, or another scripted agent.
 func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	if c.Argv[0] == "claude" {
-		res, err := p.m.oneShot(ctx, daemon.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
+		res, err := p.m.oneShot(ctx, engine.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
 		return scripted.Result{Stdout: res.Stdout, Stderr: []byte(res.Stderr), Code: res.Exit, Err: err}
 	}
 	if c.Detached {

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/realcli"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -164,7 +165,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase, asks bool) *runtimeRig {
 	r.rig.work = r.runtimePlace.work
 	r.cfg.Environ = append(slices.Clone(r.environ), "GORACE=atexit_sleep_ms=0")
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}}
-	r.around(func(c *daemon.Config) { c.Store = tappedStore{c.Store, r.tap} })
+	r.around(func(c *engine.Config) { c.Store = tappedStore{c.Store, r.tap} })
 	if _, err := r.dir.Seed(); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 // newAgent starts an agent of the persona con and waits until it is idle.
 func (r *runtimeRig) newAgent() daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name})
+	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name})
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 

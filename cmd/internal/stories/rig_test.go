@@ -20,6 +20,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/demo"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
@@ -104,7 +105,7 @@ func newRigIn(t testing.TB, in string) *rig {
 // serveHere is [serve.Run] in this process. It rings r.commits at each commit.
 func (r *rig) serveHere(ctx context.Context, cfg serve.Config) error {
 	around := cfg.Around
-	cfg.Around = func(conf daemon.Config) daemon.Config {
+	cfg.Around = func(conf engine.Config) engine.Config {
 		if around != nil {
 			conf = around(conf)
 		}
@@ -208,13 +209,13 @@ func (r *rig) misbehave(list string) {
 // startAgent starts an agent with the persona and waits until it is idle.
 func (r *rig) startAgent(persona string) daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(daemon.NewAgent{Persona: persona, Cwd: r.work})
+	a := r.createAgent(engine.NewAgent{Persona: persona, Cwd: r.work})
 	// The agent's first hook may arrive before the daemon commits its pane.
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
 // createAgent asks the daemon for an agent and does not wait for it.
-func (r *rig) createAgent(in daemon.NewAgent) daemon.Agent {
+func (r *rig) createAgent(in engine.NewAgent) daemon.Agent {
 	r.t.Helper()
 	a, err := r.client.CreateAgent(r.t.Context(), in)
 	if err != nil {
@@ -243,7 +244,7 @@ func (r *rig) assignPersona(id int64, slug string) {
 // agent.
 func (r *rig) requestHandoff(agentID int64) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, engine.HandoffRequest{Force: true})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -30,7 +31,7 @@ func TestRuntimeWithAnUnknownScreen(t *testing.T) {
 			r.halt()
 			strange := *rt
 			strange.ReadScreen = func(runtimes.View) runtimes.Screen { return runtimes.Screen{} }
-			r.around(func(cfg *daemon.Config) {
+			r.around(func(cfg *engine.Config) {
 				cfg.Settings.Generic = maps.Clone(cfg.Settings.Generic)
 				if cfg.Settings.Generic == nil {
 					cfg.Settings.Generic = map[string]*runtimes.Runtime{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 )
 
@@ -21,7 +22,7 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	r := newRig(t)
 	g := mainRepo(t)
 	w := r.startWalk("agent_created")
-	var v daemon.TreeView
+	var v engine.TreeView
 	committed, noted := false, false
 	ctx := t.Context()
 	w.until("the tree merged, removed and restored", func() (bool, string) {
@@ -32,7 +33,7 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 		case len(agents) > 1:
 			t.Fatalf("%d agents, want one", len(agents))
 		case len(agents) == 0:
-			_, err := r.client.CreateAgent(ctx, daemon.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "walk"}})
+			_, err := r.client.CreateAgent(ctx, engine.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "walk"}})
 			return false, fmt.Sprint(err)
 		}
 		a := agents[0]
@@ -54,14 +55,14 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 			tree.Commit(time.Now())
 			committed = true
 		case last.Do == "":
-			_, err = r.client.MergeWorktree(ctx, v.ID, daemon.TreeMerging{})
+			_, err = r.client.MergeWorktree(ctx, v.ID, engine.TreeMerging{})
 		case a.EndedAt == nil:
 			_, err = r.client.StopAgent(ctx, a.ID, false)
 		case !noted:
 			cmdtest.RepoAt(t, v.Path).Write("notes.txt", "not committed\n")
 			noted = true
 		case last.Do == daemon.TreeMerge:
-			_, err = r.client.RemoveWorktree(ctx, v.ID, daemon.TreeRemoval{Force: true})
+			_, err = r.client.RemoveWorktree(ctx, v.ID, engine.TreeRemoval{Force: true})
 		case last.Do == daemon.TreeRemove:
 			_, err = r.client.RestoreWorktree(ctx, v.ID)
 		default:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -36,10 +37,10 @@ func (k *bentKeeper) Remove(ctx context.Context, in worktree.Removal) (out workt
 var errNothingDone = errors.New("the disk is full")
 
 // removable starts a daemon with the keeper, and an agent in a tree, and ends the agent.
-func (r *rig) removable(k *bentKeeper) (daemon.Agent, daemon.TreeView) {
+func (r *rig) removable(k *bentKeeper) (daemon.Agent, engine.TreeView) {
 	r.t.Helper()
 	g := mainRepo(r.t.(*testing.T))
-	r.around(func(cfg *daemon.Config) { k.Keeper, cfg.Keeper = cfg.Keeper, k })
+	r.around(func(cfg *engine.Config) { k.Keeper, cfg.Keeper = cfg.Keeper, k })
 	r.start()
 	a, v := r.startInTree(g.Dir, "fix")
 	r.doTurn(a.ID, "Look at the roof")
@@ -84,7 +85,7 @@ func TestNobodyIsStartedInATreeThatGoes(t *testing.T) {
 			}
 		}}
 		a, v := r.removable(k)
-		if _, err := r.client.RemoveWorktree(t.Context(), v.ID, daemon.TreeRemoval{}); err != nil {
+		if _, err := r.client.RemoveWorktree(t.Context(), v.ID, engine.TreeRemoval{}); err != nil {
 			t.Fatal(err)
 		}
 		<-entered
@@ -115,7 +116,7 @@ func TestRemovalThatFailsAfterItsEffect(t *testing.T) {
 			return errors.New("git was too slow")
 		}}
 		_, v := r.removable(k)
-		if out := r.removeTree(v.ID, daemon.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, fmt.Sprintf("understudy worktree restore %d", v.ID)) || tries != 5 {
+		if out := r.removeTree(v.ID, engine.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, fmt.Sprintf("understudy worktree restore %d", v.ID)) || tries != 5 {
 			t.Errorf("after %d tries: %+v", tries, out)
 		}
 	})
@@ -127,7 +128,7 @@ func TestRemovalThatFails(t *testing.T) {
 		tries := 0
 		k := &bentKeeper{after: func() error { tries++; return errNothingDone }}
 		_, v := r.removable(k)
-		out := r.removeTree(v.ID, daemon.TreeRemoval{})
+		out := r.removeTree(v.ID, engine.TreeRemoval{})
 		if want := fmt.Sprintf("Work tree %d stays: the disk is full.", v.ID); out.Done || out.Says != want || tries != 3 {
 			t.Errorf("after %d tries: %+v, want %q", tries, out, want)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -39,7 +39,7 @@ func (c *Command) Send(ctx context.Context, m *tell.Message) error {
 		"UNDERSTUDY_EVENT_ID="+strconv.FormatInt(m.EventID, 10), "UNDERSTUDY_NOTIFY_AGENT="+id(m.AgentID),
 		"UNDERSTUDY_NOTIFY_HANDOFF="+id(m.HandoffID), "UNDERSTUDY_NOTIFY_PIPELINE="+id(m.PipelineID),
 		"UNDERSTUDY_MAYBE_TWICE="+strconv.FormatBool(m.MaybeTwice))
-	stderr, exit, err := proc.Run(ctx, daemon.OneShot{Argv: c.Argv, Env: env, Stdin: append(in, '\n')}, io.Discard)
+	stderr, exit, err := proc.Run(ctx, engine.OneShot{Argv: c.Argv, Env: env, Stdin: append(in, '\n')}, io.Discard)
 	switch {
 	case err != nil:
 		return err

@@ -1,0 +1,20 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// daysUntil returns the beginnings of the days from that of since to that of now, at most most.
+func daysUntil(since, now time.Time, most int) (days []time.Time) {
+	first, today := daemon.DayBeginsIn(since, 0), daemon.DayBeginsIn(now, 0)
+	for n := 0; n < most; n++ {
+		day := daemon.DayBeginsIn(first, n)
+		if day.After(today) {
+			break
+		}
+		days = append(days, day)
+	}
+	return days
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/presence"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Facts is what a decision may know besides rows: values, taken before the transaction. A decision under row locks has nothing else, because
+// a file, a process or a lock that it waited for would hold up all that need these rows. What depends on the rows themselves it asks for: see
+// [Facts.ask].
+type Facts struct {
+	Host     string
+	Now      time.Time
+	Settings *Settings // nobody changes them
+	Dir      data.Dir
+	Past     presence.Past     // what times the clock has shown up to Now
+	Personas personas.Snapshot // nobody changes it
+
+	answers map[question]answer
+	open    *question // the first question that has no answer yet; nil: there is none
+}
+
+// question names a fact that cannot be known before the rows are. One of its fields is set.
+type question struct {
+	content  string // has the file at this path content?
+	move     move   // has a session moved so?
+	persona  string // what does this persona say, which the snapshot lacks?
+	rules    string // what does this persona allow and deny at this moment? An operator who has just denied something counts on it
+	within   int    // does the hook's process run inside this process?
+	answered int64  // when did this agent go on after its last permission was answered?
+}
+
+// answer is what a look has found. Without one all is zero.
+type answer struct {
+	yes     bool
+	at      time.Time
+	persona personas.Persona
+}
+
+// ask returns the answer to a question. If there is none yet, the decision that asks does not count: whoever lets it decide undoes it, looks,
+// and lets it decide again.
+func (f *Facts) ask(q question) answer {
+	a, known := f.answers[q]
+	if !known && f.open == nil {
+		f.open = &q
+	}
+	return a
+}
+
+// facts returns what is known now.
+func (d *Daemon) facts() *Facts {
+	f := &Facts{Host: d.Host, Now: d.now(), Settings: d.Settings(), Dir: d.Data, answers: map[question]answer{}}
+	d.mu.Lock()
+	f.Past = d.presence.Past(f.Now)
+	d.mu.Unlock()
+	if d.Personas != nil {
+		f.Personas = d.Personas.Snapshot()
+	}
+	return f
+}
+
+// factsFor returns what is known now for a decision about an agent, which will not be made again. What the agent's persona says is in it.
+func (d *Daemon) factsFor(a *daemon.Agent) *Facts {
+	f := d.facts()
+	if f.persona(a); f.open != nil {
+		f.answers[*f.open] = lookFor(context.Background(), d, tmux.Process{}, *f.open)
+		f.open = nil
+	}
+	return f
+}
+
+// lookFor answers a question. proc is the process that the hook comes from.
+func lookFor(ctx context.Context, d *Daemon, proc tmux.Process, q question) (a answer) {
+	switch {
+	case q.content != "":
+		a.yes = d.hasContent(ctx, q.content)
+	case q.move != move{}:
+		a.yes = d.lookAt(ctx, q.move.to, q.move.leadsElsewhere)
+	case q.within != 0:
+		a.yes = d.Processes.Within(proc, q.within)
+	case q.answered != 0:
+		a.at = d.memories.of(q.answered).answeredAt
+	default:
+		var err error
+		if a.persona, err = d.Personas.Get(cmp.Or(q.persona, q.rules)); err != nil && !errors.Is(err, personas.ErrNotFound) {
+			d.Log.Warn("the persona of an agent could not be read: the operator's settings hold", "persona", cmp.Or(q.persona, q.rules), "error", err)
+		}
+	}
+	return a
+}
+
+// persona returns what an agent's persona says; if the agent plays none, or it cannot be read, nothing.
+func (f *Facts) persona(a *daemon.Agent) (none personas.Persona) {
+	if a.Persona == nil {
+		return none
+	}
+	if p, ok := f.Personas.Find(*a.Persona); ok {
+		return p
+	}
+	return f.ask(question{persona: *a.Persona}).persona
+}
+
+// event makes an event of this host.
+func (f *Facts) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
+	return &event.Event{Type: typ, At: f.Now, Host: f.Host, AgentID: agentID, HandoffID: handoffID, Payload: event.Payload(payload)}
+}
+
+// runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
+func (f *Facts) runtimeOf(a *daemon.Agent) *runtimes.Runtime {
+	rt, _ := f.Settings.RuntimeNamed(a.Runtime)
+	return rt
+}
+
+// cameAfter reports whether a hook was sent after a text was typed. Both the id and the time of the hook must be later. The
+// id alone may mislead, because a hook that was sent before the text may be stored after it. The time alone may mislead,
+// because the clock may have been set back.
+func (f *Facts) cameAfter(hook int64, at time.Time, dl *daemon.Delivery) bool {
+	return hook > dl.AfterHook && at.Truncate(time.Microsecond).After(f.Past.Earliest(*dl.TypedAt)) // the store keeps microseconds
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// writeFiles writes the files of a launch or a one-shot, and makes their folders: those of an ended agent are removed.
+func writeFiles(files []runtimes.File) error {
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return err
+		}
+		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launchFilesFit reports whether the launch file is there, complete, and holds the committed secret.
+func (d *Daemon) launchFilesFit(a *daemon.Agent) bool {
+	b, err := os.ReadFile(d.launchPath(a.ID))
+	if err != nil {
+		return false
+	}
+	var file hooks.LaunchFile
+	if json.Unmarshal(b, &file) != nil {
+		return false
+	}
+	for _, v := range file.Env {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
+			return bytes.Equal(launchHash(secret), a.LaunchHash)
+		}
+	}
+	return false
+}
+
+// removeLaunchFiles removes the launch files of an ended agent. It keeps the secrets of its account, and the conversation of a runtime
+// that keeps none in a file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes them later.
+func (d *Daemon) removeLaunchFiles(a *daemon.Agent) error {
+	dir := d.Data.Launch(a.ID)
+	kept := []string{accountFile}
+	if mirror := runtimes.Mirror(dir); a.TranscriptPath != nil && *a.TranscriptPath == mirror {
+		kept = append(kept, filepath.Base(mirror))
+	} else if a.Account == nil || len(a.Account.Secrets) == 0 {
+		return os.RemoveAll(dir)
+	}
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, f := range files {
+		if !slices.Contains(kept, f.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, f.Name())))
+		}
+	}
+	return err
+}
+
+// pruneMirrors removes the conversations of agents whose rows are no longer kept, and the secrets of agents that ended long ago.
+func (d *Daemon) pruneMirrors(ctx context.Context) error {
+	dirs, err := os.ReadDir(filepath.Dir(d.Data.Launch(0)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, dir := range dirs {
+		id, bad := strconv.ParseInt(dir.Name(), 10, 64)
+		if bad != nil || !dir.IsDir() {
+			continue
+		}
+		a, gone := d.Store.Agent(ctx, id)
+		switch {
+		case gone == nil:
+			err = errors.Join(err, d.accounts.forget(&a, d.now()))
+		case errors.Is(gone, daemon.ErrNotFound):
+			err = errors.Join(err, os.RemoveAll(d.Data.Launch(id)))
+		case gone != nil:
+			return errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+func OptionalID(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatInt(*id, 10)
+}

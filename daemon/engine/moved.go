@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Claude Code's agents view (the left arrow in an empty composer) moves the session out of the process in the pane: a copy
+// of the session, with an id of its own, goes on as a job in a process of the CLI's own supervisor. The process in the pane
+// shows the view, and later the job, and hands on what is typed. It may exit without the job (measured with Claude Code
+// 2.1.329). Hooks come from the job's process. So the job's process becomes the agent's process and, once it has a
+// transcript, the job's session the agent's session: hooks, the registry, the stop ladder and a resume are then about what does the work.
+
+// maybeMoved reports whether followSession may have something to do for an agent.
+func (d *Daemon) maybeMoved(a *daemon.Agent) bool {
+	s := d.sighted(a.ID)
+	return s.parked != "" || s.behind || s.strayed(a)
+}
+
+// followSession makes the process of a job in the background the agent's process, when the registry says that the agent's
+// session has moved there, and tells the operator. When the pane of such an agent is closed, the agent goes on without one,
+// and the operator is told again.
+func (d *Daemon) followSession(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+	switch s := d.look(a); { // the last look may be from before a hook that has told of a move
+	case s.parked != "":
+		return d.followJob(ctx, a, s.parked)
+	case s.behind:
+		if moved, err := d.followTranscript(ctx, a); moved || err != nil || !a.HasPane() {
+			return moved, 0, err
+		}
+		return d.losePane(ctx, a)
+	case s.strayed(a):
+		return d.followDir(ctx, a, s.dir)
+	}
+	return false, 0, nil
+}
+
+// strayed reports whether the registry has said for a while that the agent's session works elsewhere than the row says. No hook
+// tells of a person's /cd before the next prompt. A session that ends goes back to where it began, so an agent that is being
+// ended stays where it was.
+func (s sighting) strayed(a *daemon.Agent) bool {
+	return s.known && filepath.IsAbs(s.dir) && filepath.Clean(s.dir) != a.Cwd && a.AtRest() && a.StopAskedAt == nil && time.Since(s.since) >= Settle
+}
+
+// followDir notes that the agent's session has moved, once its transcript shows the same.
+func (d *Daemon) followDir(ctx context.Context, a *daemon.Agent, dir string) (bool, time.Duration, error) {
+	m := move{from: a.Cwd, to: filepath.Clean(dir)}
+	if a.TranscriptPath == nil || !m.leadsElsewhere() {
+		return false, 0, nil
+	}
+	path := d.runtimeOf(a).TranscriptIn(m.to, *a.TranscriptPath)
+	if !fileHasContent(path) {
+		path = *a.TranscriptPath // the session was opened in another work tree of its repository
+	}
+	if !fileHasContent(path) {
+		return false, 0, nil
+	}
+	a.TranscriptPath = &path
+	a.MoveTo(m.to)
+	d.lookAgain(a.ID)
+	e := d.event(event.AgentMoved, &a.ID, nil, map[string]any{"from": m.from, "to": m.to})
+	read := []daemon.UsageRead{{Host: a.Host, Path: path, AgentID: a.ID}}
+	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, UsageReads: read, Events: []*event.Event{e}})
+}
+
+func (d *Daemon) followJob(ctx context.Context, a *daemon.Agent, job string) (bool, time.Duration, error) {
+	reg, ok := d.entryOfJob(a, job)
+	if !ok || reg.PID == a.PID {
+		return false, 0, nil // its process is about to write its entry, or the last look was at the process in the pane
+	}
+	proc, err := d.Processes.Find(reg.PID)
+	if err != nil {
+		return false, time.Second, nil // it has just ended: the entry will be gone at the next look
+	}
+	a.PID, a.PIDStart = proc.PID, proc.Start
+	text := fmt.Sprintf("The session of agent %d (%s) moved to a process in the background, because the agents view was opened in its pane (←). "+
+		"It goes on there, and texts wait while the view is open: press Esc in its pane to return to it, `understudy agent attach %[1]d`.", a.ID, a.Name)
+	if !a.Managed { // in a person's pane a shell may read what is typed, as soon as the view is closed
+		a.LeavePane(d.now())
+		text = d.withoutPane(a)
+	}
+	told := d.inBackground(a, text)
+	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{told}})
+}
+
+// followTranscript makes the job's session the agent's. Until its first turn the copy has no transcript and cannot be resumed
+// (measured with 2.1.330), so the agent keeps the session from which it was copied until then.
+func (d *Daemon) followTranscript(ctx context.Context, a *daemon.Agent) (moved bool, err error) {
+	rt, dir := d.runtimeOf(a), d.configDir(a)
+	if dir == "" || a.TranscriptPath == nil || a.SessionID == nil || rt.Registry == nil {
+		return false, nil
+	}
+	b, err := d.Registry(rt.Registry(dir, a.PID))
+	if err != nil {
+		return false, nil // its process is gone
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	if err != nil || reg.PID != a.PID || reg.SessionID == *a.SessionID {
+		return false, nil
+	}
+	path := filepath.Join(filepath.Dir(*a.TranscriptPath), reg.SessionID+".jsonl")
+	if !d.hasContent(ctx, path) {
+		return false, nil
+	}
+	a.SessionID, a.TranscriptPath = &reg.SessionID, &path
+	e := d.event(event.AgentSessionChanged, &a.ID, nil, map[string]any{"session_id": reg.SessionID, "source": "background"})
+	read := []daemon.UsageRead{{Host: a.Host, Path: path, AgentID: a.ID}}
+	return true, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, UsageReads: read, Events: []*event.Event{e}})
+}
+
+// agentOfJob returns the id of the active agent whose session goes on in a process of the CLI's supervisor; 0: there is none,
+// as far as the registry says. Until the daemon has followed the session, the process is not the agent's.
+func (d *Daemon) agentOfJob(ctx context.Context, pid int, transcript string) int64 {
+	dir := runtimes.ConfigDirOfTranscript(transcript)
+	job, ok := d.entryAt(dir, pid)
+	if !ok || job.Kind != runtimes.KindBackground || job.Job == "" {
+		return 0
+	}
+	active, err := d.roster.agents(ctx)
+	if err != nil {
+		return 0
+	}
+	for i := range active {
+		a := &active[i]
+		if d.runtimeOf(a).Registry == nil || d.configDir(a) != dir {
+			continue
+		}
+		if reg, ok := d.entryAt(dir, a.PID); ok && (reg.ParkedJob == job.Job || reg.Job == job.Job) {
+			return a.ID
+		}
+	}
+	return 0
+}
+
+// entryAt reads the entry of a process in Claude Code's registry.
+func (d *Daemon) entryAt(dir string, pid int) (runtimes.Registry, bool) {
+	if dir == "" || pid == 0 {
+		return runtimes.Registry{}, false
+	}
+	b, err := d.Registry(runtimes.RegistryPath(dir, pid))
+	if err != nil {
+		return runtimes.Registry{}, false
+	}
+	reg, err := runtimes.ParseRegistry(b)
+	return reg, err == nil && reg.PID == pid
+}
+
+// ofCopy reports whether a SessionStart is that of a copy of the agent's session, such as the one that goes on in the
+// background. While it has no transcript, nobody can resume it.
+func (h *hookStep) ofCopy() bool {
+	a := h.tx.Agent
+	return h.p.Source == "fork" && a.RegisteredAt != nil && a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
+}
+
+// followCopy makes the session that has ended a turn the agent's session: the turn is in its transcript. The registry tells
+// the same, but only while the process lives, and this hook may come out of the spool.
+func (h *hookStep) followCopy() {
+	a := h.tx.Agent
+	if h.runtimeOf(a).Registry == nil || h.in.PID == 0 || h.in.PID != a.PID || h.p.SessionID == "" || h.p.TranscriptPath == "" ||
+		a.SessionID == nil || *a.SessionID == h.p.SessionID {
+		return
+	}
+	a.SetSession(h.p)
+	h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": "background"}, a)
+}
+
+// withoutPaneTo does the next step of a delivery to an agent that has no pane. The end of a turn is answered with the
+// instruction of a handoff all the same. The transcript shows whether the agent has taken what was given to it before.
+func (d *Daemon) withoutPaneTo(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+	switch {
+	case dl.State == daemon.DeliveryQueued && dl.Kind == daemon.KindInstruction && (a.State == daemon.Working || d.sighted(a.ID).busy()) && d.runtimeOf(a).Can.HoldsTurn:
+		return false, time.Second, nil
+	case dl.State == daemon.DeliveryQueued, dl.TypedAt == nil:
+		dl.Decide(daemon.NotSubmitted, evidenceNoPane, d.now())
+		return d.saveDelivery(ctx, a, dl, false)
+	case dl.State == daemon.DeliveryTyping:
+		return d.decideByTranscript(ctx, a, dl, evidenceNoPane)
+	}
+	return d.confirmDelivery(ctx, a, dl)
+}
+
+// evidenceNoPane is the evidence of a text for an agent that has no pane.
+const evidenceNoPane = "the agent has no pane"
+
+// losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the
+// session through it any more.
+func (d *Daemon) losePane(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return false, time.Second, nil
+	}
+	info, err := term.Inspect(ctx, a.Ref())
+	gone := errors.Is(err, tmux.ErrGone)
+	if !gone && (err != nil || !info.Dead) {
+		return false, 0, nil
+	}
+	if !gone {
+		if err := term.Kill(ctx, a.Ref()); err != nil {
+			return false, 0, fmt.Errorf("agent %d: closed pane: %w", a.ID, err)
+		}
+	}
+	a.LeavePane(d.now())
+	told := d.inBackground(a, d.withoutPane(a))
+	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{told}})
+}
+
+// endView ends the process that only shows a session in the background, in the pane of an agent whose own process is gone.
+// The pane is kept: people may be attached to it.
+func (d *Daemon) endView(ctx context.Context, a *daemon.Agent) {
+	if !d.sighted(a.ID).behind || !a.HasPane() || !a.Managed {
+		return
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return
+	}
+	info, err := term.Inspect(ctx, a.Ref())
+	if err != nil || info.Dead {
+		return
+	}
+	view, err := d.Processes.Find(info.PID)
+	if err == nil {
+		err = d.Processes.Signal(view, syscall.SIGTERM)
+	}
+	if err == nil { // only a dead pane is removed when the successor has its own
+		ctx, cancel := context.WithTimeoutCause(ctx, killAfter, errors.New("it did not end in time"))
+		defer cancel()
+		err = d.Processes.Wait(ctx, view)
+	}
+	if err != nil && !errors.Is(err, tmux.ErrNoProcess) {
+		d.Log.Warn("the view of an ended session still runs", "agent_id", a.ID, "pid", info.PID, "error", err)
+	}
+}
+
+// withoutPane says what to do about an agent whose session goes on without a pane.
+func (d *Daemon) withoutPane(a *daemon.Agent) string {
+	return fmt.Sprintf("The session of agent %d (%s) goes on in the background (the agents view, ←), without a pane in which the daemon could type: "+
+		"take it back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`.", a.ID, a.Name)
+}
+
+// inBackground returns the alert about an agent in the background.
+func (d *Daemon) inBackground(a *daemon.Agent, message string) *event.Event {
+	e := d.event(event.AgentInBackground, &a.ID, nil, map[string]any{"agent_name": a.Name, "session_id": a.SessionID, "message": message})
+	e.Alert = true
+	return e
+}
+
+// entryOfJob looks in the registry for the session of a job.
+func (d *Daemon) entryOfJob(a *daemon.Agent, job string) (runtimes.Registry, bool) {
+	rt, dir := d.runtimeOf(a), d.configDir(a)
+	if rt.Registry == nil || dir == "" {
+		return runtimes.Registry{}, false
+	}
+	paths, err := filepath.Glob(filepath.Join(filepath.Dir(rt.Registry(dir, a.PID)), "*.json"))
+	if err != nil { // the directory's name has a bracket
+		return runtimes.Registry{}, false
+	}
+	for _, path := range paths {
+		b, err := d.Registry(path)
+		if err != nil {
+			continue
+		}
+		if reg, err := runtimes.ParseRegistry(b); err == nil && reg.Kind == runtimes.KindBackground && reg.Job == job && path == rt.Registry(dir, reg.PID) {
+			return reg, true
+		}
+	}
+	return runtimes.Registry{}, false
+}
+
+// readEntry reads a file of the registry. Each sweep reads one for each agent. O_NONBLOCK spares package os its attempt to
+// make the file non-blocking, which takes as many system calls as the rest.
+func readEntry(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}

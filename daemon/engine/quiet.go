@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// A generic runtime tells nothing. Its turn begins with a text that the daemon has submitted, and ends when its screen has
+// not changed for a while. Both become reports, so that all else is as with other runtimes.
+
+// quiet is since when the screen of an agent shows the same.
+type quiet struct {
+	screen string // its checksum
+	since  time.Time
+}
+
+// lookForQuiet is how often the screen of a working agent is looked at whose runtime tells nothing.
+const lookForQuiet = time.Second
+
+// noticeQuiet ends the turn of an agent whose runtime tells nothing, when its screen has been quiet for long enough and shows
+// that it takes a prompt. A daemon that restarts begins to count anew.
+func (d *Daemon) noticeQuiet(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+	after := d.runtimeOf(a).Can.QuietAfter
+	if after == 0 || a.State != daemon.Working || !a.HasPane() {
+		return false, 0, nil
+	}
+	s, err := d.readScreen(ctx, a)
+	if err != nil {
+		return false, lookForQuiet, nil // the pane may be gone; reapGone sees to that
+	}
+	now := quiet{screen: checksum([]byte(s.text)), since: d.now()}
+	d.memories.change(a.ID, func(m *agentMemory) {
+		if m.quiet.screen == now.screen {
+			now = m.quiet
+		}
+		m.quiet = now
+	})
+	still := d.timeSpent(now.since) // a machine that stood still drew nothing either
+	if still < after || !s.Composer && still < unreadyAfter(after) {
+		return false, lookForQuiet, nil
+	}
+	d.memories.change(a.ID, func(m *agentMemory) { m.quiet = quiet{} })
+	r := runtimes.Report{Event: hooks.Stop, Body: []byte("{}"), Key: fmt.Sprintf("quiet after hook %d", a.LastHook)}
+	if !s.Composer {
+		r.Event = hooks.StopFailure
+		r.Body, err = json.Marshal(map[string]string{"error": runtimes.OtherTrouble, "last_assistant_message": fmt.Sprintf(
+			"its screen has shown nothing new for %s, and no row that runtimes.%s.ready in config.yaml names: look at its pane", words.Age(still), a.Runtime)})
+		if err != nil {
+			return false, 0, err
+		}
+	}
+	return true, 0, d.report(ctx, a, r)
+}
+
+// unreadyAfter is how long the screen of a turn may stay the same without a row that takes a prompt. A program asks something then, or
+// has ended its turn in another way than config.yaml says, and nobody else would ever notice.
+func unreadyAfter(quietAfter time.Duration) time.Duration { return max(20*quietAfter, 5*time.Minute) }
+
+// reportTaken reports a text that was submitted to a runtime that tells nothing.
+func (d *Daemon) reportTaken(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) error {
+	turn := fmt.Sprintf("delivery %d", dl.ID)
+	body, err := json.Marshal(map[string]string{"prompt": dl.Text, "prompt_id": turn})
+	if err != nil {
+		return err
+	}
+	return d.report(ctx, a, runtimes.Report{Event: hooks.UserPromptSubmit, Body: body, Key: turn})
+}
+
+// giveSkill queues the skill of an agent whose runtime takes it as a prompt only, once.
+func (d *Daemon) giveSkill(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+	if d.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt || !a.Managed || a.Persona == nil || a.SkillInjectedAt != nil || a.RegisteredAt == nil {
+		return false, 0, nil
+	}
+	all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
+	if err != nil {
+		return false, 0, err
+	}
+	for i := range all {
+		if all[i].Kind == daemon.KindSkill {
+			return false, 0, nil // its verdict tells the rest
+		}
+	}
+	dl, err := d.newSkill(ctx, a, *a.Persona, d.Data)
+	if err != nil {
+		return false, 0, err
+	}
+	e := d.event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})
+	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}})
+}

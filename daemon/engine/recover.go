@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/presence"
+)
+
+// sweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
+const sweepEvery = presence.ProveEvery
+
+// takeUp wakes the lanes of all active agents, which an earlier daemon may have left in any state. The first sweep wakes those of all
+// open pipelines and work trees.
+func (d *Daemon) takeUp(ctx context.Context) {
+	agents, err := d.Store.ActiveAgents(ctx, d.Host)
+	if err != nil {
+		d.Log.Warn("agents not taken up yet; the sweep will", "error", err)
+		return
+	}
+	for _, a := range agents {
+		d.Wake(a.ID)
+	}
+	for _, p := range d.parts {
+		if p.Start == nil {
+			continue
+		}
+		if err := p.Start(ctx); err != nil {
+			d.Log.Warn("agents that have ended were not taken up", "error", err)
+		}
+	}
+	d.removeDeadPanes(ctx)
+}
+
+// removeDeadPanes removes the dead panes of ended agents from the daemon's own tmux server. An earlier daemon may have
+// ended before it removed them.
+func (d *Daemon) removeDeadPanes(ctx context.Context) {
+	term, err := d.ownTerminal()
+	if err != nil {
+		return
+	}
+	panes, err := term.List(ctx)
+	if err != nil {
+		return
+	}
+	for _, p := range panes {
+		id, err := strconv.ParseInt(p.Mark, 10, 64)
+		if err != nil || !p.Dead {
+			continue
+		}
+		a, err := d.Store.Agent(ctx, id)
+		if err != nil || a.Active() || a.Host != d.Host {
+			continue
+		}
+		a.SetPane(&p)
+		if a.SuccessorID != nil {
+			if next, err := d.Store.Agent(ctx, *a.SuccessorID); err == nil && next.Active() && next.HasPane() {
+				d.passOn(ctx, &a, &next)
+				continue
+			}
+		}
+		d.cleanUp(ctx, &a)
+	}
+}
+
+// runSweep wakes the sweep's lane at once, and then every sweepEvery until ctx ends.
+func (d *Daemon) runSweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	d.lanes.Wake(sweepLane)
+	for lane.Ticked(ctx, tick.C) {
+		d.lanes.Wake(sweepLane)
+	}
+}
+
+// sweep wakes the lanes of pipelines and agents with something to do. It also wakes the lanes of agents whose process or
+// registry shows a change that no hook has reported. For an idle agent it looks at the process twice and reads one file.
+func (d *Daemon) sweep(ctx context.Context) error {
+	if empty, err := d.spool.Empty(); err != nil || !empty {
+		d.lanes.Wake(spoolLane)
+	}
+	open, err := d.Store.Open(ctx, d.Host)
+	if err != nil {
+		return fmt.Errorf("open work: %w", err)
+	}
+	for _, id := range open.Pipelines {
+		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: id})
+	}
+	for _, id := range open.Trees {
+		d.lanes.Wake(lane.Key{Kind: TreeLane, ID: id})
+	}
+	if err := d.resetBudgets(ctx); err != nil {
+		return err
+	}
+	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster: else a new agent looks ended
+	busy := map[int64]bool{}
+	for _, id := range append(open.Agents, d.forkedAgents()...) {
+		busy[id] = true
+		d.Wake(id)
+	}
+	agents, err := d.roster.agents(ctx)
+	if err != nil {
+		return err
+	}
+	d.peekAtStarting(ctx, agents)
+	d.lookAtHeads(ctx, agents)
+	active := map[int64]bool{}
+	for i := range agents {
+		a := &agents[i]
+		active[a.ID] = true
+		if busy[a.ID] {
+			continue
+		}
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 || d.tailGrew(a) || d.usageGrew(a) || d.maybeMoved(a) || d.budgetMoved(a) {
+			d.Wake(a.ID)
+		}
+	}
+	for _, id := range remembered {
+		if !active[id] && !busy[id] {
+			d.Wake(id) // it has ended but is still remembered; its lane forgets it
+		}
+	}
+	d.showLines(ctx, agents)
+	return nil
+}

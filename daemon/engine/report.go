@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// report takes what the daemon has read of an agent that it launched, from its screen, its transcript or its server, as if
+// the agent's process had sent it as a hook. The report's key makes that it counts once, however often it is read.
+func (d *Daemon) report(ctx context.Context, a *daemon.Agent, r runtimes.Report) error {
+	p, err := hooks.Parse(r.Event, r.Body)
+	if err != nil {
+		return d.refuse(r.Event, err)
+	}
+	in := daemon.HookInput{
+		Key: checksum(fmt.Appendf(nil, "agent %d: %s", a.ID, r.Key)), Event: p.Event, Host: d.Host, LaunchHash: a.LaunchHash,
+		PID: a.PID, PIDStart: a.PIDStart, SessionID: p.SessionID, Body: r.Body, At: d.now().UTC(),
+	}
+	if !r.At.IsZero() {
+		if r.At.Before(d.earliestShown(a.CreatedAt)) {
+			return nil // an earlier agent had this session
+		}
+		in.At = r.At.UTC()
+	}
+	_, _, err = d.take(ctx, hookStep{in: in, p: p, own: true, claim: claim{proc: a.Process()}})
+	return err
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// rosterPage is how many rows one query reads.
+const rosterPage = 500
+
+// roster reads the active agents of the host. The sweep asks it each second, and so does each session that a person
+// starts. So it keeps the rows, and reads a row again only if its revision has changed.
+type roster struct {
+	store daemon.OpenWork
+	host  string
+
+	mu   sync.Mutex
+	rows map[int64]daemon.Agent
+}
+
+// agents returns all active agents of the host, in the order of their ids. Their SuccessorID may be outdated, because it
+// is not part of the row.
+func (r *roster) agents(ctx context.Context) ([]daemon.Agent, error) {
+	revs, err := r.store.ActiveAgents(ctx, r.host)
+	if err != nil {
+		return nil, fmt.Errorf("active agents: %w", err)
+	}
+	for ids := range slices.Chunk(r.changed(revs), rosterPage) {
+		rows, err := r.store.AgentsByID(ctx, ids)
+		if err != nil {
+			return nil, fmt.Errorf("active agents: %w", err)
+		}
+		r.keep(rows)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	agents := make([]daemon.Agent, 0, len(revs))
+	active := make(map[int64]bool, len(revs))
+	for _, rev := range revs {
+		active[rev.ID] = true
+		if a, ok := r.rows[rev.ID]; ok && a.Active() { // the other agents have ended since ActiveAgents
+			agents = append(agents, a)
+		}
+	}
+	maps.DeleteFunc(r.rows, func(id int64, _ daemon.Agent) bool { return !active[id] })
+	return agents, nil
+}
+
+// changed returns the ids of the agents whose rows are not kept, or are kept with an older revision.
+func (r *roster) changed(revs []daemon.AgentRev) (ids []int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rev := range revs {
+		if a, ok := r.rows[rev.ID]; !ok || a.Rev < rev.Rev {
+			ids = append(ids, rev.ID)
+		}
+	}
+	return ids
+}
+
+// keep keeps rows, except those that another caller has read with a later revision.
+func (r *roster) keep(rows []daemon.Agent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range rows {
+		if old, ok := r.rows[a.ID]; !ok || old.Rev <= a.Rev {
+			r.rows[a.ID] = a
+		}
+	}
+}
+
+// allAgents returns all agents that a filter lets through, page by page. It sets the filter's Limit and Before.
+func (d *Daemon) allAgents(ctx context.Context, f daemon.AgentFilter) (all []daemon.Agent, err error) {
+	for f.Limit = rosterPage; ; {
+		page, err := d.Store.Agents(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < f.Limit {
+			return all, nil
+		}
+		f.Before = page[len(page)-1].ID
+	}
+}
