@@ -1,8 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -187,3 +191,46 @@ func AnswersDialog(a *Agent) bool {
 	rt, err := runtimes.For(a.Runtime) // the generic CLIs have no dialogs that can be read
 	return err == nil && rt.AnswersDialog(a.WaitsFor)
 }
+
+// IsNameOf reports whether freeName has made a name from a persona's slug, so that nobody has given it.
+func IsNameOf(name, slug string) bool {
+	number, numbered := strings.CutPrefix(name, slug+"-")
+	n, err := strconv.Atoi(number)
+	return name == slug || numbered && err == nil && n > 1
+}
+
+var notPlain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
+
+// PlainName makes a name of a-z, 0-9 and - with at most limit bytes.
+func PlainName(name string, limit int) string {
+	name = strings.Trim(notPlain().ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if len(name) > limit {
+		name = strings.Trim(name[:limit], "-")
+	}
+	return cmp.Or(name, "agent")
+}
+
+// The limits of a pane's size. On a smaller screen the daemon would miss the texts that it looks for; a larger screen costs
+// memory.
+const (
+	MinColumns, MaxColumns = 80, 500
+	MinRows, MaxRows       = 24, 200
+)
+
+// PaneSize returns the size of a new pane for a terminal of the given size: the terminal's size, within the limits.
+func PaneSize(columns, rows int) (int, int) {
+	return min(max(columns, MinColumns), MaxColumns), min(max(rows, MinRows), MaxRows)
+}
+
+// WaitsForFg is the WaitsFor of an agent that a signal has stopped.
+const WaitsForFg = "`fg` in its pane: it was stopped there, as by Ctrl-Z"
+
+// PaneShows stands in a sentence before what a pane shows. The sentence begins with why the agent has ended, or does
+// nothing.
+const PaneShows = "; its pane shows "
+
+const (
+	MaxWaitsFor    = 200 // runes
+	MaxLastMessage = 600 // runes
+	maxAsked       = 600 // runes
+)

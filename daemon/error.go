@@ -89,3 +89,10 @@ var (
 	ErrWorktreeNotFound   = Errorf(KindNotFound, CodeWorktreeNotFound, "Work tree not found")
 	ErrPipelineNotFound   = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
 )
+
+// HostWaiting returns the error for a host whose lock a database session holds. The session may belong to a daemon that
+// is dead. held describes the session.
+func HostWaiting(held string) error {
+	return Errorf(KindUnavailable, CodeHostWaiting,
+		"The daemon waits for %s, which holds this host and says nothing: it goes on when the database ends that session, within seconds if it was this version's", held)
+}

@@ -75,3 +75,6 @@ func (h *Handoff) Passes() bool { return h.Leaves() && !h.DropMessages && h.Phas
 func (h *Handoff) TakesPlaceOf(prev *Agent) bool {
 	return h.InPlace && !prev.Active() && prev.Managed && prev.HasPane()
 }
+
+// Elapsed returns the time between two times in rows; 0, if the clock was set back in between.
+func Elapsed(from, to time.Time) time.Duration { return max(to.Sub(from), 0) }

@@ -213,3 +213,14 @@ func (a *Agent) LimitChoices() []LimitAction {
 	}
 	return []LimitAction{LimitWait, LimitHandOver}
 }
+
+// ReasonLimit is the reason of a handoff that the daemon requests for an agent with a limit.
+const ReasonLimit = "usage_limit"
+
+const (
+	// UnknownReset is how long a limit is taken to last if the runtime did not say it.
+	UnknownReset = time.Hour
+	// LimitLook is how long a lane waits at most before it looks at a limit again. A timer does not go on while the machine
+	// sleeps.
+	LimitLook = time.Minute
+)

@@ -187,3 +187,8 @@ func (t *Worktree) End(do TreeAction, done bool, says string, now time.Time) *Tr
 	t.Task = nil
 	return t.Last
 }
+
+// Within reports whether a path is a folder or something in it.
+func Within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}

@@ -25,7 +25,7 @@ const takeUp = 30 * time.Second
 const (
 	// grace is how much time every deadline has left at least when a daemon starts.
 	grace = 30 * time.Second
-	// noteAfter is how long a wait lasts before a note says what the daemon waits for.
+	// NoteAfter is how long a wait lasts before a note says what the daemon waits for.
 	NoteAfter = 3 * time.Second
 )
 

@@ -25,5 +25,8 @@ type House struct {
 // New makes a daemon with its rooms.
 func New(cfg engine.Config) *House {
 	d := engine.New(cfg)
-	return &House{Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d), Notices: notices.Join(d), Pictures: pictures.Join(d)}
+	return &House{
+		Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d),
+		Notices: notices.Join(d), Pictures: pictures.Join(d),
+	}
 }
