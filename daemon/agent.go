@@ -97,7 +97,7 @@ type Agent struct {
 	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that the agent was started with
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndCode         EndCode     `json:"end_code"`    // why it has ended; "": it has not
-	EndReason       *string     `json:"end_reason"`  // EndCode in words, with what is known besides; endBy writes both
+	EndReason       *string     `json:"end_reason"`  // EndCode in words, with what is known besides; EndBy writes both
 	Hold            *Hold       `json:"hold"`        // the agent's problem, or the thing that it waits for; nil: nothing
 	Note            string      `json:"note"`        // the words of Hold, which writes it
 	PipelineID      *int64      `json:"pipeline_id"` // the pipeline that it works for
