@@ -281,8 +281,10 @@ func (r *handoffRun) startHeir(cause string) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	if out := r.cannotStart(canStart(r.ctx, r.d, next)); out != nil {
-		return *out
+	if r.h.HeirsFirst() { // else the outgoing agent has ended after this check, and what has changed since the launch itself tells
+		if out := r.cannotStart(canStart(r.ctx, r.d, next)); out != nil {
+			return *out
+		}
 	}
 	r.heir.AgentID, r.heir.DeliveryID = &next.ID, nil
 	c := daemon.Change{NewAgent: next, Events: []*event.Event{r.created(next)}}
@@ -385,16 +387,4 @@ func (r *handoffRun) brief() outcome {
 	dl.Decide(daemon.NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*daemon.Delivery{&dl}
 	return bad
-}
-
-// successor reads the successor's row. It returns an outcome if it cannot.
-func (r *handoffRun) successor() (*daemon.Agent, *outcome) {
-	if r.heir.AgentID == nil {
-		return nil, &outcome{err: errors.New("no successor on the row")}
-	}
-	a, err := r.d.Store.Agent(r.ctx, *r.heir.AgentID)
-	if err != nil {
-		return nil, &outcome{err: err}
-	}
-	return &a, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -220,4 +221,16 @@ func (r *handoffRun) letLive() (*daemon.Change, error) {
 	return &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}, Move: &daemon.Move{
 		Handoff: h, From: from, Cause: "retry: the agent was given work after its document, so it lives on",
 	}}, nil
+}
+
+// successor reads the successor's row. It returns an outcome if it cannot.
+func (r *handoffRun) successor() (*daemon.Agent, *outcome) {
+	if r.heir.AgentID == nil {
+		return nil, &outcome{err: errors.New("no successor on the row")}
+	}
+	a, err := r.d.Store.Agent(r.ctx, *r.heir.AgentID)
+	if err != nil {
+		return nil, &outcome{err: err}
+	}
+	return &a, nil
 }
