@@ -218,6 +218,7 @@ func TestEscInterruptsWithoutHook(t *testing.T) {
 	r := ready(t, "")
 	r.send("@hold /nowhere\r")
 	r.eventually("prompt sent", func() bool { return len(r.log()) == 2 })
+	r.eventually("its hook is over", func() bool { return actor.IsFile(r.transcriptPath()) }) // before that, Esc takes the prompt back
 	r.send("\x1b")
 	r.sees("Interrupted")
 	r.idle()

@@ -281,12 +281,15 @@ func (r *rig) end(code int) {
 func (r *rig) alive() bool { return r.cmd.Process.Signal(syscall.Signal(0)) == nil }
 
 func (r *rig) transcript() string {
-	path := filepath.Join(r.dir, "config/projects", strings.ReplaceAll(r.cwd, "/", "-"), sessionID+".jsonl")
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(r.transcriptPath())
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return string(text)
+}
+
+func (r *rig) transcriptPath() string {
+	return filepath.Join(r.dir, "config/projects", strings.ReplaceAll(r.cwd, "/", "-"), sessionID+".jsonl")
 }
 
 // without is this process's environment less some names.
