@@ -77,7 +77,7 @@ func (s *session) info() tmux.PaneInfo {
 const (
 	lookEvery = 100 * time.Millisecond
 	settles   = 400 * time.Millisecond // how long a screen must stay the same before a test believes it
-	patience  = time.Minute            // a start under load takes long
+	patience  = 3 * time.Minute        // a start under load takes long: 76 s were measured with OpenCode
 )
 
 // until looks at the pane until ok is true.
