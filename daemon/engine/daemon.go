@@ -255,7 +255,7 @@ func New(cfg Config) *Daemon {
 	d.hub = feed.New(cfg.Store, cfg.Log)
 	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
-	Join(d, Part{Duties: ownDuties(d)})
+	Join(d, Part{Duties: ownDuties(d), Lanes: []Lane{{AgentLane, d.work}, {TreeLane, d.workTree}}})
 	return d
 }
 

@@ -51,16 +51,8 @@ func (s Sight) PressEscape(ctx context.Context, a *daemon.Agent) error {
 
 // Status returns what the entry of an agent in its runtime's registry says. It reads the entry now.
 func (s Sight) Status(a *daemon.Agent) runtimes.Status {
-	dir, rt := s.d.configDir(a), s.d.runtimeOf(a)
-	if dir == "" || a.PID == 0 || rt.Registry == nil {
-		return runtimes.StatusUnknown
-	}
-	b, err := s.d.Registry(rt.Registry(dir, a.PID))
-	if err != nil {
-		return runtimes.StatusUnknown
-	}
-	reg, err := runtimes.ParseRegistry(b)
-	if err != nil {
+	reg, ok := entryOf(s.d, a)
+	if !ok {
 		return runtimes.StatusUnknown
 	}
 	return reg.Status

@@ -97,16 +97,11 @@ func (d *Daemon) followJob(ctx context.Context, a *daemon.Agent, job string) (bo
 // followTranscript makes the job's session the agent's. Until its first turn the copy has no transcript and cannot be resumed
 // (measured with 2.1.330), so the agent keeps the session from which it was copied until then.
 func (d *Daemon) followTranscript(ctx context.Context, a *daemon.Agent) (moved bool, err error) {
-	rt, dir := d.runtimeOf(a), d.configDir(a)
-	if dir == "" || a.TranscriptPath == nil || a.SessionID == nil || rt.Registry == nil {
+	if a.TranscriptPath == nil || a.SessionID == nil {
 		return false, nil
 	}
-	b, err := d.Registry(rt.Registry(dir, a.PID))
-	if err != nil {
-		return false, nil // its process is gone
-	}
-	reg, err := runtimes.ParseRegistry(b)
-	if err != nil || reg.PID != a.PID || reg.SessionID == *a.SessionID {
+	reg, ok := entryOf(d, a) // not ok: its process is gone
+	if !ok || reg.PID != a.PID || reg.SessionID == *a.SessionID {
 		return false, nil
 	}
 	path := filepath.Join(filepath.Dir(*a.TranscriptPath), reg.SessionID+".jsonl")

@@ -66,15 +66,11 @@ func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
 // hook reports them.
 func (d *Daemon) look(a *daemon.Agent) sighting {
 	var s sighting
-	if dir, rt := d.configDir(a), d.runtimeOf(a); dir != "" && a.PID != 0 && rt.Registry != nil {
-		if b, err := d.Registry(rt.Registry(dir, a.PID)); err == nil {
-			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
-				s = sighting{status: reg.Status, since: time.Now(), known: true, parked: reg.ParkedJob, behind: reg.Kind == runtimes.KindBackground}
-				s.copied = s.behind && a.SessionID != nil && reg.SessionID != *a.SessionID
-				if a.SessionID != nil && reg.SessionID == *a.SessionID {
-					s.dir = reg.Cwd
-				}
-			}
+	if reg, ok := entryOf(d, a); ok && (reg.PID == 0 || reg.PID == a.PID) {
+		s = sighting{status: reg.Status, since: time.Now(), known: true, parked: reg.ParkedJob, behind: reg.Kind == runtimes.KindBackground}
+		s.copied = s.behind && a.SessionID != nil && reg.SessionID != *a.SessionID
+		if a.SessionID != nil && reg.SessionID == *a.SessionID {
+			s.dir = reg.Cwd
 		}
 	}
 	d.memories.change(a.ID, func(m *agentMemory) {
@@ -90,6 +86,20 @@ func (d *Daemon) look(a *daemon.Agent) sighting {
 		m.sighting = s
 	})
 	return s
+}
+
+// entryOf reads the entry of an agent in its runtime's registry. ok is false if the runtime has none, or it cannot be read now.
+func entryOf(d *Daemon, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
+	dir, rt := d.configDir(a), d.runtimeOf(a)
+	if dir == "" || a.PID == 0 || rt.Registry == nil {
+		return reg, false
+	}
+	b, err := d.Registry(rt.Registry(dir, a.PID))
+	if err != nil {
+		return reg, false
+	}
+	reg, err = runtimes.ParseRegistry(b)
+	return reg, err == nil
 }
 
 // outdate restarts the time for which an agent's registry entry must say the same. A hook calls it, because the hook's

@@ -84,12 +84,7 @@ func (d *Daemon) workOn(ctx context.Context, key lane.Key) (moved bool, again ti
 			}
 		}
 	}
-	switch key.Kind {
-	case TreeLane:
-		moved, err := d.workTree(ctx, key.ID)
-		return moved, 0, err
-	}
-	return d.work(ctx, key.ID)
+	return false, 0, fmt.Errorf("nobody works for %s", key)
 }
 
 // work looks at one agent's rows and does the first of its duties that is due: see [Duty]. moved says that a row was written: the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -166,10 +167,10 @@ func (d *Daemon) pipelineOpen(ctx context.Context, t *daemon.Worktree) (bool, er
 }
 
 // workTree does what is due for a work tree, and commits what came of it.
-func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error) {
+func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	t, err := d.Store.Worktree(ctx, id)
 	if err != nil || t.Host != d.Host || t.Task == nil && t.State != daemon.TreePlanned {
-		return false, err
+		return false, 0, err
 	}
 	do := daemon.TreeMake
 	if t.Task != nil {
@@ -190,18 +191,18 @@ func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, err error)
 		err = fmt.Errorf("unknown task %q", do)
 	}
 	if err != nil {
-		return false, fmt.Errorf("worktree %d: %w", id, err)
+		return false, 0, fmt.Errorf("worktree %d: %w", id, err)
 	}
 	if len(wake) > 0 {
 		e.AgentID = &wake[0]
 	}
 	if err := d.commit(ctx, &daemon.Change{Worktrees: []*daemon.Worktree{&t}, Events: []*event.Event{e}}); err != nil {
-		return false, fmt.Errorf("worktree %d: %w", id, err)
+		return false, 0, fmt.Errorf("worktree %d: %w", id, err)
 	}
 	for _, id := range wake {
 		d.Wake(id)
 	}
-	return true, nil
+	return true, 0, nil
 }
 
 // treeEvent makes an event about a work tree, and about its pipeline.
