@@ -159,7 +159,7 @@ func (a *Agent) AsksBeforeSession() bool { return a.State == Waiting && a.Regist
 // that makes it go on.
 func (a *Agent) TurnOver() bool { return a.WorkDone() && a.BackgroundTasks == 0 }
 
-// WorkDone is turnOver for an agent that may have background tasks.
+// WorkDone is TurnOver for an agent that may have background tasks.
 func (a *Agent) WorkDone() bool {
 	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle && a.StopCameAt == nil || !a.Active())
 }

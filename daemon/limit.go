@@ -102,7 +102,7 @@ func (l *Limit) past(now time.Time) bool {
 	return l.DeliveryID != nil || l.ResumingAt != nil || l.Until != nil && !now.Before(*l.Until)
 }
 
-// tryLimit notes that a turn has begun, which may end the limit. [Agent.be] calls it.
+// tryLimit notes that a turn has begun, which may end the limit. [Agent.Be] calls it.
 func (a *Agent) tryLimit(now time.Time) {
 	a.LimitedUntil = nil
 	if a.Limit != nil && a.Limit.TriedAt == nil {

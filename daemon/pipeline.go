@@ -241,7 +241,7 @@ type Stage[S ~string] struct {
 	Next []Way[S]
 }
 
-// PipelineStages is the whole life of a pipeline. While it is running, its step at [Pipeline.Front] goes through stepStages.
+// PipelineStages is the whole life of a pipeline. While it is running, its step at [Pipeline.FrontStep] goes through StepStages.
 var PipelineStages = []Stage[PipelineStatus]{
 	{PipelinePending, theDaemon, false, "fewer pipelines than max_running are at work on its host, and no older one waits",
 		[]Way[PipelineStatus]{{To: PipelineRunning}, {PipelineFailed, ByAbort}}},

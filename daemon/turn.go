@@ -92,7 +92,7 @@ func (a *Agent) RefuseTurn(why string) { a.TurnError, a.HandingOver = why, false
 // RetryTurn notes that the API refuses the requests of the running turn. The agent's RetryStarted calls it.
 func (a *Agent) RetryTurn(t Trouble) { a.Trouble = &t }
 
-// endRetrying notes that no turn runs any more whose request the runtime sends again. [Agent.be] calls it. The trouble itself
+// endRetrying notes that no turn runs any more whose request the runtime sends again. [Agent.Be] calls it. The trouble itself
 // lasts until the API answers.
 func (a *Agent) endRetrying() {
 	if a.Trouble != nil && a.Trouble.Retrying && a.State != Working {

@@ -22,7 +22,7 @@ type agentMemory struct {
 	// has looked at the pane.
 	glimpse glimpse
 	// unreadySince is when the daemon began to wait for the composer; the zero time: it does not wait. After a restart
-	// [noteAfter] must pass once more before the daemon says that the composer is not ready.
+	// [NoteAfter] must pass once more before the daemon says that the composer is not ready.
 	unreadySince time.Time
 	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press Enter once
 	// more than [maxEnters] allows, and ack_timeout counts from when the text was typed.

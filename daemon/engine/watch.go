@@ -45,7 +45,7 @@ func (s sighting) busy() bool {
 	return s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting
 }
 
-// settled reports whether the registry has said for [forkSettle] that no turn runs and no dialog is open, or has no
+// settled reports whether the registry has said for [ForkSettle] that no turn runs and no dialog is open, or has no
 // entry.
 func (s sighting) settled() bool {
 	return !s.known || !s.busy() && time.Since(s.since) >= ForkSettle
@@ -221,7 +221,7 @@ func (d *Daemon) composer(ctx context.Context, a *daemon.Agent) (s *screen, why 
 func rarer(first, waited time.Duration) time.Duration { return max(first, min(waited/4, time.Second)) }
 
 // notReady returns how to wait for a composer that is not ready: after how long to look again, and what holds the agent up. HoldNotReady is
-// left out for the first [noteAfter].
+// left out for the first [NoteAfter].
 func (d *Daemon) notReady(agentID int64, again time.Duration, why daemon.Hold) (time.Duration, daemon.Hold) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
@@ -349,7 +349,7 @@ func (d *Daemon) inTranscript(a *daemon.Agent, dl *daemon.Delivery) bool {
 	return false
 }
 
-// TranscriptEnd is how many bytes transcriptTail reads.
+// TranscriptEnd is how many bytes TranscriptTail reads.
 const TranscriptEnd = 1 << 20
 
 // TranscriptTail returns the end of an agent's transcript; nil: it has none, or it can't be read.
