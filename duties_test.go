@@ -21,7 +21,7 @@ func TestDuties(t *testing.T) {
 	const path, begin, end = "docs/architecture.md", "<!-- duties -->\n", "<!-- /duties -->\n"
 	var list strings.Builder
 	names, place := map[string]bool{}, engine.Place(-1)
-	for _, d := range engine.Duties(house.New(engine.Config{}).Daemon) {
+	for _, d := range engine.Duties(house.New(engine.Config{}).Daemon.Engine) {
 		if d.Name == "" || d.Why == "" || d.When == nil || d.Do == nil || names[d.Name] || d.Place < place {
 			t.Errorf("duty %q says not what it is, has no place, or is there twice", d.Name)
 		}

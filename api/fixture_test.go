@@ -96,7 +96,7 @@ func inMemory(h *fixture, dir data.Dir) {
 	base := memory.New()
 	base.SetHost("elsewhere", dir.Root())
 	h.store = &memory.Telling{Store: base, Committed: func() {
-		engine.Sweep(h.daemon)
+		engine.Sweep(h.daemon.Engine)
 		h.daemon.EventsChanged()
 	}}
 }

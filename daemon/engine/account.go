@@ -103,7 +103,7 @@ func (c accounts) forget(a *daemon.Agent, now time.Time) error {
 
 // launchEnviron returns the environment in which an agent is launched, the secrets in it, and the names of the secrets that nobody
 // knows any more. An agent that takes over has the account of its predecessor.
-func launchEnviron(ctx context.Context, d *Daemon, a *daemon.Agent) (environ, secrets, lost []string, err error) {
+func launchEnviron(ctx context.Context, d *Sight, a *daemon.Agent) (environ, secrets, lost []string, err error) {
 	if secrets, err = d.accounts.secrets(a); err != nil {
 		return nil, nil, nil, err
 	}
@@ -121,7 +121,7 @@ func launchEnviron(ctx context.Context, d *Daemon, a *daemon.Agent) (environ, se
 }
 
 // oneShotEnviron returns the environment of a one-shot on the runtime that works for an agent, as the agent's account.
-func oneShotEnviron(d *Daemon, rt *runtimes.Runtime, a *daemon.Agent) []string {
+func oneShotEnviron(d *Sight, rt *runtimes.Runtime, a *daemon.Agent) []string {
 	secrets, err := d.accounts.secrets(a)
 	if err != nil {
 		d.Log.Warn("secrets of an account not read", "agent_id", a.ID, "error", err)
@@ -159,7 +159,7 @@ func (c accounts) warnings(rt, own *runtimes.Runtime, a *daemon.Agent) (said []s
 }
 
 // handoffWarnings says what the successors of an agent will not have of its account. Another host's agents are known to that host.
-func (c accounts) handoffWarnings(d *Daemon, a *daemon.Agent, heirs []daemon.HandoffHeir) []string {
+func (c accounts) handoffWarnings(d *Sight, a *daemon.Agent, heirs []daemon.HandoffHeir) []string {
 	said := []string{}
 	if a.Host != d.Host {
 		return said
@@ -176,7 +176,7 @@ func (c accounts) handoffWarnings(d *Daemon, a *daemon.Agent, heirs []daemon.Han
 }
 
 // keepAccount keeps the secrets of a session that a person started while its process lives.
-func keepAccount(d *Daemon, _ context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func keepAccount(d *Sight, _ context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	secrets, err := d.accounts.secrets(a)
 	if err == nil {
 		err = d.accounts.keep(a.ID, secrets)
@@ -204,20 +204,38 @@ func processEnviron(pid int) ([]string, error) {
 	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00"), nil
 }
 
-// variable returns the value of a variable in an environment, of which the last setting counts.
-func variable(environ []string, name string) string {
-	for _, kv := range slices.Backward(environ) {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 // with returns an environment with further variables, of which each holds in place of one with its name.
 func with(environ, further []string) []string {
 	return append(slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.ContainsFunc(further, func(f string) bool { return strings.HasPrefix(f, name+"=") })
 	}), further...)
+}
+
+// environOf returns the environment of an agent's process, without the variables that another process must not get.
+// If the process has ended or can't be read, it returns the environment with which the daemon would start the agent.
+func (d *Sight) environOf(a *daemon.Agent) []string {
+	if a.PID != 0 {
+		if environ, err := d.accounts.environ(a.Process()); err == nil {
+			return runtimes.StripEnv(environ)
+		}
+	}
+	env := oneShotEnviron(d, d.runtimeOf(a), a)
+	if dir := d.configDir(a); a.Account == nil && a.TranscriptPath != nil && dir != "" {
+		env = append(env, "CLAUDE_CONFIG_DIR="+dir)
+	}
+	return env
+}
+
+// writeFiles writes the files of a launch or a one-shot, and makes their folders: those of an ended agent are removed.
+func writeFiles(files []runtimes.File) error {
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return err
+		}
+		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -54,7 +54,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 			for _, runtime := range c.heirs {
 				heirs = append(heirs, daemon.HandoffHeir{Heir: daemon.Heir{Runtime: runtime}})
 			}
-			said := d.accounts.handoffWarnings(d, &daemon.Agent{ID: 7, Host: "here", Runtime: "claude", PID: 3, Managed: c.managed, Account: c.account}, heirs)
+			said := d.accounts.handoffWarnings(d.Sight, &daemon.Agent{ID: 7, Host: "here", Runtime: "claude", PID: 3, Managed: c.managed, Account: c.account}, heirs)
 			if len(said) != len(c.want) {
 				t.Fatalf("said %q, want %q", said, c.want)
 			}
@@ -63,7 +63,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 					t.Errorf("said %q, want %q in it", said[i], want)
 				}
 			}
-			if said := d.accounts.handoffWarnings(d, &daemon.Agent{Host: "elsewhere", Account: c.account}, heirs); len(said) > 0 {
+			if said := d.accounts.handoffWarnings(d.Sight, &daemon.Agent{Host: "elsewhere", Account: c.account}, heirs); len(said) > 0 {
 				t.Errorf("of another host's agent: %q", said)
 			}
 		})
@@ -88,7 +88,7 @@ func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 		t.Error("a person's session has secrets")
 	}
 	for range 2 {
-		if _, _, err := keepAccount(d, t.Context(), a); err != nil {
+		if _, _, err := keepAccount(d.Sight, t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		lives = false

@@ -36,7 +36,7 @@ type NewAgent struct {
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
-func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, error) {
+func (d *Supervisor) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, error) {
 	a, err := d.newAgent(in)
 	if err != nil {
 		return daemon.Agent{}, err
@@ -76,7 +76,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, er
 }
 
 // newAgent checks the input and makes the row, without its id.
-func (d *Daemon) newAgent(in NewAgent) (*daemon.Agent, error) {
+func (d *Supervisor) newAgent(in NewAgent) (*daemon.Agent, error) {
 	now := d.now()
 	a := &daemon.Agent{
 		Runtime: in.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
@@ -117,7 +117,7 @@ func (d *Daemon) newAgent(in NewAgent) (*daemon.Agent, error) {
 }
 
 // chooseLaunch checks what somebody has chosen for the agent's launch, and notes it on the row.
-func (d *Daemon) chooseLaunch(a *daemon.Agent, in *NewAgent) error {
+func (d *Supervisor) chooseLaunch(a *daemon.Agent, in *NewAgent) error {
 	for _, field := range []struct{ name, value string }{{"model", in.Model}, {"permission_mode", in.PermissionMode}} {
 		if err := CheckWord(field.name, field.value); err != nil {
 			return err
@@ -167,25 +167,9 @@ func checkSize(columns, rows int) error {
 	return nil
 }
 
-// checkRuntime refuses a runtime that is not configured, not known or not installed; the error is a 422.
-func (d *Daemon) checkRuntime(name string) error {
-	command, ok := d.Settings().Runtimes[name]
-	if !ok {
-		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",
-			name, d.runtimeNames(), name)
-	}
-	if _, err := d.Settings().RuntimeNamed(name); err != nil {
-		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownRuntime, "Runtime %q is not known", name)
-	}
-	if err := d.Lookup(command); err != nil {
-		return &daemon.Error{Kind: daemon.KindUnprocessable, Code: daemon.CodeRuntimeMissing, Message: "The runtime's command cannot be run: " + err.Error()}
-	}
-	return nil
-}
-
 // persona returns the persona with the given slug. It refuses, with a 422, a persona that does not exist, is archived or is
 // broken.
-func (d *Daemon) persona(slug string) (personas.Persona, error) {
+func (d *Supervisor) persona(slug string) (personas.Persona, error) {
 	p, err := d.Personas.Get(slug)
 	switch {
 	case errors.Is(err, personas.ErrNotFound):
@@ -201,7 +185,7 @@ func (d *Daemon) persona(slug string) (personas.Persona, error) {
 }
 
 // ArchivePersona archives a persona with its documents. It refuses while an active agent plays the persona.
-func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
+func (d *Supervisor) ArchivePersona(ctx context.Context, slug string) error {
 	playing, err := d.Store.Agents(ctx, daemon.AgentFilter{Persona: slug, Active: true, Limit: 1})
 	if err != nil {
 		return err
@@ -212,26 +196,20 @@ func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
 	return d.Personas.Archive(ctx, slug)
 }
 
-// Agent returns one agent.
-func (d *Daemon) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
-	a, err := d.Store.Agent(ctx, id)
-	return a, NotFoundAs(err, daemon.ErrAgentNotFound)
-}
-
 // Agents lists agents, the newest first.
-func (d *Daemon) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+func (d *Supervisor) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	return d.Store.Agents(ctx, f)
 }
 
 // AgentBySecret returns the agent that was launched with a secret.
-func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (daemon.Agent, error) {
+func (d *Supervisor) AgentBySecret(ctx context.Context, secret string) (daemon.Agent, error) {
 	a, err := d.Store.AgentByLaunch(ctx, launchHash(secret))
 	return a, NotFoundAs(err, daemon.Errorf(daemon.KindUnauthorized, daemon.CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 
 // updateAgent changes an active agent's row. If another writer changes the row first, updateAgent reads the row again and
 // calls change with the new row.
-func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
+func (d *Supervisor) updateAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
 	return d.changeAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if !a.Active() {
 			return daemon.ErrAgentNotActive
@@ -241,7 +219,7 @@ func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *daemo
 }
 
 // changeAgent is updateAgent for an agent that may have ended. If change returns ErrUnchanged, nothing is written.
-func (d *Daemon) changeAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
+func (d *Supervisor) changeAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
 		if err != nil {
@@ -267,7 +245,7 @@ func (d *Daemon) changeAgent(ctx context.Context, id int64, change func(a *daemo
 
 // AssignPersona gives a persona to a registered agent that has none. If the agent has a pane, AssignPersona queues one
 // delivery, which types the persona's skill.
-func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
+func (d *Supervisor) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
 	return d.updateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if a.Persona != nil {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
@@ -297,7 +275,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (daem
 }
 
 // newSkill makes the delivery that points an agent to the skill of a persona. dir is the data directory of the agent's host.
-func (d *Daemon) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir data.Dir) (*daemon.Delivery, error) {
+func (d *Supervisor) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir data.Dir) (*daemon.Delivery, error) {
 	ref := "skill_" + daemon.PlainName(slug, 48) + "_" + randomHex(d.Random, 4)
 	last, err := d.lastHandoffs(ctx, a.Host, slug)
 	if err != nil {
@@ -315,7 +293,7 @@ func (d *Daemon) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir
 
 // StopAgent commits a request to stop an agent. The agent's lane then climbs the stop ladder. With force the ladder begins
 // with SIGTERM.
-func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
+func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return d.updateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		now := d.now()
 		if err := d.dropQueued(ctx, c, id, stopDrops); err != nil {
@@ -337,7 +315,7 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (daemon.Ag
 }
 
 // Screen returns the text on the screen of an agent's pane. With ansi, colours are SGR sequences.
-func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
+func (d *Supervisor) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
 	a, err := d.Agent(ctx, id)
 	switch {
 	case err != nil:
@@ -359,3 +337,16 @@ func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error
 
 // maxName is the longest name of an agent, in characters.
 const maxName = 80
+
+// checkPersona refuses a persona that agents cannot play. Only the daemon of a host knows the personas of that host, so for
+// another host checkPersona checks only the form of the slug.
+func (d *Supervisor) checkPersona(host, slug string) error {
+	if host == d.Host {
+		_, err := d.persona(slug)
+		return err
+	}
+	if _, err := personas.ParseSlug(slug); err != nil {
+		return &daemon.Error{Kind: daemon.KindUnprocessable, Code: daemon.CodeUnknownPersona, Message: "Persona " + strconv.Quote(slug) + " does not exist: `understudy persona list` shows those that do", Cause: err}
+	}
+	return nil
+}

@@ -52,7 +52,7 @@ func (a *assembled) goesInCircles(h *daemon.Handoff) bool {
 // assembly is one attempt to assemble the context of a handoff, or of a step's output. It reads and decides, and writes
 // nothing.
 type assembly struct {
-	d        *Daemon
+	d        *Flow
 	h        daemon.Handoff
 	agent    daemon.Agent
 	doc      data.Document
@@ -73,7 +73,7 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	return r.d.assemble(r.ctx, &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, settings: r.settings, lapBegan: time.Now()})
 }
 
-func (d *Daemon) assemble(from context.Context, s *assembly) (out assembled, err error) {
+func (d *Flow) assemble(from context.Context, s *assembly) (out assembled, err error) {
 	select {
 	case d.assemblies <- struct{}{}:
 		defer func() { <-d.assemblies }()
@@ -147,7 +147,7 @@ func (s *assembly) run(ctx context.Context) error {
 		s.warn("%s", by)
 	}
 	if s.step == nil {
-		s.out.warnings = append(s.out.warnings, s.d.accounts.handoffWarnings(s.d, &s.agent, s.h.Heirs)...)
+		s.out.warnings = append(s.out.warnings, s.d.accounts.handoffWarnings(s.d.Sight, &s.agent, s.h.Heirs)...)
 		s.out.warnings = append(s.out.warnings, backgroundWarnings(&s.agent, s.h.Keep)...)
 	}
 	s.first = len(s.out.warnings)
@@ -373,6 +373,6 @@ func (s *assembly) conversation(line []daemon.Record) []data.Message {
 
 // furtherHeadings returns the headings that the document of a handoff should have in addition to the four standard ones,
 // because the roles of its successors require them.
-func (d *Daemon) furtherHeadings(h *daemon.Handoff) []string {
+func (d *Flow) furtherHeadings(h *daemon.Handoff) []string {
 	return d.headingsFor(rolesOf(h.Targets()))
 }

@@ -11,7 +11,7 @@ import (
 
 // newStepAssembly begins the assembly of what a step passes on. For the assembly, the output is a handoff's document, and whoever plays the
 // next step its heir; "": nobody does.
-func newStepAssembly(d *Daemon, s *daemon.Step, a *daemon.Agent, text, heir string) *assembly {
+func newStepAssembly(d *Flow, s *daemon.Step, a *daemon.Agent, text, heir string) *assembly {
 	out := &assembly{
 		d: d, agent: *a, doc: data.Document{Bytes: []byte(text)}, settings: d.Settings().Handoff, lapBegan: time.Now(), step: s,
 		h: daemon.Handoff{AgentID: a.ID, Persona: s.Who(), SourceAgent: s.AgentName},
@@ -26,9 +26,9 @@ func newStepAssembly(d *Daemon, s *daemon.Step, a *daemon.Agent, text, heir stri
 
 // AssembleStep makes the output of a step from its agent's final message, with all that the step passes on. heir is who plays the next step;
 // "": nobody does. fallback says why the next step gets the message alone; "": it gets all.
-func (w Work) AssembleStep(ctx context.Context, s *daemon.Step, a *daemon.Agent, id int64, text, heir string) (out *daemon.StepHandoff, rec *daemon.StepRecord, fallback string, err error) {
+func (w EnvWork) AssembleStep(ctx context.Context, s *daemon.Step, a *daemon.Agent, id int64, text, heir string) (out *daemon.StepHandoff, rec *daemon.StepRecord, fallback string, err error) {
 	began := time.Now()
-	job := newStepAssembly(w.d, s, a, text, heir)
+	job := newStepAssembly(w.d.Flow, s, a, text, heir)
 	got, err := w.d.assemble(ctx, job)
 	switch {
 	case ctx.Err() != nil, daemon.Unavailable(err):

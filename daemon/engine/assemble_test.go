@@ -47,7 +47,7 @@ func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 	d := New(Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
 	a := &daemon.Agent{ID: 7, Name: "con", Runtime: "claude", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
 	h := &daemon.Handoff{ID: 3, Ref: "handoff_con_con_1_00c0ffee", Persona: "writer-con-1", SourceAgent: "con", TargetAgent: "con", FilePath: "/d/h.md"}
-	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
+	return &handoffRun{d: d.Flow, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
 }
 
 var goodDocument = data.Document{Bytes: []byte("## What Was Done\nThe parser.\n\n## Decisions Made\n- Tabs are an error: they hide.\n")}

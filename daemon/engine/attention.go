@@ -7,10 +7,12 @@ import (
 )
 
 // Overview reads the rows of all hosts.
-func (d *Daemon) Overview(ctx context.Context) (daemon.Overview, error) { return d.overview(ctx, 100) }
+func (d *Supervisor) Overview(ctx context.Context) (daemon.Overview, error) {
+	return d.overview(ctx, 100)
+}
 
 // overview is Overview with at most so many of the agents that ended last.
-func (d *Daemon) overview(ctx context.Context, ended int) (o daemon.Overview, err error) {
+func (d *Supervisor) overview(ctx context.Context, ended int) (o daemon.Overview, err error) {
 	o.At, o.Auto = d.now(), d.HandsOver()
 	if o.Agents, err = d.Store.Agents(ctx, daemon.AgentFilter{Active: true, Limit: daemon.MostAgents}); err != nil {
 		return o, err

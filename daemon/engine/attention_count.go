@@ -7,7 +7,7 @@ import (
 )
 
 // AttentionCount counts what needs a person, on all hosts.
-func (d *Daemon) AttentionCount(ctx context.Context) (daemon.AttentionCount, error) {
+func (d *Supervisor) AttentionCount(ctx context.Context) (daemon.AttentionCount, error) {
 	o, err := d.Overview(ctx)
 	if err != nil {
 		return daemon.AttentionCount{}, err

@@ -22,7 +22,7 @@ func TestForksAreBounded(t *testing.T) {
 	begin := func(agentID int64) (outcome, *daemon.Handoff) {
 		h := &daemon.Handoff{ID: agentID, Phase: daemon.Generating, PhaseAt: time.Now()}
 		a := &daemon.Agent{ID: agentID, State: daemon.Idle, RegisteredAt: ptrTo(time.Now())}
-		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: daemon.DefaultHandoff}
+		r := &handoffRun{d: d.Flow, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: daemon.DefaultHandoff}
 		return r.beginFork(), h
 	}
 	for id := range int64(maxForks) {

@@ -9,7 +9,7 @@ import (
 )
 
 // launchedMode returns the permission mode with which an agent was launched; "": nobody chose one.
-func (d *Daemon) launchedMode(a *daemon.Agent) string {
+func (d *Flow) launchedMode(a *daemon.Agent) string {
 	options := a.Options
 	if read := d.inheritedOptions(a); read != nil {
 		options = read

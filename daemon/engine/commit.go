@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -11,7 +12,7 @@ import (
 )
 
 // commit completes the events of a change, commits it, and wakes the lanes that it concerns.
-func (d *Daemon) commit(ctx context.Context, c *daemon.Change) error {
+func (d *Engine) commit(ctx context.Context, c *daemon.Change) error {
 	if err := d.tellDropped(ctx, c); err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func (d *Daemon) commit(ctx context.Context, c *daemon.Change) error {
 }
 
 // wakeFor wakes the lanes that a committed change concerns.
-func (d *Daemon) wakeFor(c *daemon.Change) {
+func (d *Engine) wakeFor(c *daemon.Change) {
 	agents := c.Agents
 	if c.NewAgent != nil {
 		agents = append([]*daemon.Agent{c.NewAgent}, agents...)
@@ -74,7 +75,7 @@ func (d *Daemon) wakeFor(c *daemon.Change) {
 }
 
 // EventsChanged says that the log has grown, here or on another host. It never blocks.
-func (d *Daemon) EventsChanged() {
+func (d *Engine) EventsChanged() {
 	d.hub.Poke()
 	for _, p := range d.parts {
 		if p.Logged != nil {
@@ -84,16 +85,64 @@ func (d *Daemon) EventsChanged() {
 }
 
 // Events reads the event log.
-func (d *Daemon) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
+func (d *Engine) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	return d.Store.Events(ctx, f)
 }
 
 // LastEventID returns the id of the newest event; 0, if there is none.
-func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
+func (d *Engine) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
 
 // Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
 // its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
-func (d *Daemon) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }
+func (d *Engine) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }
 
 // ErrUnchanged says that there is nothing to commit.
 var ErrUnchanged = errors.New("nothing to change")
+
+// wakeKin wakes the lanes that may wait for a change of the agent: the lane of its predecessor, whose handoff may wait for
+// the agent, and the lane of its pipeline.
+func (d *Engine) wakeKin(a *daemon.Agent) {
+	if a.PreviousAgentID != nil {
+		d.Wake(*a.PreviousAgentID)
+	}
+	if a.PipelineID != nil {
+		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: *a.PipelineID})
+	}
+}
+
+// tellDropped notes in c.dropped the deliveries that a change drops, and adds an alert for each message and command among them. The change
+// writes the row of such a delivery, which guards it: if somebody has cancelled it meanwhile, the commit gets ErrMoved. tellDropped does nothing
+// if an earlier try has added the alerts.
+func (d *Engine) tellDropped(ctx context.Context, c *daemon.Change) error {
+	if c.DropQueued == 0 || c.Dropped != nil {
+		return nil
+	}
+	open, err := d.Store.OpenDeliveries(ctx, c.DropQueued)
+	if err != nil {
+		return err
+	}
+	c.Dropped = []*daemon.Delivery{}
+	for i := range open {
+		dl := &open[i]
+		if dl.State != daemon.DeliveryQueued || c.SpareMessages && dl.Kind == daemon.KindMessage || c.Takes(dl) {
+			continue
+		}
+		if dl.Kind != daemon.KindMessage && dl.Kind != daemon.KindCommand {
+			c.Dropped = append(c.Dropped, dl)
+			continue
+		}
+		e := d.droppedEvent(dl, c.DropEvidence)
+		e.Alert = !c.DropAsked || dl.Kind == daemon.KindCommand
+		dl.Decide(daemon.NotSubmitted, c.DropEvidence, d.now())
+		c.Deliveries, c.Events = append(c.Deliveries, dl), append(c.Events, e)
+	}
+	return nil
+}
+
+// droppedEvent makes the alert of a queued message that its agent will not get.
+func (d *Engine) droppedEvent(dl *daemon.Delivery, why string) *event.Event {
+	e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why,
+		"message": fmt.Sprintf("A %s for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.Kind, dl.AgentID, why)})
+	e.Alert = true
+	return e
+}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -86,29 +84,6 @@ func (d *Daemon) setContext(ctx context.Context, a *daemon.Agent, tokens int64, 
 	return err
 }
 
-// useContext notes how full an agent's window was at a time. A noticeable change makes a sample in c, and a change of the tier
-// an event.
-func (f *Facts) useContext(c *daemon.Change, a *daemon.Agent, use daemon.ContextUse, at time.Time) {
-	before, was := a.Context, daemon.TierNone
-	if before != nil {
-		was = before.Tier
-	}
-	if use.Limit = knownWindow(use.Tokens, use.Limit); use.Limit != nil {
-		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
-		use.Percent, use.Tier = &percent, f.tier(a, percent)
-		if a.ContextStart == nil || percent < *a.ContextStart {
-			a.ContextStart = &percent
-		}
-	}
-	a.Context = &use
-	if use.Sampled(before) {
-		c.Samples = append(c.Samples, daemon.ContextSample{AgentID: a.ID, At: at, Tokens: use.Tokens, Percent: use.Percent})
-	}
-	if use.Tier != was {
-		c.Events = append(c.Events, f.tierEvent(a, was))
-	}
-}
-
 // contextReported notes the use of the context window that a hook tells.
 func (h *hookStep) contextReported() {
 	use := h.p.Context
@@ -134,62 +109,6 @@ func (d *Daemon) unknownContext(a *daemon.Agent, why string) []*event.Event {
 		a.ID, a.Name, why)})
 	e.Alert = true
 	return []*event.Event{e}
-}
-
-// autoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
-func (f *Facts) autoFor(a *daemon.Agent) daemon.AutoSettings {
-	auto, p := f.Settings.Handoff.Auto, f.persona(a)
-	if p.Auto == "" {
-		return auto
-	}
-	percent, err := strconv.Atoi(p.Auto)
-	auto.Enabled = p.Auto != "off"
-	if err == nil {
-		auto.Trigger = percent
-		auto.High = min(auto.High, percent)
-		auto.Warn = min(auto.Warn, percent)
-	}
-	return auto
-}
-
-// HandsOver returns what tells whether the daemon hands an agent over by itself when its context is nearly full, and why not, although
-// automatic handoffs are on. It reads no file, however many agents it is asked about, and says nothing of agents of other hosts: their own
-// settings and personas decide.
-func (d *Daemon) HandsOver() func(a *daemon.Agent) (will bool, why string) {
-	f := d.facts()
-	return func(a *daemon.Agent) (bool, string) {
-		if a.Host != f.Host {
-			return false, ""
-		}
-		return handsOver(f.autoFor(a), a)
-	}
-}
-
-// tier returns the tier of a use in percent, by what holds for the agent.
-func (f *Facts) tier(a *daemon.Agent, percent float64) daemon.Tier {
-	switch auto := f.autoFor(a); {
-	case percent >= float64(auto.High):
-		return daemon.TierHigh
-	case percent >= float64(auto.Warn):
-		return daemon.TierWarn
-	}
-	return daemon.TierNormal
-}
-
-// tierEvent makes the event of a new tier. The event is an alert if the tier is high and the agent is not handed over by itself, so
-// that nobody has to watch a meter.
-func (f *Facts) tierEvent(a *daemon.Agent, was daemon.Tier) *event.Event {
-	use := a.Context
-	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
-	e := f.event(event.AgentContext, &a.ID, nil, payload)
-	if will, why := handsOver(f.autoFor(a), a); use.Tier == daemon.TierHigh && a.Persona != nil && !will {
-		if why != "" {
-			why = ", and " + why
-		}
-		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context%s: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), why, a.ID)
-		e.Payload, e.Alert = event.Payload(payload), true
-	}
-	return e
 }
 
 // statusLineLate is how long after a turn the daemon waits for a report of the status line, if it started the agent itself.
@@ -228,33 +147,6 @@ func (d *Daemon) measure(ctx context.Context, a *daemon.Agent) (moved bool, agai
 	return a.Rev != before, 0, nil
 }
 
-// sized returns the size of a window; nil: it is not known.
-func sized(window int64) *int64 {
-	if window > 0 {
-		return &window
-	}
-	return nil
-}
-
-// measureAtRecord reads the use of an agent's context once more when its handoff is recorded. measure may still wait for a status line
-// then, and what it has read is older than the document. If nothing can be read, the last numbers stay.
-func measureAtRecord(d *Daemon, c *daemon.Change, a *daemon.Agent, at time.Time) {
-	if !a.Measured() {
-		return
-	}
-	used, window, ok, err := transcript.Use(d.runtimeOf(a), *a.TranscriptPath)
-	if err != nil || !ok {
-		return
-	}
-	limit := sized(window)
-	if limit == nil && a.Context != nil {
-		limit = a.Context.Limit
-	}
-	if a.Context == nil || a.Context.Tokens != used {
-		d.factsFor(a).useContext(c, a, daemon.ContextUse{Tokens: used, Limit: limit, Source: daemon.FromTranscript}, at)
-	}
-}
-
 // measureDue reports whether measure must read the transcript now. If so, it notes the transcript as read for this turn. If
 // it is too early, wait says how long to wait.
 func (d *Daemon) measureDue(a *daemon.Agent) (due bool, wait time.Duration) {
@@ -274,14 +166,6 @@ func (d *Daemon) measureDue(a *daemon.Agent) (due bool, wait time.Duration) {
 	})
 	return due, wait
 }
-
-const (
-	// autoAfter is how long an agent must have been registered before the daemon requests its handoff. If an agent and each
-	// of its successors started with a full window, the daemon would otherwise hand over for ever.
-	autoAfter = 2 * time.Minute
-	// autoGrowth is how many percentage points the use must lie above the agent's ContextStart, for the same reason.
-	autoGrowth = 10
-)
 
 // handOverFull requests the handoff of an agent whose context is nearly full, when the agent's turn has ended. If the agent
 // was about to compact, handOverFull does not wait for the end of the turn. It requests one handoff for each agent, and no

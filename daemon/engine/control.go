@@ -54,7 +54,7 @@ type Link struct {
 const serverFile = "server.json"
 
 // bySession calls do with the server of an agent.
-func (d *Daemon) bySession(a *daemon.Agent, do func(Control) error) error {
+func (d *Sight) bySession(a *daemon.Agent, do func(Control) error) error {
 	c, err := d.control(a)
 	if err != nil {
 		return fmt.Errorf("agent %d: its server: %w", a.ID, err)
@@ -63,7 +63,7 @@ func (d *Daemon) bySession(a *daemon.Agent, do func(Control) error) error {
 }
 
 // control returns the server of an agent.
-func (d *Daemon) control(a *daemon.Agent) (Control, error) {
+func (d *Sight) control(a *daemon.Agent) (Control, error) {
 	if d.Control == nil {
 		return nil, errors.New("no way to reach it")
 	}
@@ -116,7 +116,7 @@ const followAgain = 250 * time.Millisecond
 
 // follow takes the reports of an agent's server, if its runtime has one. There is one goroutine for each process; it ends
 // with ctx or with the process.
-func (d *Daemon) follow(ctx context.Context, a *daemon.Agent) {
+func (d *Sight) follow(ctx context.Context, a *daemon.Agent) {
 	if a.PID == 0 || d.runtimeOf(a).Can.Registers != runtimes.RegistersByServer {
 		return
 	}
@@ -140,7 +140,7 @@ func (d *Daemon) follow(ctx context.Context, a *daemon.Agent) {
 }
 
 // followOnce follows the server of an agent until it can no longer be reached.
-func (d *Daemon) followOnce(ctx context.Context, agentID int64) error {
+func (d *Sight) followOnce(ctx context.Context, agentID int64) error {
 	ctx = daemon.WithCaller(ctx, fmt.Sprintf("server of agent %d", agentID))
 	a, err := d.Store.Agent(ctx, agentID)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 )
 
 // Census returns the counts of this host.
-func (d *Daemon) Census(ctx context.Context) (daemon.Census, error) {
+func (d *Engine) Census(ctx context.Context) (daemon.Census, error) {
 	return d.Store.Census(ctx, d.Host)
 }
 
 // SpoolDepth returns how many hooks wait in the spool.
-func (d *Daemon) SpoolDepth() (int, error) { return d.spool.Len() }
+func (d *Engine) SpoolDepth() (int, error) { return d.spool.Len() }
 
 // LogStart returns the id of the event that was the newest when Prepare was called. Events with a greater id were logged
 // after that.
-func (d *Daemon) LogStart() int64 { return d.logStart }
+func (d *Engine) LogStart() int64 { return d.logStart }
 
 // HookOutcome says how the daemon treated a hook that it received.
 type HookOutcome string
@@ -52,14 +52,14 @@ type counts struct {
 }
 
 // HookCounts returns how many hooks were received since the process started.
-func (d *Daemon) HookCounts() map[HookCount]int64 {
+func (d *Engine) HookCounts() map[HookCount]int64 {
 	d.counts.mu.Lock()
 	defer d.counts.mu.Unlock()
 	return maps.Clone(d.counts.hooks)
 }
 
 // DeliveryCounts returns how many deliveries got their verdict since the process started.
-func (d *Daemon) DeliveryCounts() map[DeliveryCount]int64 {
+func (d *Engine) DeliveryCounts() map[DeliveryCount]int64 {
 	d.counts.mu.Lock()
 	defer d.counts.mu.Unlock()
 	return maps.Clone(d.counts.deliveries)

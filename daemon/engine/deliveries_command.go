@@ -15,7 +15,7 @@ import (
 const commandLooks = 150 * time.Millisecond
 
 // commandTaken reports whether the runtime has taken a command.
-func commandTaken(ctx context.Context, d *Daemon, a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
+func commandTaken(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
 	if !leftComposer(dl, s) || !lane.Ticked(ctx, time.After(commandLooks)) {
 		return false
 	}

@@ -30,7 +30,7 @@ const (
 // unrecognised returns the screen of an idle agent if the daemon has known nothing on it for unknownAfter; nil: it knows
 // the screen, or the agent is not idle, or another program is in front. A generic runtime takes a prompt only where its
 // settings say so: a program that asks something would echo the text, and take it for the answer.
-func (d *Daemon) unrecognised(ctx context.Context, a *daemon.Agent) *screen {
+func (d *Courier) unrecognised(ctx context.Context, a *daemon.Agent) *screen {
 	since := d.memories.of(a.ID).unreadySince
 	if d.runtimeOf(a).Can.QuietAfter > 0 || since.IsZero() || time.Since(since) < unknownAfter || d.look(a).busy() || !d.inFront(a) {
 		return nil
@@ -44,7 +44,7 @@ func (d *Daemon) unrecognised(ctx context.Context, a *daemon.Agent) *screen {
 
 // beginEcho commits the intention to deliver a text by echo, and does it. s is the screen, which the daemon does not know, or
 // of which it knows only that it takes a prompt.
-func (d *Daemon) beginEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, s *screen) (bool, time.Duration, error) {
+func (d *Courier) beginEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, s *screen) (bool, time.Duration, error) {
 	if s.Screen == (runtimes.Screen{}) {
 		d.tellUnknownScreen(ctx, a, s)
 	}
@@ -60,7 +60,7 @@ func (d *Daemon) beginEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Deli
 }
 
 // echoScreen returns the screen of an agent to which a text can be delivered by echo; nil: none can be delivered now.
-func (d *Daemon) echoScreen(ctx context.Context, a *daemon.Agent) *screen {
+func (d *Courier) echoScreen(ctx context.Context, a *daemon.Agent) *screen {
 	if d.runtimeOf(a).Can.QuietAfter > 0 {
 		s, _, _ := d.composer(ctx, a)
 		return s
@@ -69,7 +69,7 @@ func (d *Daemon) echoScreen(ctx context.Context, a *daemon.Agent) *screen {
 }
 
 // tellUnknownScreen tells the operator, once for each version of a runtime, that its screen is not known.
-func (d *Daemon) tellUnknownScreen(ctx context.Context, a *daemon.Agent, s *screen) {
+func (d *Courier) tellUnknownScreen(ctx context.Context, a *daemon.Agent, s *screen) {
 	rt := d.runtimeOf(a)
 	version := words.FirstLine(d.Version(ctx, d.Settings().Runtimes[a.Runtime]), 64)
 	if !d.firstTime("screen of " + rt.Name + " " + version) {
@@ -90,7 +90,7 @@ func (d *Daemon) tellUnknownScreen(ctx context.Context, a *daemon.Agent, s *scre
 
 // typeByEcho pastes a text, and presses Enter when the screen shows the text. before is the screen before the paste. The
 // intention is committed already.
-func (d *Daemon) typeByEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, before *screen) (bool, time.Duration, error) {
+func (d *Courier) typeByEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, before *screen) (bool, time.Duration, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return false, 0, err
@@ -131,7 +131,7 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Del
 
 // enteredByEcho commits that Enter was pressed for a text that was delivered by echo. If the commit fails, the daemon still knows that it has
 // pressed Enter, and commits it later.
-func enteredByEcho(ctx context.Context, d *Daemon, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func enteredByEcho(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	if d.runtimeOf(a).Can.QuietAfter > 0 {
 		return true, 0, d.reportTaken(ctx, a, dl)
 	}
@@ -141,7 +141,7 @@ func enteredByEcho(ctx context.Context, d *Daemon, a *daemon.Agent, dl *daemon.D
 
 // enterWhenShown presses Enter as soon as the screen shows a pasted text once more than before. It reports whether it
 // pressed Enter, and whether it has seen the text.
-func (d *Daemon) enterWhenShown(ctx context.Context, a *daemon.Agent, text string, term Terminal, before *screen) (pressed, shown bool) {
+func (d *Courier) enterWhenShown(ctx context.Context, a *daemon.Agent, text string, term Terminal, before *screen) (pressed, shown bool) {
 	was, _ := runtimes.Echo(before.text, text)
 	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !lane.Ticked(ctx, time.After(after)) {
 		return false, false

@@ -27,7 +27,7 @@ const (
 //
 // Each daemon may press once beyond maxEnters, because an earlier daemon may have died between the commit that counts an
 // Enter and the Enter itself.
-func (d *Daemon) wantsEnter(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
+func (d *Courier) wantsEnter(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
 	switch {
 	case dl.Attempts == 0:
 		return true
@@ -38,7 +38,7 @@ func (d *Daemon) wantsEnter(a *daemon.Agent, dl *daemon.Delivery, s *screen) boo
 }
 
 // pressEnter presses Enter once more for a text that stands in the composer, as soon as untilNextEnter lets it.
-func (d *Daemon) pressEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, screen *screen) (bool, time.Duration, error) {
+func (d *Courier) pressEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, screen *screen) (bool, time.Duration, error) {
 	if again := d.untilNextEnter(a, dl); again > 0 {
 		return false, again, nil
 	}
@@ -57,14 +57,14 @@ func (d *Daemon) pressEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Del
 }
 
 // standsInComposer reports whether the composer in an agent's pane holds the text of a delivery.
-func (d *Daemon) standsInComposer(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) bool {
+func (d *Courier) standsInComposer(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) bool {
 	s, err := d.readScreen(ctx, a)
 	return err == nil && d.inFront(a) && s.Composer && s.Holds(dl.Text)
 }
 
 // takenSince reports whether the runtime has told of a typed text since its row was read, or the row cannot be read. Then somebody has
 // submitted the text, and what the composer shows is another one.
-func takenSince(ctx context.Context, d *Daemon, dl *daemon.Delivery) bool {
+func takenSince(ctx context.Context, d *Courier, dl *daemon.Delivery) bool {
 	row, err := d.Store.Delivery(ctx, dl.ID)
 	return err != nil || !row.Open() || row.Heard != 0
 }
@@ -76,7 +76,7 @@ type press struct {
 }
 
 // sendEnter presses Enter for a text that a screen shows, and remembers the press as the agent's lastEnter.
-func (d *Daemon) sendEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, term Terminal, s *screen) error {
+func (d *Courier) sendEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, term Terminal, s *screen) error {
 	if dl.Kind == daemon.KindExit && a.StopYields {
 		if s = stillExits(ctx, d, a); s == nil || !s.Composer || !d.pastedOf(a, dl).stands(dl, s) {
 			return tmux.ErrChanged
@@ -93,7 +93,7 @@ const turnShows = 50 * time.Millisecond
 // stillExits returns the screen of an agent that its handoff has asked to exit, a moment after another look has shown the exit command; nil: a
 // turn may run by now. A person may have submitted a prompt just before the daemon pasted the command. The runtime reads both at once, and
 // only a moment later its screen, its registry or its hook shows the turn.
-func stillExits(ctx context.Context, d *Daemon, a *daemon.Agent) *screen {
+func stillExits(ctx context.Context, d *Courier, a *daemon.Agent) *screen {
 	if !lane.Ticked(ctx, time.After(turnShows)) {
 		return nil
 	}
@@ -105,14 +105,14 @@ func stillExits(ctx context.Context, d *Daemon, a *daemon.Agent) *screen {
 }
 
 // lastEnter returns the last Enter that this daemon has pressed for an agent.
-func (d *Daemon) lastEnter(a *daemon.Agent) press {
+func (d *Courier) lastEnter(a *daemon.Agent) press {
 	return d.memories.of(a.ID).lastEnter
 }
 
 // timeLeftToTake returns how long the daemon still waits for a sign that the agent took a text. It waits for ack_timeout
 // after the text was typed. After this daemon's last Enter for the text, which may come late, it waits for at least grace
 // (or for ack_timeout, if that is less).
-func (d *Daemon) timeLeftToTake(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
+func (d *Courier) timeLeftToTake(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	limit := d.Settings().Handoff.AckTimeout
 	left := d.timeLeft(*dl.TypedAt, limit)
 	if last := d.lastEnter(a); last.delivery == dl.ID {
@@ -124,7 +124,7 @@ func (d *Daemon) timeLeftToTake(a *daemon.Agent, dl *daemon.Delivery) time.Durat
 // untilNextEnter returns how long to wait before Enter may be pressed for a text that stands in the composer: enterAfter since the last
 // Enter, because the agent may not have taken that one yet, and [runtimes.Can.EnterAfter] since the paste. If an earlier daemon has pasted
 // the text, that was before this one ran.
-func (d *Daemon) untilNextEnter(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
+func (d *Courier) untilNextEnter(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	pasted := d.pastedOf(a, dl).at
 	if pasted.IsZero() {
 		pasted = d.runsSince
@@ -134,7 +134,7 @@ func (d *Daemon) untilNextEnter(a *daemon.Agent, dl *daemon.Delivery) time.Durat
 
 // nudgeExit helps an exit command that has had no effect. If an earlier daemon died before it typed the command, nudgeExit
 // types it; tmux refuses to type it twice. If the command still stands in the composer, nudgeExit presses Enter again.
-func (d *Daemon) nudgeExit(ctx context.Context, a *daemon.Agent) {
+func (d *Courier) nudgeExit(ctx context.Context, a *daemon.Agent) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil {
 		return

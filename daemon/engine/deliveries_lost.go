@@ -48,7 +48,7 @@ func (p pasted) stands(dl *daemon.Delivery, s *screen) bool {
 }
 
 // pastedOf returns what this daemon knows of a paste.
-func (d *Daemon) pastedOf(a *daemon.Agent, dl *daemon.Delivery) pasted {
+func (d *Courier) pastedOf(a *daemon.Agent, dl *daemon.Delivery) pasted {
 	if p := d.memories.of(a.ID).pasted; p.delivery == dl.ID {
 		return p
 	}
@@ -57,7 +57,7 @@ func (d *Daemon) pastedOf(a *daemon.Agent, dl *daemon.Delivery) pasted {
 
 // lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again. The
 // intention to type may be much older than the paste: tmux may have been slow.
-func (d *Daemon) lost(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
+func (d *Courier) lost(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
 	return d.runtimeOf(a).Can.LosesPastes && dl.Attempts == 0 && dl.MayComeAgain() && a.LastPrompt <= dl.AfterHook &&
 		a.AtRest() && s.empty() && time.Since(d.pastedOf(a, dl).at) >= lostAfter && d.timeLeft(*dl.TypedAt, lostAfter) <= 0
 }
@@ -65,7 +65,7 @@ func (d *Daemon) lost(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
 // swallowed reports whether a dialog has swallowed a typed text, or its Enter, and the runtime is known not to have taken the
 // text. Only a dialog that was seen over the text counts: whatever closed it came behind the text, so the runtime has read the
 // text by now. Hooks, the registry and the transcript must all show that no turn has begun since.
-func (d *Daemon) swallowed(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
+func (d *Courier) swallowed(a *daemon.Agent, dl *daemon.Delivery, s *screen) bool {
 	rt, over := d.runtimeOf(a), d.pastedOf(a, dl).dialog
 	switch {
 	case !dl.MayComeAgain() || dl.Kind == daemon.KindCommand || over.IsZero() || time.Since(over) < lostAfter || leftHeld(d, a, dl, s) > 0:
@@ -86,7 +86,7 @@ func (s *screen) empty() bool { return s.Composer && !s.Busy && s.Dialog == "" &
 
 // transcriptLacks reports whether an agent's transcript can be read and shows no prompt since a text was typed. A runtime makes
 // the file with the first prompt.
-func (d *Daemon) transcriptLacks(a *daemon.Agent, dl *daemon.Delivery) bool {
+func (d *Courier) transcriptLacks(a *daemon.Agent, dl *daemon.Delivery) bool {
 	if a.TranscriptPath == nil {
 		return false
 	}
@@ -97,13 +97,13 @@ func (d *Daemon) transcriptLacks(a *daemon.Agent, dl *daemon.Delivery) bool {
 }
 
 // notePaste notes that a text was pasted a moment ago. before is the screen before that.
-func (d *Daemon) notePaste(a *daemon.Agent, dl *daemon.Delivery, before *screen) {
+func (d *Courier) notePaste(a *daemon.Agent, dl *daemon.Delivery, before *screen) {
 	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now(), aside: before.Draft} })
 }
 
 // noteMissing notes that a look has shown an empty composer although a text was pasted at began. A look that comes late tells nothing: a
 // person may have submitted the text meanwhile.
-func noteMissing(d *Daemon, a *daemon.Agent, dl *daemon.Delivery, s *screen, began time.Time) {
+func noteMissing(d *Courier, a *daemon.Agent, dl *daemon.Delivery, s *screen, began time.Time) {
 	if p := d.pastedOf(a, dl); s.empty() && time.Since(began) < 2*shownWithin {
 		p.missing = true
 		d.memories.change(a.ID, func(m *agentMemory) { m.pasted = p })
@@ -112,7 +112,7 @@ func noteMissing(d *Daemon, a *daemon.Agent, dl *daemon.Delivery, s *screen, beg
 
 // noteDialogOver notes that a look at the pane has seen a dialog over a text that was typed. What the registry says counts only
 // if it says so since the paste: a dialog that was answered before it has swallowed nothing.
-func (d *Daemon) noteDialogOver(a *daemon.Agent, dl *daemon.Delivery, s *screen) {
+func (d *Courier) noteDialogOver(a *daemon.Agent, dl *daemon.Delivery, s *screen) {
 	p, registry := d.pastedOf(a, dl), d.sighted(a.ID)
 	waits := registry.status == runtimes.StatusWaiting && !p.at.IsZero() && registry.since.After(p.at)
 	if s.Dialog == "" && !waits {
@@ -125,7 +125,7 @@ func (d *Daemon) noteDialogOver(a *daemon.Agent, dl *daemon.Delivery, s *screen)
 // timeLeftOver returns how long the daemon waits for a text over which a dialog was seen: as long as the dialog is open, but at
 // most openingLimit, and then until it is known whether the dialog has swallowed the text. The deadlines of a handoff are not
 // put off.
-func (d *Daemon) timeLeftOver(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
+func (d *Courier) timeLeftOver(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	over := d.pastedOf(a, dl).dialog
 	if over.IsZero() || dl.HandoffID != nil || !dl.MayComeAgain() || a.TurnSince(dl) {
 		return 0
@@ -134,7 +134,7 @@ func (d *Daemon) timeLeftOver(a *daemon.Agent, dl *daemon.Delivery) time.Duratio
 }
 
 // typeAgain queues a text that was lost once more.
-func (d *Daemon) typeAgain(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, why string) (bool, time.Duration, error) {
+func (d *Courier) typeAgain(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, why string) (bool, time.Duration, error) {
 	dl.Unsend(why)
 	dl.TypedAgain = true
 	e := d.event(event.DeliveryTypedAgain, &a.ID, dl.HandoffID, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why})
@@ -146,7 +146,7 @@ func (d *Daemon) typeAgain(ctx context.Context, a *daemon.Agent, dl *daemon.Deli
 }
 
 // requeue sets a delivery back to DeliveryQueued. Its text was not typed, because the pane had changed.
-func (d *Daemon) requeue(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, why string) (bool, time.Duration, error) {
+func (d *Courier) requeue(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, why string) (bool, time.Duration, error) {
 	dl.Unsend(why)
 	_, _, err := d.saveDelivery(ctx, a, dl, true)
 	return false, 100 * time.Millisecond, err
@@ -154,7 +154,7 @@ func (d *Daemon) requeue(ctx context.Context, a *daemon.Agent, dl *daemon.Delive
 
 // takenAfterAll returns the evidence that an agent has taken a text whose earlier delivery was given up: the injection prompt of a handoff
 // that was retried, or the prompt of a command line that promptAgain has queued. "": it has not.
-func takenAfterAll(ctx context.Context, d *Daemon, a *daemon.Agent, dl *daemon.Delivery) (evidence string, err error) {
+func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (evidence string, err error) {
 	if dl.Kind == daemon.KindPrompt && d.inTranscript(a, dl) {
 		return "found in the transcript", nil
 	}
@@ -173,7 +173,7 @@ func takenAfterAll(ctx context.Context, d *Daemon, a *daemon.Agent, dl *daemon.D
 
 // lastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed;
 // otherwise prompt is "".
-func (d *Daemon) lastPrompt(ctx context.Context, a *daemon.Agent) (prompt string, told bool, err error) {
+func (d *Courier) lastPrompt(ctx context.Context, a *daemon.Agent) (prompt string, told bool, err error) {
 	if a.LastPrompt == 0 {
 		return "", false, nil
 	}
@@ -187,3 +187,24 @@ func (d *Daemon) lastPrompt(ctx context.Context, a *daemon.Agent) (prompt string
 	}
 	return p.Prompt, true, nil
 }
+
+// leftHeld returns how long a session may still hold the text that was typed to it last. The daemon's own hook of the session's start
+// has come, but others may still run: until they end, the runtime keeps what is typed. A second text would be a second prompt then.
+// Claude Code 2.1.330 says so on its screen, also when a person has cleared the session or opened another one. Where no sign is known,
+// a session that has taken any prompt holds nothing. A text for which the daemon has pressed no Enter may have been submitted by a person,
+// unless a dialog was over it or it never came to the composer. s is nil if the screen is not known.
+func leftHeld(d *Courier, a *daemon.Agent, dl *daemon.Delivery, s *screen) time.Duration {
+	if s != nil && s.Held && dl.ByKeys() && dl.Kind != daemon.KindCommand {
+		return d.timeLeft(*dl.TypedAt, startHooks)
+	}
+	paste := d.pastedOf(a, dl)
+	lost := dl.Attempts == 0 && (paste.missing || !paste.dialog.IsZero())
+	if d.runtimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !dl.ByKeys() || dl.Way == runtimes.ByEcho ||
+		lost || hadTurn(a) || dl.Kind == daemon.KindCommand {
+		return 0
+	}
+	return d.timeLeft(*a.RegisteredAt, startHooks)
+}
+
+// hadTurn reports whether a hook has told of a turn of the agent.
+func hadTurn(a *daemon.Agent) bool { return a.TurnPromptID != "" || a.LastStop != 0 }

@@ -29,7 +29,7 @@ const (
 )
 
 // deliver does the next step of an agent's next delivery. The agent's other deliveries wait for that one.
-func (d *Daemon) deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (moved bool, again time.Duration, err error) {
+func (d *Courier) deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (moved bool, again time.Duration, err error) {
 	switch {
 	case !a.Active():
 		return d.closeUndeliverable(ctx, a, dl)
@@ -63,7 +63,7 @@ func (d *Daemon) deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Delive
 const EvidenceEnded = "the agent ended"
 
 // closeUndeliverable sets the verdict of a delivery to an agent that has ended.
-func (d *Daemon) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func (d *Courier) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	switch {
 	case dl.Kind == daemon.KindExit:
@@ -82,7 +82,7 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *da
 
 // beginTyping commits the intention to type a queued text and types it, as soon as the agent is idle and its composer is
 // ready.
-func (d *Daemon) beginTyping(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func (d *Courier) beginTyping(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	if !a.AtRest() || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
 	}
@@ -115,7 +115,7 @@ func (d *Daemon) beginTyping(ctx context.Context, a *daemon.Agent, dl *daemon.De
 
 // commitIntention commits that a queued text is about to be given to its agent. If the text must not be given any more, it
 // commits the verdict instead.
-func (d *Daemon) commitIntention(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, way runtimes.Way) error {
+func (d *Courier) commitIntention(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, way runtimes.Way) error {
 	now := d.now()
 	if dl.Kind == daemon.KindPrompt {
 		if same, err := d.contextUnchanged(ctx, dl); err != nil {
@@ -148,7 +148,7 @@ func (d *Daemon) commitIntention(ctx context.Context, a *daemon.Agent, dl *daemo
 
 // resumeTyping continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have typed. It types
 // only into a ready composer, because a dialog would take the Enter as its answer.
-func (d *Daemon) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func (d *Courier) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
@@ -173,7 +173,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.D
 // typeText types a text and presses Enter; the intention to type it is committed already. typeText may run again after a
 // crash, because tmux refuses a token that it has seen before. tmux also refuses to type if the pane has changed since the
 // look at the screen.
-func (d *Daemon) typeText(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, screen *screen) (bool, time.Duration, error) {
+func (d *Courier) typeText(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, screen *screen) (bool, time.Duration, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return false, 0, err
@@ -221,7 +221,7 @@ func (d *Daemon) typeText(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 //
 // For the exit command it presses Enter only if the composer shows the whole command and nothing else, because a person may have
 // typed before it, or this daemon another text. The command is short enough to be shown.
-func (d *Daemon) pressFirstEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, term Terminal) (pressed bool) {
+func (d *Courier) pressFirstEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, term Terminal) (pressed bool) {
 	if after := d.runtimeOf(a).Can.EnterAfter; after > 0 && !lane.Ticked(ctx, time.After(after)) {
 		return false
 	}
@@ -255,7 +255,7 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *daemon.Agent, dl *daemo
 //
 // A text that the composer or a dialog has lost is pasted again, after another intention was committed: so its token then
 // differs.
-func (d *Daemon) onceToken(a *daemon.Agent, dl *daemon.Delivery) string {
+func (d *Courier) onceToken(a *daemon.Agent, dl *daemon.Delivery) string {
 	token := fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
 	switch {
 	case d.runtimeOf(a).Can.LosesPastes:
@@ -273,7 +273,7 @@ func (d *Daemon) onceToken(a *daemon.Agent, dl *daemon.Delivery) string {
 //   - 10 s, a dialog was open until 5 s, and no turn has begun since the text was typed: it is typed again, once.
 //   - 30 s, and neither a hook nor the transcript has the text: if the text still stands in the composer, not_submitted;
 //     otherwise unconfirmed.
-func (d *Daemon) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func (d *Courier) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	age := d.timeSpent(*dl.TypedAt)
 	left := d.timeLeftToTake(a, dl)
@@ -302,7 +302,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daemo
 		d.noteDialogOver(a, dl, screen)
 	}
 	inComposer := err == nil && screen.Composer && d.pastedOf(a, dl).stands(dl, screen)
-	switch failing := unreadFor(d, a, err); {
+	switch failing := unreadFor(d.Sight, a, err); {
 	case err != nil:
 		left = max(left, unreadable-failing) // one look that fails does not tell whether the session holds the text
 	case !inComposer:
@@ -331,7 +331,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daemo
 }
 
 // saveDelivery commits a delivery. If the delivery has a verdict and quiet is false, it commits the verdict's event as well.
-func (d *Daemon) saveDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, quiet bool) (bool, time.Duration, error) {
+func (d *Courier) saveDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, quiet bool) (bool, time.Duration, error) {
 	c := daemon.Change{Deliveries: []*daemon.Delivery{dl}}
 	if d.exitTypedLate(a, dl) {
 		c.Agents = []*daemon.Agent{a}
@@ -373,7 +373,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.D
 // confirmInstruction returns the write that marks the handoff's instruction as taken by the agent; nil: there is none to
 // mark. The caller commits the write in the transaction of the delivery's verdict. A Stop may come right after that
 // transaction, and it counts as the end of the instruction's turn only if the handoff is marked by then.
-func (d *Daemon) confirmInstruction(ctx context.Context, dl *daemon.Delivery) (*daemon.Move, error) {
+func (d *Courier) confirmInstruction(ctx context.Context, dl *daemon.Delivery) (*daemon.Move, error) {
 	if dl.HandoffID == nil || dl.Kind != daemon.KindInstruction || !dl.Has(daemon.Submitted) {
 		return nil, nil
 	}
@@ -388,13 +388,13 @@ func (d *Daemon) confirmInstruction(ctx context.Context, dl *daemon.Delivery) (*
 	return &daemon.Move{Handoff: &h, From: h.Phase}, nil
 }
 
-// wakeKin wakes the lanes that may wait for a change of the agent: the lane of its predecessor, whose handoff may wait for
-// the agent, and the lane of its pipeline.
-func (d *Daemon) wakeKin(a *daemon.Agent) {
-	if a.PreviousAgentID != nil {
-		d.Wake(*a.PreviousAgentID)
+// exitTypedLate restarts the agent's exit_timeout if more than half of it went by before the exit command was typed. It
+// reports whether it did so.
+func (d *Courier) exitTypedLate(a *daemon.Agent, dl *daemon.Delivery) bool {
+	late := dl.Kind == daemon.KindExit && dl.State == daemon.DeliveryTyped && a.StopStage == daemon.StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings().Handoff.ExitTimeout/2
+	if late {
+		now := d.now()
+		a.StopStageAt = &now
 	}
-	if a.PipelineID != nil {
-		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: *a.PipelineID})
-	}
+	return late
 }

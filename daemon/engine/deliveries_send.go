@@ -29,7 +29,7 @@ const sendLimit = 10 * time.Second
 const sentShown = 2 * time.Second
 
 // firstWay returns how a text is given to an agent. A command must be typed, because all other ways take it for a prompt.
-func (d *Daemon) firstWay(a *daemon.Agent, dl *daemon.Delivery) runtimes.Way {
+func (d *Courier) firstWay(a *daemon.Agent, dl *daemon.Delivery) runtimes.Way {
 	ways := d.runtimeOf(a).Can.Ways
 	if dl.Kind == daemon.KindCommand && slices.Contains(ways, runtimes.ByTyping) || len(ways) == 0 {
 		return runtimes.ByTyping
@@ -39,7 +39,7 @@ func (d *Daemon) firstWay(a *daemon.Agent, dl *daemon.Delivery) runtimes.Way {
 
 // wayAroundDraft returns another way for a text that cannot be typed because of a person's draft; "": there is none, or
 // another reason why it cannot be typed.
-func (d *Daemon) wayAroundDraft(a *daemon.Agent, dl *daemon.Delivery, why daemon.Hold) runtimes.Way {
+func (d *Courier) wayAroundDraft(a *daemon.Agent, dl *daemon.Delivery, why daemon.Hold) runtimes.Way {
 	if rt := d.runtimeOf(a); why.Kind != daemon.HoldDraft || rt.Queue == nil || a.SessionID == nil || dl.Kind == daemon.KindCommand {
 		return ""
 	}
@@ -47,7 +47,7 @@ func (d *Daemon) wayAroundDraft(a *daemon.Agent, dl *daemon.Delivery, why daemon
 }
 
 // beginSending commits the intention to send a queued text and sends it, as soon as the agent is idle.
-func (d *Daemon) beginSending(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, way runtimes.Way) (bool, time.Duration, error) {
+func (d *Courier) beginSending(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, way runtimes.Way) (bool, time.Duration, error) {
 	if !a.AtRest() || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
 	}
@@ -59,7 +59,7 @@ func (d *Daemon) beginSending(ctx context.Context, a *daemon.Agent, dl *daemon.D
 }
 
 // send gives a text to the runtime; the intention is committed already.
-func (d *Daemon) send(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func (d *Courier) send(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	if why, err := d.unwanted(ctx, a, dl); err != nil {
 		return false, 0, err
 	} else if why != "" {
@@ -73,7 +73,7 @@ func (d *Daemon) send(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery)
 }
 
 // give gives the text of a delivery to the runtime by the delivery's way.
-func (d *Daemon) give(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) error {
+func (d *Courier) give(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, sendLimit)
 	defer cancel()
 	var err error
@@ -90,7 +90,7 @@ func (d *Daemon) give(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery)
 		}
 		began := time.Now()
 		err = d.bySession(a, func(c Control) error { return c.Send(ctx, dl.Text, since) })
-		noteAnswer(d, a, dl, began, err)
+		noteAnswer(d.Sight, a, dl, began, err)
 	case runtimes.ByQueue:
 		err = d.queueText(ctx, a, dl.Text)
 	default:
@@ -104,7 +104,7 @@ func (d *Daemon) give(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery)
 
 // resumeSending continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have sent. A file in
 // an inbox has the delivery's name, so that it is read once. For the other ways the transcript decides.
-func (d *Daemon) resumeSending(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+func (d *Courier) resumeSending(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the agent's end decides the delivery
 	}
@@ -128,16 +128,16 @@ func (d *Daemon) resumeSending(ctx context.Context, a *daemon.Agent, dl *daemon.
 		return d.saveDelivery(ctx, a, dl, true)
 	case spent < sentShown:
 		return false, sentShown - spent, nil
-	case timeLeftToShow(d, a, dl) <= 0:
-		dl.Decide(daemon.Unconfirmed, "ack_timeout: it is not known whether it was sent"+silenceWords(d, a, dl), d.now())
+	case timeLeftToShow(d.Sight, a, dl) <= 0:
+		dl.Decide(daemon.Unconfirmed, "ack_timeout: it is not known whether it was sent"+silenceWords(d.Sight, a, dl), d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	return d.send(ctx, a, dl)
 }
 
 // confirmSent waits until the runtime reports a text that was sent to it.
-func (d *Daemon) confirmSent(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
-	left := timeLeftToShow(d, a, dl)
+func (d *Courier) confirmSent(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+	left := timeLeftToShow(d.Sight, a, dl)
 	switch {
 	case dl.Heard != 0:
 		return decideHeard(ctx, d, a, dl, left)
@@ -151,19 +151,19 @@ func (d *Daemon) confirmSent(ctx context.Context, a *daemon.Agent, dl *daemon.De
 		// Nobody can have acted on it: a turn runs that no report has begun, or a dialog is open.
 		return d.requeue(ctx, a, dl, "the agent did not take it from its inbox")
 	default:
-		dl.Decide(daemon.Unconfirmed, "ack_timeout: neither a report nor the transcript shows it"+silenceWords(d, a, dl), d.now())
+		dl.Decide(daemon.Unconfirmed, "ack_timeout: neither a report nor the transcript shows it"+silenceWords(d.Sight, a, dl), d.now())
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
 // sendsAgain reports whether a text that an idle agent has not taken is given to its server once more. A server may lose a
 // text that comes while a turn ends; it ignores a text that it has.
-func (d *Daemon) sendsAgain(a *daemon.Agent, dl *daemon.Delivery) bool {
+func (d *Courier) sendsAgain(a *daemon.Agent, dl *daemon.Delivery) bool {
 	return dl.Way == runtimes.ByServer && a.State == daemon.Idle && a.StopAskedAt == nil && d.timeSpent(*dl.TypedAt) >= sentShown
 }
 
 // queueText gives a text to a session by the runtime's own command.
-func (d *Daemon) queueText(ctx context.Context, a *daemon.Agent, text string) error {
+func (d *Courier) queueText(ctx context.Context, a *daemon.Agent, text string) error {
 	if a.SessionID == nil {
 		return errors.New("the session is not known")
 	}
@@ -180,7 +180,7 @@ func inboxName(dl *daemon.Delivery) string { return strconv.FormatInt(dl.ID, 10)
 
 // takeBack removes a file from the inbox of an agent, and reports whether the agent has not acted on it and never will: our
 // extension renames a file first, and only one of the two can succeed.
-func (d *Daemon) takeBack(a *daemon.Agent, name string) bool {
+func (d *Courier) takeBack(a *daemon.Agent, name string) bool {
 	path := filepath.Join(runtimes.Inbox(d.Data.Launch(a.ID)), name+".json")
 	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) { // the agent has it, or an earlier daemon took it back
@@ -197,7 +197,7 @@ const inboxExit = "exit"
 const inboxTaken = ".taken"
 
 // putInInbox puts a file into the inbox of an agent, unless the agent has taken a file of that name before.
-func (d *Daemon) putInInbox(a *daemon.Agent, name string, content any) error {
+func (d *Courier) putInInbox(a *daemon.Agent, name string, content any) error {
 	dir := runtimes.Inbox(d.Data.Launch(a.ID))
 	path := filepath.Join(dir, name+".json")
 	if _, err := os.Lstat(path + inboxTaken); err == nil {

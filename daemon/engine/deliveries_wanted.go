@@ -17,7 +17,7 @@ const evidenceChanged = "the context file was changed before it was delivered"
 // unwanted says why a text must not be given to its agent although the intention to do so is committed; "": it must be given.
 // A handoff may have been cancelled since then, and an agent may have gone on by itself after its limit. An earlier daemon
 // may have given the text.
-func (d *Daemon) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (why string, err error) {
+func (d *Courier) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (why string, err error) {
 	switch dl.Kind {
 	case daemon.KindInstruction:
 		wanted, err := d.instructionWanted(ctx, dl)
@@ -34,7 +34,7 @@ func (d *Daemon) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 }
 
 // instructionWanted reports whether the handoff still waits for its instruction, and dl is that instruction.
-func (d *Daemon) instructionWanted(ctx context.Context, dl *daemon.Delivery) (bool, error) {
+func (d *Courier) instructionWanted(ctx context.Context, dl *daemon.Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
@@ -45,7 +45,7 @@ func (d *Daemon) instructionWanted(ctx context.Context, dl *daemon.Delivery) (bo
 // turnStillRuns reports whether the turn that took a text still runs. The agent's state alone does not tell. If no hook
 // reported the begin of the turn, the state follows the runtime's registry, and the daemon believes the registry only after
 // a while.
-func (d *Daemon) turnStillRuns(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, error) {
+func (d *Courier) turnStillRuns(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, error) {
 	if a.State == daemon.Working || a.LastStop == 0 || dl.TypedAt == nil {
 		return true, nil
 	}
@@ -59,7 +59,7 @@ func (d *Daemon) turnStillRuns(ctx context.Context, a *daemon.Agent, dl *daemon.
 
 // decideByTranscript sets the verdict of a delivery whose text may or may not have been typed. If the transcript has the
 // text, the verdict is Submitted; otherwise it is Unconfirmed, with the given evidence.
-func (d *Daemon) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, evidence string) (bool, time.Duration, error) {
+func (d *Courier) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, evidence string) (bool, time.Duration, error) {
 	verdict := daemon.Unconfirmed
 	if d.inTranscript(a, dl) {
 		verdict, evidence = daemon.Submitted, "found in the transcript"
@@ -71,7 +71,7 @@ func (d *Daemon) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *da
 // busyAgain reports whether an agent was given a prompt after its handoff asked it to exit. Enter would then submit the exit
 // command during or after the turn of that prompt, although no document has the work of that turn. The stop ladder takes
 // the request to exit back when the hook of the prompt has come.
-func (d *Daemon) busyAgain(ctx context.Context, a *daemon.Agent, s *screen) bool {
+func (d *Courier) busyAgain(ctx context.Context, a *daemon.Agent, s *screen) bool {
 	switch {
 	case !a.StopYields:
 		return false
@@ -83,7 +83,7 @@ func (d *Daemon) busyAgain(ctx context.Context, a *daemon.Agent, s *screen) bool
 }
 
 // contextUnchanged reports whether the context file that an injection prompt points to still has its recorded content.
-func (d *Daemon) contextUnchanged(ctx context.Context, dl *daemon.Delivery) (bool, error) {
+func (d *Courier) contextUnchanged(ctx context.Context, dl *daemon.Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
@@ -93,7 +93,7 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *daemon.Delivery) (boo
 
 // setHold stores why the daemon does not type to an agent; people see its words. If the row says so already, setHold writes nothing, and
 // the lane looks again after the time again.
-func (d *Daemon) setHold(ctx context.Context, a *daemon.Agent, why daemon.Hold, again time.Duration) (bool, time.Duration, error) {
+func (d *Courier) setHold(ctx context.Context, a *daemon.Agent, why daemon.Hold, again time.Duration) (bool, time.Duration, error) {
 	if a.Hold.Same(&why) {
 		return false, again, nil
 	}
@@ -103,3 +103,21 @@ func (d *Daemon) setHold(ctx context.Context, a *daemon.Agent, why daemon.Hold, 
 	}
 	return true, 0, nil
 }
+
+// withoutPaneTo does the next step of a delivery to an agent that has no pane. The end of a turn is answered with the
+// instruction of a handoff all the same. The transcript shows whether the agent has taken what was given to it before.
+func (d *Courier) withoutPaneTo(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
+	switch {
+	case dl.State == daemon.DeliveryQueued && dl.Kind == daemon.KindInstruction && (a.State == daemon.Working || d.sighted(a.ID).busy()) && d.runtimeOf(a).Can.HoldsTurn:
+		return false, time.Second, nil
+	case dl.State == daemon.DeliveryQueued, dl.TypedAt == nil:
+		dl.Decide(daemon.NotSubmitted, evidenceNoPane, d.now())
+		return d.saveDelivery(ctx, a, dl, false)
+	case dl.State == daemon.DeliveryTyping:
+		return d.decideByTranscript(ctx, a, dl, evidenceNoPane)
+	}
+	return d.confirmDelivery(ctx, a, dl)
+}
+
+// evidenceNoPane is the evidence of a text for an agent that has no pane.
+const evidenceNoPane = "the agent has no pane"

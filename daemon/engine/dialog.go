@@ -19,7 +19,7 @@ func errNoDialog(agentID int64) *daemon.Error {
 }
 
 // readDialog looks at an agent's pane and reads the dialog in it.
-func (d *Daemon) readDialog(ctx context.Context, a *daemon.Agent) (*daemon.ShownDialog, error) {
+func (d *Sight) readDialog(ctx context.Context, a *daemon.Agent) (*daemon.ShownDialog, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return nil, err

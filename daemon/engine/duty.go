@@ -81,46 +81,12 @@ type Run struct {
 	Do   func(ctx context.Context)
 }
 
-// Join gives a room's part to a daemon, and returns what the room has of the daemon. Call it before Run.
-func Join(d *Daemon, p Part) Env {
-	d.duties = append(d.duties, p.Duties...)
-	slices.SortStableFunc(d.duties, func(a, b Duty) int { return int(a.Place - b.Place) })
-	d.parts = append(d.parts, p)
-	return Env{d}
+// join gives a part to an engine.
+func join(e *Engine, p Part) {
+	e.duties = append(e.duties, p.Duties...)
+	slices.SortStableFunc(e.duties, func(a, b Duty) int { return int(a.Place - b.Place) })
+	e.parts = append(e.parts, p)
 }
 
 // Duties returns the duties of a daemon, in their order.
-func Duties(d *Daemon) []Duty { return slices.Clone(d.duties) }
-
-// ownDuties are those that no room has.
-func ownDuties(d *Daemon) []Duty {
-	return []Duty{
-		{"launch", "Such an agent has no process, screen or registry to look at.", AtStart, (*daemon.Agent).Launching, d.launch},
-		{"keepAccount", "The process of a person's session may end at any moment, and its secrets with it.", AtStart, hasSecrets, doneBy(d, keepAccount)},
-		{"followSession", "A session that was moved into the background has another process, whose end and registry entry count from then on.", AtProcess, (*daemon.Agent).Started, d.followSession},
-		{"reapGone", "All that follows reads the pane of a process, types into it, or signals it.", AtProcess, (*daemon.Agent).Started, d.reapGone},
-		{"readTail", "What the transcript tells and no hook reports may end a turn.", AtState, (*daemon.Agent).Started, d.readTail},
-		{"endTurnAtRest", "A turn is over when nothing goes on behind its Stop.", AtState, endsTurn, doneBy(d, endTurnAtRest)},
-		{"correctState", "The registry and the screen know what no hook has told.", AtState, (*daemon.Agent).Started, d.correctState},
-		{"noteHead", "What follows shows the branch that is checked out.", AtState, (*daemon.Agent).Started, d.noteHead},
-		{"stopLadder", "The handoff comes later, because it waits for the agent's end; so do the deliveries, because the rung that types the exit command drops the queued ones.", AtStop, (*daemon.Agent).Stopping, d.stopLadder},
-		{"seeReading", "Whether a successor has read its handoff counts after all that may end a turn, and for an agent that has ended, too.", AtRest, (*daemon.Agent).NotesReading, d.seeReading},
-		{"keepBase", "How the agent found its directory is recorded before it changes it.", AtRest, (*daemon.Agent).NotStopping, d.keepBase},
-		{"noticeQuiet", "The turn of a CLI that tells nothing ends with a quiet screen.", AtRest, (*daemon.Agent).NotStopping, d.noticeQuiet},
-		{"giveSkill", "The skill of a CLI that takes it as a prompt only comes before any other text.", AtRest, (*daemon.Agent).NotStopping, d.giveSkill},
-		{"measure", "The use of the context decides whether a handoff is requested.", AtRest, (*daemon.Agent).NotStopping, d.measure},
-		{"countUsage", "What was used decides whether a budget holds texts and automatic handoffs.", AtRest, (*daemon.Agent).Started, d.countUsage},
-		{"tellOverdue", "An open dialog gives an agent more time to register.", AtRest, (*daemon.Agent).NotStopping, d.tellOverdue},
-		{"handOver", "It queues deliveries, and withdraws those that are too late.", InFlow, always, d.handOver},
-		{"deliverNext", "The state is known, and neither the agent's end nor its handoff has anything to do.", InFlow, always, d.deliverNext},
-		{"sayWhoGoesOn", "A person's pane says who goes on with the work that was done there.", InFlow, (*daemon.Agent).Started, d.sayWhoGoesOn},
-		{"forgetEnded", "An earlier duty may remember the agent anew.", ToForget, (*daemon.Agent).Ended, d.forgetEnded},
-	}
-}
-
-// doneBy makes the duty of a daemon from a function.
-func doneBy(d *Daemon, do func(*Daemon, context.Context, *daemon.Agent) (bool, time.Duration, error)) func(context.Context, *daemon.Agent) (bool, time.Duration, error) {
-	return func(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) { return do(d, ctx, a) }
-}
-
-func always(*daemon.Agent) bool { return true }
+func Duties(d *Engine) []Duty { return slices.Clone(d.duties) }

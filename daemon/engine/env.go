@@ -28,9 +28,7 @@ func (e Env) Left(since time.Time, limit time.Duration) time.Duration {
 
 // Began returns when the daemon began to run.
 func (e Env) Began() time.Time {
-	e.d.mu.Lock()
-	defer e.d.mu.Unlock()
-	return e.d.runBegan
+	return e.d.began()
 }
 
 // Settings returns the operator's settings. Nobody changes them: a reload puts others in their place.
@@ -88,10 +86,10 @@ func (e Env) StateEvent(a *daemon.Agent, payload map[string]any) *event.Event {
 }
 
 // Sight returns what is seen of agents, and how their panes are reached.
-func (e Env) Sight() Sight { return Sight(e) }
+func (e Env) Sight() EnvSight { return EnvSight(e) }
 
 // Work returns how work is passed on.
-func (e Env) Work() Work { return Work(e) }
+func (e Env) Work() EnvWork { return EnvWork(e) }
 
 // ActiveAgents returns the agents of this host that have not ended, in the order of their ids.
 func (e Env) ActiveAgents(ctx context.Context) ([]daemon.Agent, error) { return e.d.roster.agents(ctx) }
@@ -120,4 +118,10 @@ func (e Env) Alert(typ event.Type, message string) { e.d.alert(typ, message) }
 // NotFromAgent refuses what a process that is an agent, or runs inside one, must not do. sender is nil for a request over TCP.
 func (e Env) NotFromAgent(ctx context.Context, sender *tmux.Peer, code daemon.Code, what string) error {
 	return e.d.notFromAgent(ctx, sender, code, what)
+}
+
+// Join gives a room's part to a daemon, and returns what the room has of the daemon. Call it before Run.
+func Join(d *Daemon, p Part) Env {
+	join(d.Engine, p)
+	return Env{d}
 }

@@ -11,46 +11,46 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// Work is what a room has of the work of agents: what they are given, and who goes on with it. Its methods are safe for concurrent use.
-type Work struct{ d *Daemon }
+// EnvWork is what a room has of the work of agents: what they are given, and who goes on with it. Its methods are safe for concurrent use.
+type EnvWork struct{ d *Daemon }
 
 // Runtime returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
-func (w Work) Runtime(a *daemon.Agent) *runtimes.Runtime { return w.d.runtimeOf(a) }
+func (w EnvWork) Runtime(a *daemon.Agent) *runtimes.Runtime { return w.d.runtimeOf(a) }
 
 // CheckRuntime refuses a runtime that agents cannot be started with here.
-func (w Work) CheckRuntime(name string) error { return w.d.checkRuntime(name) }
+func (w EnvWork) CheckRuntime(name string) error { return w.d.checkRuntime(name) }
 
 // LimitPolicy returns what is done about an agent's limits: what its persona says, over the operator's settings.
-func (w Work) LimitPolicy(a *daemon.Agent) daemon.LimitSettings {
+func (w EnvWork) LimitPolicy(a *daemon.Agent) daemon.LimitSettings {
 	return w.d.factsFor(a).limitPolicy(a)
 }
 
 // AutoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
-func (w Work) AutoFor(a *daemon.Agent) daemon.AutoSettings { return w.d.factsFor(a).autoFor(a) }
+func (w EnvWork) AutoFor(a *daemon.Agent) daemon.AutoSettings { return w.d.factsFor(a).autoFor(a) }
 
 // Generations returns the newest generations of an agent's line, at most most, the oldest first.
-func (w Work) Generations(ctx context.Context, a *daemon.Agent, most int) ([]daemon.Generation, error) {
+func (w EnvWork) Generations(ctx context.Context, a *daemon.Agent, most int) ([]daemon.Generation, error) {
 	return w.d.Generations(ctx, a, most)
 }
 
 // OpenHandoff returns the open handoff of an agent.
-func (w Work) OpenHandoff(ctx context.Context, agentID int64) (h daemon.Handoff, open bool, err error) {
+func (w EnvWork) OpenHandoff(ctx context.Context, agentID int64) (h daemon.Handoff, open bool, err error) {
 	return w.d.openHandoff(ctx, agentID)
 }
 
 // RequestHandoff requests a handoff of an agent's work.
-func (w Work) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (daemon.Handoff, error) {
+func (w EnvWork) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (daemon.Handoff, error) {
 	return w.d.RequestHandoff(ctx, agentID, in)
 }
 
 // NewMessage makes a text for an agent, for a change that is still to be committed.
-func (w Work) NewMessage(ctx context.Context, agentID int64, text string) (*daemon.Delivery, error) {
+func (w EnvWork) NewMessage(ctx context.Context, agentID int64, text string) (*daemon.Delivery, error) {
 	return w.d.newMessage(ctx, agentID, text, false)
 }
 
 // NewResumed makes the agent that opens the session of an agent that has ended, and its event, for a change that is still to be committed.
 // It refuses an agent whose session cannot be opened.
-func (w Work) NewResumed(ctx context.Context, old *daemon.Agent) (*daemon.Agent, *event.Event, error) {
+func (w EnvWork) NewResumed(ctx context.Context, old *daemon.Agent) (*daemon.Agent, *event.Event, error) {
 	if err := w.d.resumable(ctx, old); err != nil {
 		return nil, nil, err
 	}
@@ -63,46 +63,48 @@ func (w Work) NewResumed(ctx context.Context, old *daemon.Agent) (*daemon.Agent,
 }
 
 // Handoff returns a handoff as people are shown it.
-func (w Work) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+func (w EnvWork) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	return w.d.Handoff(ctx, id)
 }
 
 // PlanTree makes the row of a work tree, for a change that is still to be committed; its own lane makes the tree.
-func (w Work) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
+func (w EnvWork) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
 	return w.d.planTree(ctx, s)
 }
 
 // SeesToLimit reports whether the agent's lane does something about a limit of the agent, or about an API that fails, so that the work goes
 // on without a person.
-func (w Work) SeesToLimit(a *daemon.Agent) bool { return w.d.factsFor(a).seesToLimit(a) }
+func (w EnvWork) SeesToLimit(a *daemon.Agent) bool { return w.d.factsFor(a).seesToLimit(a) }
 
 // Persona returns a persona that can be played. It refuses others.
-func (w Work) Persona(slug string) (personas.Persona, error) { return w.d.persona(slug) }
+func (w EnvWork) Persona(slug string) (personas.Persona, error) { return w.d.persona(slug) }
 
 // CanStart refuses an agent that cannot be started here.
-func (w Work) CanStart(ctx context.Context, a *daemon.Agent) error { return canStart(ctx, w.d, a) }
+func (w EnvWork) CanStart(ctx context.Context, a *daemon.Agent) error {
+	return canStart(ctx, w.d.Supervisor, a)
+}
 
 // LastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed; otherwise prompt is "".
-func (w Work) LastPrompt(ctx context.Context, a *daemon.Agent) (prompt string, told bool, err error) {
+func (w EnvWork) LastPrompt(ctx context.Context, a *daemon.Agent) (prompt string, told bool, err error) {
 	return w.d.lastPrompt(ctx, a)
 }
 
 // StepOf returns the step that an agent works on, and its pipeline; nil: the agent works on none.
-func (w Work) StepOf(ctx context.Context, a *daemon.Agent) (*daemon.Pipeline, *daemon.Step, error) {
+func (w EnvWork) StepOf(ctx context.Context, a *daemon.Agent) (*daemon.Pipeline, *daemon.Step, error) {
 	return w.d.stepOf(ctx, a)
 }
 
 // TaskFile writes what a step asks into a file that its agent may read, and returns the file and words that name it.
-func (w Work) TaskFile(a *daemon.Agent, s *daemon.Step) (path, words string, err error) {
+func (w EnvWork) TaskFile(a *daemon.Agent, s *daemon.Step) (path, words string, err error) {
 	return w.d.taskFile(a, s)
 }
 
 // RetryHandoff makes the change that takes up a handoff which has failed after its record. It refuses others.
-func (w Work) RetryHandoff(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (*daemon.Change, error) {
+func (w EnvWork) RetryHandoff(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (*daemon.Change, error) {
 	return w.d.retryChange(ctx, h, a)
 }
 
 // CancelHandoff makes the change that cancels a handoff.
-func (w Work) CancelHandoff(ctx context.Context, h *daemon.Handoff, now time.Time) (*daemon.Change, error) {
+func (w EnvWork) CancelHandoff(ctx context.Context, h *daemon.Handoff, now time.Time) (*daemon.Change, error) {
 	return w.d.cancelChange(ctx, h, now)
 }

@@ -9,25 +9,25 @@ import (
 )
 
 // Audit returns events, the newest first. If the search takes too long, it returns an [Error].
-func (d *Daemon) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
+func (d *Engine) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
 	return d.Store.Audit(ctx, f)
 }
 
 // event makes an event of this host.
-func (d *Daemon) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
+func (d *Engine) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
 	f := Facts{Host: d.Host, Now: d.now()}
 	return f.event(typ, agentID, handoffID, payload)
 }
 
 // alert stores an alert that is about no agent. If it can't be stored, only the process's log has it.
-func (d *Daemon) alert(typ event.Type, message string) {
+func (d *Engine) alert(typ event.Type, message string) {
 	if err := d.storeAlert(typ, message); err != nil {
 		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
 	}
 }
 
 // storeAlert stores an alert that is about no agent. It goes on even if the context of a request ends.
-func (d *Daemon) storeAlert(typ event.Type, message string) error {
+func (d *Engine) storeAlert(typ event.Type, message string) error {
 	e := d.event(typ, nil, nil, map[string]any{"message": message})
 	e.Alert = true
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -36,7 +36,7 @@ func (d *Daemon) storeAlert(typ event.Type, message string) error {
 }
 
 // pipelineEvent makes an event about a pipeline and the step s, with the newest agent of s; nil: about no step.
-func (d *Daemon) pipelineEvent(typ event.Type, p *daemon.Pipeline, s *daemon.Step, payload map[string]any) *event.Event {
+func (d *Engine) pipelineEvent(typ event.Type, p *daemon.Pipeline, s *daemon.Step, payload map[string]any) *event.Event {
 	if payload == nil {
 		payload = map[string]any{}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
@@ -32,7 +31,7 @@ func TestExtractorCanBeReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &assembly{d: &Daemon{Config: Config{Extract: c.extract, Clock: time.Now}}, doc: data.Document{Bytes: []byte(c.document)}}
+			s := &assembly{d: New(Config{Extract: c.extract}).Flow, doc: data.Document{Bytes: []byte(c.document)}}
 			s.extractFields(t.Context())
 			if s.out.structured == nil || *s.out.structured.WhatWasDone != c.want {
 				t.Errorf("fields %+v, want %q", s.out.structured, c.want)

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -58,7 +56,7 @@ func (f *Facts) ask(q question) answer {
 }
 
 // facts returns what is known now.
-func (d *Daemon) facts() *Facts {
+func (d *Engine) facts() *Facts {
 	f := &Facts{Host: d.Host, Now: d.now(), Settings: d.Settings(), Dir: d.Data, answers: map[question]answer{}}
 	d.mu.Lock()
 	f.Past = d.presence.Past(f.Now)
@@ -70,33 +68,13 @@ func (d *Daemon) facts() *Facts {
 }
 
 // factsFor returns what is known now for a decision about an agent, which will not be made again. What the agent's persona says is in it.
-func (d *Daemon) factsFor(a *daemon.Agent) *Facts {
+func (d *Engine) factsFor(a *daemon.Agent) *Facts {
 	f := d.facts()
 	if f.persona(a); f.open != nil {
-		f.answers[*f.open] = lookFor(context.Background(), d, tmux.Process{}, *f.open)
+		f.answers[*f.open] = d.lookFor(context.Background(), tmux.Process{}, *f.open)
 		f.open = nil
 	}
 	return f
-}
-
-// lookFor answers a question. proc is the process that the hook comes from.
-func lookFor(ctx context.Context, d *Daemon, proc tmux.Process, q question) (a answer) {
-	switch {
-	case q.content != "":
-		a.yes = d.hasContent(ctx, q.content)
-	case q.move != move{}:
-		a.yes = d.lookAt(ctx, q.move.to, q.move.leadsElsewhere)
-	case q.within != 0:
-		a.yes = d.Processes.Within(proc, q.within)
-	case q.answered != 0:
-		a.at = d.memories.of(q.answered).answeredAt
-	default:
-		var err error
-		if a.persona, err = d.Personas.Get(cmp.Or(q.persona, q.rules)); err != nil && !errors.Is(err, personas.ErrNotFound) {
-			d.Log.Warn("the persona of an agent could not be read: the operator's settings hold", "persona", cmp.Or(q.persona, q.rules), "error", err)
-		}
-	}
-	return a
 }
 
 // persona returns what an agent's persona says; if the agent plays none, or it cannot be read, nothing.
@@ -127,3 +105,24 @@ func (f *Facts) runtimeOf(a *daemon.Agent) *runtimes.Runtime {
 func (f *Facts) cameAfter(hook int64, at time.Time, dl *daemon.Delivery) bool {
 	return hook > dl.AfterHook && at.Truncate(time.Microsecond).After(f.Past.Earliest(*dl.TypedAt)) // the store keeps microseconds
 }
+
+// leaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
+func leaveTurn(a *daemon.Agent) (stop time.Time) {
+	stop = *a.StopCameAt
+	a.StopCameAt, a.HandingOver = nil, false
+	return stop
+}
+
+// endTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
+// was in none. The Stop of a turn that ended well calls it, the RetryEnded, and the end of the agent.
+func (f *Facts) endTrouble(a *daemon.Agent, by string) *event.Event {
+	if a.Trouble == nil {
+		return nil
+	}
+	e := f.event(event.AgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).For(a.PipelineID, a.StepID)
+	a.Trouble = nil
+	return e
+}
+
+// move is what a hook says about the directory of a session.
+type move struct{ from, to string }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -14,7 +13,7 @@ import (
 // handoffRun is one look at one handoff, or at one of its heirs: the rows as they were read, and the other values that a step
 // may use. A step reads and decides; [Daemon.advance] commits.
 type handoffRun struct {
-	d        *Daemon
+	d        *Flow
 	ctx      context.Context
 	began    time.Time // when the look began, by the monotonic clock
 	now      time.Time
@@ -28,7 +27,7 @@ type handoffRun struct {
 }
 
 // runOf begins a look at a handoff of an agent.
-func runOf(ctx context.Context, d *Daemon, h *daemon.Handoff, a *daemon.Agent) *handoffRun {
+func runOf(ctx context.Context, d *Flow, h *daemon.Handoff, a *daemon.Agent) *handoffRun {
 	return &handoffRun{
 		d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings().Handoff,
 		heir: &h.Heirs[0], phase: h.Phase, phaseAt: h.PhaseAt, deadline: &h.Deadline,
@@ -47,7 +46,7 @@ func (r *handoffRun) of(heir *daemon.HandoffHeir) *handoffRun {
 
 // advance does the next step of an agent's open handoff. If it has written a row, it returns moved as true, and the lane
 // looks again at once. Otherwise again says how long the lane may wait until it looks again.
-func (d *Daemon) advance(ctx context.Context, a *daemon.Agent, h *daemon.Handoff) (moved bool, again time.Duration, err error) {
+func (d *Flow) advance(ctx context.Context, a *daemon.Agent, h *daemon.Handoff) (moved bool, again time.Duration, err error) {
 	r := runOf(ctx, d, h, a)
 	out := r.decide()
 	switch {
@@ -81,15 +80,6 @@ func (r *handoffRun) decide() outcome {
 	}
 	out.again = ShorterWait(out.again, left)
 	return out
-}
-
-// openHandoff returns the open handoff of an outgoing agent, if there is one.
-func (d *Daemon) openHandoff(ctx context.Context, agentID int64) (daemon.Handoff, bool, error) {
-	list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{AgentID: agentID, Open: true, Limit: 1})
-	if err != nil || len(list) == 0 {
-		return daemon.Handoff{}, false, err
-	}
-	return list[0], true, nil
 }
 
 // move commits the move into the next phase.
@@ -204,9 +194,6 @@ func moveTo(p daemon.Phase, cause string, with daemon.Change) outcome {
 	return outcome{next: p, cause: cause, with: with}
 }
 
-// retryable reports whether err only means that another writer changed the row first. Read the row again, and decide anew.
-func retryable(err error) bool { return errors.Is(err, daemon.ErrMoved) }
-
 // outcome is what a step decides: move (next), fail (fail), try again (err), or stay (none of them).
 type outcome struct {
 	next  daemon.Phase    // the phase to move to; "": none
@@ -247,5 +234,32 @@ func init() {
 		daemon.AwaitingRegistration: (*handoffRun).awaitRegistration,
 		daemon.InjectingSkill:       (*handoffRun).injectSkill,
 		daemon.Briefing:             (*handoffRun).brief,
+	}
+}
+
+// tellPane shows those who look at the outgoing agent's pane how the handoff has ended that was requested there, and those who
+// look at a pane of their own also that a handoff is done that was requested elsewhere. The agent's runtime may have ended, and
+// a shell run in the pane, so tellPane types nothing. Those who were attached to an agent of our own server look at the
+// successor's pane by then. tellPane only logs an error: the handoff's end is an event of which the operator is told as well.
+func (r *handoffRun) tellPane() {
+	h, a := r.h, r.agent
+	said := h.EndWords()
+	if said == "" || h.Reason != reasonCommand && (a.Managed || h.Phase != daemon.Completed) {
+		return
+	}
+	if a.Managed {
+		if next, _ := r.successor(); next != nil && next.HasPane() {
+			a = next
+		}
+	}
+	if !a.HasPane() {
+		return
+	}
+	term, err := r.d.terminalOf(a)
+	if err == nil {
+		_, err = term.ShowMessage(r.ctx, a.Ref(), said)
+	}
+	if err != nil {
+		r.d.Log.Debug("the pane of /handoff was not told", "handoff_id", h.ID, "agent_id", a.ID, "error", err)
 	}
 }

@@ -202,7 +202,7 @@ func (r *handoffRun) checkSubstance(doc data.Document) error {
 }
 
 // forkOf returns the fork of this attempt. If this daemon has not started the fork yet, forkOf starts it.
-func (d *Daemon) forkOf(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, limit time.Duration) (*fork, error) {
+func (d *Flow) forkOf(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, limit time.Duration) (*fork, error) {
 	f := d.memories.of(a.ID).fork.oneShot
 	if f != nil && f.handoff == h.ID && f.forkedAt.Equal(*h.ForkedAt) {
 		return f, nil
@@ -227,19 +227,19 @@ func (d *Daemon) forkOf(ctx context.Context, h *daemon.Handoff, a *daemon.Agent,
 }
 
 // forkLost reports whether an earlier run of the daemon committed the handoff's fork. Such a fork ended with that run.
-func (d *Daemon) forkLost(h *daemon.Handoff, a *daemon.Agent) bool {
+func (d *Flow) forkLost(h *daemon.Handoff, a *daemon.Agent) bool {
 	m := d.memories.of(a.ID).fork
 	return (m.oneShot == nil || m.oneShot.handoff != h.ID) && !h.ForkedAt.Equal(m.committedAt)
 }
 
 // forkedAgents returns the ids of the agents whose sessions are being forked. The sweep wakes these agents. If another host
 // cancels a handoff and the wake of that commit is lost, only a look at the agent ends its fork.
-func (d *Daemon) forkedAgents() []int64 {
+func (d *Flow) forkedAgents() []int64 {
 	return d.memories.ids(func(m agentMemory) bool { return m.fork.hasPlace })
 }
 
 // endFork ends an agent's fork at once, if there is one.
-func (d *Daemon) endFork(agentID int64) {
+func (d *Flow) endFork(agentID int64) {
 	var f *fork
 	d.memories.change(agentID, func(m *agentMemory) { f, m.fork = m.fork.oneShot, forkMemory{} })
 	if f != nil {
@@ -249,7 +249,7 @@ func (d *Daemon) endFork(agentID int64) {
 
 // questionFor returns the function that has a fork of an agent's session write the document: by a one-shot of the runtime, or
 // by the server that it runs for the agent.
-func (d *Daemon) questionFor(rt *runtimes.Runtime, h *daemon.Handoff, a *daemon.Agent) (func(context.Context) ([]string, error), error) {
+func (d *Flow) questionFor(rt *runtimes.Runtime, h *daemon.Handoff, a *daemon.Agent) (func(context.Context) ([]string, error), error) {
 	prompt, err := d.forkPrompt(h)
 	switch {
 	case err != nil:
@@ -266,7 +266,7 @@ func (d *Daemon) questionFor(rt *runtimes.Runtime, h *daemon.Handoff, a *daemon.
 }
 
 // forkPrompt is what the fork of a session is asked.
-func (d *Daemon) forkPrompt(h *daemon.Handoff) (string, error) {
+func (d *Flow) forkPrompt(h *daemon.Handoff) (string, error) {
 	var b strings.Builder
 	in := instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h)}
 	if err := prompts().ExecuteTemplate(&b, "generate.md", in); err != nil {
@@ -276,7 +276,7 @@ func (d *Daemon) forkPrompt(h *daemon.Handoff) (string, error) {
 }
 
 // runFork runs the one-shot and reads its answer.
-func (d *Daemon) runFork(ctx context.Context, rt *runtimes.Runtime, job OneShot) ([]string, error) {
+func (d *Flow) runFork(ctx context.Context, rt *runtimes.Runtime, job OneShot) ([]string, error) {
 	res, err := d.OneShot(ctx, job)
 	if err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func (d *Daemon) runFork(ctx context.Context, rt *runtimes.Runtime, job OneShot)
 
 // forkJob makes the one-shot that forks an agent's session. The one-shot runs with the agent's environment, and in the
 // agent's directory, because the runtime looks for sessions there.
-func (d *Daemon) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (OneShot, error) {
+func (d *Flow) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (OneShot, error) {
 	spec := runtimes.ForkSpec{
 		Command: d.Settings().Runtimes[a.Runtime], SessionID: *a.SessionID, Binary: d.Binary, Dir: d.Data.Launch(a.ID), Prompt: prompt,
 	}
@@ -313,19 +313,4 @@ func (d *Daemon) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (
 	}
 	env := with(append(d.environOf(a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
 	return OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil
-}
-
-// environOf returns the environment of an agent's process, without the variables that another process must not get.
-// If the process has ended or can't be read, it returns the environment with which the daemon would start the agent.
-func (d *Daemon) environOf(a *daemon.Agent) []string {
-	if a.PID != 0 {
-		if environ, err := d.accounts.environ(a.Process()); err == nil {
-			return runtimes.StripEnv(environ)
-		}
-	}
-	env := oneShotEnviron(d, d.runtimeOf(a), a)
-	if dir := d.configDir(a); a.Account == nil && a.TranscriptPath != nil && dir != "" {
-		env = append(env, "CLAUDE_CONFIG_DIR="+dir)
-	}
-	return env
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -13,7 +12,7 @@ import (
 
 // Document returns a handoff's document from its file. If the file is gone, or is on another machine, it returns the
 // document from the record.
-func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
+func (d *Flow) Document(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 }
 
 // Record returns what a handoff passed on. The error is a 404 for an unknown handoff, and for one without a record.
-func (d *Daemon) Record(ctx context.Context, id int64) (daemon.Record, error) {
+func (d *Flow) Record(ctx context.Context, id int64) (daemon.Record, error) {
 	if _, err := d.Handoff(ctx, id); err != nil {
 		return daemon.Record{}, err
 	}
@@ -46,7 +45,7 @@ func (d *Daemon) Record(ctx context.Context, id int64) (daemon.Record, error) {
 }
 
 // ContextFile returns a handoff's context file as it was recorded.
-func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
+func (d *Flow) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
 		return nil, err
@@ -68,30 +67,6 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 		return nil, missing
 	}
 	return file.Bytes, err
-}
-
-// lastHandoffs returns the newest three recorded documents of a persona, the newest first. Only documents on the
-// given host are named, because agents can read them only there.
-func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
-	const most = 3
-	var paths []string
-	for _, name := range append([]string{slug}, d.formerSlugs(slug)...) { // the newest name first
-		list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{Persona: name, Host: host, Limit: 50})
-		if err != nil {
-			return nil, fmt.Errorf("handoffs of %s: %w", name, err)
-		}
-		for i := range list {
-			if list[i].RecordedAt == nil || len(paths) == most {
-				continue
-			}
-			file := list[i].FilePath
-			if name != slug { // the folder was renamed, and the rows say what was
-				file = filepath.Join(d.Data.Handoffs(slug), filepath.Base(file))
-			}
-			paths = append(paths, file)
-		}
-	}
-	return paths, nil
 }
 
 // makeFolder makes the folder of the document. It returns the failure if it cannot.

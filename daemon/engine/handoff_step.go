@@ -36,7 +36,7 @@ func (r *handoffRun) notNeeded(why string) outcome {
 // stepWants refuses to retry the handoff of a step's agent unless the step is running and waits for this handoff. If the
 // step has failed, a resume of the pipeline starts the successor; a successor of the retry would work outside any step.
 // A step that ends writes the row of its agent, so the caller must write the row a.
-func (d *Daemon) stepWants(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) error {
+func (d *Flow) stepWants(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) error {
 	p, s, err := d.stepOf(ctx, a)
 	if err != nil || s == nil {
 		return err
@@ -53,7 +53,7 @@ func (d *Daemon) stepWants(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 
 // stepRecords returns what the steps before an agent's step have left, as records, the newest first. Their messages are
 // read only with messages.
-func (d *Daemon) stepRecords(ctx context.Context, a *daemon.Agent, messages bool) (records []daemon.Record, err error) {
+func (d *Flow) stepRecords(ctx context.Context, a *daemon.Agent, messages bool) (records []daemon.Record, err error) {
 	p, s, err := d.stepOf(ctx, a)
 	if err != nil || s == nil {
 		return nil, err

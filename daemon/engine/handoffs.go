@@ -9,14 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/personas"
 )
 
 // HandoffRequest holds the choices of somebody who requests a handoff.
@@ -43,7 +41,7 @@ type HandoffRequest struct {
 const maxFocus = 10_000
 
 // RequestHandoff commits the row of a new handoff, which wakes the agent's lane. It does not wait for the agent.
-func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (daemon.Handoff, error) {
+func (d *Flow) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (daemon.Handoff, error) {
 	in.Reason, in.Mode = cmp.Or(in.Reason, "manual"), cmp.Or(in.Mode, daemon.ModeAgent)
 	if err := in.check(); err != nil {
 		return daemon.Handoff{}, err
@@ -63,7 +61,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 }
 
 // requestHandoff is one attempt of RequestHandoff to commit the row.
-func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffRequest) (*daemon.Handoff, error) {
+func (d *Flow) requestHandoff(ctx context.Context, agentID int64, in *HandoffRequest) (*daemon.Handoff, error) {
 	a, err := d.Agent(ctx, agentID)
 	switch {
 	case err != nil:
@@ -165,7 +163,7 @@ func checkMode(mode daemon.Mode) error {
 
 // checkWriter refuses mode generate for an agent whose runtime cannot copy a session. A generic runtime of another host is
 // known to that host only; there the handoff fails when it comes to the copy.
-func (d *Daemon) checkWriter(a *daemon.Agent, mode daemon.Mode) error {
+func (d *Flow) checkWriter(a *daemon.Agent, mode daemon.Mode) error {
 	if mode != daemon.ModeGenerate || d.CopiesSession(a) {
 		return nil
 	}
@@ -174,14 +172,14 @@ func (d *Daemon) checkWriter(a *daemon.Agent, mode daemon.Mode) error {
 }
 
 // CopiesSession reports whether a copy of the agent's session can write a document, as far as this host knows.
-func (d *Daemon) CopiesSession(a *daemon.Agent) bool {
+func (d *Flow) CopiesSession(a *daemon.Agent) bool {
 	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	return rt.Can.Copies() || err != nil && a.Host != d.Host
 }
 
 // conversationIsEmpty reports whether the daemon knows that the agent's conversation is empty, which means that it has fewer
 // than two messages. The daemon does not know the conversation of another host's agent.
-func (d *Daemon) conversationIsEmpty(a *daemon.Agent) bool {
+func (d *Flow) conversationIsEmpty(a *daemon.Agent) bool {
 	if a.Host != d.Host || a.RegisteredAt == nil {
 		return false
 	}
@@ -198,42 +196,9 @@ func (d *Daemon) conversationIsEmpty(a *daemon.Agent) bool {
 	return err == nil && n < 2 && (a.LastPrompt == 0 || a.LastStop < a.LastPrompt)
 }
 
-// dataDirOf returns the data directory of a host.
-func (d *Daemon) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
-	if host == d.Host {
-		return d.Data, nil
-	}
-	root, err := d.Store.HostRoot(ctx, host)
-	if err != nil {
-		return data.Dir{}, NotFoundAs(err, daemon.Errorf(daemon.KindConflict, daemon.CodeOtherHost, "That is on host %s, which was never seen on this database", host))
-	}
-	return data.At(root), nil
-}
-
-// checkPersona refuses a persona that agents cannot play. Only the daemon of a host knows the personas of that host, so for
-// another host checkPersona checks only the form of the slug.
-func (d *Daemon) checkPersona(host, slug string) error {
-	if host == d.Host {
-		_, err := d.persona(slug)
-		return err
-	}
-	if _, err := personas.ParseSlug(slug); err != nil {
-		return &daemon.Error{Kind: daemon.KindUnprocessable, Code: daemon.CodeUnknownPersona, Message: "Persona " + strconv.Quote(slug) + " does not exist: `understudy persona list` shows those that do", Cause: err}
-	}
-	return nil
-}
-
-// requireThisHost refuses an act that only the daemon of the given host can do, unless this is that host.
-func (d *Daemon) requireThisHost(host string) error {
-	if host == d.Host {
-		return nil
-	}
-	return daemon.Errorf(daemon.KindConflict, daemon.CodeOtherHost, "That is on host %s: ask the daemon there", host)
-}
-
 // newHandoff makes the row. The name of the document contains the time of the request, in seconds. If that name is taken,
 // newHandoff uses the next second, so that nobody mistakes one handoff's document for another's.
-func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *daemon.Agent, in *HandoffRequest, heirs []daemon.HandoffHeir, taken map[string]bool) (*daemon.Handoff, error) {
+func (d *Flow) newHandoff(ctx context.Context, where data.Dir, a *daemon.Agent, in *HandoffRequest, heirs []daemon.HandoffHeir, taken map[string]bool) (*daemon.Handoff, error) {
 	if in.id == 0 {
 		id, err := d.Store.NextID(ctx, daemon.HandoffIDs)
 		if err != nil {
@@ -255,12 +220,12 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *daemon.Agent
 		ID: in.id, Ref: newRef(d.Random, a.Name, target, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: daemon.StatusPending, Phase: daemon.Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: target,
 		Keep: in.Keep, InPlace: d.inPlace(a, in, heirs), Heirs: heirs, DropMessages: in.DropMessages, Forced: in.Force,
-		Warnings: d.accounts.handoffWarnings(d, a, heirs), Missing: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
+		Warnings: d.accounts.handoffWarnings(d.Sight, a, heirs), Missing: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
 }
 
 // Handoff returns one handoff.
-func (d *Daemon) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+func (d *Flow) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	h, err := d.Store.Handoff(ctx, id)
 	if err != nil {
 		return h, NotFoundAs(err, daemon.ErrHandoffNotFound)
@@ -271,7 +236,7 @@ func (d *Daemon) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 }
 
 // Handoffs lists handoffs, the newest first.
-func (d *Daemon) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+func (d *Flow) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
 	list, err := d.Store.Handoffs(ctx, f)
 	if err != nil {
 		return nil, err
@@ -280,7 +245,7 @@ func (d *Daemon) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon
 }
 
 // Transitions returns the moves of a handoff, in order.
-func (d *Daemon) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
+func (d *Flow) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
 	if _, err := d.Handoff(ctx, id); err != nil {
 		return nil, err
 	}
@@ -288,7 +253,7 @@ func (d *Daemon) Transitions(ctx context.Context, id int64) ([]daemon.Transition
 }
 
 // LatestHandoff returns the newest handoff of an outgoing agent.
-func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
+func (d *Flow) LatestHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
 	if _, err := d.Agent(ctx, agentID); err != nil {
 		return daemon.Handoff{}, err
 	}
@@ -305,7 +270,7 @@ func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (daemon.Hando
 
 // CancelHandoff cancels an agent's open handoff, which is possible until its document is recorded. If id is not 0, it
 // cancels only the handoff with that id; if id is 0, it cancels the agent's newest handoff.
-func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
+func (d *Flow) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
 	for {
 		h, err := d.handoffToCancel(ctx, agentID, id)
 		switch {
@@ -330,7 +295,7 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.H
 
 // handoffToCancel finds the handoff that CancelHandoff must cancel. After a retry, the open handoff may not be the newest
 // one.
-func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
+func (d *Flow) handoffToCancel(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
 	newest, err := d.LatestHandoff(ctx, agentID)
 	switch {
 	case err != nil || id == 0 || newest.ID == id:
@@ -345,7 +310,7 @@ func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (daemon
 	return h, err
 }
 
-func (d *Daemon) cancel(ctx context.Context, h *daemon.Handoff) error {
+func (d *Flow) cancel(ctx context.Context, h *daemon.Handoff) error {
 	c, err := d.cancelChange(ctx, h, d.now())
 	if err != nil {
 		return err
@@ -358,7 +323,7 @@ func (d *Daemon) cancel(ctx context.Context, h *daemon.Handoff) error {
 }
 
 // cancelChange returns the change that cancels a handoff which has no record yet.
-func (d *Daemon) cancelChange(ctx context.Context, h *daemon.Handoff, now time.Time) (*daemon.Change, error) {
+func (d *Flow) cancelChange(ctx context.Context, h *daemon.Handoff, now time.Time) (*daemon.Change, error) {
 	if h.DeliveryID == nil {
 		return d.facts().cancelled(h, nil, "", now), nil
 	}

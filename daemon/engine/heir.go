@@ -5,10 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -36,19 +34,8 @@ func (in *HandoffRequest) checkHeirs() error {
 	return nil
 }
 
-// CheckWord refuses a value that would not be one argument of a command, or that the command would read as a flag.
-func CheckWord(field, value string) error {
-	if err := daemon.CheckLine(field, value, 100); err != nil {
-		return err
-	}
-	if strings.HasPrefix(value, "-") || strings.ContainsAny(value, " ") {
-		return daemon.Errorf(daemon.KindInvalid, daemon.BadField(field), "%s must be one word that does not begin with a hyphen", field)
-	}
-	return nil
-}
-
 // heirsOf returns the rows of a request's heirs. Without heirs there is one, which is as the outgoing agent.
-func (d *Daemon) heirsOf(a *daemon.Agent, in *HandoffRequest) ([]daemon.HandoffHeir, error) {
+func (d *Flow) heirsOf(a *daemon.Agent, in *HandoffRequest) ([]daemon.HandoffHeir, error) {
 	asked := in.Heirs
 	if len(asked) == 0 {
 		asked = []daemon.Heir{{}}
@@ -75,7 +62,7 @@ func (d *Daemon) heirsOf(a *daemon.Agent, in *HandoffRequest) ([]daemon.HandoffH
 }
 
 // allowHeirs refuses heirs that the operator does not let an agent choose for itself.
-func (d *Daemon) allowHeirs(a *daemon.Agent, in *HandoffRequest) error {
+func (d *Flow) allowHeirs(a *daemon.Agent, in *HandoffRequest) error {
 	if !in.Self {
 		return nil
 	}
@@ -105,7 +92,7 @@ func (d *Daemon) allowHeirs(a *daemon.Agent, in *HandoffRequest) error {
 // resolveHeir checks an heir and fills in what follows from the outgoing agent and from the persona. Only the agent's own
 // host knows its personas and runtimes; for another host resolveHeir checks the words alone, and that host resolves the
 // heir when it starts it. Resolving an heir again changes nothing.
-func (d *Daemon) resolveHeir(a *daemon.Agent, heir daemon.Heir) (daemon.Heir, error) {
+func (d *Flow) resolveHeir(a *daemon.Agent, heir daemon.Heir) (daemon.Heir, error) {
 	other := heir.Persona != "" && heir.Persona != *a.Persona
 	heir.Persona = cmp.Or(heir.Persona, *a.Persona)
 	if a.Host != d.Host {
@@ -140,22 +127,6 @@ func (d *Daemon) resolveHeir(a *daemon.Agent, heir daemon.Heir) (daemon.Heir, er
 	return heir, d.checkPermissionMode(heir.Runtime, heir.PermissionMode)
 }
 
-// checkPermissionMode refuses a permission mode that a runtime does not have; the error is a 422.
-func (d *Daemon) checkPermissionMode(runtime, mode string) error {
-	rt, err := d.Settings().RuntimeNamed(runtime)
-	if err != nil || !slices.Contains(rt.Modes, mode) {
-		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
-			runtime, mode, cmp.Or(strings.Join(rt.Modes, ", "), "none"))
-	}
-	return nil
-}
-
-// ModelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
-// persona's runtime.
-func ModelFits(p *personas.Persona, runtime string) bool {
-	return cmp.Or(p.Runtime, runtimes.Claude().Name) == runtime
-}
-
 // heirNames names the agents that take over, for the handoff's ref and its target_agent.
 func heirNames(a *daemon.Agent, heirs []daemon.HandoffHeir) string {
 	var names []string
@@ -174,28 +145,25 @@ func heirName(a *daemon.Agent, heir *daemon.Heir) string {
 	return heir.Persona
 }
 
-// newSuccessor makes the row of a's successor.
-func (d *Daemon) newSuccessor(ctx context.Context, a *daemon.Agent, now time.Time) (*daemon.Agent, error) {
-	id, err := d.Store.NextID(ctx, daemon.AgentIDs)
-	if err != nil {
-		return nil, err
+// canHandOver is [canStart] for all successors that a handoff of an agent would have.
+func canHandOver(ctx context.Context, d *Flow, a *daemon.Agent, heirs []daemon.HandoffHeir) error {
+	if a.Host != d.Host {
+		return nil
 	}
-	return successorOf(d, a, id, now), nil
-}
-
-// successorOf returns the row of a's successor with the given id.
-func successorOf(d *Daemon, a *daemon.Agent, id int64, now time.Time) *daemon.Agent {
-	return &daemon.Agent{
-		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: a.Cwd,
-		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: TmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
-		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.runtimeOf(a).Can.Reads.Shown(), Asked: a.PassedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
+	for _, heir := range heirs { // a copy: nothing is decided yet
+		next := successorOf(d.Supervisor, a, 0, d.now())
+		if err := becomeHeir(d, a, next, &heir); err != nil {
+			return err
+		}
+		if err := canStart(ctx, d.Supervisor, next); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // becomeHeir makes a successor what an heir is to be.
-func becomeHeir(d *Daemon, a, next *daemon.Agent, heir *daemon.HandoffHeir) error {
+func becomeHeir(d *Flow, a, next *daemon.Agent, heir *daemon.HandoffHeir) error {
 	resolved, err := d.resolveHeir(a, heir.Heir)
 	if err != nil {
 		return err
@@ -213,21 +181,4 @@ func becomeHeir(d *Daemon, a, next *daemon.Agent, heir *daemon.HandoffHeir) erro
 	}
 	next.Model, next.PermissionMode = cmp.Or(resolved.Model, next.Model), cmp.Or(resolved.PermissionMode, next.PermissionMode)
 	return nil
-}
-
-// inheritedFiles returns the paths of the document and the context file that an heir with another persona than the outgoing
-// agent reads. They are in the outgoing persona's folder.
-func (d *Daemon) inheritedFiles(ctx context.Context, a *daemon.Agent) (paths []string, err error) {
-	if a.PreviousAgentID == nil {
-		return nil, nil
-	}
-	list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{SuccessorID: a.ID, Limit: 1})
-	if err != nil || len(list) == 0 || list[0].Persona == a.PersonaSlug() {
-		return nil, err
-	}
-	paths = append(paths, list[0].FilePath)
-	if list[0].ContextPath != nil {
-		paths = append(paths, *list[0].ContextPath)
-	}
-	return paths, nil
 }

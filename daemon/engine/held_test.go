@@ -33,10 +33,10 @@ func TestLeftHeld(t *testing.T) {
 		dl := &daemon.Delivery{Kind: daemon.KindMessage, State: daemon.DeliveryTyped, TypedAt: &now, Attempts: c.enters, Way: runtimes.ByTyping}
 		d := h.daemon()
 		d.memories.change(a.ID, func(m *agentMemory) { m.pasted = c.paste })
-		if left := leftHeld(d, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
+		if left := leftHeld(d.Courier, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
 			t.Errorf("%s, its screen is not known: held for %v", name, left)
 		}
-		if left := leftHeld(d, a, dl, &screen{Screen: c.screen}); left > 0 != c.want {
+		if left := leftHeld(d.Courier, a, dl, &screen{Screen: c.screen}); left > 0 != c.want {
 			t.Errorf("%s: held for %v", name, left)
 		}
 	}
@@ -56,7 +56,7 @@ func TestStartHoldsThePromptOfTheCommandLine(t *testing.T) {
 	}{
 		"it says so": {&now, true, true}, "it does not": {&now, false, false}, "for too long": {&long, true, false}, "no session": {nil, true, false},
 	} {
-		if got := startHolds(d, &daemon.Agent{Runtime: "claude", RegisteredAt: c.registered}, &screen{Screen: runtimes.Screen{Held: c.held}}); got != c.want {
+		if got := startHolds(d.Supervisor, &daemon.Agent{Runtime: "claude", RegisteredAt: c.registered}, &screen{Screen: runtimes.Screen{Held: c.held}}); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

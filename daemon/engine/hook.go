@@ -67,17 +67,6 @@ func (d *Daemon) refuse(hook string, err error) *daemon.Error {
 // wrong.
 const maxFirsts = 200
 
-// firstTime reports whether the operator is to be told of something, because they have not been told of it before.
-func (d *Daemon) firstTime(what string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.refused[what] || len(d.refused) >= maxFirsts {
-		return false
-	}
-	d.refused[what] = true
-	return true
-}
-
 // maxSession is the longest session id that a hook may name, in bytes. Claude Code's are UUIDs.
 const maxSession = 200
 
@@ -228,23 +217,6 @@ func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookSte
 // mayRegister reports whether a hook may register the session that sent it, which a person started, as an agent.
 func mayRegister(env hooks.Envelope) bool {
 	return env.Launch == "" && (env.Event == hooks.SessionStart || env.Event == hooks.UserPromptSubmit)
-}
-
-// agentAround returns the id of the active agent inside whose process another process runs; 0: none. A "claude -p" that an
-// agent starts does not become an agent.
-func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, error) {
-	active, err := d.roster.agents(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for i := range active {
-		a := &active[i]
-		if a.PID != 0 && a.PID != proc.PID && d.lives(a.Process()) && d.Processes.Within(proc, a.PID) &&
-			(a.Managed || d.protected(ctx, a.Process()) == "") { // all sessions may run inside a protected process
-			return a.ID, nil
-		}
-	}
-	return 0, nil
 }
 
 // underway counts the hooks that have arrived and are not applied yet, by the hash of their launch secret. It is safe for

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/event"
@@ -32,50 +30,6 @@ func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, launched, repla
 		whose := slashAt(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD)
 		return whose == slashInstalled || whose == slashNone && launched
 	})
-}
-
-// slash says whose command /handoff a session has without one that its launch brings along.
-type slash int
-
-const (
-	slashNone      slash = iota // nobody's: the launch brings ours along
-	slashInstalled              // ours, by hooks install
-	slashTheirs                 // a project's or a person's own
-)
-
-// slashAt says whose command /handoff is in a session. cwd is the directory of the session, and config is the directory in which the
-// session's runtime keeps its files.
-func slashAt(config, cwd string) slash {
-	if config == "" {
-		return slashTheirs
-	}
-	for _, other := range []string{
-		filepath.Join(cwd, ".claude", "commands", "handoff.md"), filepath.Join(cwd, ".claude", "skills", "handoff"),
-		filepath.Join(config, "skills", "handoff"),
-	} {
-		if _, err := os.Lstat(other); err == nil {
-			return slashTheirs
-		}
-	}
-	file, err := hooks.ReadSlash(filepath.Join(config, "settings.json"))
-	switch {
-	case err == nil && file.Ours():
-		return slashInstalled
-	case err == nil && file.Text == nil:
-		return slashNone
-	}
-	return slashTheirs
-}
-
-// bringSlash has a launch bring the command /handoff along, unless the session has one already: another one stays as it is. program
-// is the program that the command runs.
-func bringSlash(spec *runtimes.Spec, config, program string) (err error) {
-	whose := slashAt(config, spec.Cwd)
-	spec.MayHandOver = whose != slashTheirs
-	if whose == slashNone && program != "" {
-		spec.Slash, err = hooks.LaunchSlash(program)
-	}
-	return err
 }
 
 // compacting applies a PreCompact: the runtime is about to compact its context by itself, and loses knowledge that a handoff

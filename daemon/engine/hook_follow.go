@@ -2,11 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -16,19 +11,6 @@ import (
 
 // A session may move to another directory: Claude Code's by EnterWorktree, ExitWorktree and /cd. It takes its transcript
 // along. The agent's row follows what the hooks of that very session say, so that its successor begins where the work is.
-
-// move is what a hook says about the directory of a session.
-type move struct{ from, to string }
-
-// leadsElsewhere reports whether the session has moved: to is a directory, and not from by another name.
-func (m move) leadsElsewhere() bool {
-	to, err := os.Stat(m.to)
-	if err != nil || !to.IsDir() {
-		return false
-	}
-	from, err := os.Stat(m.from)
-	return err != nil || !os.SameFile(from, to)
-}
 
 // follow notes where the session and its transcript are, if the hook is one of the agent's own session. A sub-agent may work
 // in a directory of its own. was is the transcript before the hook; nil: none was known.
@@ -61,22 +43,6 @@ func (h *hookStep) follow(was *string) {
 	}
 }
 
-// openTranscript opens the transcript of a session. If it is not at path, the session may have moved a moment ago: no hook tells of a
-// person's /cd, and a hook that tells of a move may be in the spool. Its file then has the same name in another project's folder.
-func openTranscript(path string) (*os.File, error) {
-	const how = os.O_RDONLY | syscall.O_NONBLOCK // opening a pipe would wait for its writer
-	f, err := os.OpenFile(path, how, 0)
-	dir := runtimes.ConfigDirOfTranscript(path)
-	if !errors.Is(err, fs.ErrNotExist) || dir == "" {
-		return f, err
-	}
-	found, _ := fs.Glob(os.DirFS(dir), "projects/*/"+filepath.Base(path)) // the name is that of a session: it has no pattern
-	if len(found) != 1 {
-		return nil, err
-	}
-	return os.OpenFile(filepath.Join(dir, found[0]), how, 0)
-}
-
 // goesBack reports whether a hook tells where the transcript is, but not where the work is: before the SessionEnd of an /exit Claude Code
 // has taken the session and its transcript back to where it began. A session that a signal ends stays where it works, and its SessionEnd
 // may be the first hook to tell of a move, or overtake the one that does (measured with 2.1.330).
@@ -99,4 +65,33 @@ func endedIn(rt *runtimes.Runtime, a *daemon.Agent, p *hooks.Payload) string {
 // beginsSession reports whether the runtime's session begins with the hook, or is opened again. Its shell has gone nowhere yet.
 func (h *hookStep) beginsSession() bool {
 	return h.p.Event == hooks.SessionStart && (h.p.Source == "startup" || h.p.Source == "resume")
+}
+
+// ofCopy reports whether a SessionStart is that of a copy of the agent's session, such as the one that goes on in the
+// background. While it has no transcript, nobody can resume it.
+func (h *hookStep) ofCopy() bool {
+	a := h.tx.Agent
+	return h.p.Source == "fork" && a.RegisteredAt != nil && a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
+}
+
+// followCopy makes the session that has ended a turn the agent's session: the turn is in its transcript. The registry tells
+// the same, but only while the process lives, and this hook may come out of the spool.
+func (h *hookStep) followCopy() {
+	a := h.tx.Agent
+	if h.runtimeOf(a).Registry == nil || h.in.PID == 0 || h.in.PID != a.PID || h.p.SessionID == "" || h.p.TranscriptPath == "" ||
+		a.SessionID == nil || *a.SessionID == h.p.SessionID {
+		return
+	}
+	a.SetSession(h.p)
+	h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": "background"}, a)
+}
+
+// noteTranscript has the usage of a new transcript counted, also if the agent has left it before it was read. was is the
+// transcript before the hook.
+func (h *hookStep) noteTranscript(was *string) {
+	a := h.tx.Agent
+	if a.TranscriptPath == nil || was != nil && *was == *a.TranscriptPath || h.runtimeOf(a).Can.Tokens == "" {
+		return
+	}
+	h.out.Change.UsageReads = append(h.out.Change.UsageReads, daemon.UsageRead{Host: a.Host, Path: *a.TranscriptPath, AgentID: a.ID})
 }

@@ -188,30 +188,3 @@ func (d *Daemon) goesOnAfter(ctx context.Context, rt *runtimes.Runtime, p *hooks
 	}
 	return false
 }
-
-// tellPane shows those who look at the outgoing agent's pane how the handoff has ended that was requested there, and those who
-// look at a pane of their own also that a handoff is done that was requested elsewhere. The agent's runtime may have ended, and
-// a shell run in the pane, so tellPane types nothing. Those who were attached to an agent of our own server look at the
-// successor's pane by then. tellPane only logs an error: the handoff's end is an event of which the operator is told as well.
-func (r *handoffRun) tellPane() {
-	h, a := r.h, r.agent
-	said := h.EndWords()
-	if said == "" || h.Reason != reasonCommand && (a.Managed || h.Phase != daemon.Completed) {
-		return
-	}
-	if a.Managed {
-		if next, _ := r.successor(); next != nil && next.HasPane() {
-			a = next
-		}
-	}
-	if !a.HasPane() {
-		return
-	}
-	term, err := r.d.terminalOf(a)
-	if err == nil {
-		_, err = term.ShowMessage(r.ctx, a.Ref(), said)
-	}
-	if err != nil {
-		r.d.Log.Debug("the pane of /handoff was not told", "handoff_id", h.ID, "agent_id", a.ID, "error", err)
-	}
-}

@@ -4,38 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// protected says why a process must not become an agent's; "": it may. Ending it would end the daemon or its servers, or it
-// is not this user's.
-func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {
-	if why := d.Processes.Foreign(proc); why != "" {
-		return why
-	}
-	servers := d.Servers()
-	for _, pid := range servers {
-		if d.Processes.Within(proc, pid) {
-			return fmt.Sprintf(noAgent, proc.PID, "it belongs to a server of the daemon's")
-		}
-	}
-	if server, err := d.Processes.ServerAt(ctx, d.Data.TmuxSocket()); err == nil {
-		servers = append(servers, server.PID)
-	}
-	for _, pid := range append(servers, os.Getpid()) {
-		if p, err := d.Processes.Find(pid); err == nil && d.Processes.Within(p, proc.PID) {
-			return fmt.Sprintf(noAgent, proc.PID, "the daemon or a server of it runs in it")
-		}
-	}
-	return ""
-}
 
 const (
 	// paneLooks bounds the hooks that look for their pane at once, and paneTimeout each look: a signal may have stopped a
@@ -81,33 +56,4 @@ func (d *Daemon) disbelieved(hook, why string) {
 		d.alert(event.HookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", otherwise find out who sends it.",
 			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
-}
-
-// agentOf returns the id of the active agent that a process is, or inside whose process it runs; 0: none.
-func (d *Daemon) agentOf(ctx context.Context, proc tmux.Process) (int64, error) {
-	active, err := d.roster.agents(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for i := range active {
-		if a := &active[i]; proc.PID != 0 && a.PID == proc.PID && a.PIDStart == proc.Start {
-			return a.ID, nil
-		}
-	}
-	return d.agentAround(ctx, proc)
-}
-
-// notFromAgent refuses what a process that is an agent, or runs inside one, must not do.
-func (d *Daemon) notFromAgent(ctx context.Context, sender *tmux.Peer, code daemon.Code, what string) error {
-	if sender == nil {
-		return nil
-	}
-	around, err := d.agentOf(ctx, sender.Process)
-	if err != nil {
-		return err
-	}
-	if around != 0 {
-		return daemon.Errorf(daemon.KindForbidden, code, "Agent %d may not %s: the operator does that from outside of an agent", around, what)
-	}
-	return nil
 }

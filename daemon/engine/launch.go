@@ -28,7 +28,7 @@ import (
 
 // launch makes the pane of a managed agent, or finds the pane that an earlier daemon made. It can run again after a
 // crash at any point: the name of the tmux session and the mark of the pane identify the pane.
-func (d *Daemon) launch(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Supervisor) launch(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	term, err := d.ownTerminal()
 	if err != nil {
 		return false, 0, err
@@ -101,15 +101,12 @@ func (d *Daemon) launch(ctx context.Context, a *daemon.Agent) (moved bool, again
 	return true, 0, d.launched(ctx, a, info)
 }
 
-func (d *Daemon) launchPath(agentID int64) string {
+func (d *Supervisor) launchPath(agentID int64) string {
 	return filepath.Join(d.Data.Launch(agentID), "launch.json")
 }
 
-// paneMark is the mark of an agent's pane.
-func paneMark(agentID int64) string { return strconv.FormatInt(agentID, 10) }
-
 // findPane finds the pane that was made for an agent, or the place of its predecessor if that was taken for it.
-func (d *Daemon) findPane(ctx context.Context, term Terminal, a *daemon.Agent, place *tmux.Ref) (tmux.PaneInfo, bool, error) {
+func (d *Supervisor) findPane(ctx context.Context, term Terminal, a *daemon.Agent, place *tmux.Ref) (tmux.PaneInfo, bool, error) {
 	panes, err := term.List(ctx)
 	if err != nil {
 		return tmux.PaneInfo{}, false, fmt.Errorf("agent %d: panes: %w", a.ID, err)
@@ -123,7 +120,7 @@ func (d *Daemon) findPane(ctx context.Context, term Terminal, a *daemon.Agent, p
 }
 
 // launched commits a new agent's pane. If the agent has a managed predecessor that has ended, launched calls passOn.
-func (d *Daemon) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneInfo) error {
+func (d *Supervisor) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneInfo) error {
 	now := d.now()
 	a.SpawnedAt = &now
 	a.SetPane(&info)
@@ -148,7 +145,7 @@ func (d *Daemon) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneIn
 
 // passOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's pane, unless
 // the successor has that very pane. It only logs an error, because the switch is only for people's comfort.
-func (d *Daemon) passOn(ctx context.Context, prev, next *daemon.Agent) {
+func (d *Supervisor) passOn(ctx context.Context, prev, next *daemon.Agent) {
 	term, err := d.ownTerminal()
 	if err == nil && prev.Ref() != next.Ref() {
 		err = term.SwitchClients(ctx, prev.TmuxSession, next.TmuxSession)
@@ -160,7 +157,7 @@ func (d *Daemon) passOn(ctx context.Context, prev, next *daemon.Agent) {
 }
 
 // launchFailed commits the end of an agent that could not be started, and tells the operator.
-func (d *Daemon) launchFailed(ctx context.Context, a *daemon.Agent, cause error) error {
+func (d *Supervisor) launchFailed(ctx context.Context, a *daemon.Agent, cause error) error {
 	now := d.now()
 	a.State, a.EndedAt = daemon.Ended, &now
 	a.EndBy(daemon.EndedNotStarted, words.TrimDot(cause.Error()))
@@ -183,11 +180,11 @@ func (d *Daemon) launchFailed(ctx context.Context, a *daemon.Agent, cause error)
 
 // prepareLaunch writes the launch files and commits the hash of the secret in them. If the files of an earlier attempt
 // hold the committed secret, it keeps them, because a tmux command of a dead daemon may still read them.
-func (d *Daemon) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
 	}
-	environ, secrets, lost, err := launchEnviron(ctx, d, a)
+	environ, secrets, lost, err := launchEnviron(ctx, d.Sight, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: account: %w", a.ID, err)
 	}
@@ -236,7 +233,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 }
 
 // launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
-func (d *Daemon) launchPlan(ctx context.Context, a *daemon.Agent) (runtimes.Launch, error) {
+func (d *Supervisor) launchPlan(ctx context.Context, a *daemon.Agent) (runtimes.Launch, error) {
 	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
@@ -305,7 +302,7 @@ func freePort() (int, error) {
 
 // planPersona adds the persona's skill and model to spec, and what the agent may do without asking. The agent of a step gets
 // the skill and the model that its pipeline keeps, even if the persona has changed since.
-func (d *Daemon) planPersona(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, step *daemon.Step) error {
+func (d *Supervisor) planPersona(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, step *daemon.Step) error {
 	p, err := d.Personas.Get(*a.Persona)
 	switch {
 	case step != nil && (err != nil || p.Archived): // the persona has no folder to write to

@@ -11,28 +11,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
 
-// writeFiles writes the files of a launch or a one-shot, and makes their folders: those of an ended agent are removed.
-func writeFiles(files []runtimes.File) error {
-	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-			return err
-		}
-		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // launchFilesFit reports whether the launch file is there, complete, and holds the committed secret.
-func (d *Daemon) launchFilesFit(a *daemon.Agent) bool {
+func (d *Supervisor) launchFilesFit(a *daemon.Agent) bool {
 	b, err := os.ReadFile(d.launchPath(a.ID))
 	if err != nil {
 		return false
@@ -51,7 +39,7 @@ func (d *Daemon) launchFilesFit(a *daemon.Agent) bool {
 
 // removeLaunchFiles removes the launch files of an ended agent. It keeps the secrets of its account, and the conversation of a runtime
 // that keeps none in a file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes them later.
-func (d *Daemon) removeLaunchFiles(a *daemon.Agent) error {
+func (d *Supervisor) removeLaunchFiles(a *daemon.Agent) error {
 	dir := d.Data.Launch(a.ID)
 	kept := []string{accountFile}
 	if mirror := runtimes.Mirror(dir); a.TranscriptPath != nil && *a.TranscriptPath == mirror {
@@ -72,7 +60,7 @@ func (d *Daemon) removeLaunchFiles(a *daemon.Agent) error {
 }
 
 // pruneMirrors removes the conversations of agents whose rows are no longer kept, and the secrets of agents that ended long ago.
-func (d *Daemon) pruneMirrors(ctx context.Context) error {
+func (d *Supervisor) pruneMirrors(ctx context.Context) error {
 	dirs, err := os.ReadDir(filepath.Dir(d.Data.Launch(0)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -100,4 +88,26 @@ func OptionalID(id *int64) string {
 		return ""
 	}
 	return strconv.FormatInt(*id, 10)
+}
+
+// giveSkill queues the skill of an agent whose runtime takes it as a prompt only, once.
+func (d *Supervisor) giveSkill(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+	if d.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt || !a.Managed || a.Persona == nil || a.SkillInjectedAt != nil || a.RegisteredAt == nil {
+		return false, 0, nil
+	}
+	all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
+	if err != nil {
+		return false, 0, err
+	}
+	for i := range all {
+		if all[i].Kind == daemon.KindSkill {
+			return false, 0, nil // its verdict tells the rest
+		}
+	}
+	dl, err := d.newSkill(ctx, a, *a.Persona, d.Data)
+	if err != nil {
+		return false, 0, err
+	}
+	e := d.event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})
+	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}})
 }

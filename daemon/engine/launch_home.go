@@ -13,7 +13,7 @@ import (
 
 // userHome reads what is in the user's own home of a CLI that is launched in a home of the launch. An account names the home itself, if
 // it is another one than HOME.
-func (d *Daemon) userHome(own *runtimes.OwnHome, account *runtimes.Account) (runtimes.UserHome, error) {
+func (d *Supervisor) userHome(own *runtimes.OwnHome, account *runtimes.Account) (runtimes.UserHome, error) {
 	user := runtimes.UserHome{Path: d.getenv("HOME")}
 	// A daemon that was started in an agent's pane has the home of that agent's launch in its environment.
 	if named := d.getenv(own.Var); named != "" && d.getenv("UNDERSTUDY_LAUNCH") == "" && account == nil {
@@ -68,7 +68,7 @@ func writeLinks(links []runtimes.Link) error {
 
 // lasting returns the path of a file without links if it is in the folder of a launch, which is removed when its agent has
 // ended. Of a path that does not exist yet it resolves the part that does.
-func (d *Daemon) lasting(path string) string {
+func (d *Supervisor) lasting(path string) string {
 	if !strings.HasPrefix(path, filepath.Dir(d.Data.Launch(0))+string(filepath.Separator)) {
 		return path
 	}

@@ -21,7 +21,7 @@ const maxTold = 240_000
 
 // writerFor returns the function that writes the document of a handoff: in mode generate it asks a fork of the agent's
 // session, in mode transcript a new session of the successor's runtime.
-func (d *Daemon) writerFor(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (func(context.Context) ([]string, error), error) {
+func (d *Flow) writerFor(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (func(context.Context) ([]string, error), error) {
 	if h.Mode != daemon.ModeTranscript {
 		rt, err := d.Settings().RuntimeNamed(a.Runtime)
 		if err != nil {
@@ -42,7 +42,7 @@ func (d *Daemon) writerFor(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 }
 
 // transcriptJob makes the one-shot of a new session that is given the conversation of an agent as a text.
-func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name string, h *daemon.Handoff, a *daemon.Agent) (OneShot, error) {
+func (d *Flow) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name string, h *daemon.Handoff, a *daemon.Agent) (OneShot, error) {
 	if a.TranscriptPath == nil {
 		return OneShot{}, errors.New("no transcript of the conversation is known")
 	}
@@ -74,7 +74,7 @@ func (d *Daemon) transcriptJob(ctx context.Context, rt *runtimes.Runtime, name s
 	if err := errors.Join(writeFiles(cmd.Files), writeLinks(cmd.Links)); err != nil {
 		return OneShot{}, err
 	}
-	env := with(append(oneShotEnviron(d, rt, a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
+	env := with(append(oneShotEnviron(d.Sight, rt, a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
 	return OneShot{Argv: cmd.Argv, Dir: cmp.Or(cmd.Dir, a.Cwd), Env: env, Stdin: cmd.Stdin}, nil
 }
 
@@ -120,7 +120,7 @@ func (r *handoffRun) writeItself(why string) outcome {
 
 // assembledDocument makes a document from the end of the conversation. The context file adds the files that were touched, the
 // decisions of the line and more messages.
-func (d *Daemon) assembledDocument(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, why string) []byte {
+func (d *Flow) assembledDocument(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, why string) []byte {
 	asked, said := "", ""
 	if a.TranscriptPath != nil {
 		got, err := transcript.Read(ctx, d.runtimeOf(a), *a.TranscriptPath, transcript.Want{Messages: 40, MaxBytes: 60_000, Far: 8 << 20})

@@ -34,7 +34,7 @@ func TestLimitEndsWithAGoodTurn(t *testing.T) {
 		t.Errorf("in its next turn the agent is %s until %v with limit %+v", a.State, a.LimitedUntil, a.Limit)
 	}
 	h.gets("Stop", map[string]any{})
-	goToRest(h.daemon(), h.agent, false)
+	goToRest(h.daemon().Supervisor, h.agent, false)
 	if a := h.agent; a.State != daemon.Idle || a.Limit != nil {
 		t.Errorf("after a good turn the agent is %s with limit %+v", a.State, a.Limit)
 	}

@@ -11,7 +11,7 @@ import (
 const maxLine = 500
 
 // Line returns the newest handoffs of the line that a handoff's agent belongs to, the newest first.
-func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
+func (d *Flow) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
 	h, err := d.Handoff(ctx, handoffID)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, e
 
 // Generations returns the part of an agent's line with at most most agents before it and at most most after it, the
 // oldest first. The Agent of each Generation is set.
-func (d *Daemon) Generations(ctx context.Context, a *daemon.Agent, most int) ([]daemon.Generation, error) {
+func (d *Flow) Generations(ctx context.Context, a *daemon.Agent, most int) ([]daemon.Generation, error) {
 	handoffs, err := d.Store.LineHandoffs(ctx, a.ID, 5*most)
 	if err != nil {
 		return nil, err

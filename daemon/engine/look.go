@@ -16,7 +16,7 @@ const (
 
 // lookAt returns the result of look, which looks at path; or false, if the file system does not answer in time. If a
 // document is missed in this way, a later wake finds it.
-func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool {
+func (d *Sight) lookAt(ctx context.Context, path string, look func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool
 }
 
 // hasContent is fileHasContent for a hook. It also returns false if the file system does not answer in time.
-func (d *Daemon) hasContent(ctx context.Context, path string) bool {
+func (d *Sight) hasContent(ctx context.Context, path string) bool {
 	return d.lookAt(ctx, path, func() bool { return fileHasContent(path) })
 }
 
@@ -65,4 +65,14 @@ func lastLine(screen string) string {
 		}
 	}
 	return ""
+}
+
+// leadsElsewhere reports whether the session has moved: to is a directory, and not from by another name.
+func (m move) leadsElsewhere() bool {
+	to, err := os.Stat(m.to)
+	if err != nil || !to.IsDir() {
+		return false
+	}
+	from, err := os.Stat(m.from)
+	return err != nil || !os.SameFile(from, to)
 }

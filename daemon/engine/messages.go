@@ -15,7 +15,7 @@ import (
 
 // SendMessage queues a text for an agent. When the agent is idle, its lane types the queued texts in order. The delivery
 // later gets a verdict: whether the agent took the text. If the agent's handoff is recorded, its successor gets the text.
-func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
+func (d *Courier) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
 	for {
 		dl, err := d.sendMessage(ctx, id, text, command, nil)
 		if !errors.Is(err, daemon.ErrMoved) || ctx.Err() != nil {
@@ -25,7 +25,7 @@ func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command
 }
 
 // sendMessage is one attempt of SendMessage. from is the agent that sends the text; nil: the operator does.
-func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command bool, from *daemon.Agent) (daemon.Delivery, error) {
+func (d *Courier) sendMessage(ctx context.Context, id int64, text string, command bool, from *daemon.Agent) (daemon.Delivery, error) {
 	a, err := d.Agent(ctx, id)
 	if err != nil {
 		return daemon.Delivery{}, err
@@ -78,7 +78,7 @@ const MaxMessage = 64 << 10
 
 // newMessage checks a text and makes its delivery. It refuses a text that can't be typed. It changes a text only at its
 // ends, as [runtimes.SafePrompt] does.
-func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*daemon.Delivery, error) {
+func (d *Courier) newMessage(ctx context.Context, agentID int64, text string, command bool) (*daemon.Delivery, error) {
 	if len(text) > MaxMessage {
 		return nil, daemon.Errorf(daemon.KindTooLarge, daemon.CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), MaxMessage)
 	}
@@ -117,48 +117,11 @@ func CheckTyped(text string) error {
 }
 
 // Deliveries lists the deliveries to an agent, the newest first.
-func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
+func (d *Courier) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	if _, err := d.Agent(ctx, agentID); err != nil {
 		return nil, err
 	}
 	return d.Store.Deliveries(ctx, agentID, before, limit)
-}
-
-// tellDropped notes in c.dropped the deliveries that a change drops, and adds an alert for each message and command among them. The change
-// writes the row of such a delivery, which guards it: if somebody has cancelled it meanwhile, the commit gets ErrMoved. tellDropped does nothing
-// if an earlier try has added the alerts.
-func (d *Daemon) tellDropped(ctx context.Context, c *daemon.Change) error {
-	if c.DropQueued == 0 || c.Dropped != nil {
-		return nil
-	}
-	open, err := d.Store.OpenDeliveries(ctx, c.DropQueued)
-	if err != nil {
-		return err
-	}
-	c.Dropped = []*daemon.Delivery{}
-	for i := range open {
-		dl := &open[i]
-		if dl.State != daemon.DeliveryQueued || c.SpareMessages && dl.Kind == daemon.KindMessage || c.Takes(dl) {
-			continue
-		}
-		if dl.Kind != daemon.KindMessage && dl.Kind != daemon.KindCommand {
-			c.Dropped = append(c.Dropped, dl)
-			continue
-		}
-		e := d.droppedEvent(dl, c.DropEvidence)
-		e.Alert = !c.DropAsked || dl.Kind == daemon.KindCommand
-		dl.Decide(daemon.NotSubmitted, c.DropEvidence, d.now())
-		c.Deliveries, c.Events = append(c.Deliveries, dl), append(c.Events, e)
-	}
-	return nil
-}
-
-// droppedEvent makes the alert of a queued message that its agent will not get.
-func (d *Daemon) droppedEvent(dl *daemon.Delivery, why string) *event.Event {
-	e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why,
-		"message": fmt.Sprintf("A %s for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.Kind, dl.AgentID, why)})
-	e.Alert = true
-	return e
 }
 
 // ControlIn returns the first control character of s that is not in allowed, and the byte where it begins; -1: there is none.

@@ -45,7 +45,7 @@ func (r *handoffRun) clearQueue(c *daemon.Change) error {
 }
 
 // dropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
-func (d *Daemon) dropQueued(ctx context.Context, c *daemon.Change, agentID int64, why string) error {
+func (d *Courier) dropQueued(ctx context.Context, c *daemon.Change, agentID int64, why string) error {
 	h, open, err := d.openHandoff(ctx, agentID)
 	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.Passes()
 	return err
@@ -80,14 +80,14 @@ func (r *handoffRun) messagesTo() (int64, error) {
 }
 
 // messagesOf returns the queued messages of an agent that a successor can get, the oldest first.
-func (d *Daemon) messagesOf(ctx context.Context, a *daemon.Agent) ([]daemon.Delivery, error) {
+func (d *Courier) messagesOf(ctx context.Context, a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	return slices.DeleteFunc(open, func(dl daemon.Delivery) bool { return !a.Passable(&dl) }), err
 }
 
 // passMessages adds to a change that the queued messages of an agent go to another one. handoff is nil if the other one opens
 // the agent's session again.
-func (d *Daemon) passMessages(ctx context.Context, c *daemon.Change, a *daemon.Agent, to int64, handoff *int64) error {
+func (d *Courier) passMessages(ctx context.Context, c *daemon.Change, a *daemon.Agent, to int64, handoff *int64) error {
 	queued, err := d.messagesOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: messages: %w", a.ID, err)
@@ -106,7 +106,7 @@ func (d *Daemon) passMessages(ctx context.Context, c *daemon.Change, a *daemon.A
 }
 
 // withoutWaiting leaves out of an agent's open deliveries the messages that wait for its successor.
-func (d *Daemon) withoutWaiting(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) ([]daemon.Delivery, error) {
+func (d *Courier) withoutWaiting(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) ([]daemon.Delivery, error) {
 	waits := func(dl daemon.Delivery) bool { return a.Passable(&dl) }
 	if !slices.ContainsFunc(open, waits) {
 		return open, nil

@@ -23,7 +23,7 @@ import (
 // transcript, the job's session the agent's session: hooks, the registry, the stop ladder and a resume are then about what does the work.
 
 // maybeMoved reports whether followSession may have something to do for an agent.
-func (d *Daemon) maybeMoved(a *daemon.Agent) bool {
+func (d *Sight) maybeMoved(a *daemon.Agent) bool {
 	s := d.sighted(a.ID)
 	return s.parked != "" || s.behind || s.strayed(a)
 }
@@ -31,7 +31,7 @@ func (d *Daemon) maybeMoved(a *daemon.Agent) bool {
 // followSession makes the process of a job in the background the agent's process, when the registry says that the agent's
 // session has moved there, and tells the operator. When the pane of such an agent is closed, the agent goes on without one,
 // and the operator is told again.
-func (d *Daemon) followSession(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Sight) followSession(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	switch s := d.look(a); { // the last look may be from before a hook that has told of a move
 	case s.parked != "":
 		return d.followJob(ctx, a, s.parked)
@@ -54,7 +54,7 @@ func (s sighting) strayed(a *daemon.Agent) bool {
 }
 
 // followDir notes that the agent's session has moved, once its transcript shows the same.
-func (d *Daemon) followDir(ctx context.Context, a *daemon.Agent, dir string) (bool, time.Duration, error) {
+func (d *Sight) followDir(ctx context.Context, a *daemon.Agent, dir string) (bool, time.Duration, error) {
 	m := move{from: a.Cwd, to: filepath.Clean(dir)}
 	if a.TranscriptPath == nil || !m.leadsElsewhere() {
 		return false, 0, nil
@@ -74,7 +74,7 @@ func (d *Daemon) followDir(ctx context.Context, a *daemon.Agent, dir string) (bo
 	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, UsageReads: read, Events: []*event.Event{e}})
 }
 
-func (d *Daemon) followJob(ctx context.Context, a *daemon.Agent, job string) (bool, time.Duration, error) {
+func (d *Sight) followJob(ctx context.Context, a *daemon.Agent, job string) (bool, time.Duration, error) {
 	reg, ok := d.entryOfJob(a, job)
 	if !ok || reg.PID == a.PID {
 		return false, 0, nil // its process is about to write its entry, or the last look was at the process in the pane
@@ -96,7 +96,7 @@ func (d *Daemon) followJob(ctx context.Context, a *daemon.Agent, job string) (bo
 
 // followTranscript makes the job's session the agent's. Until its first turn the copy has no transcript and cannot be resumed
 // (measured with 2.1.330), so the agent keeps the session from which it was copied until then.
-func (d *Daemon) followTranscript(ctx context.Context, a *daemon.Agent) (moved bool, err error) {
+func (d *Sight) followTranscript(ctx context.Context, a *daemon.Agent) (moved bool, err error) {
 	if a.TranscriptPath == nil || a.SessionID == nil {
 		return false, nil
 	}
@@ -116,7 +116,7 @@ func (d *Daemon) followTranscript(ctx context.Context, a *daemon.Agent) (moved b
 
 // agentOfJob returns the id of the active agent whose session goes on in a process of the CLI's supervisor; 0: there is none,
 // as far as the registry says. Until the daemon has followed the session, the process is not the agent's.
-func (d *Daemon) agentOfJob(ctx context.Context, pid int, transcript string) int64 {
+func (d *Sight) agentOfJob(ctx context.Context, pid int, transcript string) int64 {
 	dir := runtimes.ConfigDirOfTranscript(transcript)
 	job, ok := d.entryAt(dir, pid)
 	if !ok || job.Kind != runtimes.KindBackground || job.Job == "" {
@@ -139,7 +139,7 @@ func (d *Daemon) agentOfJob(ctx context.Context, pid int, transcript string) int
 }
 
 // entryAt reads the entry of a process in Claude Code's registry.
-func (d *Daemon) entryAt(dir string, pid int) (runtimes.Registry, bool) {
+func (d *Sight) entryAt(dir string, pid int) (runtimes.Registry, bool) {
 	if dir == "" || pid == 0 {
 		return runtimes.Registry{}, false
 	}
@@ -151,46 +151,9 @@ func (d *Daemon) entryAt(dir string, pid int) (runtimes.Registry, bool) {
 	return reg, err == nil && reg.PID == pid
 }
 
-// ofCopy reports whether a SessionStart is that of a copy of the agent's session, such as the one that goes on in the
-// background. While it has no transcript, nobody can resume it.
-func (h *hookStep) ofCopy() bool {
-	a := h.tx.Agent
-	return h.p.Source == "fork" && a.RegisteredAt != nil && a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
-}
-
-// followCopy makes the session that has ended a turn the agent's session: the turn is in its transcript. The registry tells
-// the same, but only while the process lives, and this hook may come out of the spool.
-func (h *hookStep) followCopy() {
-	a := h.tx.Agent
-	if h.runtimeOf(a).Registry == nil || h.in.PID == 0 || h.in.PID != a.PID || h.p.SessionID == "" || h.p.TranscriptPath == "" ||
-		a.SessionID == nil || *a.SessionID == h.p.SessionID {
-		return
-	}
-	a.SetSession(h.p)
-	h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": "background"}, a)
-}
-
-// withoutPaneTo does the next step of a delivery to an agent that has no pane. The end of a turn is answered with the
-// instruction of a handoff all the same. The transcript shows whether the agent has taken what was given to it before.
-func (d *Daemon) withoutPaneTo(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
-	switch {
-	case dl.State == daemon.DeliveryQueued && dl.Kind == daemon.KindInstruction && (a.State == daemon.Working || d.sighted(a.ID).busy()) && d.runtimeOf(a).Can.HoldsTurn:
-		return false, time.Second, nil
-	case dl.State == daemon.DeliveryQueued, dl.TypedAt == nil:
-		dl.Decide(daemon.NotSubmitted, evidenceNoPane, d.now())
-		return d.saveDelivery(ctx, a, dl, false)
-	case dl.State == daemon.DeliveryTyping:
-		return d.decideByTranscript(ctx, a, dl, evidenceNoPane)
-	}
-	return d.confirmDelivery(ctx, a, dl)
-}
-
-// evidenceNoPane is the evidence of a text for an agent that has no pane.
-const evidenceNoPane = "the agent has no pane"
-
 // losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the
 // session through it any more.
-func (d *Daemon) losePane(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Sight) losePane(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return false, time.Second, nil
@@ -212,7 +175,7 @@ func (d *Daemon) losePane(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 
 // endView ends the process that only shows a session in the background, in the pane of an agent whose own process is gone.
 // The pane is kept: people may be attached to it.
-func (d *Daemon) endView(ctx context.Context, a *daemon.Agent) {
+func (d *Sight) endView(ctx context.Context, a *daemon.Agent) {
 	if !d.sighted(a.ID).behind || !a.HasPane() || !a.Managed {
 		return
 	}
@@ -239,20 +202,20 @@ func (d *Daemon) endView(ctx context.Context, a *daemon.Agent) {
 }
 
 // withoutPane says what to do about an agent whose session goes on without a pane.
-func (d *Daemon) withoutPane(a *daemon.Agent) string {
+func (d *Sight) withoutPane(a *daemon.Agent) string {
 	return fmt.Sprintf("The session of agent %d (%s) goes on in the background (the agents view, ←), without a pane in which the daemon could type: "+
 		"take it back into a pane with `understudy agent stop %[1]d` and then `understudy agent resume %[1]d`.", a.ID, a.Name)
 }
 
 // inBackground returns the alert about an agent in the background.
-func (d *Daemon) inBackground(a *daemon.Agent, message string) *event.Event {
+func (d *Sight) inBackground(a *daemon.Agent, message string) *event.Event {
 	e := d.event(event.AgentInBackground, &a.ID, nil, map[string]any{"agent_name": a.Name, "session_id": a.SessionID, "message": message})
 	e.Alert = true
 	return e
 }
 
 // entryOfJob looks in the registry for the session of a job.
-func (d *Daemon) entryOfJob(a *daemon.Agent, job string) (runtimes.Registry, bool) {
+func (d *Sight) entryOfJob(a *daemon.Agent, job string) (runtimes.Registry, bool) {
 	rt, dir := d.runtimeOf(a), d.configDir(a)
 	if rt.Registry == nil || dir == "" {
 		return runtimes.Registry{}, false

@@ -53,7 +53,7 @@ func paneState(a *daemon.Agent) (string, tmux.Tone) {
 
 // showLines keeps the lines of the panes current at which somebody looks. It runs tmux only if a line has changed, or if one
 // could not be noted because nobody looked. The sweep calls it, with the active agents.
-func (d *Daemon) showLines(ctx context.Context, agents []daemon.Agent) {
+func (d *Supervisor) showLines(ctx context.Context, agents []daemon.Agent) {
 	var pending []tmux.Line
 	byRef := map[tmux.Ref]int64{}
 	due := false
@@ -95,7 +95,7 @@ func (d *Daemon) showLines(ctx context.Context, agents []daemon.Agent) {
 }
 
 // readyLine notes the line of an agent's pane, at which somebody is about to look.
-func (d *Daemon) readyLine(ctx context.Context, a *daemon.Agent) {
+func (d *Supervisor) readyLine(ctx context.Context, a *daemon.Agent) {
 	line := paneLine(a)
 	if !a.Managed || d.memories.of(a.ID).lineShown == line {
 		return

@@ -17,7 +17,7 @@ import (
 
 // sayWhoGoesOn says in the person's pane from which an agent's work came that the agent goes on. In the pane of an agent that a
 // person has started, it removes what was said of an earlier one.
-func (d *Daemon) sayWhoGoesOn(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Supervisor) sayWhoGoesOn(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	if a.RegisteredAt == nil || d.memories.of(a.ID).said {
 		return false, 0, nil
 	}
@@ -35,7 +35,7 @@ func (d *Daemon) sayWhoGoesOn(ctx context.Context, a *daemon.Agent) (bool, time.
 }
 
 // unsay takes back what was said of an agent that ends.
-func (d *Daemon) unsay(ctx context.Context, a *daemon.Agent) {
+func (d *Supervisor) unsay(ctx context.Context, a *daemon.Agent) {
 	ref, ok, err := d.personsPane(ctx, a)
 	if err == nil && ok {
 		err = d.atPane(ref, func(t Terminal) error { return t.Unsay(ctx, ref, a.ID) })
@@ -43,7 +43,7 @@ func (d *Daemon) unsay(ctx context.Context, a *daemon.Agent) {
 	d.logSaid(a, err)
 }
 
-func (d *Daemon) atPane(ref tmux.Ref, do func(Terminal) error) error {
+func (d *Supervisor) atPane(ref tmux.Ref, do func(Terminal) error) error {
 	term, err := d.Terminal(ref.Socket)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (d *Daemon) atPane(ref tmux.Ref, do func(Terminal) error) error {
 }
 
 // logSaid only logs an error: the pane's server may be gone, and the handoff's end is told elsewhere as well.
-func (d *Daemon) logSaid(a *daemon.Agent, err error) {
+func (d *Supervisor) logSaid(a *daemon.Agent, err error) {
 	if err != nil && !errors.Is(err, tmux.ErrGone) {
 		d.Log.Debug("the pane of a person was not told who goes on", "agent_id", a.ID, "error", err)
 	}
@@ -60,7 +60,7 @@ func (d *Daemon) logSaid(a *daemon.Agent, err error) {
 
 // personsPane returns the pane of the agent from which an agent's work came, if a person has started that agent, it has ended,
 // and no other agent is in its pane by now.
-func (d *Daemon) personsPane(ctx context.Context, a *daemon.Agent) (tmux.Ref, bool, error) {
+func (d *Supervisor) personsPane(ctx context.Context, a *daemon.Agent) (tmux.Ref, bool, error) {
 	for at := a; at.PreviousAgentID != nil && *at.PreviousAgentID < at.ID; {
 		prev, err := d.Store.Agent(ctx, *at.PreviousAgentID)
 		switch {

@@ -14,7 +14,7 @@ import (
 // RenamePersona gives a persona another slug. It refuses while something is under way under the old one. The rows of what is over keep
 // the old slug, because that is what was; the persona's next agents are pointed to its documents all the same, and the session of
 // an agent that played it goes on under the new slug.
-func (d *Daemon) RenamePersona(ctx context.Context, slug, to string) (personas.Persona, error) {
+func (d *Supervisor) RenamePersona(ctx context.Context, slug, to string) (personas.Persona, error) {
 	if err := d.refuseUnderWay(ctx, slug); err != nil {
 		return personas.Persona{}, err
 	}
@@ -27,7 +27,7 @@ func (d *Daemon) RenamePersona(ctx context.Context, slug, to string) (personas.P
 
 // refuseUnderWay refuses to rename a persona that an agent plays, that an open handoff or one that waits for a retry is about, or that
 // an open pipeline needs.
-func (d *Daemon) refuseUnderWay(ctx context.Context, slug string) error {
+func (d *Supervisor) refuseUnderWay(ctx context.Context, slug string) error {
 	o, err := d.overview(ctx, daemon.MostAgents)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (d *Daemon) refuseUnderWay(ctx context.Context, slug string) error {
 }
 
 // formerSlugs returns the slugs that a persona had before, the newest first.
-func (d *Daemon) formerSlugs(slug string) []string {
+func (d *Supervisor) formerSlugs(slug string) []string {
 	p, err := d.Personas.Get(slug)
 	if err != nil || p.Former == "" {
 		return nil
@@ -66,7 +66,7 @@ func (d *Daemon) formerSlugs(slug string) []string {
 }
 
 // presentSlug returns the slug that the persona has now which an ended agent played; nil: it played none.
-func (d *Daemon) presentSlug(a *daemon.Agent) *string {
+func (d *Supervisor) presentSlug(a *daemon.Agent) *string {
 	if a.Persona == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func preflight(next *daemon.Agent, checks ...startCheck) error {
 }
 
 // canStart is [preflight] with all checks. An agent of another host is not checked: the daemon there does it.
-func canStart(ctx context.Context, d *Daemon, next *daemon.Agent) error {
+func canStart(ctx context.Context, d *Supervisor, next *daemon.Agent) error {
 	if next.Host != d.Host {
 		return nil
 	}
@@ -37,23 +37,6 @@ func canStart(ctx context.Context, d *Daemon, next *daemon.Agent) error {
 		func(next *daemon.Agent) error { return d.checkRuntime(next.Runtime) },
 		func(next *daemon.Agent) error { return takesCommandLine(ctx, d, next) },
 	)
-}
-
-// canHandOver is [canStart] for all successors that a handoff of an agent would have.
-func canHandOver(ctx context.Context, d *Daemon, a *daemon.Agent, heirs []daemon.HandoffHeir) error {
-	if a.Host != d.Host {
-		return nil
-	}
-	for _, heir := range heirs { // a copy: nothing is decided yet
-		next := successorOf(d, a, 0, d.now())
-		if err := becomeHeir(d, a, next, &heir); err != nil {
-			return err
-		}
-		if err := canStart(ctx, d, next); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Enterable refuses a directory in which no program can be started.

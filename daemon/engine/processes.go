@@ -79,9 +79,6 @@ func (system) Strange(from *tmux.Peer, p tmux.Process) string {
 	return ""
 }
 
-// noAgent says why a process can't be an agent.
-const noAgent = "process %d is no agent: %s"
-
 func (system) Foreign(p tmux.Process) string {
 	if p.PID == 1 || p.Name() == "systemd" {
 		return fmt.Sprintf(noAgent, p.PID, "it is init")
@@ -104,7 +101,7 @@ func (system) ServerAt(ctx context.Context, socket string) (tmux.Process, error)
 }
 
 // lives reports whether a process has not ended. If the system can't be asked, the process counts as alive.
-func (d *Daemon) lives(p tmux.Process) bool {
+func (d *Engine) lives(p tmux.Process) bool {
 	now, err := d.Processes.Find(p.PID)
 	if err != nil {
 		return !errors.Is(err, tmux.ErrNoProcess)
@@ -114,7 +111,7 @@ func (d *Daemon) lives(p tmux.Process) bool {
 
 // inFront reports whether an agent gets what is typed into its terminal. For an agent whose process is not known the answer
 // is yes.
-func (d *Daemon) inFront(a *daemon.Agent) bool {
+func (d *Engine) inFront(a *daemon.Agent) bool {
 	return a.PID == 0 || d.Processes.Standing(a.Process()).InFront
 }
 

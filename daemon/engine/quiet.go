@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
@@ -27,7 +26,7 @@ const lookForQuiet = time.Second
 
 // noticeQuiet ends the turn of an agent whose runtime tells nothing, when its screen has been quiet for long enough and shows
 // that it takes a prompt. A daemon that restarts begins to count anew.
-func (d *Daemon) noticeQuiet(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Sight) noticeQuiet(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	after := d.runtimeOf(a).Can.QuietAfter
 	if after == 0 || a.State != daemon.Working || !a.HasPane() {
 		return false, 0, nil
@@ -65,33 +64,11 @@ func (d *Daemon) noticeQuiet(ctx context.Context, a *daemon.Agent) (moved bool, 
 func unreadyAfter(quietAfter time.Duration) time.Duration { return max(20*quietAfter, 5*time.Minute) }
 
 // reportTaken reports a text that was submitted to a runtime that tells nothing.
-func (d *Daemon) reportTaken(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) error {
+func (d *Sight) reportTaken(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) error {
 	turn := fmt.Sprintf("delivery %d", dl.ID)
 	body, err := json.Marshal(map[string]string{"prompt": dl.Text, "prompt_id": turn})
 	if err != nil {
 		return err
 	}
 	return d.report(ctx, a, runtimes.Report{Event: hooks.UserPromptSubmit, Body: body, Key: turn})
-}
-
-// giveSkill queues the skill of an agent whose runtime takes it as a prompt only, once.
-func (d *Daemon) giveSkill(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
-	if d.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt || !a.Managed || a.Persona == nil || a.SkillInjectedAt != nil || a.RegisteredAt == nil {
-		return false, 0, nil
-	}
-	all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
-	if err != nil {
-		return false, 0, err
-	}
-	for i := range all {
-		if all[i].Kind == daemon.KindSkill {
-			return false, 0, nil // its verdict tells the rest
-		}
-	}
-	dl, err := d.newSkill(ctx, a, *a.Persona, d.Data)
-	if err != nil {
-		return false, 0, err
-	}
-	e := d.event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})
-	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}})
 }

@@ -38,7 +38,7 @@ type readSoFar struct {
 // seeReading commits once that a successor has read its document and context; or, once its first turn has ended, the alert
 // that it has not. A successor that reads them later is noted as well. The agent's row says what was committed, and guards
 // it, so that a daemon that is killed at any moment tells neither twice.
-func (d *Daemon) seeReading(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Flow) seeReading(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	h, dl, err := d.briefingOf(ctx, a)
 	if err != nil {
 		return false, 0, err
@@ -96,7 +96,7 @@ func unreadWords(a *daemon.Agent, h *daemon.Handoff, left []string, unknown erro
 
 // briefingOf returns the handoff of which an agent is a successor, and the delivery of its injection prompt. Each is nil if
 // there is none.
-func (d *Daemon) briefingOf(ctx context.Context, a *daemon.Agent) (*daemon.Handoff, *daemon.Delivery, error) {
+func (d *Flow) briefingOf(ctx context.Context, a *daemon.Agent) (*daemon.Handoff, *daemon.Delivery, error) {
 	list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{SuccessorID: a.ID, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, nil, err
@@ -123,7 +123,7 @@ var (
 
 // unread returns the files of a handoff that its successor has not read, as far as its transcript shows. unknown says why the
 // transcript does not show it; nil: it does.
-func (d *Daemon) unread(a *daemon.Agent, h *daemon.Handoff) (left []string, unknown error) {
+func (d *Flow) unread(a *daemon.Agent, h *daemon.Handoff) (left []string, unknown error) {
 	if a.TranscriptPath == nil {
 		return h.ToRead(), errNoTranscript
 	}
@@ -175,7 +175,7 @@ func (so *readSoFar) more() error {
 }
 
 // withReading fills in when the successors of handoffs read their documents. The facts are on the rows of the successors.
-func (d *Daemon) withReading(ctx context.Context, list []daemon.Handoff) error {
+func (d *Flow) withReading(ctx context.Context, list []daemon.Handoff) error {
 	var ids []int64
 	for i := range list {
 		ids = append(ids, list[i].SuccessorIDs()...)

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,19 +14,13 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
-// contextIntact reports whether the context file still holds the recorded content. Agents can write to its folder, so
-// contextIntact reads the file with the same care as a document.
-func (d *Daemon) contextIntact(h *daemon.Handoff) bool {
-	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
-	return err == nil && file.SHA256 == *h.ContextChecksum
-}
-
 // logHandoff logs a moment of a handoff. Scripts look for these lines, so the keys are always the same.
-func (d *Daemon) logHandoff(h *daemon.Handoff, moment string, level slog.Level, trouble string) {
+func (d *Flow) logHandoff(h *daemon.Handoff, moment string, level slog.Level, trouble string) {
 	took := h.Metrics.DurationMS // of the assembly, which is all that there is to tell until the handoff has ended
 	if !h.Open() {
 		took = float64(h.Metrics.TotalMS)
@@ -52,7 +44,7 @@ func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	fields, ok := data.Extract(string(doc.Bytes))
 	got := extract(r.h, r.agent, doc, r.now, fields, ok)
 	got.fallback = words.TrimDot(cause.Error())
-	got.warnings = slices.Concat([]string{"Fallback handoff used: " + got.fallback}, r.d.accounts.handoffWarnings(r.d, r.agent, r.h.Heirs), backgroundWarnings(r.agent, r.h.Keep))
+	got.warnings = slices.Concat([]string{"Fallback handoff used: " + got.fallback}, r.d.accounts.handoffWarnings(r.d.Sight, r.agent, r.h.Heirs), backgroundWarnings(r.agent, r.h.Keep))
 	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
 	got.record.Context, got.record.Progress = string(got.context), true
 	return got
@@ -103,7 +95,7 @@ func (r *handoffRun) logRecord(got *assembled) {
 
 // inheritedOptions reads, from the command line of an agent that a person started, the flags that its successor gets.
 // It returns nil if they are on the row already or can't be read.
-func (d *Daemon) inheritedOptions(a *daemon.Agent) []string {
+func (d *Flow) inheritedOptions(a *daemon.Agent) []string {
 	if a.Managed || a.PID == 0 || len(a.Options) > 0 {
 		return nil
 	}
@@ -115,10 +107,24 @@ func (d *Daemon) inheritedOptions(a *daemon.Agent) []string {
 	return runtimes.InheritOptions(argv)
 }
 
-func checksum(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
 // milliseconds returns a duration in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// measureAtRecord reads the use of an agent's context once more when its handoff is recorded. measure may still wait for a status line
+// then, and what it has read is older than the document. If nothing can be read, the last numbers stay.
+func measureAtRecord(d *Flow, c *daemon.Change, a *daemon.Agent, at time.Time) {
+	if !a.Measured() {
+		return
+	}
+	used, window, ok, err := transcript.Use(d.runtimeOf(a), *a.TranscriptPath)
+	if err != nil || !ok {
+		return
+	}
+	limit := sized(window)
+	if limit == nil && a.Context != nil {
+		limit = a.Context.Limit
+	}
+	if a.Context == nil || a.Context.Tokens != used {
+		d.factsFor(a).useContext(c, a, daemon.ContextUse{Tokens: used, Limit: limit, Source: daemon.FromTranscript}, at)
+	}
+}

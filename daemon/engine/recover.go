@@ -126,3 +126,28 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	d.showLines(ctx, agents)
 	return nil
 }
+
+// sweepOnce sweeps. If it fails, the next sweep tries again; until then nothing proves that the daemon was there.
+func sweepOnce(ctx context.Context, d *Daemon) {
+	err := d.sweep(ctx)
+	if err == nil {
+		d.prove()
+	} else if ctx.Err() == nil {
+		d.Log.Warn("sweep incomplete; trying again", "error", err)
+	}
+}
+
+// replayOnce applies the spooled hooks. If it fails, the next sweep tries again.
+func replayOnce(ctx context.Context, d *Daemon) {
+	if err := d.replaySpool(ctx); err != nil && ctx.Err() == nil {
+		d.Log.Warn("spool not replayed; trying again", "error", err)
+	}
+}
+
+// doneOnce makes the work of a lane from what is done once for each wake.
+func doneOnce(d *Daemon, do func(context.Context, *Daemon)) func(context.Context, int64) (bool, time.Duration, error) {
+	return func(ctx context.Context, _ int64) (bool, time.Duration, error) {
+		do(ctx, d)
+		return false, 0, nil
+	}
+}

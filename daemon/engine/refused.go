@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -45,28 +46,8 @@ func refusedSince(past presence.Past, dl *daemon.Delivery) (since time.Time) {
 	return since
 }
 
-// confirmHeard confirms the texts that the runtime has reported as the prompt of the turn that has ended now. Whether it ended well or
-// with an error: it ran, so no hook had refused its prompt.
-func (h *hookStep) confirmHeard() {
-	for _, dl := range h.tx.Deliveries {
-		if dl.State == daemon.DeliveryTyped && dl.Heard != 0 && h.ended(dl) {
-			h.confirm(dl, evidenceHeard(dl.Heard), false)
-		}
-	}
-}
-
-// ended reports whether the turn that has ended now was that of a heard text. If a person's prompt came after the text, the turn may be
-// that prompt's alone: the transcript decides. The spool may have the hooks of the two change places. A Stop that came since then was not
-// the text's, and this may be the next Stop of the same turn.
-func (h *hookStep) ended(dl *daemon.Delivery) bool {
-	a := h.tx.Agent
-	sameTurn := h.p.PromptID == "" || h.p.PromptID == a.TurnPromptID
-	behind := a.LastPrompt > dl.Heard || a.LastPromptAt != nil && dl.HeardAt != nil && a.LastPromptAt.After(*dl.HeardAt)
-	return sameTurn && !behind && a.LastStop <= dl.Heard
-}
-
 // refusalOf is [Delivery.refusal] in the transcript of the text's agent.
-func refusalOf(d *Daemon, a *daemon.Agent, dl *daemon.Delivery) (why string) {
+func refusalOf(d *Courier, a *daemon.Agent, dl *daemon.Delivery) (why string) {
 	return dl.Refusal(d.runtimeOf(a), TranscriptTail(a), refusedSince(d.facts().Past, dl))
 }
 
@@ -75,7 +56,7 @@ const heardLook = 25 * time.Millisecond
 
 // decideHeard gives a heard text its verdict. The transcript proves that the runtime has taken it. Until then another hook of the prompt
 // may still run. left is how long the daemon waits if no turn runs. A transcript that nobody can read proves nothing, so the hook stands.
-func decideHeard(ctx context.Context, d *Daemon, a *daemon.Agent, dl *daemon.Delivery, left time.Duration) (bool, time.Duration, error) {
+func decideHeard(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery, left time.Duration) (bool, time.Duration, error) {
 	if left <= 0 && a.State == daemon.Working {
 		left = d.timeLeft(*dl.TypedAt, promptHooks)
 	}
@@ -99,7 +80,7 @@ func evidenceHeard(hook int64) string { return fmt.Sprintf("UserPromptSubmit, ho
 // turn in which the model was not asked, as when a person compacts the conversation, and Gemini CLI when a hook has ended a turn or held
 // its end. A prompt that the transcript has was not refused, whoever gave it, and neither was one that it has behind the refusal: somebody
 // has submitted it again.
-func readRefusal(ctx context.Context, d *Daemon, a *daemon.Agent, r runtimes.Report, p hooks.Payload, rest []byte) (runtimes.Report, bool, error) {
+func readRefusal(ctx context.Context, d *Courier, a *daemon.Agent, r runtimes.Report, p hooks.Payload, rest []byte) (runtimes.Report, bool, error) {
 	rt := d.runtimeOf(a)
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil || takenBehind(rt, open, p, rest, d.now()) {
@@ -129,7 +110,7 @@ func readRefusal(ctx context.Context, d *Daemon, a *daemon.Agent, r runtimes.Rep
 
 // submittedWithMore reports whether the hooks have told of an open text a second time, with what a person has typed behind it in the composer,
 // while the refusal is about the text alone. A person who types at that moment is faster than any of the times that refusedSince compares.
-func submittedWithMore(ctx context.Context, d *Daemon, a *daemon.Agent, p hooks.Payload) (bool, error) {
+func submittedWithMore(ctx context.Context, d *Courier, a *daemon.Agent, p hooks.Payload) (bool, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
 		dl := &open[i]
@@ -160,7 +141,7 @@ func takenBehind(rt *runtimes.Runtime, open []daemon.Delivery, p hooks.Payload, 
 }
 
 // shownRefusal waits a moment until the screen of an agent shows why a hook has refused its newest prompt; "": it does not show it.
-func shownRefusal(ctx context.Context, d *Daemon, a *daemon.Agent, rt *runtimes.Runtime) string {
+func shownRefusal(ctx context.Context, d *Courier, a *daemon.Agent, rt *runtimes.Runtime) string {
 	for until := time.Now().Add(time.Second); a.HasPane() && time.Now().Before(until); {
 		s, err := d.readScreen(ctx, a)
 		if err != nil {
@@ -176,56 +157,9 @@ func shownRefusal(ctx context.Context, d *Daemon, a *daemon.Agent, rt *runtimes.
 	return ""
 }
 
-// promptRefused applies the report that another hook has refused a prompt. The turn that our own hook has begun does not run.
-func (h *hookStep) promptRefused() {
-	a, why, ours, later := h.tx.Agent, daemon.RefusalWords(h.p.Reason), false, h.beforeLastPrompt()
-	for _, dl := range h.tx.Deliveries {
-		if h.unknown || !daemon.RefusedPrompt(h.p, dl, h.in.At) {
-			continue
-		}
-		if h.in.At.Before(refusedSince(h.Past, dl)) {
-			later = later || dl.Heard != 0
-			continue
-		}
-		ours = true
-		if h.p.Kept {
-			h.confirm(dl, evidenceHeard(dl.Heard), false)
-			continue
-		}
-		dl.Decide(daemon.NotSubmitted, why, h.Now)
-		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-		e := h.Facts.event(event.DeliveryNotSubmitted, &a.ID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		stepFails := a.StepID != nil && a.StartedWith(dl) // its step tells, as a handoff does
-		e.Alert = dl.HandoffID == nil && dl.Kind != daemon.KindExit && !stepFails
-		h.out.Change.Events = append(h.out.Change.Events, e)
-	}
-	a.RestSince(h.in.At) // the hook of the prompt may still come, out of the spool
-	switch {
-	case later, a.State == daemon.Working && h.in.At.Before(a.StateAt.Truncate(time.Millisecond)):
-		return // a later prompt has begun a turn, or is with the hooks
-	case h.unknown:
-		h.setState(a.Rest()) // no prompt of which we know began that turn
-		return
-	case !ours && (a.State != daemon.Working || a.StopCameAt != nil):
-		return // our own hook refuses commands of ours, which begin no turn; or a hook has held the end of a turn
-	}
-	if hf := h.tx.Handoff; hf != nil && hf.AwaitsStop() && a.HandingOver {
-		hf.FailTurn(why)
-		h.touchHandoff()
-	}
-	a.RefuseTurn(why)
-	h.setState(a.Rest())
-}
-
-// beforeLastPrompt reports whether a refusal came before the newest prompt of a person.
-func (h *hookStep) beforeLastPrompt() bool {
-	last := h.tx.Agent.LastPromptAt
-	return last != nil && h.in.At.Before(h.Past.Earliest(*last).Add(-twinWithin))
-}
-
 // clearRefused takes a text that another hook has refused, and that the daemon has typed, out of the composer, in which the runtime
 // has put it back. Otherwise the next text would be glued behind it. It touches no text that a person has typed.
-func clearRefused(ctx context.Context, d *Daemon, a *daemon.Agent, p hooks.Payload, open []daemon.Delivery) error {
+func clearRefused(ctx context.Context, d *Courier, a *daemon.Agent, p hooks.Payload, open []daemon.Delivery) error {
 	for i := 0; a.HasPane() && i < len(open); i++ {
 		dl := &open[i]
 		if !daemon.RefusedPrompt(p, dl, d.now()) {
@@ -258,4 +192,38 @@ func clearRefused(ctx context.Context, d *Daemon, a *daemon.Agent, p hooks.Paylo
 		}
 	}
 	return nil
+}
+
+// readTail takes what an agent's transcript tells and no hook of its runtime reports, such as an error that ended a turn.
+func (d *Courier) readTail(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+	rt := d.runtimeOf(a)
+	if rt.Tail == nil || a.TranscriptPath == nil || a.SessionID == nil {
+		return false, 0, nil
+	}
+	for {
+		b, at, err := d.nextOfTail(a)
+		if err != nil || len(b) == 0 {
+			return moved, 0, nil // the file may not be made yet
+		}
+		read := 0
+		for line := range bytes.Lines(b) {
+			read += len(line)
+			r, ok := rt.Tail(*a.SessionID, line)
+			if !ok {
+				continue
+			}
+			if p, err := hooks.Parse(r.Event, r.Body); err == nil && p.Event == hooks.PromptRefused {
+				if r, ok, err = readRefusal(ctx, d, a, r, p, b[read-len(line):]); err != nil {
+					return moved, 0, err
+				} else if !ok {
+					continue
+				}
+			}
+			if err := d.report(ctx, a, r); err != nil {
+				return false, 0, fmt.Errorf("agent %d: transcript: %w", a.ID, err)
+			}
+			moved = true
+		}
+		d.memories.change(a.ID, func(m *agentMemory) { m.tail = tail{*a.TranscriptPath, at + int64(len(b))} })
+	}
 }

@@ -236,7 +236,7 @@ func TestRefusalBeforeTheEnd(t *testing.T) {
 	for heard, refused := range map[time.Duration]bool{-time.Second: true, time.Second: true, time.Minute: false} {
 		dl := &daemon.Delivery{State: daemon.DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "look"}
 		dl.Hear(9, at.Add(heard))
-		if why := refusalOf(hookedAgent(t).daemon(), a, dl); (why != "") != refused {
+		if why := refusalOf(hookedAgent(t).daemon().Courier, a, dl); (why != "") != refused {
 			t.Errorf("heard %s after the refusal: %q", heard, why)
 		}
 	}
@@ -377,7 +377,7 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, ok, err := readRefusal(t.Context(), d, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p, nil)
+			r, ok, err := readRefusal(t.Context(), d.Courier, a, runtimes.Report{Event: hooks.PromptRefused, Body: []byte(c.body)}, p, nil)
 			if err != nil || ok != c.ok || ok && r.Event != c.event {
 				t.Errorf("it is the report %s %s, %v; want %s, %v", r.Event, r.Body, ok, c.event, c.ok)
 			}

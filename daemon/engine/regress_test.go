@@ -81,7 +81,7 @@ func TestShutdownThatTakesLongAlerts(t *testing.T) {
 			age   time.Duration
 			alert bool
 		}{{longWait - time.Second, false}, {longWait + time.Second, true}} {
-			r := &handoffRun{d: d, now: now, agent: a, h: &daemon.Handoff{ID: 1, AgentID: 7, Phase: daemon.ShuttingDown, PhaseAt: now.Add(-tt.age)}}
+			r := &handoffRun{d: d.Flow, now: now, agent: a, h: &daemon.Handoff{ID: 1, AgentID: 7, Phase: daemon.ShuttingDown, PhaseAt: now.Add(-tt.age)}}
 			out := r.shutDown()
 			if out.alert != tt.alert || strings.Contains(out.hold.Words(), "understudy agent stop 7") != tt.alert || !strings.Contains(out.hold.Words(), name) {
 				t.Errorf("%s for %s: alert %v, note %q", name, tt.age, out.alert, out.hold.Words())

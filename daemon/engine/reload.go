@@ -24,12 +24,12 @@ type Reloaded struct {
 
 // Settings returns the operator's settings. Nobody changes them: a reload puts others in their place. A flow that must not
 // see two different settings keeps the result.
-func (d *Daemon) Settings() *Settings { return d.settings.Load() }
+func (d *Engine) Settings() *Settings { return d.settings.Load() }
 
 // Reload reads the operator's settings again. Work that is under way goes on by the new ones: a deadline that has passed
 // by them takes effect at once. If the settings are wrong, the daemon keeps the old ones, alerts the operator, and Reload
 // returns the reason.
-func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
+func (d *Engine) Reload(ctx context.Context) (Reloaded, error) {
 	if d.Reread == nil {
 		return Reloaded{}, daemon.Errorf(daemon.KindUnavailable, daemon.CodeNoSettings, "The settings of this daemon come from no file: start it again to change them")
 	}
@@ -59,7 +59,7 @@ func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
 }
 
 // TellMistake alerts the operator to a mistake in a file that the settings name, which shows only when the file is used.
-func TellMistake(d *Daemon, err error) {
+func TellMistake(d *Engine, err error) {
 	d.Log.Warn("a file that the settings name has a mistake", "error", err)
 	d.alert(event.SettingsRefused, err.Error()+".")
 }

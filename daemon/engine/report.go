@@ -9,9 +9,9 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// report takes what the daemon has read of an agent that it launched, from its screen, its transcript or its server, as if
+// takeReport takes what the daemon has read of an agent that it launched, from its screen, its transcript or its server, as if
 // the agent's process had sent it as a hook. The report's key makes that it counts once, however often it is read.
-func (d *Daemon) report(ctx context.Context, a *daemon.Agent, r runtimes.Report) error {
+func (d *Daemon) takeReport(ctx context.Context, a *daemon.Agent, r runtimes.Report) error {
 	p, err := hooks.Parse(r.Event, r.Body)
 	if err != nil {
 		return d.refuse(r.Event, err)

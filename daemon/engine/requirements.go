@@ -8,7 +8,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/personas"
 )
 
 // validate notes the requirements of the successors' roles that the handoff does not meet, in a warning of its record.
@@ -50,15 +49,6 @@ func (s *assembly) meetsRequirement(req data.Requirements, name string, line []d
 	})
 }
 
-// roleOf returns the role in a persona's slug. If the slug has no role, it returns the slug itself.
-func roleOf(slug string) string {
-	s, err := personas.ParseSlug(slug)
-	if err != nil {
-		return slug
-	}
-	return s.Role
-}
-
 // rolesOf returns the roles of personas, each once.
 func rolesOf(slugs []string) (roles []string) {
 	for _, slug := range slugs {
@@ -67,22 +57,6 @@ func rolesOf(slugs []string) (roles []string) {
 		}
 	}
 	return roles
-}
-
-// headingsFor returns the headings that roles require, each once.
-func (d *Daemon) headingsFor(roles []string) (titles []string) {
-	if !d.Settings().Handoff.ValidateContext {
-		return nil
-	}
-	req, _ := data.ReadRequirements(d.Data.Requirements()) // after an error req holds the shipped ones; validate warns about it
-	for _, role := range roles {
-		for _, name := range req.Of(role) {
-			if title := data.HeadingTitle(name); !slices.Contains(titles, title) {
-				titles = append(titles, title)
-			}
-		}
-	}
-	return titles
 }
 
 // NoHeadings ends the warning that the fields of a step's output could not be read.

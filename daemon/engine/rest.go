@@ -19,9 +19,6 @@ import (
 // restLook is how long the lane waits between the first looks at whether a runtime rests after its Stop.
 const restLook = 50 * time.Millisecond
 
-// unreadable is how long a screen that cannot be read is taken for one that shows a turn: one look that fails tells nothing.
-const unreadable = 10 * time.Second
-
 // mayGoOn reports whether a runtime may go on after its Stop without a prompt. It may not if a server, or our own extension inside
 // it, tells the Stop: these tell it when the session is at rest, and oh-my-pi's screen goes on showing a turn after a compaction
 // (18.2.3). A runtime that tells nothing was found at rest by its screen.
@@ -47,7 +44,7 @@ func (s restSigns) rests() bool {
 }
 
 // restSignsOf looks at an agent whose Stop has come.
-func restSignsOf(d *Daemon, ctx context.Context, a *daemon.Agent) restSigns {
+func restSignsOf(d *Supervisor, ctx context.Context, a *daemon.Agent) restSigns {
 	rt := d.runtimeOf(a)
 	if !mayGoOn(&rt.Can) {
 		return restSigns{}
@@ -56,30 +53,10 @@ func restSignsOf(d *Daemon, ctx context.Context, a *daemon.Agent) restSigns {
 	s := restSigns{known: entry.known, status: entry.status, moved: entry.parked != "" || entry.copied}
 	if !s.known && rt.Registry == nil && a.HasPane() {
 		shown, err := d.readScreen(ctx, a)
-		failing := unreadFor(d, a, err) // also a look that shows a turn ends the series
+		failing := unreadFor(d.Sight, a, err) // also a look that shows a turn ends the series
 		s.busy = shown.Busy || shown.Dialog != "" || err != nil && failing < unreadable
 	}
 	return s
-}
-
-// unread is a series of looks at a screen that have failed.
-type unread struct{ since, last time.Time }
-
-// unreadFor notes whether the last look at an agent's screen has failed, and returns for how long the looks have failed.
-func unreadFor(d *Daemon, a *daemon.Agent, err error) (had time.Duration) {
-	d.memories.change(a.ID, func(m *agentMemory) {
-		now := time.Now()
-		switch {
-		case err == nil:
-			m.unread = unread{}
-			return
-		case now.Sub(m.unread.last) > unreadable: // nobody has looked for a while
-			m.unread.since = now
-		}
-		m.unread.last = now
-		had = now.Sub(m.unread.since)
-	})
-	return had
 }
 
 // endsTurn reports whether the agent's Stop has come, and it is not known yet whether its turn is over.
@@ -96,7 +73,7 @@ func documentDone(a *daemon.Agent, h *daemon.Handoff) bool {
 
 // endTurnAtRest ends the turn of an agent whose Stop has come once its runtime rests. A turn may go on for hours behind a Stop that another
 // hook has blocked.
-func endTurnAtRest(d *Daemon, ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func endTurnAtRest(d *Supervisor, ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	if !restSignsOf(d, ctx, a).rests() {
 		return false, rarer(restLook, d.timeSpent(*a.StopCameAt)), nil
 	}
@@ -109,7 +86,7 @@ func endTurnAtRest(d *Daemon, ctx context.Context, a *daemon.Agent) (moved bool,
 
 // goToRest ends the turn of an agent whose Stop has come and whose runtime rests, and returns the events. The agent has finished,
 // unless it is being handed over, and the operator who wants to know that is told.
-func goToRest(d *Daemon, a *daemon.Agent, handing bool) (events []*event.Event) {
+func goToRest(d *Supervisor, a *daemon.Agent, handing bool) (events []*event.Event) {
 	stop := leaveTurn(a)
 	if a.Be(a.Rest(), d.now()) {
 		events = append(events, d.facts().stateEvent(a, map[string]any{"hook": "Stop"}))
@@ -131,7 +108,7 @@ func finishes(a *daemon.Agent) bool {
 }
 
 // finishedEvent says that an agent has finished its turn.
-func finishedEvent(d *Daemon, a *daemon.Agent) *event.Event {
+func finishedEvent(d *Supervisor, a *daemon.Agent) *event.Event {
 	said := ""
 	if a.LastMessage != "" {
 		said = " " + words.Quote(a.LastMessage)

@@ -59,7 +59,7 @@ func TestBlockedStopEndsNothing(t *testing.T) {
 			t.Errorf("after Stop %d: %s, work done %t, unread %t", i+1, a.State, a.WorkDone(), a.Unread)
 		}
 	}
-	goToRest(h.daemon(), h.agent, false)
+	goToRest(h.daemon().Supervisor, h.agent, false)
 	if a := h.agent; a.State != daemon.Idle || !a.TurnOver() || !a.Unread || a.WorkStop != h.id || a.LastMessage != "The linter is quiet." || a.StopCameAt != nil {
 		t.Errorf("at rest: %s, over %t, unread %t, Stop %d of %d, said %q", a.State, a.TurnOver(), a.Unread, a.WorkStop, h.id, a.LastMessage)
 	}
@@ -119,7 +119,7 @@ func TestBlockedStopOfAHandoff(t *testing.T) {
 				}
 			}
 			if seen {
-				goToRest(h.daemon(), h.agent, true)
+				goToRest(h.daemon().Supervisor, h.agent, true)
 				if h.agent.HandingOver {
 					t.Errorf("told %t: at rest it still hands over", told)
 				}
@@ -260,7 +260,7 @@ func TestDocumentOfATurnThatGoesOn(t *testing.T) {
 			} else {
 				h.takes("Stop", stop)
 				is("after its next Stop", false)
-				goToRest(h.daemon(), h.agent, true)
+				goToRest(h.daemon().Supervisor, h.agent, true)
 			}
 			is("at rest", true)
 			h.takes("UserPromptSubmit", map[string]any{"prompt": "build more", "prompt_id": "r"})

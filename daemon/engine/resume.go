@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
@@ -13,7 +11,7 @@ import (
 )
 
 // ResumeAgent opens an ended agent's session again, as a new agent of its line.
-func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
+func (d *Supervisor) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
 	old, err := d.Agent(ctx, id)
 	if err != nil {
 		return old, err
@@ -24,7 +22,7 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error
 // ResumeAgents opens the sessions of several ended agents again. Without ids they are those of all agents that died lately and
 // whose work nobody continues. It tells for each what became of it. An agent is resumed only once, so ResumeAgents may be
 // called again, at once or after an error.
-func (d *Daemon) ResumeAgents(ctx context.Context, ids []int64) ([]daemon.Resumption, error) {
+func (d *Supervisor) ResumeAgents(ctx context.Context, ids []int64) ([]daemon.Resumption, error) {
 	out := []daemon.Resumption{}
 	if len(ids) == 0 {
 		o, err := d.overview(ctx, daemon.MostAgents)
@@ -49,7 +47,7 @@ func (d *Daemon) ResumeAgents(ctx context.Context, ids []int64) ([]daemon.Resump
 }
 
 // tryResume resumes one agent. A refusal is part of its answer.
-func (d *Daemon) tryResume(ctx context.Context, id int64) (daemon.Resumption, error) {
+func (d *Supervisor) tryResume(ctx context.Context, id int64) (daemon.Resumption, error) {
 	r := daemon.Resumption{AgentID: id}
 	old, err := d.Agent(ctx, id)
 	if err == nil {
@@ -70,7 +68,7 @@ func (d *Daemon) tryResume(ctx context.Context, id int64) (daemon.Resumption, er
 
 // openAgain opens an ended agent's session again, as a new agent of its line, and commits the event that told returns with it;
 // nil: no further event.
-func (d *Daemon) openAgain(ctx context.Context, old *daemon.Agent, told func(next *daemon.Agent) *event.Event) (daemon.Agent, error) {
+func (d *Supervisor) openAgain(ctx context.Context, old *daemon.Agent, told func(next *daemon.Agent) *event.Event) (daemon.Agent, error) {
 	switch {
 	case old.Active():
 		return *old, daemon.Errorf(daemon.KindConflict, daemon.CodeAgentActive, "Agent is still active: attach to it with `understudy agent attach %d`", old.ID)
@@ -110,13 +108,13 @@ func (d *Daemon) openAgain(ctx context.Context, old *daemon.Agent, told func(nex
 }
 
 // opensAgain makes a successor the one that opens the session of the ended agent old again.
-func opensAgain(d *Daemon, next, old *daemon.Agent) {
+func opensAgain(d *Supervisor, next, old *daemon.Agent) {
 	next.Resume, next.Persona = *old.SessionID, d.presentSlug(old)
 	next.PipelineID, next.StepID = nil, nil // resuming the pipeline goes on with the step; this agent only shows the old session
 }
 
 // resumedEvent is the event of a new agent that opens a session again.
-func (d *Daemon) resumedEvent(a *daemon.Agent) *event.Event {
+func (d *Supervisor) resumedEvent(a *daemon.Agent) *event.Event {
 	return d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})
@@ -124,7 +122,7 @@ func (d *Daemon) resumedEvent(a *daemon.Agent) *event.Event {
 
 // resumable refuses to resume an ended agent if its handoff is in progress, if an active agent has its session or its work, if
 // no agent can be started there, or if its conversation is gone.
-func (d *Daemon) resumable(ctx context.Context, old *daemon.Agent) error {
+func (d *Supervisor) resumable(ctx context.Context, old *daemon.Agent) error {
 	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
 		return err
 	} else if ok {
@@ -150,7 +148,7 @@ func (d *Daemon) resumable(ctx context.Context, old *daemon.Agent) error {
 
 // noHeir refuses if an active agent is the successor of the ended agent old, or has opened old's session again: two agents
 // must not do the same work. The agents with the ids but do not count, because they are the handoff's own successors.
-func (d *Daemon) noHeir(ctx context.Context, old *daemon.Agent, but ...int64) error {
+func (d *Supervisor) noHeir(ctx context.Context, old *daemon.Agent, but ...int64) error {
 	active, err := d.allAgents(ctx, daemon.AgentFilter{Active: true})
 	if err != nil {
 		return err
@@ -165,18 +163,8 @@ func (d *Daemon) noHeir(ctx context.Context, old *daemon.Agent, but ...int64) er
 	return nil
 }
 
-// fileGone reports whether the file is missing in which the runtime keeps the conversation of an agent of this host. A session
-// that was given no prompt has none.
-func (d *Daemon) fileGone(a *daemon.Agent) bool {
-	if a.TranscriptPath == nil || !d.runtimeOf(a).Can.OpensFile {
-		return false
-	}
-	_, err := os.Stat(*a.TranscriptPath)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // startAnew says how to go on with the work of an ended agent without its session.
-func (d *Daemon) startAnew(ctx context.Context, a *daemon.Agent) (string, error) {
+func (d *Supervisor) startAnew(ctx context.Context, a *daemon.Agent) (string, error) {
 	hint := fmt.Sprintf("start anew in %s with `%s`", a.Cwd, a.StartCommand())
 	if a.Persona == nil {
 		return hint, nil
@@ -190,7 +178,7 @@ func (d *Daemon) startAnew(ctx context.Context, a *daemon.Agent) (string, error)
 
 // withPredecessor returns the rows that are written with the end of an agent: its own and, if its runtime did not find the
 // session that it was to open again, that of the agent that had the session, so that nobody tries again.
-func (d *Daemon) withPredecessor(ctx context.Context, a *daemon.Agent) ([]*daemon.Agent, error) {
+func (d *Supervisor) withPredecessor(ctx context.Context, a *daemon.Agent) ([]*daemon.Agent, error) {
 	rows := []*daemon.Agent{a}
 	if a.PreviousAgentID == nil || a.EndCode != daemon.EndedLost {
 		return rows, nil

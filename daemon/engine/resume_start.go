@@ -31,7 +31,7 @@ const (
 // started, if the settings say so. It leaves alone those that a person ended, those that died by themselves, and those whose
 // handoff or pipeline goes on with the work. Each session is opened again once: the commit writes the dead agent's row. If the
 // daemon is killed meanwhile, the next one goes on with the others.
-func (d *Daemon) resumeDead(ctx context.Context) {
+func (d *Supervisor) resumeDead(ctx context.Context) {
 	if !d.Settings().Resume || d.resumed.Load() {
 		return
 	}
@@ -55,7 +55,7 @@ func (d *Daemon) resumeDead(ctx context.Context) {
 
 // resumeSettled resumes the agents that had died before the start, once the ends of all of them are known. before holds these
 // agents. With late it waits no longer.
-func (d *Daemon) resumeSettled(ctx context.Context, before *map[int64]bool, late bool) (done bool, err error) {
+func (d *Supervisor) resumeSettled(ctx context.Context, before *map[int64]bool, late bool) (done bool, err error) {
 	if *before == nil {
 		if *before, err = d.diedBefore(ctx); err != nil {
 			*before = nil
@@ -93,7 +93,7 @@ func (d *Daemon) resumeSettled(ctx context.Context, before *map[int64]bool, late
 }
 
 // diedBefore returns the host's agents whose processes are gone, and those that ended lately.
-func (d *Daemon) diedBefore(ctx context.Context) (map[int64]bool, error) {
+func (d *Supervisor) diedBefore(ctx context.Context) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	active, err := d.allAgents(ctx, daemon.AgentFilter{Host: d.Host, Active: true})
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *Daemon) diedBefore(ctx context.Context) (map[int64]bool, error) {
 
 // resumeByItself opens a dead agent's session again and tells the operator, or tells why not. Both are told with the agent's end
 // if that was not told yet.
-func (d *Daemon) resumeByItself(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) resumeByItself(ctx context.Context, a *daemon.Agent) error {
 	why, err := d.diesAgain(ctx, a)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (d *Daemon) resumeByItself(ctx context.Context, a *daemon.Agent) error {
 
 // tellNotResumed tells the operator once why the daemon does not open the session of a dead agent again by itself. The hold on the
 // agent's row says that this is told.
-func (d *Daemon) tellNotResumed(ctx context.Context, id int64, why string) error {
+func (d *Supervisor) tellNotResumed(ctx context.Context, id int64, why string) error {
 	a, err := d.Store.Agent(ctx, id)
 	if err != nil || a.SuccessorID != nil || a.Hold != nil {
 		return err
@@ -155,7 +155,7 @@ func (d *Daemon) tellNotResumed(ctx context.Context, id int64, why string) error
 }
 
 // aboutResume makes an alert about an agent that died. It has the same cause as the alert about the agent's end.
-func (d *Daemon) aboutResume(typ event.Type, a *daemon.Agent, payload map[string]any) *event.Event {
+func (d *Supervisor) aboutResume(typ event.Type, a *daemon.Agent, payload map[string]any) *event.Event {
 	payload["agent_name"] = a.Name
 	e := d.event(typ, &a.ID, nil, payload)
 	e.Alert, e.Cause = true, a.EndCause
@@ -163,7 +163,7 @@ func (d *Daemon) aboutResume(typ event.Type, a *daemon.Agent, payload map[string
 }
 
 // diesAgain says why the daemon does not open the session of a dead agent again by itself; "": it does.
-func (d *Daemon) diesAgain(ctx context.Context, a *daemon.Agent) (string, error) {
+func (d *Supervisor) diesAgain(ctx context.Context, a *daemon.Agent) (string, error) {
 	resume := fmt.Sprintf("`understudy agent resume %d` does it", a.ID)
 	if lived := a.EndedAt.Sub(a.CreatedAt); a.Resume != "" && lived < provesIn {
 		return fmt.Sprintf("it died %s after its session was opened again, so the daemon does not do that by itself once more: %s", words.Age(lived), resume), nil
@@ -188,7 +188,7 @@ func (d *Daemon) diesAgain(ctx context.Context, a *daemon.Agent) (string, error)
 
 // mayOpen reports whether the pane of an agent that opens a session again may be made now, so that at most maxOpening of them
 // start at once.
-func (d *Daemon) mayOpen(ctx context.Context, a *daemon.Agent) (bool, error) {
+func (d *Supervisor) mayOpen(ctx context.Context, a *daemon.Agent) (bool, error) {
 	if a.Resume == "" {
 		return true, nil
 	}

@@ -27,7 +27,7 @@ type Retry struct {
 // verified again. If the document is still not acceptable, the handoff asks for another one.
 //
 // A handoff that awaits a person's decision goes back to verifying and asks for another document.
-func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (daemon.Handoff, error) {
+func (d *Flow) RetryHandoff(ctx context.Context, id int64, in Retry) (daemon.Handoff, error) {
 	mode := in.Mode
 	if mode != "" {
 		if err := checkMode(mode); err != nil {
@@ -80,7 +80,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, in Retry) (daemon.H
 
 // chooseAnew notes on the handoff another runtime or permission mode of its successor, if the retry names one. It refuses them once a
 // successor works, and for several heirs, of which some may work.
-func chooseAnew(ctx context.Context, d *Daemon, h *daemon.Handoff, a *daemon.Agent, in Retry) error {
+func chooseAnew(ctx context.Context, d *Flow, h *daemon.Handoff, a *daemon.Agent, in Retry) error {
 	if in.Runtime == "" && in.PermissionMode == "" {
 		return nil
 	}
@@ -115,7 +115,7 @@ func chooseAnew(ctx context.Context, d *Daemon, h *daemon.Handoff, a *daemon.Age
 
 // refuseHandedOver returns a conflict error if another handoff of the same agent is closed and has recorded its document, so that it stands
 // for the agent's work; else nil.
-func (d *Daemon) refuseHandedOver(ctx context.Context, h *daemon.Handoff) error {
+func (d *Flow) refuseHandedOver(ctx context.Context, h *daemon.Handoff) error {
 	list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{AgentID: h.AgentID, Limit: 500})
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (d *Daemon) refuseHandedOver(ctx context.Context, h *daemon.Handoff) error 
 	return nil
 }
 
-func (d *Daemon) retry(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) error {
+func (d *Flow) retry(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) error {
 	c, err := d.retryChange(ctx, h, a)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (d *Daemon) retry(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) 
 }
 
 // retryChange returns the change by which a handoff of an agent is retried.
-func (d *Daemon) retryChange(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (*daemon.Change, error) {
+func (d *Flow) retryChange(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (*daemon.Change, error) {
 	r := runOf(ctx, d, h, a)
 	switch {
 	case h.AwaitsDecision() && h.HeirsFirst():

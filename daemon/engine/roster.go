@@ -75,7 +75,7 @@ func (r *roster) keep(rows []daemon.Agent) {
 }
 
 // allAgents returns all agents that a filter lets through, page by page. It sets the filter's Limit and Before.
-func (d *Daemon) allAgents(ctx context.Context, f daemon.AgentFilter) (all []daemon.Agent, err error) {
+func (d *Engine) allAgents(ctx context.Context, f daemon.AgentFilter) (all []daemon.Agent, err error) {
 	for f.Limit = rosterPage; ; {
 		page, err := d.Store.Agents(ctx, f)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
-func (d *Daemon) runtimeOf(a *daemon.Agent) *runtimes.Runtime {
+func (d *Engine) runtimeOf(a *daemon.Agent) *runtimes.Runtime {
 	rt, _ := d.Settings().RuntimeNamed(a.Runtime)
 	return rt
 }
@@ -40,7 +40,7 @@ type RuntimeInfo struct {
 
 // Runtimes returns the runtimes that understudy knows and those that are configured, in a fixed order. It may run each
 // configured command once, to ask for its version.
-func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
+func (d *Engine) Runtimes(ctx context.Context) []RuntimeInfo {
 	names := runtimes.Names()
 	for _, name := range slices.Sorted(maps.Keys(d.Settings().Runtimes)) {
 		if !slices.Contains(names, name) {
@@ -56,7 +56,7 @@ func (d *Daemon) Runtimes(ctx context.Context) []RuntimeInfo {
 	return infos
 }
 
-func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
+func (d *Engine) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 	rt, err := d.Settings().RuntimeNamed(name)
 	command := d.Settings().Runtimes[name]
 	info := RuntimeInfo{Name: name, Title: rt.Title, Command: append([]string{}, command...), Facts: rt.Facts(), Cannot: append([]string{}, rt.Can.Cannot...)}
@@ -77,7 +77,7 @@ func (d *Daemon) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 
 // checkFallback refuses a persona whose fallback names a runtime that is not known or has no command. A runtime that is not
 // installed now may be installed when it is needed.
-func (d *Daemon) checkFallback(p *personas.Persona) error {
+func (d *Engine) checkFallback(p *personas.Persona) error {
 	for name := range strings.SplitSeq(p.Fallback, ",") {
 		_, known := runtimes.For(name)
 		switch _, configured := d.Settings().Runtimes[name]; {
@@ -92,6 +92,22 @@ func (d *Daemon) checkFallback(p *personas.Persona) error {
 }
 
 // runtimeNames names the configured runtimes, for a sentence.
-func (d *Daemon) runtimeNames() string {
+func (d *Engine) runtimeNames() string {
 	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Settings().Runtimes)), ", "), "none")
+}
+
+// checkRuntime refuses a runtime that is not configured, not known or not installed; the error is a 422.
+func (d *Engine) checkRuntime(name string) error {
+	command, ok := d.Settings().Runtimes[name]
+	if !ok {
+		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",
+			name, d.runtimeNames(), name)
+	}
+	if _, err := d.Settings().RuntimeNamed(name); err != nil {
+		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownRuntime, "Runtime %q is not known", name)
+	}
+	if err := d.Lookup(command); err != nil {
+		return &daemon.Error{Kind: daemon.KindUnprocessable, Code: daemon.CodeRuntimeMissing, Message: "The runtime's command cannot be run: " + err.Error()}
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func (h *hooked) finishes(asked, said string, tasks int) (notices []*event.Event
 	if h.agent.Unread && h.agent.FinishedAt.Equal(h.at) {
 		h.t.Error("the agent has finished at its Stop, which another hook may have blocked")
 	}
-	for _, e := range goToRest(h.daemon(), h.agent, false) {
+	for _, e := range goToRest(h.daemon().Supervisor, h.agent, false) {
 		if e.Notice != event.NoticeNone {
 			notices = append(notices, e)
 		}
@@ -63,7 +63,7 @@ func TestLateReminderOfADialog(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration]daemon.AgentState{300 * time.Millisecond: daemon.Working, reminded: daemon.Waiting} {
 		d, now := New(Config{Host: "h"}), time.Date(2031, 5, 4, 3, 0, 0, 0, time.UTC)
-		noteAnswered(d, 3, now)
+		noteAnswered(d.Sight, 3, now)
 		a := &daemon.Agent{ID: 3, State: daemon.Working, StateAt: now, RegisteredAt: &now}
 		p, err := hooks.Parse(hooks.Notification, []byte(`{"notification_type":"permission_prompt","message":"Claude needs your permission"}`))
 		if err != nil {

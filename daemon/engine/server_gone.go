@@ -18,7 +18,7 @@ const endedLately = time.Minute
 
 // endCauseOf returns the EndCause of an agent, which becomes the Cause of the event when a handoff or a pipeline fails
 // without that agent. "": the agent has not ended within endedLately, or no cause is known.
-func (d *Daemon) endCauseOf(a *daemon.Agent) string {
+func (d *Supervisor) endCauseOf(a *daemon.Agent) string {
 	if a.Active() || d.timeSpent(*a.EndedAt) > endedLately {
 		return ""
 	}
@@ -27,7 +27,7 @@ func (d *Daemon) endCauseOf(a *daemon.Agent) string {
 
 // serverGone reports whether the tmux server of an ended agent's pane is gone. When a server ends, its agents may end
 // before the server's process. In between the server answers nobody, so serverGone asks repeatedly for up to a second.
-func (d *Daemon) serverGone(ctx context.Context, a *daemon.Agent) bool {
+func (d *Supervisor) serverGone(ctx context.Context, a *daemon.Agent) bool {
 	const patience = time.Second
 	term, err := d.terminalOf(a)
 	if err != nil || a.PaneServerPID == 0 {
@@ -54,7 +54,7 @@ func (d *Daemon) serverGone(ctx context.Context, a *daemon.Agent) bool {
 
 // endedTogether reports whether another agent has ended with the same EndCause, or will soon, because its pane is on the
 // same server.
-func (d *Daemon) endedTogether(ctx context.Context, a *daemon.Agent) (bool, error) {
+func (d *Supervisor) endedTogether(ctx context.Context, a *daemon.Agent) (bool, error) {
 	active, err := d.roster.agents(ctx)
 	if err != nil {
 		return false, err
@@ -75,7 +75,7 @@ func serverCause(ref tmux.Ref) string {
 
 // tied says why a person should not resume an ended agent: its handoff or its pipeline continues the work, or the agent
 // has no session that could be opened again. "": a person may resume it.
-func (d *Daemon) tied(ctx context.Context, a *daemon.Agent) (string, error) {
+func (d *Supervisor) tied(ctx context.Context, a *daemon.Agent) (string, error) {
 	h, ok, err := d.openHandoff(ctx, a.ID)
 	switch {
 	case err != nil:

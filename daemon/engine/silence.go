@@ -20,7 +20,7 @@ type silence struct {
 }
 
 // noteAnswer notes whether a server has answered an attempt to give it a text, which began at began.
-func noteAnswer(d *Daemon, a *daemon.Agent, dl *daemon.Delivery, began time.Time, err error) {
+func noteAnswer(d *Sight, a *daemon.Agent, dl *daemon.Delivery, began time.Time, err error) {
 	d.memories.change(a.ID, func(m *agentMemory) {
 		if m.silence.delivery != dl.ID {
 			m.silence = silence{delivery: dl.ID, until: began}
@@ -33,7 +33,7 @@ func noteAnswer(d *Daemon, a *daemon.Agent, dl *daemon.Delivery, began time.Time
 }
 
 // silenceOf returns for how long the server of an agent has not answered when it was given a text.
-func silenceOf(d *Daemon, a *daemon.Agent, dl *daemon.Delivery) time.Duration {
+func silenceOf(d *Sight, a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	if s := d.memories.of(a.ID).silence; s.delivery == dl.ID {
 		return s.spent
 	}
@@ -42,12 +42,12 @@ func silenceOf(d *Daemon, a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 
 // timeLeftToShow returns how long a runtime may still take to show a text that was sent to it. A server that does not answer shows
 // nothing, so its silence does not count.
-func timeLeftToShow(d *Daemon, a *daemon.Agent, dl *daemon.Delivery) time.Duration {
+func timeLeftToShow(d *Sight, a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	return d.timeLeft(*dl.TypedAt, d.Settings().Handoff.AckTimeout+min(silenceOf(d, a, dl), maxSilence))
 }
 
 // silenceWords says that a server did not answer; "": it did.
-func silenceWords(d *Daemon, a *daemon.Agent, dl *daemon.Delivery) string {
+func silenceWords(d *Sight, a *daemon.Agent, dl *daemon.Delivery) string {
 	if silent := silenceOf(d, a, dl); silent >= time.Second {
 		return fmt.Sprintf("; its server did not answer for %s", words.Took(silent))
 	}

@@ -57,10 +57,10 @@ func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
 	return d.setAside(env, err)
 }
 
-// replayFor applies the spooled hooks before something is done that they may forbid, and reports whether they have changed an agent. While the
+// applySpooledFor applies the spooled hooks before something is done that they may forbid, and reports whether they have changed an agent. While the
 // database was away, an agent whose pane is not there may have begun its session, and even have worked and ended: a second pane would give
 // it its first prompt again. And an agent that is about to be ended may have been given work.
-func (d *Daemon) replayFor(ctx context.Context, a *daemon.Agent) (told bool, err error) {
+func (d *Daemon) applySpooledFor(ctx context.Context, a *daemon.Agent) (told bool, err error) {
 	if empty, err := d.spool.Empty(); err != nil || empty {
 		return false, errors.Join(err, d.spoolError(err))
 	}

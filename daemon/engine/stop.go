@@ -34,7 +34,7 @@ const (
 //   - 20 s on either rung, StopTerm: SIGTERM. 5 s later, StopKill: kill. 5 s later, StopFailed: the operator is told.
 //
 // A busy agent is first interrupted with Esc (StopBreak) if that was asked for. A forced stop begins at StopTerm.
-func (d *Daemon) stopLadder(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Supervisor) stopLadder(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	var onRung time.Duration
 	if a.StopStageAt != nil {
 		onRung = d.timeOnRung(*a.StopStageAt)
@@ -118,7 +118,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *daemon.Agent) (bool, time.Du
 const stopDrops = "the agent was asked to stop"
 
 // climbTo commits the next rung.
-func (d *Daemon) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopStage) (bool, time.Duration, error) {
+func (d *Supervisor) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopStage) (bool, time.Duration, error) {
 	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
@@ -144,7 +144,7 @@ func (d *Daemon) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopSta
 // askToExit asks the runtime to exit. If the runtime takes that from its server or its inbox, the rung does it. Otherwise
 // askToExit types the exit command, as a delivery. Nothing can be typed while a dialog is open or there is no
 // composer. In that case askToExit withdraws the request if the agent's handoff made it; otherwise it climbs to StopTerm.
-func (d *Daemon) askToExit(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Supervisor) askToExit(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	switch d.runtimeOf(a).Can.Exit {
 	case runtimes.ByTyping:
 	case "":
@@ -205,20 +205,9 @@ func (d *Daemon) askToExit(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 	return d.typeText(ctx, a, dl, screen)
 }
 
-// exitTypedLate restarts the agent's exit_timeout if more than half of it went by before the exit command was typed. It
-// reports whether it did so.
-func (d *Daemon) exitTypedLate(a *daemon.Agent, dl *daemon.Delivery) bool {
-	late := dl.Kind == daemon.KindExit && dl.State == daemon.DeliveryTyped && a.StopStage == daemon.StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings().Handoff.ExitTimeout/2
-	if late {
-		now := d.now()
-		a.StopStageAt = &now
-	}
-	return late
-}
-
 // actOnRung acts on the agent's rung, once in each daemon. The next daemon may send the same signal again, which does no
 // harm. The only error that it returns is [ErrGivenWork]: the agent's server refuses the exit.
-func (d *Daemon) actOnRung(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) actOnRung(ctx context.Context, a *daemon.Agent) error {
 	done := false
 	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
 	if done {
@@ -247,7 +236,7 @@ func (d *Daemon) actOnRung(ctx context.Context, a *daemon.Agent) error {
 }
 
 // running reports whether the agent's process lives. If the process is not known, it asks whether the pane is dead.
-func (d *Daemon) running(ctx context.Context, a *daemon.Agent) bool {
+func (d *Supervisor) running(ctx context.Context, a *daemon.Agent) bool {
 	if a.PID != 0 {
 		return d.lives(a.Process())
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // reap commits the end of an agent whose process is gone.
-func (d *Daemon) reap(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) reap(ctx context.Context, a *daemon.Agent) error {
 	d.endView(ctx, a)
 	d.unsay(ctx, a)
 	if err := d.countNow(ctx, a); err != nil {
@@ -56,7 +56,7 @@ func (d *Daemon) reap(ctx context.Context, a *daemon.Agent) error {
 // endEvent finds out why an agent has ended, sets EndCode on the row, and makes the event. If nobody asked for the end,
 // the event is an alert for a managed agent. For an agent that a person started it is an alert only if the agent's tmux
 // server is gone and other agents have ended with it.
-func (d *Daemon) endEvent(ctx context.Context, a *daemon.Agent) (e *event.Event, err error) {
+func (d *Supervisor) endEvent(ctx context.Context, a *daemon.Agent) (e *event.Event, err error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
 	code, said := cmp.Or(daemon.EndCode(a.EndHint), daemon.EndedGone), ""
 	payload := map[string]any{"asked": a.StopAskedAt != nil}
@@ -106,7 +106,7 @@ func (d *Daemon) endEvent(ctx context.Context, a *daemon.Agent) (e *event.Event,
 }
 
 // cleanUp removes the dead pane of an ended managed agent, and its launch files, which hold the secret.
-func (d *Daemon) cleanUp(ctx context.Context, a *daemon.Agent) {
+func (d *Supervisor) cleanUp(ctx context.Context, a *daemon.Agent) {
 	if !a.Managed {
 		return
 	}
@@ -119,7 +119,7 @@ func (d *Daemon) cleanUp(ctx context.Context, a *daemon.Agent) {
 }
 
 // removeLeft removes what an ended managed agent has left.
-func (d *Daemon) removeLeft(ctx context.Context, a *daemon.Agent) {
+func (d *Supervisor) removeLeft(ctx context.Context, a *daemon.Agent) {
 	if err := d.removePane(ctx, a); err != nil {
 		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}
@@ -130,7 +130,7 @@ func (d *Daemon) removeLeft(ctx context.Context, a *daemon.Agent) {
 
 // removePane removes a pane whose process has ended. It first looks at the process once more, so that it kills nothing if
 // the end was a mistake.
-func (d *Daemon) removePane(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) removePane(ctx context.Context, a *daemon.Agent) error {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return nil // the agent never had a pane
@@ -150,7 +150,7 @@ func (d *Daemon) removePane(ctx context.Context, a *daemon.Agent) error {
 
 // leftByItself reports whether an agent was at rest and its program exited with the status 0: somebody has told it to, in its pane. Some
 // CLIs report no end (OpenCode), or the same for each (Codex). One that a signal ends in a turn may exit with 0 as well, and its work broke off.
-func leftByItself(ctx context.Context, d *Daemon, a *daemon.Agent) bool {
+func leftByItself(ctx context.Context, d *Supervisor, a *daemon.Agent) bool {
 	const patience = time.Second // tmux may notice the end of the program later than the daemon
 	if !a.Managed || a.RegisteredAt == nil || !a.AtRest() || !a.HasPane() {
 		return false

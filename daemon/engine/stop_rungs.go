@@ -15,7 +15,7 @@ import (
 )
 
 // sendExit asks a runtime to exit that is not asked by typing.
-func (d *Daemon) sendExit(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) sendExit(ctx context.Context, a *daemon.Agent) error {
 	ctx, cancel := context.WithTimeout(ctx, sendLimit)
 	defer cancel()
 	switch can := &d.runtimeOf(a).Can; can.Exit {
@@ -36,7 +36,7 @@ func (d *Daemon) sendExit(ctx context.Context, a *daemon.Agent) error {
 }
 
 // exitByEcho types the exit command of a runtime whose screen is hardly known. The rung climbs on if that does not help.
-func (d *Daemon) exitByEcho(ctx context.Context, a *daemon.Agent, text string) error {
+func (d *Supervisor) exitByEcho(ctx context.Context, a *daemon.Agent, text string) error {
 	s, err := d.readScreen(ctx, a)
 	if err != nil || !s.Composer || !d.inFront(a) {
 		return err
@@ -57,7 +57,7 @@ func (d *Daemon) exitByEcho(ctx context.Context, a *daemon.Agent, text string) e
 
 // pressEscape interrupts the running turn, or dismisses the open dialog. It presses nothing if the registry says that
 // the agent is idle: an earlier daemon may have pressed Escape, and a second one would open another dialog.
-func (d *Daemon) pressEscape(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) pressEscape(ctx context.Context, a *daemon.Agent) error {
 	if s := d.look(a); s.status == runtimes.StatusIdle {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (d *Daemon) pressEscape(ctx context.Context, a *daemon.Agent) error {
 }
 
 // turnInterrupted reports whether the registry and the screen say that no turn runs.
-func (d *Daemon) turnInterrupted(ctx context.Context, a *daemon.Agent) bool {
+func (d *Supervisor) turnInterrupted(ctx context.Context, a *daemon.Agent) bool {
 	if d.look(a).busy() {
 		return false
 	}
@@ -87,7 +87,7 @@ func (d *Daemon) turnInterrupted(ctx context.Context, a *daemon.Agent) bool {
 }
 
 // answerRung answers the question of the runtime, and the one that may follow it.
-func answerRung(ctx context.Context, d *Daemon, a *daemon.Agent, onRung, exit time.Duration) (bool, time.Duration, error) {
+func answerRung(ctx context.Context, d *Supervisor, a *daemon.Agent, onRung, exit time.Duration) (bool, time.Duration, error) {
 	if err := d.actOnRung(ctx, a); err != nil || onRung < dialogAfter {
 		return false, min(dialogAfter, exit) - onRung, err
 	}
@@ -98,7 +98,7 @@ func answerRung(ctx context.Context, d *Daemon, a *daemon.Agent, onRung, exit ti
 }
 
 // answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
-func (d *Daemon) answerExit(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) answerExit(ctx context.Context, a *daemon.Agent) error {
 	s, err := d.readScreen(ctx, a)
 	if err != nil || !asksAtExit(s) || !d.inFront(a) {
 		return err
@@ -137,7 +137,7 @@ func asksAtExit(s *screen) bool {
 	return s.Dialog == runtimes.DialogExitTasks || s.Dialog == runtimes.DialogExitTree
 }
 
-func (d *Daemon) signalAgent(ctx context.Context, a *daemon.Agent, sig syscall.Signal) error {
+func (d *Supervisor) signalAgent(ctx context.Context, a *daemon.Agent, sig syscall.Signal) error {
 	if a.PID == 0 {
 		return errors.New("its process is unknown")
 	}
@@ -151,7 +151,7 @@ func (d *Daemon) signalAgent(ctx context.Context, a *daemon.Agent, sig syscall.S
 
 // killAgent ends an agent for good. It kills the pane of a managed agent, which is on the daemon's own server. In a
 // person's pane it kills only the agent's process, because the person's shell runs in that pane.
-func (d *Daemon) killAgent(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) killAgent(ctx context.Context, a *daemon.Agent) error {
 	if !a.Managed || !a.HasPane() {
 		return d.signalAgent(ctx, a, syscall.SIGKILL)
 	}
@@ -168,7 +168,7 @@ func (d *Daemon) killAgent(ctx context.Context, a *daemon.Agent) error {
 
 // readyWithin is how long an idle agent that is asked to exit may take until its composer is ready. A runtime that drops an Enter
 // while its screen shows a turn or a hook gets more time.
-func (d *Daemon) readyWithin(a *daemon.Agent) time.Duration {
+func (d *Supervisor) readyWithin(a *daemon.Agent) time.Duration {
 	if d.runtimeOf(a).Can.EnterAfter > 0 {
 		return max(readyAfter, d.Settings().Handoff.ExitTimeout/2)
 	}

@@ -2,16 +2,13 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/hooks"
 )
 
 // tail is how far the transcript of an agent was read.
@@ -30,42 +27,8 @@ const tailChunk = 1 << 20
 // looks at a transcript find little or nothing new.
 func chunkFor(left int64) int { return int(min(max(left, 0)+1, tailChunk)) }
 
-// readTail takes what an agent's transcript tells and no hook of its runtime reports, such as an error that ended a turn.
-func (d *Daemon) readTail(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
-	rt := d.runtimeOf(a)
-	if rt.Tail == nil || a.TranscriptPath == nil || a.SessionID == nil {
-		return false, 0, nil
-	}
-	for {
-		b, at, err := d.nextOfTail(a)
-		if err != nil || len(b) == 0 {
-			return moved, 0, nil // the file may not be made yet
-		}
-		read := 0
-		for line := range bytes.Lines(b) {
-			read += len(line)
-			r, ok := rt.Tail(*a.SessionID, line)
-			if !ok {
-				continue
-			}
-			if p, err := hooks.Parse(r.Event, r.Body); err == nil && p.Event == hooks.PromptRefused {
-				if r, ok, err = readRefusal(ctx, d, a, r, p, b[read-len(line):]); err != nil {
-					return moved, 0, err
-				} else if !ok {
-					continue
-				}
-			}
-			if err := d.report(ctx, a, r); err != nil {
-				return false, 0, fmt.Errorf("agent %d: transcript: %w", a.ID, err)
-			}
-			moved = true
-		}
-		d.memories.change(a.ID, func(m *agentMemory) { m.tail = tail{*a.TranscriptPath, at + int64(len(b))} })
-	}
-}
-
 // tailGrew reports whether an agent's transcript has more than was read of it.
-func (d *Daemon) tailGrew(a *daemon.Agent) bool {
+func (d *Sight) tailGrew(a *daemon.Agent) bool {
 	if d.runtimeOf(a).Tail == nil || a.TranscriptPath == nil || a.SessionID == nil {
 		return false
 	}
@@ -75,7 +38,7 @@ func (d *Daemon) tailGrew(a *daemon.Agent) bool {
 }
 
 // nextOfTail returns the next whole lines of an agent's transcript, and their offset.
-func (d *Daemon) nextOfTail(a *daemon.Agent) (lines []byte, at int64, err error) {
+func (d *Sight) nextOfTail(a *daemon.Agent) (lines []byte, at int64, err error) {
 	f, err := os.OpenFile(*a.TranscriptPath, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
 		return nil, 0, err
@@ -99,4 +62,14 @@ func (d *Daemon) nextOfTail(a *daemon.Agent) (lines []byte, at int64, err error)
 		end = n // a line of this length is no report: skip it part by part
 	}
 	return lines[:end], at, nil
+}
+
+// fileGone reports whether the file is missing in which the runtime keeps the conversation of an agent of this host. A session
+// that was given no prompt has none.
+func (d *Sight) fileGone(a *daemon.Agent) bool {
+	if a.TranscriptPath == nil || !d.runtimeOf(a).Can.OpensFile {
+		return false
+	}
+	_, err := os.Stat(*a.TranscriptPath)
+	return errors.Is(err, fs.ErrNotExist)
 }

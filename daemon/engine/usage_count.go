@@ -117,8 +117,8 @@ func (d *Daemon) countUsage(ctx context.Context, a *daemon.Agent) (moved bool, a
 	return d.seeToBudget(ctx, a)
 }
 
-// countNow counts what an agent's transcripts say that is new.
-func (d *Daemon) countNow(ctx context.Context, a *daemon.Agent) error {
+// countUsageNow counts what an agent's transcripts say that is new.
+func (d *Daemon) countUsageNow(ctx context.Context, a *daemon.Agent) error {
 	m := d.countedOf(a)
 	if m.reads == nil {
 		reads, err := d.Store.UsageReads(ctx, d.Host, a.ID, d.usageFiles(a, nil))
@@ -269,14 +269,4 @@ func costMore(was, total int64) int64 {
 		return total
 	}
 	return total - was
-}
-
-// noteTranscript has the usage of a new transcript counted, also if the agent has left it before it was read. was is the
-// transcript before the hook.
-func (h *hookStep) noteTranscript(was *string) {
-	a := h.tx.Agent
-	if a.TranscriptPath == nil || was != nil && *was == *a.TranscriptPath || h.runtimeOf(a).Can.Tokens == "" {
-		return
-	}
-	h.out.Change.UsageReads = append(h.out.Change.UsageReads, daemon.UsageRead{Host: a.Host, Path: *a.TranscriptPath, AgentID: a.ID})
 }

@@ -110,7 +110,7 @@ func (f *Facts) stateEvent(a *daemon.Agent, payload map[string]any) *event.Event
 }
 
 // nameDialog names what a waiting agent asks for, if its registry entry alone has told that it waits.
-func nameDialog(d *Daemon, ctx context.Context, a *daemon.Agent) {
+func nameDialog(d *Sight, ctx context.Context, a *daemon.Agent) {
 	if a.State != daemon.Waiting || a.WaitsFor != "" {
 		return
 	}
@@ -129,7 +129,7 @@ const reminded = 5 * time.Second
 
 // NoteAnswered notes that the dialog of a permission is closed. For a moment the registry still says that the agent waits, and a
 // Notification may be on its way.
-func noteAnswered(d *Daemon, agentID int64, now time.Time) {
+func noteAnswered(d *Sight, agentID int64, now time.Time) {
 	d.outdate(agentID)
 	d.memories.change(agentID, func(m *agentMemory) { m.answeredAt = now })
 }

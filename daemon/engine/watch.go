@@ -4,6 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -52,19 +58,19 @@ func (s sighting) settled() bool {
 }
 
 // sighted returns what the last look at an agent's registry entry saw.
-func (d *Daemon) sighted(agentID int64) sighting {
+func (d *Sight) sighted(agentID int64) sighting {
 	return d.memories.of(agentID).sighting
 }
 
 // quietFor reports whether the registry has said for at least the time long that the agent is idle.
-func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
+func (d *Sight) quietFor(agentID int64, long time.Duration) bool {
 	s := d.sighted(agentID)
 	return s.status == "idle" && time.Since(s.since) >= long
 }
 
 // look reads the registry entry of an agent, and remembers what it says. Esc, open dialogs and retries show there, and no
 // hook reports them.
-func (d *Daemon) look(a *daemon.Agent) sighting {
+func (d *Sight) look(a *daemon.Agent) sighting {
 	var s sighting
 	if reg, ok := entryOf(d, a); ok && (reg.PID == 0 || reg.PID == a.PID) {
 		s = sighting{status: reg.Status, since: time.Now(), known: true, parked: reg.ParkedJob, behind: reg.Kind == runtimes.KindBackground}
@@ -89,7 +95,7 @@ func (d *Daemon) look(a *daemon.Agent) sighting {
 }
 
 // entryOf reads the entry of an agent in its runtime's registry. ok is false if the runtime has none, or it cannot be read now.
-func entryOf(d *Daemon, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
+func entryOf(d *Sight, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
 	dir, rt := d.configDir(a), d.runtimeOf(a)
 	if dir == "" || a.PID == 0 || rt.Registry == nil {
 		return reg, false
@@ -104,7 +110,7 @@ func entryOf(d *Daemon, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
 
 // outdate restarts the time for which an agent's registry entry must say the same. A hook calls it, because the hook's
 // report is newer than the entry.
-func (d *Daemon) outdate(agentID int64) {
+func (d *Sight) outdate(agentID int64) {
 	d.memories.change(agentID, func(m *agentMemory) {
 		if m.sighting.known {
 			m.sighting.since = time.Now()
@@ -113,7 +119,7 @@ func (d *Daemon) outdate(agentID int64) {
 }
 
 // configDir returns the directory in which the agent's runtime keeps its files; "": it is not known.
-func (d *Daemon) configDir(a *daemon.Agent) string {
+func (d *Sight) configDir(a *daemon.Agent) string {
 	if a.TranscriptPath != nil {
 		if dir := runtimes.ConfigDirOfTranscript(*a.TranscriptPath); dir != "" {
 			return dir
@@ -124,13 +130,13 @@ func (d *Daemon) configDir(a *daemon.Agent) string {
 }
 
 // getenv returns a variable of the environment that agents inherit.
-func (d *Daemon) getenv(name string) string {
+func (d *Sight) getenv(name string) string {
 	return variable(d.Environ, name)
 }
 
 // reconcile corrects the state of a registered agent by its process and its registry entry, because no hook reports some
 // changes. It reports whether it changed the agent.
-func (d *Daemon) reconcile(a *daemon.Agent) (changed bool) {
+func (d *Sight) reconcile(a *daemon.Agent) (changed bool) {
 	if a.RegisteredAt == nil {
 		return false
 	}
@@ -183,7 +189,7 @@ func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row:
 
 // composer returns the agent's screen if its composer takes a text now. nil: it does not; why says what the agent waits
 // for, and again is the time until the next look.
-func (d *Daemon) composer(ctx context.Context, a *daemon.Agent) (s *screen, why daemon.Hold, again time.Duration) {
+func (d *Sight) composer(ctx context.Context, a *daemon.Agent) (s *screen, why daemon.Hold, again time.Duration) {
 	const soon = 25 * time.Millisecond
 	if d.memories.of(a.ID).held > 0 {
 		return nil, daemon.Hold{}, soon // a text would be queued behind the hook of /handoff
@@ -222,7 +228,7 @@ func rarer(first, waited time.Duration) time.Duration { return max(first, min(wa
 
 // notReady returns how to wait for a composer that is not ready: after how long to look again, and what holds the agent up. HoldNotReady is
 // left out for the first [NoteAfter].
-func (d *Daemon) notReady(agentID int64, again time.Duration, why daemon.Hold) (time.Duration, daemon.Hold) {
+func (d *Sight) notReady(agentID int64, again time.Duration, why daemon.Hold) (time.Duration, daemon.Hold) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
 		if m.unreadySince.IsZero() {
@@ -237,12 +243,12 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why daemon.Hold) (
 }
 
 // isReady notes that the composer is ready, so that notReady counts anew.
-func (d *Daemon) isReady(agentID int64) {
+func (d *Sight) isReady(agentID int64) {
 	d.memories.change(agentID, func(m *agentMemory) { m.unreadySince = time.Time{} })
 }
 
 // readScreen reads the agent's pane, as its runtime reads a screen.
-func (d *Daemon) readScreen(ctx context.Context, a *daemon.Agent) (*screen, error) {
+func (d *Sight) readScreen(ctx context.Context, a *daemon.Agent) (*screen, error) {
 	at := time.Now()
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -260,7 +266,7 @@ func (d *Daemon) readScreen(ctx context.Context, a *daemon.Agent) (*screen, erro
 }
 
 // capture returns the text that an agent's pane shows; with ansi, with its colours.
-func (d *Daemon) capture(ctx context.Context, a *daemon.Agent, ansi bool) (string, error) {
+func (d *Sight) capture(ctx context.Context, a *daemon.Agent, ansi bool) (string, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return "", err
@@ -277,7 +283,7 @@ func (d *Daemon) capture(ctx context.Context, a *daemon.Agent, ansi bool) (strin
 }
 
 // shows returns what the agent's pane shows; the zero value: nothing, or the pane can't be read.
-func (d *Daemon) shows(ctx context.Context, a *daemon.Agent) daemon.Shown {
+func (d *Sight) shows(ctx context.Context, a *daemon.Agent) daemon.Shown {
 	if !a.HasPane() {
 		return daemon.Shown{}
 	}
@@ -297,7 +303,7 @@ func (d *Daemon) shows(ctx context.Context, a *daemon.Agent) daemon.Shown {
 // lastShown returns what an ended agent wrote last. It waits until tmux marks the pane as dead, because the process may be gone
 // before tmux has read all of its output. It also reads the history: tmux scrolls a dead pane up by one line to add its own, so a
 // short message is no longer on the screen (seen with 3.3a).
-func (d *Daemon) lastShown(ctx context.Context, a *daemon.Agent) string {
+func (d *Sight) lastShown(ctx context.Context, a *daemon.Agent) string {
 	const history = 200 // lines; more than a screen
 	term, err := d.terminalOf(a)
 	if err != nil || !a.Managed {
@@ -322,7 +328,7 @@ func (d *Daemon) lastShown(ctx context.Context, a *daemon.Agent) string {
 
 // lastWords returns the end of a sentence: the last line that an ended agent wrote. lost is true if the agent was to open a session
 // again and its runtime did not find it; then the line is the one that says so.
-func (d *Daemon) lastWords(ctx context.Context, a *daemon.Agent) (said string, lost bool) {
+func (d *Sight) lastWords(ctx context.Context, a *daemon.Agent) (said string, lost bool) {
 	shown := d.lastShown(ctx, a)
 	line := lastLine(shown)
 	if a.Resume != "" && a.RegisteredAt == nil {
@@ -338,7 +344,7 @@ func (d *Daemon) lastWords(ctx context.Context, a *daemon.Agent) (said string, l
 
 // inTranscript reports whether the agent's transcript has the text of a delivery: its nonce or, if it has none, the text as a
 // whole prompt since the daemon typed it.
-func (d *Daemon) inTranscript(a *daemon.Agent, dl *daemon.Delivery) bool {
+func (d *Sight) inTranscript(a *daemon.Agent, dl *daemon.Delivery) bool {
 	jsonl, rt := TranscriptTail(a), d.runtimeOf(a)
 	switch {
 	case dl.Nonce != "":
@@ -373,7 +379,7 @@ func TranscriptTail(a *daemon.Agent) []byte {
 }
 
 // watch wakes an agent's lane when its process ends. There is one goroutine for each process; it ends with ctx.
-func (d *Daemon) watch(ctx context.Context, a *daemon.Agent) {
+func (d *Sight) watch(ctx context.Context, a *daemon.Agent) {
 	p := a.Process()
 	if p.PID == 0 {
 		return
@@ -392,4 +398,62 @@ func (d *Daemon) watch(ctx context.Context, a *daemon.Agent) {
 		}
 		d.Wake(id)
 	})
+}
+
+// variable returns the value of a variable in an environment, of which the last setting counts.
+func variable(environ []string, name string) string {
+	for _, kv := range slices.Backward(environ) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// openTranscript opens the transcript of a session. If it is not at path, the session may have moved a moment ago: no hook tells of a
+// person's /cd, and a hook that tells of a move may be in the spool. Its file then has the same name in another project's folder.
+func openTranscript(path string) (*os.File, error) {
+	const how = os.O_RDONLY | syscall.O_NONBLOCK // opening a pipe would wait for its writer
+	f, err := os.OpenFile(path, how, 0)
+	dir := runtimes.ConfigDirOfTranscript(path)
+	if !errors.Is(err, fs.ErrNotExist) || dir == "" {
+		return f, err
+	}
+	found, _ := fs.Glob(os.DirFS(dir), "projects/*/"+filepath.Base(path)) // the name is that of a session: it has no pattern
+	if len(found) != 1 {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, found[0]), how, 0)
+}
+
+// unread is a series of looks at a screen that have failed.
+type unread struct{ since, last time.Time }
+
+// unreadFor notes whether the last look at an agent's screen has failed, and returns for how long the looks have failed.
+func unreadFor(d *Sight, a *daemon.Agent, err error) (had time.Duration) {
+	d.memories.change(a.ID, func(m *agentMemory) {
+		now := time.Now()
+		switch {
+		case err == nil:
+			m.unread = unread{}
+			return
+		case now.Sub(m.unread.last) > unreadable: // nobody has looked for a while
+			m.unread.since = now
+		}
+		m.unread.last = now
+		had = now.Sub(m.unread.since)
+	})
+	return had
+}
+
+// unreadable is how long a screen that cannot be read is taken for one that shows a turn: one look that fails tells nothing.
+const unreadable = 10 * time.Second
+
+// promptedAfter reports whether an agent's transcript has a prompt after since, or one that is still queued.
+func (d *Sight) promptedAfter(a *daemon.Agent, nonce string, since time.Time) bool {
+	after, until := d.shownSince(since)
+	if after.Before(since) {
+		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
+	}
+	return d.runtimeOf(a).PromptedAfter(TranscriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }

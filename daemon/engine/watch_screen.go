@@ -16,7 +16,7 @@ import (
 
 // screenWatched reports whether the pane of a registered agent is looked at all the time: because its runtime shows some
 // dialogs, or their end, on the screen only, or because the hook at the end of the running turn may be lost.
-func (d *Daemon) screenWatched(a *daemon.Agent) bool {
+func (d *Sight) screenWatched(a *daemon.Agent) bool {
 	can := &d.runtimeOf(a).Can
 	return a.RegisteredAt != nil && a.HasPane() && a.StopAskedAt == nil && a.WaitsFor != daemon.WaitsForFg &&
 		(can.WatchScreen || can.ScreenTurns && inTurn(a) || asksAtLimit(a, d.sighted(a.ID), d.timeSpent(a.StateAt)))
@@ -45,7 +45,7 @@ type still struct {
 }
 
 // watchTurn reports the end of a turn that no hook has reported.
-func (d *Daemon) watchTurn(ctx context.Context, a *daemon.Agent, s runtimes.Screen) error {
+func (d *Sight) watchTurn(ctx context.Context, a *daemon.Agent, s runtimes.Screen) error {
 	now, since := d.now(), time.Time{}
 	d.memories.change(a.ID, func(m *agentMemory) {
 		switch {
@@ -66,7 +66,7 @@ func (d *Daemon) watchTurn(ctx context.Context, a *daemon.Agent, s runtimes.Scre
 
 // watchScreen reports a dialog that no hook has reported, and the end of a dialog that no hook reports. Between two dialogs
 // the pane may be empty for a moment, so one look without a dialog does not end it.
-func (d *Daemon) watchScreen(ctx context.Context, a *daemon.Agent, text string) error {
+func (d *Sight) watchScreen(ctx context.Context, a *daemon.Agent, text string) error {
 	rt := d.runtimeOf(a)
 	s := rt.ReadScreen(runtimes.View{Text: text})
 	if left, err := d.leaveLimit(ctx, a, s.Limit); left || err != nil {
@@ -120,7 +120,7 @@ type namedDialog struct {
 
 // anotherFollows reports whether another dialog than the one for which an agent waits stands on its screen, and no hook tells of it. It
 // believes two looks that show the same: a dialog may be drawn in parts.
-func anotherFollows(d *Daemon, a *daemon.Agent, name string) (follows bool) {
+func anotherFollows(d *Sight, a *daemon.Agent, name string) (follows bool) {
 	if name == "" {
 		return false
 	}
@@ -147,7 +147,7 @@ const maxLimitKeys = 8
 // is open, the agent can neither write its document nor be asked to exit, and Gemini CLI's turn goes on, whose end it reports.
 // leaveLimit presses one key at each look, and tmux presses it only if the chosen answer is still the one that was seen. A
 // daemon that restarts looks anew. leaveLimit returns false if no such dialog is open, or if the keys did not help.
-func (d *Daemon) leaveLimit(ctx context.Context, a *daemon.Agent, open bool) (left bool, err error) {
+func (d *Sight) leaveLimit(ctx context.Context, a *daemon.Agent, open bool) (left bool, err error) {
 	pressed := 0
 	d.memories.change(a.ID, func(m *agentMemory) {
 		if !open || a.State == daemon.Limited && !m.limited.Equal(a.StateAt) {
@@ -175,4 +175,27 @@ func (d *Daemon) leaveLimit(ctx context.Context, a *daemon.Agent, open bool) (le
 		return false, fmt.Errorf("agent %d: usage limit: %w", a.ID, err)
 	}
 	return true, nil
+}
+
+// glimpse is what the pane of an agent without a session showed at the last looks.
+type glimpse struct {
+	dialog       string // the last dialog that was seen
+	looksWithout int    // how many looks in a row have seen none since
+}
+
+// open reports whether a dialog is open. Between two dialogs the pane may be empty for a moment, so one look without
+// a dialog does not end it.
+func (g glimpse) open() bool { return g.dialog != "" && g.looksWithout < 2 }
+
+// noteGlimpse notes what an agent's pane shows, and reports whether the row differs from it.
+func (d *Sight) noteGlimpse(a *daemon.Agent, dialog string) bool {
+	var g glimpse
+	d.memories.change(a.ID, func(m *agentMemory) {
+		m.glimpse.looksWithout++
+		if dialog != "" {
+			m.glimpse = glimpse{dialog: words.Clip(words.Line(dialog), daemon.MaxWaitsFor)}
+		}
+		g = m.glimpse
+	})
+	return g.open() != (a.State == daemon.Waiting) || g.open() && g.dialog != a.WaitsFor
 }

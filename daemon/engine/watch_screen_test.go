@@ -175,7 +175,7 @@ func TestAnotherDialogFollows(t *testing.T) {
 	} {
 		d, got := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)}), false
 		for _, l := range c.looks {
-			got = anotherFollows(d, &daemon.Agent{ID: 3, State: daemon.Waiting, LastHook: l.hook}, l.dialog)
+			got = anotherFollows(d.Sight, &daemon.Agent{ID: 3, State: daemon.Waiting, LastHook: l.hook}, l.dialog)
 		}
 		if got != c.want {
 			t.Errorf("%s: another follows: %t", name, got)

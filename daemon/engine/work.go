@@ -3,89 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/lane"
-	"github.com/understudyd/understudy/daemon/words"
 )
-
-// The kinds of lanes. A lane of one of the first three has the id of a row.
-const (
-	AgentLane    = "agent"
-	PipelineLane = "pipeline"
-	TreeLane     = "work tree"
-)
-
-var (
-	sweepLane = lane.Key{Kind: "sweep"} // wakes the lanes that have something to do
-	spoolLane = lane.Key{Kind: "spool"} // applies the spooled hooks, which may take long
-)
-
-func agentLane(id int64) lane.Key { return lane.Key{Kind: AgentLane, ID: id} }
-
-// maxMoves is how many times in a row a lane does work before it lets the other lanes go first. It then comes back after
-// a millisecond.
-const maxMoves = 50
-
-// runLane does what is due in a lane until nothing is. If the sweep or the replay of the spool fails, the next sweep
-// tries again.
-func (d *Daemon) runLane(ctx context.Context, key lane.Key) (again time.Duration) {
-	ctx = daemon.WithCaller(ctx, key.String())
-	switch key {
-	case sweepLane:
-		err := d.sweep(ctx)
-		if err != nil && ctx.Err() == nil {
-			d.Log.Warn("sweep incomplete; trying again", "error", err)
-		}
-		if err == nil {
-			d.mu.Lock()
-			d.presence.Prove(d.now())
-			d.mu.Unlock()
-		}
-		return 0
-	case spoolLane:
-		if err := d.replaySpool(ctx); err != nil && ctx.Err() == nil {
-			d.Log.Warn("spool not replayed; trying again", "error", err)
-		}
-		return 0
-	}
-	for range maxMoves {
-		moved, again, err := d.workOn(ctx, key)
-		switch {
-		case ctx.Err() != nil:
-			return 0
-		case err != nil && retryable(err):
-			continue
-		case errors.Is(err, daemon.ErrNotFound):
-			d.clearLaneErrors(key)
-			return 0
-		case err != nil:
-			d.Log.Warn("work stopped; trying again", "for", key.String(), "error", err)
-			d.countLaneError(ctx, key, err)
-			return time.Second
-		case !moved:
-			d.clearLaneErrors(key)
-			return again
-		}
-	}
-	return time.Millisecond
-}
-
-// workOn does the first thing that is due for the row of a lane.
-func (d *Daemon) workOn(ctx context.Context, key lane.Key) (moved bool, again time.Duration, err error) {
-	for _, p := range d.parts {
-		for _, l := range p.Lanes {
-			if l.Kind == key.Kind {
-				return l.Do(ctx, key.ID)
-			}
-		}
-	}
-	return false, 0, fmt.Errorf("nobody works for %s", key)
-}
 
 // work looks at one agent's rows and does the first of its duties that is due: see [Duty]. moved says that a row was written: the
 // lane then looks again, from the first duty on. again is when a duty may be due without a wake; 0: none.
@@ -133,7 +56,7 @@ func (d *Daemon) correctState(ctx context.Context, a *daemon.Agent) (bool, time.
 			return false, 0, nil
 		}
 	}
-	nameDialog(d, ctx, a)
+	nameDialog(d.Sight, ctx, a)
 	e := d.facts().stateEvent(a, map[string]any{by: a.State})
 	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}})
 }
@@ -209,46 +132,35 @@ func (d *Daemon) nextDelivery(ctx context.Context, a *daemon.Agent, open []daemo
 	return nil, nil
 }
 
-// stuckAfter is how many times in a row the work of a lane may fail before the operator is told. The lane tries about
-// once a second.
-const stuckAfter = 10
-
-// countLaneError counts an error of a lane. At the stuckAfter-th error in a row it tells the operator.
-func (d *Daemon) countLaneError(ctx context.Context, key lane.Key, cause error) {
-	d.mu.Lock()
-	d.laneErrors[key]++
-	n := d.laneErrors[key]
-	d.mu.Unlock()
-	if n != stuckAfter {
-		return
-	}
-	e := d.event(event.WorktreeStuck, nil, nil, map[string]any{"message": fmt.Sprintf(
-		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", key, words.TrimDot(cause.Error()))})
-	switch key.Kind {
-	case AgentLane:
-		e.Type, e.AgentID = event.AgentStuck, &key.ID
-	case PipelineLane:
-		e.Type, e.PipelineID = event.PipelineStuck, &key.ID
-	}
-	e.Alert = true
-	if err := d.commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
-		d.Log.Warn("event not stored; trying again", "type", e.Type, "error", err)
-		d.mu.Lock()
-		d.laneErrors[key]-- // so that the next error tells the operator
-		d.mu.Unlock()
+// ownDuties are those that no room has.
+func ownDuties(d *Daemon) []Duty {
+	return []Duty{
+		{"launch", "Such an agent has no process, screen or registry to look at.", AtStart, (*daemon.Agent).Launching, d.launch},
+		{"keepAccount", "The process of a person's session may end at any moment, and its secrets with it.", AtStart, hasSecrets, doneBy(d.Sight, keepAccount)},
+		{"followSession", "A session that was moved into the background has another process, whose end and registry entry count from then on.", AtProcess, (*daemon.Agent).Started, d.followSession},
+		{"reapGone", "All that follows reads the pane of a process, types into it, or signals it.", AtProcess, (*daemon.Agent).Started, d.reapGone},
+		{"readTail", "What the transcript tells and no hook reports may end a turn.", AtState, (*daemon.Agent).Started, d.readTail},
+		{"endTurnAtRest", "A turn is over when nothing goes on behind its Stop.", AtState, endsTurn, doneBy(d.Supervisor, endTurnAtRest)},
+		{"correctState", "The registry and the screen know what no hook has told.", AtState, (*daemon.Agent).Started, d.correctState},
+		{"noteHead", "What follows shows the branch that is checked out.", AtState, (*daemon.Agent).Started, d.noteHead},
+		{"stopLadder", "The handoff comes later, because it waits for the agent's end; so do the deliveries, because the rung that types the exit command drops the queued ones.", AtStop, (*daemon.Agent).Stopping, d.stopLadder},
+		{"seeReading", "Whether a successor has read its handoff counts after all that may end a turn, and for an agent that has ended, too.", AtRest, (*daemon.Agent).NotesReading, d.seeReading},
+		{"keepBase", "How the agent found its directory is recorded before it changes it.", AtRest, (*daemon.Agent).NotStopping, d.keepBase},
+		{"noticeQuiet", "The turn of a CLI that tells nothing ends with a quiet screen.", AtRest, (*daemon.Agent).NotStopping, d.noticeQuiet},
+		{"giveSkill", "The skill of a CLI that takes it as a prompt only comes before any other text.", AtRest, (*daemon.Agent).NotStopping, d.giveSkill},
+		{"measure", "The use of the context decides whether a handoff is requested.", AtRest, (*daemon.Agent).NotStopping, d.measure},
+		{"countUsage", "What was used decides whether a budget holds texts and automatic handoffs.", AtRest, (*daemon.Agent).Started, d.countUsage},
+		{"tellOverdue", "An open dialog gives an agent more time to register.", AtRest, (*daemon.Agent).NotStopping, d.tellOverdue},
+		{"handOver", "It queues deliveries, and withdraws those that are too late.", InFlow, always, d.handOver},
+		{"deliverNext", "The state is known, and neither the agent's end nor its handoff has anything to do.", InFlow, always, d.deliverNext},
+		{"sayWhoGoesOn", "A person's pane says who goes on with the work that was done there.", InFlow, (*daemon.Agent).Started, d.sayWhoGoesOn},
+		{"forgetEnded", "An earlier duty may remember the agent anew.", ToForget, (*daemon.Agent).Ended, d.forgetEnded},
 	}
 }
 
-func (d *Daemon) clearLaneErrors(key lane.Key) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.laneErrors, key)
+// doneBy makes a duty from a function of a floor.
+func doneBy[F any](floor F, do func(F, context.Context, *daemon.Agent) (bool, time.Duration, error)) func(context.Context, *daemon.Agent) (bool, time.Duration, error) {
+	return func(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) { return do(floor, ctx, a) }
 }
 
-// ShorterWait returns the shorter of two waits. 0 means no wait: then it returns the other one.
-func ShorterWait(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
+func always(*daemon.Agent) bool { return true }

@@ -27,7 +27,7 @@ func recordOf(h *daemon.Handoff) handoffRecord { return handoffRecord{h.ID, h.Re
 // transcript shows a queued prompt.
 //
 // A hook that waits in the spool may tell of it as well, so those are applied first. If that changes the agent, the error is ErrMoved.
-func (d *Daemon) givenWork(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (bool, error) {
+func (d *Supervisor) givenWork(ctx context.Context, h *daemon.Handoff, a *daemon.Agent) (bool, error) {
 	if told, err := d.replayFor(ctx, a); err != nil {
 		return false, err
 	} else if told {
@@ -58,24 +58,15 @@ func (d *Daemon) givenWork(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 	return d.promptedAfter(a, nonce, since), nil
 }
 
-// promptedAfter reports whether an agent's transcript has a prompt after since, or one that is still queued.
-func (d *Daemon) promptedAfter(a *daemon.Agent, nonce string, since time.Time) bool {
-	after, until := d.shownSince(since)
-	if after.Before(since) {
-		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
-	}
-	return d.runtimeOf(a).PromptedAfter(TranscriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
-}
-
 // awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, and has no verdict yet.
-func (d *Daemon) awaitsVerdict(ctx context.Context, agentID int64) (bool, error) {
+func (d *Supervisor) awaitsVerdict(ctx context.Context, agentID int64) (bool, error) {
 	open, err := d.Store.OpenDeliveries(ctx, agentID)
 	return slices.ContainsFunc(open, func(dl daemon.Delivery) bool { return dl.Kind != daemon.KindExit && dl.State != daemon.DeliveryQueued }), err
 }
 
 // yieldToWork withdraws a handoff's request to exit if the agent was given work that the document may not mention, or is
 // busy before /exit was typed. The handoff then waits for a person.
-func (d *Daemon) yieldToWork(ctx context.Context, a *daemon.Agent) (bool, error) {
+func (d *Supervisor) yieldToWork(ctx context.Context, a *daemon.Agent) (bool, error) {
 	if !a.StopYields || a.StopStage == daemon.StopKill || a.StopStage == daemon.StopFailed {
 		return false, nil
 	}
@@ -96,7 +87,7 @@ func (d *Daemon) yieldToWork(ctx context.Context, a *daemon.Agent) (bool, error)
 
 // exitRefused withdraws a handoff's request to exit, because the agent's server knows of work that no report has told of yet, as when
 // the daemon cannot follow the server. To climb on would end that work. The handoff waits for a person.
-func (d *Daemon) exitRefused(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Supervisor) exitRefused(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	h, ok, err := d.openHandoff(ctx, a.ID)
 	if err != nil || !ok || h.Phase != daemon.ShuttingDown {
 		return false, time.Second, err
@@ -106,7 +97,7 @@ func (d *Daemon) exitRefused(ctx context.Context, a *daemon.Agent) (bool, time.D
 }
 
 // withdrawExit withdraws the request that an agent exits. The agent then goes on.
-func (d *Daemon) withdrawExit(ctx context.Context, a *daemon.Agent) error {
+func (d *Supervisor) withdrawExit(ctx context.Context, a *daemon.Agent) error {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil {
 		return err
@@ -130,7 +121,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *daemon.Agent) error {
 // takeExitBack removes the exit command from the composer if nothing else stands there, because the next text would be
 // joined to it. It also leaves the dialog that the command has opened: the agent's own dialogs wait behind it. It does so before the commit,
 // because a later request types the command again.
-func (d *Daemon) takeExitBack(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) {
+func (d *Supervisor) takeExitBack(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) {
 	d.takeBack(a, inboxExit)
 	typed := slices.ContainsFunc(open, func(dl daemon.Delivery) bool { return dl.Kind == daemon.KindExit })
 	term, err := d.terminalOf(a)

@@ -154,18 +154,6 @@ func (d *Daemon) treeUsed(ctx context.Context, t *daemon.Worktree) (used *daemon
 	return nil, err
 }
 
-// pipelineOpen reports whether the pipeline of a tree has not ended.
-func (d *Daemon) pipelineOpen(ctx context.Context, t *daemon.Worktree) (bool, error) {
-	if t.PipelineID == nil {
-		return false, nil
-	}
-	p, err := d.Store.Pipeline(ctx, *t.PipelineID)
-	if errors.Is(err, daemon.ErrNotFound) { // it was deleted meanwhile
-		return false, nil
-	}
-	return err == nil && p.Open(), err
-}
-
 // workTree does what is due for a work tree, and commits what came of it.
 func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	t, err := d.Store.Worktree(ctx, id)
@@ -205,36 +193,13 @@ func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, again time
 	return true, 0, nil
 }
 
-// treeEvent makes an event about a work tree, and about its pipeline.
-func (d *Daemon) treeEvent(typ event.Type, t *daemon.Worktree, payload map[string]any) *event.Event {
-	if payload == nil {
-		payload = map[string]any{}
-	}
-	payload["worktree_id"], payload["path"], payload["branch"] = t.ID, t.Path, t.Branch
-	return d.event(typ, nil, nil, payload).For(t.PipelineID, nil)
-}
-
-// copiedWords names what was copied into a tree.
-func copiedWords(copied []worktree.Copied) string {
-	var names []string
-	for _, c := range copied[:min(len(copied), 5)] {
-		names = append(names, c.Path)
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return words.List(names, len(copied))
-}
-
 // treeTries is how often a task of a work tree is tried before an error is its outcome.
 const treeTries = 3
 
 // tryAgain reports whether a task whose act of git has failed is tried again a second later. An act that fails may have had its effect;
 // the next try finds that out.
 func (d *Daemon) tryAgain(ctx context.Context, t *daemon.Worktree) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return ctx.Err() != nil || d.laneErrors[lane.Key{Kind: TreeLane, ID: t.ID}] < treeTries-1
+	return ctx.Err() != nil || d.failures(lane.Key{Kind: TreeLane, ID: t.ID}) < treeTries-1
 }
 
 func (d *Daemon) mergeTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // planForAgent makes the row of the work tree for a new agent, and puts the agent into it.
-func (d *Daemon) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.NewWorktree) (*daemon.Worktree, error) {
+func (d *Supervisor) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.NewWorktree) (*daemon.Worktree, error) {
 	branch, err := in.BranchFor(a)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (d *Daemon) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.Ne
 }
 
 // planTree makes the row of a new work tree. Its lane makes the tree, once the row is committed.
-func (d *Daemon) planTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
+func (d *Supervisor) planTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
 	if d.Keeper == nil {
 		return nil, errNoKeeper
 	}
@@ -80,7 +80,7 @@ func plural(n int, one, many string) string {
 }
 
 // treeReady waits until the work tree of an agent that is being launched is there. If the tree can't be made, it ends the launch.
-func (d *Daemon) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Supervisor) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	if a.WorktreeID == nil {
 		return false, 0, nil
 	}
@@ -99,7 +99,7 @@ func (d *Daemon) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, ag
 
 // awaits returns the agents that wait for a planned tree. wanted says whether anybody does, they or its pipeline. A tree that has stood before
 // is made again in any case: it may hold work.
-func (d *Daemon) awaits(ctx context.Context, t *daemon.Worktree) (agents []int64, wanted bool, err error) {
+func (d *Supervisor) awaits(ctx context.Context, t *daemon.Worktree) (agents []int64, wanted bool, err error) {
 	active, err := d.allAgents(ctx, daemon.AgentFilter{Active: true, Host: t.Host})
 	if err != nil {
 		return nil, false, err
@@ -115,7 +115,7 @@ func (d *Daemon) awaits(ctx context.Context, t *daemon.Worktree) (agents []int64
 
 // makeTree makes a planned tree, or takes what an earlier daemon has made of it. If nobody waits for the tree any more, or it can't be made,
 // makeTree deletes what stands of it: nobody has worked there.
-func (d *Daemon) makeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event, agents []int64, err error) {
+func (d *Supervisor) makeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event, agents []int64, err error) {
 	agents, wanted, err := d.awaits(ctx, t)
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func (d *Daemon) makeTree(ctx context.Context, t *daemon.Worktree) (e *event.Eve
 	return d.treeEvent(event.WorktreeCreated, t, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": made.Submodules}), agents, nil
 }
 
-func (d *Daemon) treeNotMade(ctx context.Context, t *daemon.Worktree, cause error) *event.Event {
+func (d *Supervisor) treeNotMade(ctx context.Context, t *daemon.Worktree, cause error) *event.Event {
 	if t.MadeAt == nil && d.Keeper != nil {
 		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: t.Place(), Dir: t.Source(), Discard: true}); err != nil || out.Kept != "" {
 			d.Log.Warn("work tree that nobody has worked in not removed", "worktree_id", t.ID, "path", t.Path, "kept", out.Kept, "error", err)
@@ -154,4 +154,37 @@ func (d *Daemon) treeNotMade(ctx context.Context, t *daemon.Worktree, cause erro
 	t.State = daemon.TreeFailed
 	t.End(daemon.TreeMake, false, daemon.NotMade(t.Branch, cause)+".", d.now())
 	return d.treeEvent(event.WorktreeFailed, t, map[string]any{"error": words.TrimDot(cause.Error())})
+}
+
+// pipelineOpen reports whether the pipeline of a tree has not ended.
+func (d *Supervisor) pipelineOpen(ctx context.Context, t *daemon.Worktree) (bool, error) {
+	if t.PipelineID == nil {
+		return false, nil
+	}
+	p, err := d.Store.Pipeline(ctx, *t.PipelineID)
+	if errors.Is(err, daemon.ErrNotFound) { // it was deleted meanwhile
+		return false, nil
+	}
+	return err == nil && p.Open(), err
+}
+
+// treeEvent makes an event about a work tree, and about its pipeline.
+func (d *Supervisor) treeEvent(typ event.Type, t *daemon.Worktree, payload map[string]any) *event.Event {
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	payload["worktree_id"], payload["path"], payload["branch"] = t.ID, t.Path, t.Branch
+	return d.event(typ, nil, nil, payload).For(t.PipelineID, nil)
+}
+
+// copiedWords names what was copied into a tree.
+func copiedWords(copied []worktree.Copied) string {
+	var names []string
+	for _, c := range copied[:min(len(copied), 5)] {
+		names = append(names, c.Path)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return words.List(names, len(copied))
 }

@@ -38,7 +38,7 @@ func newChecks() checks {
 func (w *world) afterCommit(g *daemonRun) {
 	for _, h := range w.hosts {
 		if other := h.daemon; other != nil && other != g && other.listening {
-			engine.Sweep(other.d)
+			engine.Sweep(other.d.Engine)
 			other.d.EventsChanged()
 		}
 	}

@@ -127,7 +127,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	var d *engine.Daemon // no terminal starts before it is there
 	conf.Store, conf.Servers = base.db, base.servers
-	conf.Terminal = terminals(dir, cfg.Settings.Tmux.Include, func(err error) { engine.TellMistake(d, err) })
+	conf.Terminal = terminals(dir, cfg.Settings.Tmux.Include, func(err error) { engine.TellMistake(d.Engine, err) })
 	conf.Program = cfg.Binary
 	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, clis.Version, clis.Lookup, proc.OneShot
 	if conf.PublicURL = cfg.Settings.PublicURL; conf.PublicURL == "" && tcp != nil {

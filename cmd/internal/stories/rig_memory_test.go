@@ -97,7 +97,7 @@ func (b *base) tellOthers(by *engine.Daemon) {
 	b.mu.Unlock()
 	for _, d := range daemons {
 		if d != by {
-			engine.Sweep(d)
+			engine.Sweep(d.Engine)
 		}
 		d.EventsChanged()
 	}

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/feed"
+	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/presence"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Typist types into panes and reads them. Its methods are safe for concurrent use.
+type Typist interface {
+	// Paste types text into a pane, after the keys opt.Before, in one step, so that no other input can come in between. If it
+	// returns tmux.ErrGone, tmux.ErrDead or tmux.ErrChanged, it has typed nothing. If it returns tmux.ErrOnce, an earlier
+	// call typed a text with the same opt.Once, and this call has typed nothing.
+	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
+	// Press presses keys in a pane if the pane still has the row and the program in seen. It returns the same errors as Paste.
+	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
+	// Type types text into a pane as a keyboard does, with the condition and the errors of Press.
+	Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error
+	// Look returns the screen of a pane and the program that runs in it.
+	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
+	// Capture returns the screens of the panes, by pane id. It leaves out panes that are gone.
+	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
+}
+
+// Starter starts programs in panes. Its methods are safe for concurrent use.
+type Starter interface {
+	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
+	// Respawn starts a program in a pane of our own server whose program has ended. Of several calls for one place only the
+	// first takes it. After tmux.ErrGone or tmux.ErrChanged the call has started nothing.
+	Respawn(ctx context.Context, at tmux.Place, spec tmux.Spec) (tmux.PaneInfo, error)
+}
+
+// Panes finds and ends panes. Its methods are safe for concurrent use.
+type Panes interface {
+	List(ctx context.Context) ([]tmux.PaneInfo, error)
+	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
+	Kill(ctx context.Context, ref tmux.Ref) error
+	// KillMarked is Kill, if the pane still has the mark.
+	KillMarked(ctx context.Context, ref tmux.Ref, mark string) error
+}
+
+// Clients are the people who are attached to a tmux server.
+type Clients interface {
+	// ShowMessage shows a text to those who look at a pane, for two seconds. It types nothing. shown is how many they are.
+	ShowMessage(ctx context.Context, ref tmux.Ref, text string) (shown int, err error)
+	// SwitchClients moves the people who are attached to one session (from) to another session (to).
+	SwitchClients(ctx context.Context, from, to string) error
+	// ShowLines tells the people who look at panes of our own server who runs there, and those who are about to look at the
+	// panes in always. It returns the lines that were noted.
+	ShowLines(ctx context.Context, lines []tmux.Line, always ...tmux.Ref) (shown []tmux.Line, err error)
+	// Say notes on a pane who goes on with the work that was done there. It types nothing, and a second call replaces the text.
+	Say(ctx context.Context, ref tmux.Ref, by int64, text string) error
+	// Unsay removes what was said with the same by; 0: whatever was said. It returns nil if the pane is gone.
+	Unsay(ctx context.Context, ref tmux.Ref, by int64) error
+}
+
+// Terminal is one tmux server.
+type Terminal interface {
+	Typist
+	Starter
+	Panes
+	Clients
+}
+
+// Settings are the operator's settings of the domain.
+type Settings struct {
+	Handoff     daemon.HandoffSettings
+	Pipeline    daemon.PipelineSettings
+	Limits      daemon.LimitSettings
+	Notify      daemon.NotifySettings
+	Permissions daemon.PermissionSettings
+	NoKeys      bool // panes take no keys from browsers
+	Log         daemon.LogSettings
+	History     HistorySettings
+	Resume      bool                // after a start, the daemon itself opens the sessions again of agents that died with their tmux server
+	Runtimes    map[string][]string // the command of each runtime, as a list of arguments
+	// Generic are the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them. One with the name of a
+	// runtime that we know takes the place of that.
+	Generic map[string]*runtimes.Runtime
+}
+
+// Config holds the settings of a daemon, and the parts that it works with.
+type Config struct {
+	Host     string   // this machine's host id
+	Settings Settings // those of the start; [Daemon.Settings] returns the present ones
+	// Reread reads the operator's settings again. It returns those that the daemon works with from now on, and which have
+	// changed since the start or the last call that succeeded; nil: settings can't be read again.
+	Reread    func() (Settings, []SettingChange, error)
+	Store     daemon.Store
+	Data      data.Dir
+	Personas  *personas.Store
+	Templates *personas.Templates
+	// Terminal returns the tmux server at a socket: our own, or a person's.
+	Terminal func(socket string) (Terminal, error)
+	Notifier tell.Notifier
+	// Targets are sent the notifications besides; PublicURL is the address of the dashboard for their links, or "".
+	Targets   []tell.Route
+	PublicURL string
+	// Processes finds and signals the machine's processes; nil: the system's own way.
+	Processes Processes
+	// Registry reads an entry of a runtime's registry; nil: the daemon reads the file at path.
+	Registry func(path string) ([]byte, error)
+	// Clock returns the time of day; nil: the system's. It may step.
+	Clock func() time.Time
+	// Random is the source of secrets and of unique names; nil: crypto/rand. It must never end.
+	Random io.Reader
+	Log    *slog.Logger
+	// Environment returns the environment with which a process was started; nil: the system's own way.
+	Environment func(pid int) ([]string, error)
+	Environ     []string // the environment that agents inherit, after runtimes.StripEnv
+	Program     string   // our own executable, which people and agents call; "": not known
+	Binary      string   // our own executable, which launches agents and runs their hooks
+	// Lookup returns why a runtime's command can't be run, in one sentence with the fix; nil, if it can.
+	Lookup func(command []string) error
+	// Version returns the version that a runtime's command prints; "", if it is not known.
+	Version func(ctx context.Context, command []string) string
+	// OneShot runs a command to its end. When ctx ends, OneShot at once ends the command and all processes that the command
+	// has started, and returns the error of ctx. When the daemon dies, the command must end as well.
+	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
+	// Control returns the server that a runtime runs for an agent; nil: there are no such runtimes.
+	Control func(Link) (Control, error)
+	// FreePort returns a port of loopback on which nothing listens; nil: the system's.
+	FreePort func() (int, error)
+	// Worktree asks git about a directory. It returns worktree.ErrNone for a directory outside a repository.
+	Worktree func(ctx context.Context, q worktree.Query) (worktree.Tree, error)
+	// Extract finds the fields of a handoff's document, or of a step's output; ok is false if it finds none. It has the time that
+	// is left of assembly_timeout. After an error, the text under the headings is taken. nil: that is always taken.
+	Extract func(ctx context.Context, document string) (fields daemon.Structured, ok bool, err error)
+	Differ  worktree.Differ // finds out what changes in agents' directories; nil: nothing is known of them
+	Keeper  worktree.Keeper // makes, merges and removes work trees; nil: none are made
+	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
+	Servers func() []int
+}
+
+// Wake has the lane of an agent look at its rows. It never blocks.
+func (d *Engine) Wake(agentID int64) { d.lanes.Wake(agentLane(agentID)) }
+
+// Sweep wakes all lanes of a daemon that have something to do. It never blocks.
+func Sweep(d *Engine) { d.lanes.Wake(sweepLane) }
+
+// ownTerminal returns our own tmux server.
+func (d *Engine) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
+
+// terminalOf returns the tmux server that holds an agent's pane. It types into the pane and ends it only while it is the
+// agent's.
+func (d *Engine) terminalOf(a *daemon.Agent) (Terminal, error) {
+	if !a.HasPane() {
+		return nil, daemon.ErrAgentNoPane
+	}
+	term, err := d.Terminal(a.PaneSocket)
+	if err == nil && a.Managed {
+		term = ownPane{term, paneMark(a.ID)}
+	}
+	return term, err
+}
+
+// NotFoundAs replaces a store's ErrNotFound by the given error.
+func NotFoundAs(err error, sentence *daemon.Error) error {
+	if errors.Is(err, daemon.ErrNotFound) {
+		return sentence
+	}
+	return err
+}
+
+// paneMark is the mark of an agent's pane.
+func paneMark(agentID int64) string { return strconv.FormatInt(agentID, 10) }
+
+// ownPane is the tmux server of a managed agent's pane, of which a successor may take the place at any moment. What is meant for
+// the agent does not reach the successor, even if tmux runs it late or a daemon that was killed has sent it: tmux compares the
+// mark in the same pass. The pane of a successor is gone for the agent.
+type ownPane struct {
+	Terminal
+	mark string
+}
+
+func (o ownPane) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	opt.If.Mark = o.mark
+	return o.Terminal.Paste(ctx, ref, text, opt)
+}
+
+func (o ownPane) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
+	seen.Mark = o.mark
+	return o.Terminal.Press(ctx, ref, seen, keys...)
+}
+
+func (o ownPane) Type(ctx context.Context, ref tmux.Ref, seen tmux.Sight, text string) error {
+	seen.Mark = o.mark
+	return o.Terminal.Type(ctx, ref, seen, text)
+}
+
+func (o ownPane) Kill(ctx context.Context, ref tmux.Ref) error {
+	return o.Terminal.KillMarked(ctx, ref, o.mark)
+}
+
+func (o ownPane) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
+	info, err := o.Terminal.Inspect(ctx, ref)
+	if err == nil && info.Mark != o.mark {
+		return tmux.PaneInfo{}, fmt.Errorf("pane %s: it is not that of agent %s: %w", ref, o.mark, tmux.ErrGone)
+	}
+	return info, err
+}
+
+// Engine is what all floors stand on: the rows, the lanes that work for them, time that counts, settings, and what is reported of it all.
+// It knows no floor above it. Its methods are safe for concurrent use.
+type Engine struct {
+	Config
+	callouts
+	lanes    *lane.Lanes
+	hub      *feed.Hub
+	spool    *hooks.Spool
+	roster   *roster
+	memories memories
+	counts   counts
+	duties   []Duty
+	parts    []Part // of the rooms
+	logStart int64  // see LogStart; set before Run
+
+	settings  atomic.Pointer[Settings] // nobody changes what it points to
+	reloading sync.Mutex               // one reload at a time
+
+	mu         sync.Mutex
+	runBegan   time.Time // when Run was called last
+	runsSince  time.Time // the same, by the monotonic clock
+	presence   presence.Presence
+	refused    map[string]bool  // the things that were already reported to the operator: see firstTime
+	laneErrors map[lane.Key]int // how many errors in a row a lane had
+}
+
+// callouts are what floors ask of one above them. New fills them in.
+type callouts struct {
+	// report takes what was seen of an agent as if its process had sent it as a hook.
+	report func(ctx context.Context, a *daemon.Agent, r runtimes.Report) error
+	// replayFor applies the spooled hooks before something is done that they may forbid, and reports whether they have changed an agent.
+	replayFor func(ctx context.Context, a *daemon.Agent) (told bool, err error)
+	// lookFor answers a question of a decision. proc is the process that the hook comes from.
+	lookFor func(ctx context.Context, proc tmux.Process, q question) answer
+	// countNow counts what an agent's transcripts say of its usage that is new.
+	countNow func(ctx context.Context, a *daemon.Agent) error
+}
+
+// newEngine makes an engine without its callouts.
+func newEngine(cfg Config) *Engine {
+	e := &Engine{
+		Config: cfg, spool: hooks.OpenSpool(cfg.Data.Spool()), memories: memories{agents: map[int64]agentMemory{}},
+		refused: map[string]bool{}, laneErrors: map[lane.Key]int{},
+	}
+	e.settings.Store(&e.Config.Settings)
+	e.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]daemon.Agent{}}
+	e.hub = feed.New(cfg.Store, cfg.Log)
+	e.lanes = lane.New(e.runLane)
+	return e
+}
+
+// beginRun notes that the daemon begins to run.
+func (e *Engine) beginRun() {
+	e.memories.beginRun()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runBegan, e.runsSince = e.now(), time.Now()
+	e.presence.Begin(e.runBegan)
+}
