@@ -124,7 +124,7 @@ func (d *Daemon) budgetMoved(a *daemon.Agent) bool {
 		return false
 	}
 	b, known := d.budgetOf(a)
-	return known && b != d.memories.of(a.ID).heldBy
+	return known && b != d.memories.Of(a.ID).heldBy
 }
 
 // seeToBudget keeps an agent's hold in step with its persona's budget, and tells the operator once that 80 % of the budget are
@@ -134,7 +134,7 @@ func (d *Daemon) seeToBudget(ctx context.Context, a *daemon.Agent) (moved bool, 
 	if !known && a.Hold.Is(daemon.HoldBudget) {
 		return false, time.Minute, nil
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.heldBy = budget })
+	d.memories.Change(a.ID, func(m *hookMemory) { m.heldBy = budget })
 	if budget == (personas.Budget{}) {
 		return d.holdByBudget(ctx, a, false)
 	}

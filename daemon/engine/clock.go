@@ -63,3 +63,10 @@ func (d *Engine) began() time.Time {
 	defer d.mu.Unlock()
 	return d.runBegan
 }
+
+const (
+	// grace is how much time every deadline has left at least when a daemon starts.
+	grace = 30 * time.Second
+	// NoteAfter is how long a wait lasts before a note says what the daemon waits for.
+	NoteAfter = 3 * time.Second
+)

@@ -79,7 +79,7 @@ func (d *Daemon) setContext(ctx context.Context, a *daemon.Agent, tokens int64, 
 	}
 	err := d.commit(ctx, &c)
 	if err != nil && len(unknown) > 0 { // the alert was not stored: raise it again at the next report
-		d.memories.change(a.ID, func(m *agentMemory) { m.unknownTold = false })
+		d.memories.Change(a.ID, func(m *hookMemory) { m.unknownTold = false })
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (d *Daemon) unknownContext(a *daemon.Agent, why string) []*event.Event {
 		return nil
 	}
 	told := false
-	d.memories.change(a.ID, func(m *agentMemory) { told, m.unknownTold = m.unknownTold, true })
+	d.memories.Change(a.ID, func(m *hookMemory) { told, m.unknownTold = m.unknownTold, true })
 	if told {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (d *Daemon) measure(ctx context.Context, a *daemon.Agent) (moved bool, agai
 	}
 	before := a.Rev
 	if err := d.setContext(ctx, a, used, sized(window), daemon.FromTranscript); err != nil {
-		d.memories.change(a.ID, func(m *agentMemory) { m.measured = measurement{} })
+		d.memories.Change(a.ID, func(m *hookMemory) { m.measured = measurement{} })
 		return false, 0, fmt.Errorf("agent %d: context: %w", a.ID, err)
 	}
 	return a.Rev != before, 0, nil
@@ -150,7 +150,7 @@ func (d *Daemon) measure(ctx context.Context, a *daemon.Agent) (moved bool, agai
 // measureDue reports whether measure must read the transcript now. If so, it notes the transcript as read for this turn. If
 // it is too early, wait says how long to wait.
 func (d *Daemon) measureDue(a *daemon.Agent) (due bool, wait time.Duration) {
-	d.memories.change(a.ID, func(all *agentMemory) {
+	d.memories.Change(a.ID, func(all *hookMemory) {
 		m := &all.measured
 		if m.stopHook != a.LastStop {
 			*m = measurement{stopHook: a.LastStop, knownAt: time.Now()}

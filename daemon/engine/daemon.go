@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -17,6 +18,7 @@ import (
 type Daemon struct {
 	*Flow
 
+	memories  Memory[hookMemory]
 	paneLooks chan struct{} // holds a value for each hook that looks for its pane
 	arriving  underway
 	told      twins
@@ -75,6 +77,7 @@ func New(cfg Config) *Daemon {
 	d.report, d.replayFor, d.countNow = d.takeReport, d.applySpooledFor, d.countUsageNow
 	d.lookFor = func(ctx context.Context, proc tmux.Process, q question) answer { return lookFor(ctx, d, proc, q) }
 	d.spool.OnBad = d.badSpoolFile
+	Remember(d.Engine, &d.memories)
 	Join(d, Part{Duties: ownDuties(d), Lanes: []Lane{
 		{sweepLane.Kind, doneOnce(d, sweepOnce)}, {spoolLane.Kind, doneOnce(d, replayOnce)}, {AgentLane, d.work}, {TreeLane, d.workTree},
 	}})
@@ -98,6 +101,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 // the database was unavailable.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.beginRun()
+	forgetRun(d)
 	d.mu.Lock()
 	d.paused.on = false
 	d.mu.Unlock()
@@ -117,5 +121,24 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// forgetRun forgets the watched processes and the forks, because their goroutines ended with the last Run.
+func forgetRun(d *Daemon) {
+	dropWatches(d.Sight)
+	d.forks.ChangeAll(func(_ int64, m *forkMemory) { *m = forkMemory{} })
+}
+
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
 func (d *Daemon) Close() { d.hub.Close() }
+
+// hookMemory is what a Daemon remembers about one agent: see [Memory].
+type hookMemory struct {
+	// measured says whether the transcript was read after the last turn. After a restart the daemon reads it once more.
+	measured measurement
+	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
+	// once more.
+	unknownTold bool
+	// heldBy is the budget by which the agent is held. After a restart the lane looks at the budget again.
+	heldBy personas.Budget
+	// usage is how far the transcripts were counted. After a restart the daemon reads that from the rows.
+	usage *usageMemory
+}

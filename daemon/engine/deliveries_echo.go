@@ -31,7 +31,7 @@ const (
 // the screen, or the agent is not idle, or another program is in front. A generic runtime takes a prompt only where its
 // settings say so: a program that asks something would echo the text, and take it for the answer.
 func (d *Courier) unrecognised(ctx context.Context, a *daemon.Agent) *screen {
-	since := d.memories.of(a.ID).unreadySince
+	since := unreadySince(d.Sight, a.ID)
 	if d.runtimeOf(a).Can.QuietAfter > 0 || since.IsZero() || time.Since(since) < unknownAfter || d.look(a).busy() || !d.inFront(a) {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (d *Courier) typeByEcho(ctx context.Context, a *daemon.Agent, dl *daemon.De
 		dl.Decide(daemon.Unconfirmed, "the screen, which is not known, "+why, d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} })
+	d.memories.Change(a.ID, func(m *courierMemory) { m.lastEnter = press{dl.ID, time.Now()} })
 	return enteredByEcho(ctx, d, a, dl)
 }
 

@@ -83,7 +83,7 @@ func (d *Courier) sendEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Del
 		}
 	}
 	err := term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
-	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} }) // after the call, because it may take long
+	d.memories.Change(a.ID, func(m *courierMemory) { m.lastEnter = press{dl.ID, time.Now()} }) // after the call, because it may take long
 	return err
 }
 
@@ -106,7 +106,7 @@ func stillExits(ctx context.Context, d *Courier, a *daemon.Agent) *screen {
 
 // lastEnter returns the last Enter that this daemon has pressed for an agent.
 func (d *Courier) lastEnter(a *daemon.Agent) press {
-	return d.memories.of(a.ID).lastEnter
+	return d.memories.Of(a.ID).lastEnter
 }
 
 // timeLeftToTake returns how long the daemon still waits for a sign that the agent took a text. It waits for ack_timeout

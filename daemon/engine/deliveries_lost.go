@@ -49,7 +49,7 @@ func (p pasted) stands(dl *daemon.Delivery, s *screen) bool {
 
 // pastedOf returns what this daemon knows of a paste.
 func (d *Courier) pastedOf(a *daemon.Agent, dl *daemon.Delivery) pasted {
-	if p := d.memories.of(a.ID).pasted; p.delivery == dl.ID {
+	if p := d.memories.Of(a.ID).pasted; p.delivery == dl.ID {
 		return p
 	}
 	return pasted{delivery: dl.ID}
@@ -81,9 +81,6 @@ func (d *Courier) swallowed(a *daemon.Agent, dl *daemon.Delivery, s *screen) boo
 	return d.transcriptLacks(a, dl)
 }
 
-// empty reports whether the screen shows an empty composer, and neither a turn nor a dialog.
-func (s *screen) empty() bool { return s.Composer && !s.Busy && s.Dialog == "" && s.Draft == "" }
-
 // transcriptLacks reports whether an agent's transcript can be read and shows no prompt since a text was typed. A runtime makes
 // the file with the first prompt.
 func (d *Courier) transcriptLacks(a *daemon.Agent, dl *daemon.Delivery) bool {
@@ -98,7 +95,7 @@ func (d *Courier) transcriptLacks(a *daemon.Agent, dl *daemon.Delivery) bool {
 
 // notePaste notes that a text was pasted a moment ago. before is the screen before that.
 func (d *Courier) notePaste(a *daemon.Agent, dl *daemon.Delivery, before *screen) {
-	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now(), aside: before.Draft} })
+	d.memories.Change(a.ID, func(m *courierMemory) { m.pasted = pasted{delivery: dl.ID, at: time.Now(), aside: before.Draft} })
 }
 
 // noteMissing notes that a look has shown an empty composer although a text was pasted at began. A look that comes late tells nothing: a
@@ -106,7 +103,7 @@ func (d *Courier) notePaste(a *daemon.Agent, dl *daemon.Delivery, before *screen
 func noteMissing(d *Courier, a *daemon.Agent, dl *daemon.Delivery, s *screen, began time.Time) {
 	if p := d.pastedOf(a, dl); s.empty() && time.Since(began) < 2*shownWithin {
 		p.missing = true
-		d.memories.change(a.ID, func(m *agentMemory) { m.pasted = p })
+		d.memories.Change(a.ID, func(m *courierMemory) { m.pasted = p })
 	}
 }
 
@@ -119,7 +116,7 @@ func (d *Courier) noteDialogOver(a *daemon.Agent, dl *daemon.Delivery, s *screen
 		return
 	}
 	p.dialog = time.Now()
-	d.memories.change(a.ID, func(m *agentMemory) { m.pasted = p })
+	d.memories.Change(a.ID, func(m *courierMemory) { m.pasted = p })
 }
 
 // timeLeftOver returns how long the daemon waits for a text over which a dialog was seen: as long as the dialog is open, but at
@@ -208,3 +205,10 @@ func leftHeld(d *Courier, a *daemon.Agent, dl *daemon.Delivery, s *screen) time.
 
 // hadTurn reports whether a hook has told of a turn of the agent.
 func hadTurn(a *daemon.Agent) bool { return a.TurnPromptID != "" || a.LastStop != 0 }
+
+// openingLimit is how long a person may take to answer a dialog that a runtime opens before its session: whether the
+// folder is trusted, how to log in. While it is open, no deadline of the registration runs.
+const openingLimit = time.Hour
+
+// startHooks is how long the hooks of a session's start may take: Claude Code gives each ten minutes.
+const startHooks = 10 * time.Minute

@@ -54,7 +54,7 @@ func (d *Courier) beginSending(ctx context.Context, a *daemon.Agent, dl *daemon.
 	if err := d.commitIntention(ctx, a, dl, way); err != nil || !dl.Open() {
 		return err == nil, 0, err
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.sent = dl.ID })
+	d.memories.Change(a.ID, func(m *courierMemory) { m.sent = dl.ID })
 	return d.send(ctx, a, dl)
 }
 
@@ -85,7 +85,7 @@ func (d *Courier) give(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery
 		err = d.putInInbox(a, inboxName(dl), map[string]string{"text": dl.Text})
 	case runtimes.ByServer:
 		since := d.earliestShown(*dl.TypedAt)
-		if d.memories.of(a.ID).sent != dl.ID {
+		if d.memories.Of(a.ID).sent != dl.ID {
 			since = time.Time{} // an earlier daemon may have sent it, and the clock may have been set back since
 		}
 		began := time.Now()

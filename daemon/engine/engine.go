@@ -2,10 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -227,7 +231,7 @@ type Engine struct {
 	hub      *feed.Hub
 	spool    *hooks.Spool
 	roster   *roster
-	memories memories
+	memories []remembers // of the floors
 	counts   counts
 	duties   []Duty
 	parts    []Part // of the rooms
@@ -259,7 +263,7 @@ type callouts struct {
 // newEngine makes an engine without its callouts.
 func newEngine(cfg Config) *Engine {
 	e := &Engine{
-		Config: cfg, spool: hooks.OpenSpool(cfg.Data.Spool()), memories: memories{agents: map[int64]agentMemory{}},
+		Config: cfg, spool: hooks.OpenSpool(cfg.Data.Spool()),
 		refused: map[string]bool{}, laneErrors: map[lane.Key]int{},
 	}
 	e.settings.Store(&e.Config.Settings)
@@ -271,9 +275,71 @@ func newEngine(cfg Config) *Engine {
 
 // beginRun notes that the daemon begins to run.
 func (e *Engine) beginRun() {
-	e.memories.beginRun()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.runBegan, e.runsSince = e.now(), time.Now()
 	e.presence.Begin(e.runBegan)
+}
+
+// Control is the server that a runtime runs for its agent. Its methods are safe for concurrent use.
+type Control interface {
+	// Follow reports what happens to the agent until ctx ends or the server cannot be reached. It first reports what has
+	// happened before, as far as the server knows: a report has the same key each time. It makes the session, or finds it
+	// by the link. If tell returns an error, Follow ends with it, because the report was not taken.
+	Follow(ctx context.Context, tell func(runtimes.Report) error) error
+	// Send submits a text, unless the session shows that the same text was submitted at the time since or later and was taken
+	// or may still be taken; the zero time stands for any time. So it may be called again for one text, also by another
+	// daemon. If it returns an error, the text may or may not have been submitted.
+	Send(ctx context.Context, text string, since time.Time) error
+	// Ask asks a copy of the session a question, which may use no tools, and returns the model's messages. The session does not
+	// change, and the copy is removed.
+	Ask(ctx context.Context, question string) ([]string, error)
+	// Interrupt ends the running turn. It may be called again.
+	Interrupt(ctx context.Context) error
+	// Exit asks the program to exit. It may be called again. If rest is not nil and the session was given a prompt since then, Exit
+	// does nothing, and its error is [ErrGivenWork]: Follow may not have reported that prompt yet.
+	Exit(ctx context.Context, rest *runtimes.Rest) error
+}
+
+// Link says to which server a [Control] belongs.
+type Link struct {
+	Runtime    string
+	Server     runtimes.Server
+	AgentID    int64
+	Name       string    // of the agent, for people
+	Began      time.Time // when the agent's row was made, if it opens an earlier agent's session again; the zero time: the session is its own
+	Session    string    // the session's id; "": it is not made yet, or nobody knows its id yet
+	Cwd        string
+	Mode       string // the permission mode of the launch
+	Retrying   bool   // the newest report of a retry that was taken said that it has begun: see [Trouble]
+	Transcript string // path of the file in which Follow keeps the conversation, one entry per line
+}
+
+// Earlier returns the prompts of the session that an earlier agent was given. found are those from before Began that a look finds; those of
+// the first look count. They are kept among the launch files: once the clock was set back, the agent's own prompts are from before Began, too.
+func (l *Link) Earlier(found []string) (prompts map[string]bool, err error) {
+	prompts = map[string]bool{}
+	if l.Began.IsZero() {
+		return prompts, nil
+	}
+	path := filepath.Join(filepath.Dir(l.Transcript), "earlier.json")
+	b, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		err = json.Unmarshal(b, &found)
+	case errors.Is(err, fs.ErrNotExist):
+		if b, err = json.Marshal(found); err == nil {
+			err = data.WriteFile(path, b, 0o600)
+		}
+	}
+	for _, id := range found {
+		prompts[id] = true
+	}
+	return prompts, err
+}
+
+// HistorySettings say how long agents, their handoffs and pipelines are kept after their ends. Zero: for ever. Documents are
+// files, and are never deleted.
+type HistorySettings struct {
+	MaxAge time.Duration
 }

@@ -263,3 +263,24 @@ func (r *handoffRun) tellPane() {
 		r.d.Log.Debug("the pane of /handoff was not told", "handoff_id", h.ID, "agent_id", a.ID, "error", err)
 	}
 }
+
+// Flow passes work on: from the instruction to the successor's first prompt. Its methods are safe for concurrent use.
+type Flow struct {
+	*Supervisor
+	assemblies chan struct{} // holds a value for each assembly that runs
+	memories   Memory[flowMemory]
+	forks      Memory[forkMemory] // of agents that may have ended: endFork drops them
+}
+
+func newFlow(a *Supervisor) *Flow {
+	f := &Flow{Supervisor: a, assemblies: make(chan struct{}, maxAssemblies)}
+	Remember(a.Engine, &f.memories)
+	return f
+}
+
+// flowMemory is what a Flow remembers about one agent: see [Memory].
+type flowMemory struct {
+	// read is how far the transcript was read for whether the agent has read its handoff; nil: not at all. After a restart
+	// the daemon reads it from its beginning.
+	read *readSoFar
+}

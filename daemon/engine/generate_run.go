@@ -78,11 +78,6 @@ func (r *handoffRun) forkAnew() outcome {
 	return outcome{wrote: true}
 }
 
-// ForkSettle is how long the runtime's registry must have said idle before the daemon forks the session. The runtime writes
-// the last answer into the session some 60 ms after the Stop (measured with Claude Code 2.1.329), and later on a busy
-// machine. The runtime also goes on with a queued prompt without a hook.
-const ForkSettle = 300 * time.Millisecond
-
 // beginFork commits the intention to fork the session, as soon as the agent is idle.
 func (r *handoffRun) beginFork() outcome {
 	a := r.agent
@@ -102,12 +97,12 @@ func (r *handoffRun) beginFork() outcome {
 	if a.Active() && !r.d.sighted(a.ID).settled() {
 		return stayFor(ForkSettle, r.h.Hold.Value()) // wait: if the agent is busy after all, its state will say so
 	}
-	if !r.d.memories.takeForkPlace(a.ID) {
+	if !takeForkPlace(&r.d.forks, a.ID) {
 		return stayFor(time.Second, daemon.HoldForks.Hold())
 	}
 	r.h.ForkedAt = &r.now
 	r.h.IgnoreHooksUpTo(a.LastHook)
-	r.d.memories.change(a.ID, func(m *agentMemory) { m.fork.committedAt = r.now })
+	r.d.forks.Change(a.ID, func(m *forkMemory) { m.committedAt = r.now })
 	return outcome{hold: daemon.HoldGenerating.Hold(), wrote: true}
 }
 
@@ -203,7 +198,7 @@ func (r *handoffRun) checkSubstance(doc data.Document) error {
 
 // forkOf returns the fork of this attempt. If this daemon has not started the fork yet, forkOf starts it.
 func (d *Flow) forkOf(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, limit time.Duration) (*fork, error) {
-	f := d.memories.of(a.ID).fork.oneShot
+	f := d.forks.Of(a.ID).oneShot
 	if f != nil && f.handoff == h.ID && f.forkedAt.Equal(*h.ForkedAt) {
 		return f, nil
 	}
@@ -215,11 +210,11 @@ func (d *Flow) forkOf(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, l
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	f = &fork{handoff: h.ID, forkedAt: *h.ForkedAt, cancel: cancel, done: make(chan struct{})}
 	id := a.ID
-	d.memories.change(id, func(m *agentMemory) { m.fork.oneShot, m.fork.hasPlace = f, true })
+	d.forks.Change(id, func(m *forkMemory) { m.oneShot, m.hasPlace = f, true })
 	d.lanes.Spawn(func() {
 		defer cancel()
 		f.texts, f.err = ask(ctx)
-		d.memories.change(id, func(m *agentMemory) { m.fork.hasPlace = m.fork.hasPlace && m.fork.oneShot != f })
+		d.forks.Change(id, func(m *forkMemory) { m.hasPlace = m.hasPlace && m.oneShot != f })
 		close(f.done)
 		d.Wake(id)
 	})
@@ -228,20 +223,20 @@ func (d *Flow) forkOf(ctx context.Context, h *daemon.Handoff, a *daemon.Agent, l
 
 // forkLost reports whether an earlier run of the daemon committed the handoff's fork. Such a fork ended with that run.
 func (d *Flow) forkLost(h *daemon.Handoff, a *daemon.Agent) bool {
-	m := d.memories.of(a.ID).fork
+	m := d.forks.Of(a.ID)
 	return (m.oneShot == nil || m.oneShot.handoff != h.ID) && !h.ForkedAt.Equal(m.committedAt)
 }
 
 // forkedAgents returns the ids of the agents whose sessions are being forked. The sweep wakes these agents. If another host
 // cancels a handoff and the wake of that commit is lost, only a look at the agent ends its fork.
 func (d *Flow) forkedAgents() []int64 {
-	return d.memories.ids(func(m agentMemory) bool { return m.fork.hasPlace })
+	return d.forks.IDs(func(m forkMemory) bool { return m.hasPlace })
 }
 
 // endFork ends an agent's fork at once, if there is one.
 func (d *Flow) endFork(agentID int64) {
 	var f *fork
-	d.memories.change(agentID, func(m *agentMemory) { f, m.fork = m.fork.oneShot, forkMemory{} })
+	d.forks.Change(agentID, func(m *forkMemory) { f, *m = m.oneShot, forkMemory{} })
 	if f != nil {
 		f.cancel()
 	}
@@ -313,4 +308,26 @@ func (d *Flow) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (On
 	}
 	env := with(append(d.environOf(a), "UNDERSTUDY_ONESHOT=1"), cmd.Env)
 	return OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil
+}
+
+// forkMemory is what a [Daemon.Run] remembers about the fork of an agent's session. The fork may outlive the agent, but
+// not the Run. The next Run forks the session anew.
+type forkMemory struct {
+	hasPlace    bool      // the fork runs or is about to, and has one of the [maxForks] places
+	oneShot     *fork     // the fork, which runs or waits to be read; nil: none was started
+	committedAt time.Time // the last Handoff.ForkedAt that was committed since Run began
+}
+
+// takeForkPlace gives an agent's fork one of the [maxForks] places. It returns false if forks of other agents have them all.
+func takeForkPlace(forks *Memory[forkMemory], agentID int64) (has bool) {
+	taken := 0
+	forks.ChangeAll(func(id int64, m *forkMemory) {
+		if m.hasPlace && id != agentID {
+			taken++
+		}
+	})
+	if taken < maxForks {
+		forks.Change(agentID, func(m *forkMemory) { m.hasPlace = true })
+	}
+	return forks.Of(agentID).hasPlace
 }

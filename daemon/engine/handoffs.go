@@ -334,21 +334,5 @@ func (d *Flow) cancelChange(ctx context.Context, h *daemon.Handoff, now time.Tim
 	return d.facts().cancelled(h, &dl, "", now), nil
 }
 
-// cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
-// nil: none. where ends the sentence that says that it was cancelled.
-func (f *Facts) cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, now time.Time) *daemon.Change {
-	from := h.Phase
-	c := &daemon.Change{}
-	if dl != nil && dl.State == daemon.DeliveryQueued {
-		dl.Decide(daemon.NotSubmitted, "the handoff was cancelled", now)
-		c.Deliveries = []*daemon.Delivery{dl}
-	}
-	spent := h.EnterPhase(daemon.Cancelled, now, f.Settings.Handoff)
-	h.CompletedAt = &now
-	h.Error = &daemon.Failure{Phase: from, Code: daemon.CodeCancelled, Message: "Handoff cancelled" + where}
-	c.Move = &daemon.Move{Handoff: h, From: from, Cause: "cancelled" + where}
-	c.Events = []*event.Event{f.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
-		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
-	})}
-	return c
-}
+// reasonCommand is the reason of a handoff that a person has requested with /handoff in the agent's pane.
+const reasonCommand = "command"

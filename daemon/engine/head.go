@@ -53,7 +53,7 @@ func (d *Sight) lookAtHeads(ctx context.Context, agents []daemon.Agent) {
 // headDue reports whether it is time to look at the head of an agent's directory. If so, it takes that as done.
 func (d *Sight) headDue(id int64) (due bool) {
 	now := time.Now()
-	d.memories.change(id, func(m *agentMemory) {
+	d.memories.Change(id, func(m *sightMemory) {
 		if due = now.Sub(m.headAt) >= headEvery; due {
 			m.headAt = now
 		}
@@ -63,7 +63,7 @@ func (d *Sight) headDue(id int64) (due bool) {
 
 // lookAgain makes the next look at the head of an agent's directory due: what the last one saw is not on the row yet.
 func (d *Sight) lookAgain(id int64) {
-	d.memories.change(id, func(m *agentMemory) { m.headAt = time.Time{} })
+	d.memories.Change(id, func(m *sightMemory) { m.headAt = time.Time{} })
 }
 
 // headMoved sets the repository and the branch to what git's files say, and reports whether that changed anything.

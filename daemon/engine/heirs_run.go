@@ -234,3 +234,27 @@ func (r *handoffRun) successor() (*daemon.Agent, *outcome) {
 	}
 	return &a, nil
 }
+
+// awaitAnswer waits for a successor that has not registered. While a person may answer a dialog in its pane, and from
+// the answer on, the deadline of startDeadline replaces that of the phase.
+func (r *handoffRun) awaitAnswer(next *daemon.Agent) outcome {
+	out := stayFor(time.Second, next.Hold.Value())
+	if !next.AsksBeforeSession() && next.AnsweredAt == nil {
+		return out
+	}
+	since, limit := r.d.startDeadline(next)
+	switch out.extended = r.d.timeLeft(since, limit) > 0; {
+	case !out.extended && next.AsksBeforeSession():
+		return r.failed(daemon.CodeRegistrationTimeout, "Nobody answered the dialog in the successor's pane within %s%s", limit, r.paneShows())
+	case !out.extended:
+		return out
+	}
+	if at := since.Add(limit); *r.deadline == nil || !(*r.deadline).Equal(at) {
+		*r.deadline, out.wrote = &at, true
+	}
+	if next.AsksBeforeSession() {
+		out.hold = daemon.Hold{Kind: daemon.HoldHeirDialog, HoldDetail: daemon.HoldDetail{AgentID: next.ID, Dialog: next.WaitsFor}}
+		out.alert = next.PipelineID != nil // without a pipeline, the successor's own event tells the operator
+	}
+	return out
+}

@@ -7,9 +7,6 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// startHooks is how long the hooks of a session's start may take: Claude Code gives each ten minutes.
-const startHooks = 10 * time.Minute
-
 // untilForgotten returns how long a session has still to take the prompt of its command line, before the daemon takes the prompt for
 // forgotten. A dialog before the session may make the runtime forget it. Without such a dialog only the hooks of the session's start can
 // hold it for so long, and the runtime takes it when they end.

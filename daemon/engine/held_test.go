@@ -32,7 +32,7 @@ func TestLeftHeld(t *testing.T) {
 		a.Runtime, a.RegisteredAt = "claude", &now
 		dl := &daemon.Delivery{Kind: daemon.KindMessage, State: daemon.DeliveryTyped, TypedAt: &now, Attempts: c.enters, Way: runtimes.ByTyping}
 		d := h.daemon()
-		d.memories.change(a.ID, func(m *agentMemory) { m.pasted = c.paste })
+		d.Courier.memories.Change(a.ID, func(m *courierMemory) { m.pasted = c.paste })
 		if left := leftHeld(d.Courier, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
 			t.Errorf("%s, its screen is not known: held for %v", name, left)
 		}

@@ -63,10 +63,6 @@ func (d *Daemon) refuse(hook string, err error) *daemon.Error {
 	return &daemon.Error{Kind: daemon.KindInvalid, Code: daemon.CodeBadHook, Message: "The hook was refused: " + err.Error()}
 }
 
-// maxFirsts bounds what firstTime remembers. An operator who was told of so many different things knows that something is
-// wrong.
-const maxFirsts = 200
-
 // maxSession is the longest session id that a hook may name, in bytes. Claude Code's are UUIDs.
 const maxSession = 200
 

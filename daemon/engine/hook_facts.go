@@ -15,11 +15,11 @@ func lookFor(ctx context.Context, d *Daemon, proc tmux.Process, q question) (a a
 	case q.content != "":
 		a.yes = d.hasContent(ctx, q.content)
 	case q.move != move{}:
-		a.yes = d.lookAt(ctx, q.move.to, q.move.leadsElsewhere)
+		a.yes = d.lookAt(ctx, q.move.to, func() bool { return leadsElsewhere(q.move) })
 	case q.within != 0:
 		a.yes = d.Processes.Within(proc, q.within)
 	case q.answered != 0:
-		a.at = d.memories.of(q.answered).answeredAt
+		a.at = answeredAt(d.Sight, q.answered)
 	default:
 		var err error
 		if a.persona, err = d.Personas.Get(cmp.Or(q.persona, q.rules)); err != nil && !errors.Is(err, personas.ErrNotFound) {

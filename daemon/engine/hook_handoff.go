@@ -17,9 +17,6 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// reasonCommand is the reason of a handoff that a person has requested with /handoff in the agent's pane.
-const reasonCommand = "command"
-
 // command is a hook that is to be answered after its transaction: a person's /handoff or, with a permissionID, a
 // PermissionRequest.
 type command struct {
@@ -131,7 +128,7 @@ func awaitEvent(ctx context.Context, live <-chan *feed.Published, tick <-chan ti
 
 // holding counts the held hooks of an agent.
 func (d *Daemon) holding(agentID int64, n int) {
-	d.memories.change(agentID, func(m *agentMemory) { m.held += n })
+	noteHeld(d.Sight, agentID, n)
 	d.Wake(agentID)
 }
 

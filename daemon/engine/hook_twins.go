@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-const (
-	// twinWithin is how far apart a runtime starts two runs of one hook at most.
-	twinWithin = 2 * time.Second
-	// maxTwins is how many hooks are remembered.
-	maxTwins = 1000
-)
-
 // twins remembers what hooks have told, so that what two runs of one hook's command tell counts once. A runtime runs the command once for
 // each settings file that has it. If both counted, the second UserPromptSubmit would come in the turn that the first began, and the second
 // Stop would end the turn that the answer to the first began. It is safe for concurrent use.

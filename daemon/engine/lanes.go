@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -118,3 +119,6 @@ func (d *Engine) failures(key lane.Key) int {
 	defer d.mu.Unlock()
 	return d.laneErrors[key]
 }
+
+// sweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
+const sweepEvery = presence.ProveEvery

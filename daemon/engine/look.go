@@ -68,7 +68,7 @@ func lastLine(screen string) string {
 }
 
 // leadsElsewhere reports whether the session has moved: to is a directory, and not from by another name.
-func (m move) leadsElsewhere() bool {
+func leadsElsewhere(m move) bool {
 	to, err := os.Stat(m.to)
 	if err != nil || !to.IsDir() {
 		return false

@@ -29,11 +29,15 @@ func (endedStore) Handoffs(context.Context, daemon.HandoffFilter) ([]daemon.Hand
 
 func (endedStore) OpenDeliveries(context.Context, int64) ([]daemon.Delivery, error) { return nil, nil }
 
-// full fills every field of a memory except the fork.
-func full(m *agentMemory) {
-	m.watched, m.sighting, m.glimpse = tmux.Process{PID: 7}, sighting{known: true}, glimpse{looksWithout: 1}
-	m.unreadySince, m.lastEnter, m.actedRung = time.Now(), press{delivery: 3}, daemon.StopTerm
-	m.measured, m.unknownTold = measurement{read: true}, true
+// full has each floor remember something about an agent.
+func full(d *Daemon, id int64) {
+	d.Sight.memories.Change(id, func(m *sightMemory) {
+		m.watched, m.sighting, m.glimpse, m.unreadySince = tmux.Process{PID: 7}, sighting{known: true}, glimpse{looksWithout: 1}, time.Now()
+	})
+	d.Courier.memories.Change(id, func(m *courierMemory) { m.lastEnter = press{delivery: 3} })
+	d.Supervisor.memories.Change(id, func(m *supervisorMemory) { m.actedRung = daemon.StopTerm })
+	d.Flow.memories.Change(id, func(m *flowMemory) { m.read = &readSoFar{} })
+	d.memories.Change(id, func(m *hookMemory) { m.measured, m.unknownTold = measurement{read: true}, true })
 }
 
 // TestMemoryOfEndedAgentIsDropped: the agent's lane drops it. If something is remembered after that, or after the row
@@ -50,9 +54,9 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 	d.lanes = lane.New(nil) // the lanes do not run: a wake only marks a lane
 	for range 2 {
 		for _, id := range []int64{active, ended, pruned} {
-			d.memories.change(id, full)
+			full(d, id)
 		}
-		d.memories.change(ended, func(m *agentMemory) { m.fork = forkMemory{hasPlace: true, committedAt: now} })
+		d.forks.Change(ended, func(m *forkMemory) { *m = forkMemory{hasPlace: true, committedAt: now} })
 		if err := d.sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +66,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 			}
 			d.runLane(t.Context(), agentLane(id))
 		}
-		if ids := d.memories.ids(func(agentMemory) bool { return true }); !slices.Equal(ids, []int64{active}) {
+		if ids := append(Remembered(d.Engine), d.forks.all()...); !slices.Equal(ids, []int64{active}) {
 			t.Errorf("agents %v are remembered, want the active one", ids)
 		}
 	}
@@ -76,17 +80,17 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Log: slog.New(slog.DiscardHandler)})
-	d.memories.change(1, full)
-	if !d.memories.takeForkPlace(1) {
+	full(d, 1)
+	if !takeForkPlace(&d.forks, 1) {
 		t.Fatal("no place is free")
 	}
-	d.memories.forget(1)
-	if m := d.memories.of(1); m != (agentMemory{fork: forkMemory{hasPlace: true}}) {
-		t.Errorf("remembered: %+v, want the fork alone", m)
+	Forget(d.Engine, 1)
+	if ids := Remembered(d.Engine); len(ids) > 0 || !d.forks.Of(1).hasPlace {
+		t.Errorf("agents %v are remembered, and of the fork %+v, want the fork alone", ids, d.forks.Of(1))
 	}
 	d.endFork(1)
-	if len(d.memories.agents) != 0 {
-		t.Errorf("remembered after the fork: %v", d.memories.agents)
+	if ids := d.forks.all(); len(ids) != 0 {
+		t.Errorf("remembered after the fork: %v", ids)
 	}
 }
 
@@ -94,16 +98,16 @@ func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 func TestRunForgetsOnlyGoroutinesAndForks(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Log: slog.New(slog.DiscardHandler)})
-	d.memories.change(1, full)
-	want := d.memories.of(1)
-	want.watched = tmux.Process{}
-	d.memories.takeForkPlace(1)
-	d.memories.change(2, func(m *agentMemory) { m.watched = tmux.Process{PID: 8} })
-	d.memories.beginRun()
-	if got := d.memories.of(1); got != want {
-		t.Errorf("remembered: %+v, want %+v", got, want)
+	full(d, 1)
+	sight, hook := d.Sight.memories.Of(1), d.memories.Of(1)
+	sight.watched = tmux.Process{}
+	takeForkPlace(&d.forks, 1)
+	d.Sight.memories.Change(2, func(m *sightMemory) { m.watched = tmux.Process{PID: 8} })
+	forgetRun(d)
+	if d.Sight.memories.Of(1) != sight || d.memories.Of(1) != hook {
+		t.Errorf("remembered: %+v and %+v, want %+v and %+v", d.Sight.memories.Of(1), d.memories.Of(1), sight, hook)
 	}
-	if len(d.memories.agents) != 1 {
-		t.Errorf("%d agents are remembered, want one", len(d.memories.agents))
+	if ids := append(Remembered(d.Engine), d.forks.all()...); !slices.Equal(ids, []int64{1}) {
+		t.Errorf("agents %v are remembered, want one", ids)
 	}
 }

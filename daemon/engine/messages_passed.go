@@ -8,7 +8,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/words"
 )
 
 // The messages that are queued for an agent are about its work. So from the record of its handoff on they wait, and the
@@ -25,58 +24,11 @@ const messagesWait = 7 * 24 * time.Hour
 // evidenceRecorded is the evidence of a queued text that was dropped at the record of its agent's handoff.
 const evidenceRecorded = "the agent's handoff was recorded"
 
-// clearQueue decides, at the record, what becomes of the texts that are queued for the outgoing agent.
-func (r *handoffRun) clearQueue(c *daemon.Change) error {
-	h, a := r.h, r.agent
-	if h.Keep {
-		return nil
-	}
-	c.DropQueued, c.DropEvidence, c.SpareMessages, c.DropAsked = a.ID, evidenceRecorded, !h.DropMessages, h.DropMessages
-	if a.StepID == nil || a.FirstPromptID == nil || !c.SpareMessages {
-		return nil
-	}
-	dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
-	if err == nil && dl.State == daemon.DeliveryQueued {
-		dl.Decide(daemon.NotSubmitted, evidenceRecorded, r.now)
-		c.Deliveries = append(c.Deliveries, &dl)
-		c.Events = append(c.Events, r.d.droppedEvent(&dl, evidenceRecorded))
-	}
-	return err
-}
-
 // dropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
 func (d *Courier) dropQueued(ctx context.Context, c *daemon.Change, agentID int64, why string) error {
 	h, open, err := d.openHandoff(ctx, agentID)
 	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.Passes()
 	return err
-}
-
-// complete adds to the change that completes the handoff that the queued messages of the outgoing agent are passed on. It writes
-// the agent's row as well: if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
-func (r *handoffRun) complete(c *daemon.Change) error {
-	r.h.CompletedAt = &r.now
-	if !r.h.Passes() {
-		return nil
-	}
-	to, err := r.messagesTo()
-	if err != nil {
-		return err
-	}
-	c.WriteAgent(r.agent)
-	return r.d.passMessages(r.ctx, c, r.agent, to, &r.h.ID)
-}
-
-// messagesTo returns the agent that gets the queued messages: the first heir that has not ended; if all have, the first one,
-// whose lane then tells the operator.
-func (r *handoffRun) messagesTo() (int64, error) {
-	ids := r.h.SuccessorIDs()
-	for _, id := range ids {
-		next, err := r.d.Store.Agent(r.ctx, id)
-		if err != nil || next.Active() {
-			return id, err
-		}
-	}
-	return ids[0], nil
 }
 
 // messagesOf returns the queued messages of an agent that a successor can get, the oldest first.
@@ -126,16 +78,4 @@ func (d *Courier) withoutWaiting(ctx context.Context, a *daemon.Agent, open []da
 		}
 	}
 	return open, nil
-}
-
-// waitingMessages says, for the end of a failure's sentences, that messages wait for the successor; "": none do.
-func (r *handoffRun) waitingMessages() string {
-	if !r.h.Passes() || r.agent.Active() {
-		return ""
-	}
-	queued, err := r.d.messagesOf(r.ctx, r.agent)
-	if err != nil || len(queued) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" The successor of agent %d gets %s that it has not got: `understudy agent messages %[1]d`.", r.agent.ID, words.Count(len(queued), "message"))
 }

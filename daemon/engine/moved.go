@@ -56,7 +56,7 @@ func (s sighting) strayed(a *daemon.Agent) bool {
 // followDir notes that the agent's session has moved, once its transcript shows the same.
 func (d *Sight) followDir(ctx context.Context, a *daemon.Agent, dir string) (bool, time.Duration, error) {
 	m := move{from: a.Cwd, to: filepath.Clean(dir)}
-	if a.TranscriptPath == nil || !m.leadsElsewhere() {
+	if a.TranscriptPath == nil || !leadsElsewhere(m) {
 		return false, 0, nil
 	}
 	path := d.runtimeOf(a).TranscriptIn(m.to, *a.TranscriptPath)
@@ -171,34 +171,6 @@ func (d *Sight) losePane(ctx context.Context, a *daemon.Agent) (bool, time.Durat
 	a.LeavePane(d.now())
 	told := d.inBackground(a, d.withoutPane(a))
 	return true, 0, d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{told}})
-}
-
-// endView ends the process that only shows a session in the background, in the pane of an agent whose own process is gone.
-// The pane is kept: people may be attached to it.
-func (d *Sight) endView(ctx context.Context, a *daemon.Agent) {
-	if !d.sighted(a.ID).behind || !a.HasPane() || !a.Managed {
-		return
-	}
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return
-	}
-	info, err := term.Inspect(ctx, a.Ref())
-	if err != nil || info.Dead {
-		return
-	}
-	view, err := d.Processes.Find(info.PID)
-	if err == nil {
-		err = d.Processes.Signal(view, syscall.SIGTERM)
-	}
-	if err == nil { // only a dead pane is removed when the successor has its own
-		ctx, cancel := context.WithTimeoutCause(ctx, killAfter, errors.New("it did not end in time"))
-		defer cancel()
-		err = d.Processes.Wait(ctx, view)
-	}
-	if err != nil && !errors.Is(err, tmux.ErrNoProcess) {
-		d.Log.Warn("the view of an ended session still runs", "agent_id", a.ID, "pid", info.PID, "error", err)
-	}
 }
 
 // withoutPane says what to do about an agent whose session goes on without a pane.

@@ -14,10 +14,6 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// openingLimit is how long a person may take to answer a dialog that a runtime opens before its session: whether the
-// folder is trusted, how to log in. While it is open, no deadline of the registration runs.
-const openingLimit = time.Hour
-
 // peekAtStarting looks at the panes of the agents that have not registered, because no hook reports a dialog before
 // the session, and at those that are looked at all the time. It does not wait for tmux, and begins no second look while one
 // still runs.
@@ -86,7 +82,7 @@ var composerShown = runtimes.Report{Event: hooks.SessionStart, Body: []byte(`{"s
 // correctByPane changes the row of an agent without a session to what its pane showed last, and reports whether that
 // changed anything. A daemon that has not looked at the pane yet believes the row.
 func (d *Supervisor) correctByPane(a *daemon.Agent) (changed bool) {
-	g := d.memories.of(a.ID).glimpse
+	g := glimpseOf(d.Sight, a.ID)
 	switch {
 	case g == glimpse{} || a.RegisteredAt != nil || !g.open() && (a.State != daemon.Waiting || g.looksWithout < 2):
 		return false

@@ -64,7 +64,7 @@ func (d *Supervisor) showLines(ctx context.Context, agents []daemon.Agent) {
 			continue
 		}
 		line := paneLine(a)
-		d.memories.change(a.ID, func(m *agentMemory) {
+		d.memories.Change(a.ID, func(m *supervisorMemory) {
 			if m.lineShown == line {
 				return
 			}
@@ -79,7 +79,7 @@ func (d *Supervisor) showLines(ctx context.Context, agents []daemon.Agent) {
 		return
 	}
 	for _, line := range pending {
-		d.memories.change(byRef[line.Ref], func(m *agentMemory) { m.lineTried, m.lineAt = line, now })
+		d.memories.Change(byRef[line.Ref], func(m *supervisorMemory) { m.lineTried, m.lineAt = line, now })
 	}
 	term, err := d.ownTerminal()
 	if err != nil {
@@ -90,14 +90,14 @@ func (d *Supervisor) showLines(ctx context.Context, agents []daemon.Agent) {
 		d.Log.Debug("lines of panes not noted", "error", err)
 	}
 	for _, line := range shown {
-		d.memories.change(byRef[line.Ref], func(m *agentMemory) { m.lineShown = line })
+		d.memories.Change(byRef[line.Ref], func(m *supervisorMemory) { m.lineShown = line })
 	}
 }
 
 // readyLine notes the line of an agent's pane, at which somebody is about to look.
 func (d *Supervisor) readyLine(ctx context.Context, a *daemon.Agent) {
 	line := paneLine(a)
-	if !a.Managed || d.memories.of(a.ID).lineShown == line {
+	if !a.Managed || d.memories.Of(a.ID).lineShown == line {
 		return
 	}
 	term, err := d.ownTerminal()
@@ -109,6 +109,6 @@ func (d *Supervisor) readyLine(ctx context.Context, a *daemon.Agent) {
 		d.Log.Debug("line of a pane not noted", "agent_id", a.ID, "error", err)
 	}
 	if len(shown) > 0 {
-		d.memories.change(a.ID, func(m *agentMemory) { m.lineShown = line })
+		d.memories.Change(a.ID, func(m *supervisorMemory) { m.lineShown = line })
 	}
 }

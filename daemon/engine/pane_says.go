@@ -18,10 +18,10 @@ import (
 // sayWhoGoesOn says in the person's pane from which an agent's work came that the agent goes on. In the pane of an agent that a
 // person has started, it removes what was said of an earlier one.
 func (d *Supervisor) sayWhoGoesOn(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
-	if a.RegisteredAt == nil || d.memories.of(a.ID).said {
+	if a.RegisteredAt == nil || d.memories.Of(a.ID).said {
 		return false, 0, nil
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.said = true })
+	d.memories.Change(a.ID, func(m *supervisorMemory) { m.said = true })
 	if !a.Managed && a.HasPane() {
 		d.logSaid(a, d.atPane(a.Ref(), func(t Terminal) error { return t.Unsay(ctx, a.Ref(), 0) }))
 	}

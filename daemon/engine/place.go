@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -14,17 +13,6 @@ import (
 // placeWait is how long a successor waits for its predecessor's pane. tmux may notice the end of a program later than the
 // daemon, and not at all while a child of the program has the terminal open.
 const placeWait = 3 * time.Second
-
-// inPlace decides whether a new handoff is in place.
-func (d *Supervisor) inPlace(a *daemon.Agent, in *HandoffRequest, heirs []daemon.HandoffHeir) bool {
-	switch {
-	case in.Keep || len(heirs) > 1:
-		return false
-	case in.InPlace != nil:
-		return *in.InPlace
-	}
-	return a.Host == d.Host && d.Settings().Handoff.InPlace
-}
 
 // placeOf returns the pane of its predecessor that an agent is to take; nil: it is to get a pane of its own. It depends on
 // rows alone that change no more, so a daemon that was killed leaves the next one the same answer.
@@ -78,19 +66,4 @@ func (d *Supervisor) takePlace(ctx context.Context, term Terminal, a *daemon.Age
 	}
 	d.Log.Warn("the pane of the predecessor is not taken", "agent_id", a.ID, "pane", place.Pane, "error", err)
 	return false, 0, nil
-}
-
-// warnOfPlace adds a warning to the handoff if the successor was to take its predecessor's pane and has another one.
-func (r *handoffRun) warnOfPlace(next *daemon.Agent) {
-	if !r.h.InPlace || next.Ref() == r.agent.Ref() {
-		return
-	}
-	why := "the pane was gone, a program still ran in it, or a client in control mode was attached"
-	if !r.agent.Managed {
-		why = "the pane is in a tmux server of your own, where a shell may run in it"
-	}
-	warning := fmt.Sprintf("Agent %d did not take the pane of agent %d: %s. It has a pane of its own: `understudy agent attach %[1]d`.", next.ID, r.agent.ID, why)
-	if !slices.Contains(r.h.Warnings, warning) {
-		r.h.Warnings = append(r.h.Warnings, warning)
-	}
 }

@@ -129,3 +129,6 @@ type OneShotResult struct {
 	Stderr string // the end of its standard error
 	Exit   int
 }
+
+// noAgent says why a process can't be an agent.
+const noAgent = "process %d is no agent: %s"

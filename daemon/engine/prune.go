@@ -11,12 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon/lane"
 )
 
-// HistorySettings say how long agents, their handoffs and pipelines are kept after their ends. Zero: for ever. Documents are
-// files, and are never deleted.
-type HistorySettings struct {
-	MaxAge time.Duration
-}
-
 const (
 	pruneFirst = time.Minute // from the daemon's start to the first deletion, because a start has more urgent work
 	pruneEvery = 10 * time.Minute

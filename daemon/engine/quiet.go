@@ -36,7 +36,7 @@ func (d *Sight) noticeQuiet(ctx context.Context, a *daemon.Agent) (moved bool, a
 		return false, lookForQuiet, nil // the pane may be gone; reapGone sees to that
 	}
 	now := quiet{screen: checksum([]byte(s.text)), since: d.now()}
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		if m.quiet.screen == now.screen {
 			now = m.quiet
 		}
@@ -46,7 +46,7 @@ func (d *Sight) noticeQuiet(ctx context.Context, a *daemon.Agent) (moved bool, a
 	if still < after || !s.Composer && still < unreadyAfter(after) {
 		return false, lookForQuiet, nil
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.quiet = quiet{} })
+	d.memories.Change(a.ID, func(m *sightMemory) { m.quiet = quiet{} })
 	r := runtimes.Report{Event: hooks.Stop, Body: []byte("{}"), Key: fmt.Sprintf("quiet after hook %d", a.LastHook)}
 	if !s.Composer {
 		r.Event = hooks.StopFailure

@@ -70,3 +70,7 @@ func (d *Engine) contextIntact(h *daemon.Handoff) bool {
 	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
 	return err == nil && file.SHA256 == *h.ContextChecksum
 }
+
+// maxFirsts bounds what firstTime remembers. An operator who was told of so many different things knows that something is
+// wrong.
+const maxFirsts = 200

@@ -127,10 +127,10 @@ func (d *Flow) unread(a *daemon.Agent, h *daemon.Handoff) (left []string, unknow
 	if a.TranscriptPath == nil {
 		return h.ToRead(), errNoTranscript
 	}
-	so := d.memories.of(a.ID).read
+	so := d.memories.Of(a.ID).read
 	if so == nil || so.path != *a.TranscriptPath || so.ref != h.Ref {
 		so = &readSoFar{path: *a.TranscriptPath, ref: h.Ref, reading: d.runtimeOf(a).Reading(h.Ref, h.ToRead())}
-		d.memories.change(a.ID, func(m *agentMemory) { m.read = so })
+		d.memories.Change(a.ID, func(m *flowMemory) { m.read = so })
 	}
 	err := so.more()
 	switch {

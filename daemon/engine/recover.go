@@ -7,11 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/lane"
-	"github.com/understudyd/understudy/daemon/presence"
 )
-
-// sweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
-const sweepEvery = presence.ProveEvery
 
 // takeUp wakes the lanes of all active agents, which an earlier daemon may have left in any state. The first sweep wakes those of all
 // open pipelines and work trees.
@@ -95,7 +91,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err := d.resetBudgets(ctx); err != nil {
 		return err
 	}
-	remembered := d.memories.ids(func(agentMemory) bool { return true }) // read before the roster: else a new agent looks ended
+	remembered := append(Remembered(d.Engine), d.forks.all()...) // read before the roster: else a new agent looks ended
 	busy := map[int64]bool{}
 	for _, id := range append(open.Agents, d.forkedAgents()...) {
 		busy[id] = true

@@ -224,6 +224,13 @@ func (d *Courier) readTail(ctx context.Context, a *daemon.Agent) (moved bool, ag
 			}
 			moved = true
 		}
-		d.memories.change(a.ID, func(m *agentMemory) { m.tail = tail{*a.TranscriptPath, at + int64(len(b))} })
+		noteTail(d.Sight, a, at+int64(len(b)))
 	}
 }
+
+const (
+	// twinWithin is how far apart a runtime starts two runs of one hook at most.
+	twinWithin = 2 * time.Second
+	// maxTwins is how many hooks are remembered.
+	maxTwins = 1000
+)

@@ -1,19 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 )
-
-// notifiesFinished reports whether the operator is notified when the agent has finished a turn: as the agent says, else as its
-// persona says.
-func (f *Facts) notifiesFinished(a *daemon.Agent) bool {
-	return cmp.Or(a.NotifyFinished, f.persona(a).NotifyFinished) == "on"
-}
 
 // SeeAgent notes that the operator has seen what an agent has finished. until is the FinishedAt that they were shown: a turn
 // that was finished later stays unread. If nothing is unread, nothing is written.

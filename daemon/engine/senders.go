@@ -77,6 +77,3 @@ func (d *Sight) protected(ctx context.Context, proc tmux.Process) string {
 	}
 	return ""
 }
-
-// noAgent says why a process can't be an agent.
-const noAgent = "process %d is no agent: %s"

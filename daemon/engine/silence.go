@@ -21,7 +21,7 @@ type silence struct {
 
 // noteAnswer notes whether a server has answered an attempt to give it a text, which began at began.
 func noteAnswer(d *Sight, a *daemon.Agent, dl *daemon.Delivery, began time.Time, err error) {
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		if m.silence.delivery != dl.ID {
 			m.silence = silence{delivery: dl.ID, until: began}
 		}
@@ -34,7 +34,7 @@ func noteAnswer(d *Sight, a *daemon.Agent, dl *daemon.Delivery, began time.Time,
 
 // silenceOf returns for how long the server of an agent has not answered when it was given a text.
 func silenceOf(d *Sight, a *daemon.Agent, dl *daemon.Delivery) time.Duration {
-	if s := d.memories.of(a.ID).silence; s.delivery == dl.ID {
+	if s := d.memories.Of(a.ID).silence; s.delivery == dl.ID {
 		return s.spent
 	}
 	return 0

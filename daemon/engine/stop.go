@@ -209,7 +209,7 @@ func (d *Supervisor) askToExit(ctx context.Context, a *daemon.Agent) (bool, time
 // harm. The only error that it returns is [ErrGivenWork]: the agent's server refuses the exit.
 func (d *Supervisor) actOnRung(ctx context.Context, a *daemon.Agent) error {
 	done := false
-	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
+	d.memories.Change(a.ID, func(m *supervisorMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
 	if done {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -16,7 +17,7 @@ import (
 
 // reap commits the end of an agent whose process is gone.
 func (d *Supervisor) reap(ctx context.Context, a *daemon.Agent) error {
-	d.endView(ctx, a)
+	endView(ctx, d, a)
 	d.unsay(ctx, a)
 	if err := d.countNow(ctx, a); err != nil {
 		return err
@@ -174,5 +175,33 @@ func leftByItself(ctx context.Context, d *Supervisor, a *daemon.Agent) bool {
 		if !lane.Ticked(ctx, tick.C) {
 			return false
 		}
+	}
+}
+
+// endView ends the process that only shows a session in the background, in the pane of an agent whose own process is gone.
+// The pane is kept: people may be attached to it.
+func endView(ctx context.Context, d *Supervisor, a *daemon.Agent) {
+	if !d.sighted(a.ID).behind || !a.HasPane() || !a.Managed {
+		return
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return
+	}
+	info, err := term.Inspect(ctx, a.Ref())
+	if err != nil || info.Dead {
+		return
+	}
+	view, err := d.Processes.Find(info.PID)
+	if err == nil {
+		err = d.Processes.Signal(view, syscall.SIGTERM)
+	}
+	if err == nil { // only a dead pane is removed when the successor has its own
+		ctx, cancel := context.WithTimeoutCause(ctx, killAfter, errors.New("it did not end in time"))
+		defer cancel()
+		err = d.Processes.Wait(ctx, view)
+	}
+	if err != nil && !errors.Is(err, tmux.ErrNoProcess) {
+		d.Log.Warn("the view of an ended session still runs", "agent_id", a.ID, "pid", info.PID, "error", err)
 	}
 }

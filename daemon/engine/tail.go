@@ -33,7 +33,7 @@ func (d *Sight) tailGrew(a *daemon.Agent) bool {
 		return false
 	}
 	fi, err := os.Stat(*a.TranscriptPath)
-	was := d.memories.of(a.ID).tail
+	was := d.memories.Of(a.ID).tail
 	return err == nil && (was.path != *a.TranscriptPath || fi.Size() != was.offset)
 }
 
@@ -48,7 +48,7 @@ func (d *Sight) nextOfTail(a *daemon.Agent) (lines []byte, at int64, err error) 
 	if err != nil || !fi.Mode().IsRegular() {
 		return nil, 0, err
 	}
-	was := d.memories.of(a.ID).tail
+	was := d.memories.Of(a.ID).tail
 	if at = was.offset; was.path != *a.TranscriptPath || fi.Size() < at {
 		at = max(0, fi.Size()-tailStart) // the first line may be cut off; such a line is no report
 	}
@@ -72,4 +72,9 @@ func (d *Sight) fileGone(a *daemon.Agent) bool {
 	}
 	_, err := os.Stat(*a.TranscriptPath)
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// noteTail notes how far the transcript of an agent was read.
+func noteTail(d *Sight, a *daemon.Agent, to int64) {
+	d.memories.Change(a.ID, func(m *sightMemory) { m.tail = tail{*a.TranscriptPath, to} })
 }

@@ -84,7 +84,7 @@ func filesOfSubagents(dir string) (files []string) {
 
 // countedOf returns how far the transcripts of an agent were read, as far as this daemon knows.
 func (d *Daemon) countedOf(a *daemon.Agent) usageMemory {
-	if m := d.memories.of(a.ID).usage; m != nil {
+	if m := d.memories.Of(a.ID).usage; m != nil {
 		return *m
 	}
 	return usageMemory{}
@@ -137,12 +137,12 @@ func (d *Daemon) countUsageNow(ctx context.Context, a *daemon.Agent) error {
 	for _, path := range d.usageFiles(a, m.reads) {
 		next, err := d.countFile(ctx, a, path, m.reads[path])
 		if err != nil {
-			d.memories.change(a.ID, func(all *agentMemory) { all.usage = nil }) // read from the rows how far it was counted
+			d.memories.Change(a.ID, func(all *hookMemory) { all.usage = nil }) // read from the rows how far it was counted
 			return fmt.Errorf("agent %d: usage: %w", a.ID, err)
 		}
 		m.reads[path] = next
 	}
-	d.memories.change(a.ID, func(all *agentMemory) { all.usage = &m })
+	d.memories.Change(a.ID, func(all *hookMemory) { all.usage = &m })
 	return nil
 }
 

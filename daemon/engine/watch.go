@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -27,13 +22,6 @@ const Settle = time.Second
 // moved into the background. Its copy takes up the interrupted turn, and is idle until then: 3 s with two fifths of a core
 // (measured with Claude Code 2.1.330).
 const takeUp = 30 * time.Second
-
-const (
-	// grace is how much time every deadline has left at least when a daemon starts.
-	grace = 30 * time.Second
-	// NoteAfter is how long a wait lasts before a note says what the daemon waits for.
-	NoteAfter = 3 * time.Second
-)
 
 // sighting is what the runtime's registry last said about an agent.
 type sighting struct {
@@ -59,7 +47,7 @@ func (s sighting) settled() bool {
 
 // sighted returns what the last look at an agent's registry entry saw.
 func (d *Sight) sighted(agentID int64) sighting {
-	return d.memories.of(agentID).sighting
+	return d.memories.Of(agentID).sighting
 }
 
 // quietFor reports whether the registry has said for at least the time long that the agent is idle.
@@ -79,7 +67,7 @@ func (d *Sight) look(a *daemon.Agent) sighting {
 			s.dir = reg.Cwd
 		}
 	}
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		if m.held > 0 && s.status == runtimes.StatusBusy {
 			s.status = "idle" // busy with the hook of /handoff, which begins no turn
 		}
@@ -111,7 +99,7 @@ func entryOf(d *Sight, a *daemon.Agent) (reg runtimes.Registry, ok bool) {
 // outdate restarts the time for which an agent's registry entry must say the same. A hook calls it, because the hook's
 // report is newer than the entry.
 func (d *Sight) outdate(agentID int64) {
-	d.memories.change(agentID, func(m *agentMemory) {
+	d.memories.Change(agentID, func(m *sightMemory) {
 		if m.sighting.known {
 			m.sighting.since = time.Now()
 		}
@@ -191,7 +179,7 @@ func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row:
 // for, and again is the time until the next look.
 func (d *Sight) composer(ctx context.Context, a *daemon.Agent) (s *screen, why daemon.Hold, again time.Duration) {
 	const soon = 25 * time.Millisecond
-	if d.memories.of(a.ID).held > 0 {
+	if d.memories.Of(a.ID).held > 0 {
 		return nil, daemon.Hold{}, soon // a text would be queued behind the hook of /handoff
 	}
 	if s := d.look(a); s.known {
@@ -230,7 +218,7 @@ func rarer(first, waited time.Duration) time.Duration { return max(first, min(wa
 // left out for the first [NoteAfter].
 func (d *Sight) notReady(agentID int64, again time.Duration, why daemon.Hold) (time.Duration, daemon.Hold) {
 	var age time.Duration
-	d.memories.change(agentID, func(m *agentMemory) {
+	d.memories.Change(agentID, func(m *sightMemory) {
 		if m.unreadySince.IsZero() {
 			m.unreadySince = time.Now()
 		}
@@ -244,7 +232,7 @@ func (d *Sight) notReady(agentID int64, again time.Duration, why daemon.Hold) (t
 
 // isReady notes that the composer is ready, so that notReady counts anew.
 func (d *Sight) isReady(agentID int64) {
-	d.memories.change(agentID, func(m *agentMemory) { m.unreadySince = time.Time{} })
+	d.memories.Change(agentID, func(m *sightMemory) { m.unreadySince = time.Time{} })
 }
 
 // readScreen reads the agent's pane, as its runtime reads a screen.
@@ -326,58 +314,6 @@ func (d *Sight) lastShown(ctx context.Context, a *daemon.Agent) string {
 	return shown[a.Ref().Pane]
 }
 
-// lastWords returns the end of a sentence: the last line that an ended agent wrote. lost is true if the agent was to open a session
-// again and its runtime did not find it; then the line is the one that says so.
-func (d *Sight) lastWords(ctx context.Context, a *daemon.Agent) (said string, lost bool) {
-	shown := d.lastShown(ctx, a)
-	line := lastLine(shown)
-	if a.Resume != "" && a.RegisteredAt == nil {
-		if says := runtimes.SaysNoConversation(shown); says != "" {
-			line, lost = says, true
-		}
-	}
-	if line == "" {
-		return "", false
-	}
-	return daemon.PaneShows + words.Quote(line), lost
-}
-
-// inTranscript reports whether the agent's transcript has the text of a delivery: its nonce or, if it has none, the text as a
-// whole prompt since the daemon typed it.
-func (d *Sight) inTranscript(a *daemon.Agent, dl *daemon.Delivery) bool {
-	jsonl, rt := TranscriptTail(a), d.runtimeOf(a)
-	switch {
-	case dl.Nonce != "":
-		return rt.TranscriptContains(jsonl, dl.Nonce)
-	case dl.TypedAt != nil:
-		return rt.TranscriptHasPrompt(jsonl, dl.Text, d.earliestShown(*dl.TypedAt))
-	}
-	return false
-}
-
-// TranscriptEnd is how many bytes TranscriptTail reads.
-const TranscriptEnd = 1 << 20
-
-// TranscriptTail returns the end of an agent's transcript; nil: it has none, or it can't be read.
-func TranscriptTail(a *daemon.Agent) []byte {
-	if a.TranscriptPath == nil {
-		return nil
-	}
-	f, err := openTranscript(*a.TranscriptPath)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() {
-		return nil
-	}
-	size := min(fi.Size(), TranscriptEnd)
-	b := make([]byte, size)
-	n, _ := f.ReadAt(b, fi.Size()-size) // after an error, use the bytes that were read before it
-	return b[:n]
-}
-
 // watch wakes an agent's lane when its process ends. There is one goroutine for each process; it ends with ctx.
 func (d *Sight) watch(ctx context.Context, a *daemon.Agent) {
 	p := a.Process()
@@ -385,7 +321,7 @@ func (d *Sight) watch(ctx context.Context, a *daemon.Agent) {
 		return
 	}
 	id, watched := a.ID, false
-	d.memories.change(id, func(m *agentMemory) { watched, m.watched = m.watched == p, p })
+	d.memories.Change(id, func(m *sightMemory) { watched, m.watched = m.watched == p, p })
 	if watched {
 		return
 	}
@@ -410,28 +346,12 @@ func variable(environ []string, name string) string {
 	return ""
 }
 
-// openTranscript opens the transcript of a session. If it is not at path, the session may have moved a moment ago: no hook tells of a
-// person's /cd, and a hook that tells of a move may be in the spool. Its file then has the same name in another project's folder.
-func openTranscript(path string) (*os.File, error) {
-	const how = os.O_RDONLY | syscall.O_NONBLOCK // opening a pipe would wait for its writer
-	f, err := os.OpenFile(path, how, 0)
-	dir := runtimes.ConfigDirOfTranscript(path)
-	if !errors.Is(err, fs.ErrNotExist) || dir == "" {
-		return f, err
-	}
-	found, _ := fs.Glob(os.DirFS(dir), "projects/*/"+filepath.Base(path)) // the name is that of a session: it has no pattern
-	if len(found) != 1 {
-		return nil, err
-	}
-	return os.OpenFile(filepath.Join(dir, found[0]), how, 0)
-}
-
 // unread is a series of looks at a screen that have failed.
 type unread struct{ since, last time.Time }
 
 // unreadFor notes whether the last look at an agent's screen has failed, and returns for how long the looks have failed.
 func unreadFor(d *Sight, a *daemon.Agent, err error) (had time.Duration) {
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		now := time.Now()
 		switch {
 		case err == nil:
@@ -449,11 +369,23 @@ func unreadFor(d *Sight, a *daemon.Agent, err error) (had time.Duration) {
 // unreadable is how long a screen that cannot be read is taken for one that shows a turn: one look that fails tells nothing.
 const unreadable = 10 * time.Second
 
-// promptedAfter reports whether an agent's transcript has a prompt after since, or one that is still queued.
-func (d *Sight) promptedAfter(a *daemon.Agent, nonce string, since time.Time) bool {
-	after, until := d.shownSince(since)
-	if after.Before(since) {
-		until = time.Time{} // the clock was or may have been set back since then: a time after now may be that of work
-	}
-	return d.runtimeOf(a).PromptedAfter(TranscriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
+// unreadySince returns when the daemon began to wait for the composer of an agent; the zero time: it does not wait.
+func unreadySince(d *Sight, agentID int64) time.Time { return d.memories.Of(agentID).unreadySince }
+
+// noteHeld counts the held hooks of a person's /handoff: n more of them wait for their answers.
+func noteHeld(d *Sight, agentID int64, n int) {
+	d.memories.Change(agentID, func(m *sightMemory) { m.held += n })
 }
+
+// dropWatches forgets the processes that goroutines wait for, because these have ended with the last run.
+func dropWatches(d *Sight) {
+	d.memories.ChangeAll(func(_ int64, m *sightMemory) { m.watched, m.followed = tmux.Process{}, tmux.Process{} })
+}
+
+// empty reports whether the screen shows an empty composer, and neither a turn nor a dialog.
+func (s *screen) empty() bool { return s.Composer && !s.Busy && s.Dialog == "" && s.Draft == "" }
+
+// ForkSettle is how long the runtime's registry must have said idle before the daemon forks the session. The runtime writes
+// the last answer into the session some 60 ms after the Stop (measured with Claude Code 2.1.329), and later on a busy
+// machine. The runtime also goes on with a queued prompt without a hook.
+const ForkSettle = 300 * time.Millisecond

@@ -47,7 +47,7 @@ type still struct {
 // watchTurn reports the end of a turn that no hook has reported.
 func (d *Sight) watchTurn(ctx context.Context, a *daemon.Agent, s runtimes.Screen) error {
 	now, since := d.now(), time.Time{}
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		switch {
 		case !inTurn(a) || s.Busy || s.Dialog != "" || !s.Composer:
 			m.still = still{}
@@ -82,7 +82,7 @@ func (d *Sight) watchScreen(ctx context.Context, a *daemon.Agent, text string) e
 	}
 	dialog := s.Dialog
 	d.noteGlimpse(a, dialog)
-	open := d.memories.of(a.ID).glimpse.open()
+	open := d.memories.Of(a.ID).glimpse.open()
 	switch {
 	case open && a.State == daemon.Waiting && anotherFollows(d, a, words.Line(dialog)):
 		return d.report(ctx, a, runtimes.Report{
@@ -94,7 +94,7 @@ func (d *Sight) watchScreen(ctx context.Context, a *daemon.Agent, text string) e
 			Event: hooks.Notification, Key: fmt.Sprintf("dialog after hook %d", a.LastHook),
 			Body: event.Payload(map[string]string{"notification_type": "permission_prompt", "message": words.Line(dialog)}),
 		})
-	case !open && a.State == daemon.Waiting && d.memories.of(a.ID).glimpse.looksWithout >= 2:
+	case !open && a.State == daemon.Waiting && d.memories.Of(a.ID).glimpse.looksWithout >= 2:
 		s, err := d.readScreen(ctx, a)
 		if err != nil || s.Dialog != "" || !s.Composer {
 			return err
@@ -124,7 +124,7 @@ func anotherFollows(d *Sight, a *daemon.Agent, name string) (follows bool) {
 	if name == "" {
 		return false
 	}
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		switch s := &m.shown; {
 		case s.hook != a.LastHook || s.name == "":
 			*s = namedDialog{hook: a.LastHook, name: name}
@@ -149,7 +149,7 @@ const maxLimitKeys = 8
 // daemon that restarts looks anew. leaveLimit returns false if no such dialog is open, or if the keys did not help.
 func (d *Sight) leaveLimit(ctx context.Context, a *daemon.Agent, open bool) (left bool, err error) {
 	pressed := 0
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		if !open || a.State == daemon.Limited && !m.limited.Equal(a.StateAt) {
 			m.limitKeys, m.limited = 0, a.StateAt
 		}
@@ -170,7 +170,7 @@ func (d *Sight) leaveLimit(ctx context.Context, a *daemon.Agent, open bool) (lef
 	if s.Stops {
 		key = tmux.Enter
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.limitKeys++ })
+	d.memories.Change(a.ID, func(m *sightMemory) { m.limitKeys++ })
 	if err := term.Press(ctx, a.Ref(), s.sight(), key); err != nil && !errors.Is(err, tmux.ErrChanged) {
 		return false, fmt.Errorf("agent %d: usage limit: %w", a.ID, err)
 	}
@@ -190,7 +190,7 @@ func (g glimpse) open() bool { return g.dialog != "" && g.looksWithout < 2 }
 // noteGlimpse notes what an agent's pane shows, and reports whether the row differs from it.
 func (d *Sight) noteGlimpse(a *daemon.Agent, dialog string) bool {
 	var g glimpse
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		m.glimpse.looksWithout++
 		if dialog != "" {
 			m.glimpse = glimpse{dialog: words.Clip(words.Line(dialog), daemon.MaxWaitsFor)}
@@ -199,3 +199,6 @@ func (d *Sight) noteGlimpse(a *daemon.Agent, dialog string) bool {
 	})
 	return g.open() != (a.State == daemon.Waiting) || g.open() && g.dialog != a.WaitsFor
 }
+
+// glimpseOf returns what the pane of an agent showed at the last looks.
+func glimpseOf(d *Sight, agentID int64) glimpse { return d.memories.Of(agentID).glimpse }

@@ -110,7 +110,7 @@ func TestClaudesQuestionAtALimitIsLeft(t *testing.T) {
 		now := time.Now()
 		a.Runtime, a.State, a.StateAt, a.RegisteredAt = "claude", daemon.Limited, now, &now
 		term.SetScreen(pane.Ref, screen)
-		d.memories.change(a.ID, func(m *agentMemory) { m.sighting = sighting{status: runtimes.StatusWaiting, since: now, known: true} })
+		d.Sight.memories.Change(a.ID, func(m *sightMemory) { m.sighting = sighting{status: runtimes.StatusWaiting, since: now, known: true} })
 		if !d.screenWatched(a) {
 			t.Error("the question of an agent with a limit is not looked at")
 		}

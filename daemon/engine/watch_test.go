@@ -134,7 +134,7 @@ func TestMoveIsReadAnew(t *testing.T) {
 	entry := fmt.Appendf(nil, `{"pid":7,"sessionId":%q,"cwd":%q,"status":"idle"}`, session, work)
 	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Registry: func(string) ([]byte, error) { return entry, nil }})
 	a := &daemon.Agent{ID: 3, Host: "h", Runtime: "claude", State: daemon.Idle, PID: 7, Cwd: work, SessionID: &session, TranscriptPath: &path, RegisteredAt: &at}
-	d.memories.change(a.ID, func(m *agentMemory) {
+	d.Sight.memories.Change(a.ID, func(m *sightMemory) {
 		m.sighting = sighting{known: true, status: runtimes.StatusIdle, dir: tree, since: at.Add(-time.Minute)}
 	})
 	if moved, _, err := d.followSession(t.Context(), a); moved || err != nil || a.Cwd != work {

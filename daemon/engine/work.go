@@ -17,7 +17,7 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 	switch {
 	case errors.Is(err, daemon.ErrNotFound), err == nil && a.Host != d.Host:
 		d.endFork(id)
-		d.memories.forget(id)
+		Forget(d.Engine, id)
 		return false, 0, err
 	case err != nil:
 		return false, 0, err
@@ -102,7 +102,7 @@ func (d *Daemon) deliverNext(ctx context.Context, a *daemon.Agent) (bool, time.D
 }
 
 func (d *Daemon) forgetEnded(_ context.Context, a *daemon.Agent) (bool, time.Duration, error) {
-	d.memories.forget(a.ID)
+	Forget(d.Engine, a.ID)
 	return false, 0, nil
 }
 

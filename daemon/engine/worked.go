@@ -33,7 +33,7 @@ func (d *Supervisor) givenWork(ctx context.Context, h *daemon.Handoff, a *daemon
 	} else if told {
 		return false, fmt.Errorf("agent %d: hooks were spooled: %w", a.ID, daemon.ErrMoved)
 	}
-	if a.LastPrompt > h.StopHook || d.memories.of(a.ID).exitRefused == recordOf(h) {
+	if a.LastPrompt > h.StopHook || d.memories.Of(a.ID).exitRefused == recordOf(h) {
 		return true, nil
 	}
 	// Count only prompts after since: the document covers all that was said before it was read. It was read before the
@@ -92,7 +92,7 @@ func (d *Supervisor) exitRefused(ctx context.Context, a *daemon.Agent) (bool, ti
 	if err != nil || !ok || h.Phase != daemon.ShuttingDown {
 		return false, time.Second, err
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.exitRefused = recordOf(&h) })
+	d.memories.Change(a.ID, func(m *supervisorMemory) { m.exitRefused = recordOf(&h) })
 	return true, 0, d.withdrawExit(ctx, a)
 }
 
@@ -114,7 +114,7 @@ func (d *Supervisor) withdrawExit(ctx context.Context, a *daemon.Agent) error {
 	if err := d.commit(ctx, &c); err != nil {
 		return fmt.Errorf("agent %d: exit withdrawn: %w", a.ID, err)
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.actedRung = daemon.StopNone })
+	d.memories.Change(a.ID, func(m *supervisorMemory) { m.actedRung = daemon.StopNone })
 	return nil
 }
 

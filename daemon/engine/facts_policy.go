@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+)
+
+// limitPolicy returns the policy for an agent: that of its persona, over the settings.
+func (f *Facts) limitPolicy(a *daemon.Agent) daemon.LimitSettings {
+	policy, p := f.Settings.Limits, f.persona(a)
+	if p.OnLimit != "" {
+		policy.OnLimit = daemon.LimitAction(p.OnLimit)
+	}
+	if p.Fallback != "" {
+		policy.Fallback = strings.Split(p.Fallback, ",")
+	}
+	return policy
+}
+
+// seesToLimit reports whether the agent's lane does something about a limit of the agent, or about an API that fails, so that
+// the work goes on without a person.
+func (f *Facts) seesToLimit(a *daemon.Agent) bool {
+	switch {
+	case !a.Active() || a.StopAskedAt != nil:
+		return false
+	case a.APIFails():
+		return f.limitPolicy(a).OnLimit != daemon.LimitAsk
+	}
+	return a.State == daemon.Limited && a.Limit != nil && a.Limit.Do != daemon.LimitAsk
+}
+
+// cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
+// nil: none. where ends the sentence that says that it was cancelled.
+func (f *Facts) cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, now time.Time) *daemon.Change {
+	from := h.Phase
+	c := &daemon.Change{}
+	if dl != nil && dl.State == daemon.DeliveryQueued {
+		dl.Decide(daemon.NotSubmitted, "the handoff was cancelled", now)
+		c.Deliveries = []*daemon.Delivery{dl}
+	}
+	spent := h.EnterPhase(daemon.Cancelled, now, f.Settings.Handoff)
+	h.CompletedAt = &now
+	h.Error = &daemon.Failure{Phase: from, Code: daemon.CodeCancelled, Message: "Handoff cancelled" + where}
+	c.Move = &daemon.Move{Handoff: h, From: from, Cause: "cancelled" + where}
+	c.Events = []*event.Event{f.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
+		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
+	})}
+	return c
+}
+
+// permissionEvent makes an event about a permission. It does not contain all that was shown.
+func (f *Facts) permissionEvent(typ event.Type, p *daemon.Permission, a *daemon.Agent) *event.Event {
+	return f.event(typ, &p.AgentID, nil, map[string]any{
+		"permission_id": p.ID, "tool": p.Tool, "subject": p.Subject, "digest": p.Digest, "state": p.State, "verdict": p.Verdict,
+		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": p.Outcome(),
+	}).For(a.PipelineID, a.StepID)
+}
+
+// notifiesFinished reports whether the operator is notified when the agent has finished a turn: as the agent says, else as its
+// persona says.
+func (f *Facts) notifiesFinished(a *daemon.Agent) bool {
+	return cmp.Or(a.NotifyFinished, f.persona(a).NotifyFinished) == "on"
+}
+
+// stateEvent makes the event of an agent's new state. If the agent waits, the event says for what, and is a notice
+// unless the agent works for a pipeline, which has a notice of its own.
+func (f *Facts) stateEvent(a *daemon.Agent, payload map[string]any) *event.Event {
+	if a.State == daemon.Limited {
+		payload["kind"], payload["until"] = a.Limit.Kind, a.LimitedUntil
+	}
+	e := f.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+	if a.State != daemon.Waiting {
+		return e
+	}
+	asks := ""
+	if a.WaitsFor != "" {
+		asks = " ‹" + strings.NewReplacer("‹", "<", "›", ">").Replace(a.WaitsFor) + "›"
+	}
+	payload["waits_for"] = a.WaitsFor
+	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: %s.", a.ID, a.Name, asks, a.AnswerWith())
+	if id, ok := payload["permission_id"]; ok {
+		payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy permission show %d`.", a.ID, a.Name, asks, id)
+	}
+	e.Payload = event.Payload(payload)
+	if a.PipelineID == nil {
+		e.Notice = event.NoticeWaiting
+	}
+	return e
+}
