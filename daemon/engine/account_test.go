@@ -43,7 +43,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := New(Config{Host: "here", Data: data.At(t.TempDir())})
+			d := testSupervisor(Config{Host: "here", Data: data.At(t.TempDir())})
 			d.accounts.environ = func(tmux.Process) ([]string, error) {
 				if !c.lives {
 					return nil, errors.New("gone")
@@ -75,7 +75,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	d := New(Config{Data: data.At(root)})
+	d := testSupervisor(Config{Data: data.At(root)})
 	lives := true
 	d.accounts.environ = func(tmux.Process) ([]string, error) {
 		if !lives {
@@ -127,7 +127,7 @@ func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 // TestFilesOfASessionAreLookedForInItsOwnFolder: the registry of a session is in the folder of its account, and not in the daemon's.
 func TestFilesOfASessionAreLookedForInItsOwnFolder(t *testing.T) {
 	t.Parallel()
-	d := New(Config{Environ: []string{"HOME=/home/dev", "CLAUDE_CONFIG_DIR=/daemon"}})
+	d := testSupervisor(Config{Environ: []string{"HOME=/home/dev", "CLAUDE_CONFIG_DIR=/daemon"}})
 	own, none := runtimes.Account{Variables: map[string]string{"CLAUDE_CONFIG_DIR": "/work"}}, runtimes.Account{}
 	for want, account := range map[string]*runtimes.Account{"/daemon": nil, "/work": &own, "/home/dev/.claude": &none} {
 		if got := d.configDir(&daemon.Agent{Account: account}); got != want {
@@ -136,7 +136,7 @@ func TestFilesOfASessionAreLookedForInItsOwnFolder(t *testing.T) {
 	}
 	gemini := runtimes.Gemini().OwnHome
 	for want, account := range map[string]*runtimes.Account{"/home/dev": &none, "/g": {Variables: map[string]string{"GEMINI_CLI_HOME": "/g"}}} {
-		if got, err := New(Config{Environ: []string{"HOME=/home/dev", "GEMINI_CLI_HOME=/daemon"}}).userHome(gemini, account); err != nil || got.Path != want {
+		if got, err := testSupervisor(Config{Environ: []string{"HOME=/home/dev", "GEMINI_CLI_HOME=/daemon"}}).userHome(gemini, account); err != nil || got.Path != want {
 			t.Errorf("home %s, %v; want %s", got.Path, err, want)
 		}
 	}

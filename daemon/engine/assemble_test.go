@@ -44,10 +44,10 @@ func (s lineStore) Handoffs(context.Context, daemon.HandoffFilter) ([]daemon.Han
 func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 	t.Helper()
 	set := daemon.DefaultHandoff
-	d := New(Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
+	d := testFlow(Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
 	a := &daemon.Agent{ID: 7, Name: "con", Runtime: "claude", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
 	h := &daemon.Handoff{ID: 3, Ref: "handoff_con_con_1_00c0ffee", Persona: "writer-con-1", SourceAgent: "con", TargetAgent: "con", FilePath: "/d/h.md"}
-	return &handoffRun{d: d.Flow, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
+	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
 }
 
 var goodDocument = data.Document{Bytes: []byte("## What Was Done\nThe parser.\n\n## Decisions Made\n- Tabs are an error: they hide.\n")}
@@ -236,7 +236,7 @@ func TestEarlierSessionsArePassedOn(t *testing.T) {
 		for _, path := range paths {
 			out = append(out, daemon.UsageRead{Path: path, AgentID: 7})
 		}
-		return append(out, daemon.UsageRead{Path: costOf("s")}, daemon.UsageRead{Path: "/gone.jsonl"}, daemon.UsageRead{Path: strings.TrimSuffix(first, ".jsonl") + "/subagents/workflows/w/agent-1.jsonl"})
+		return append(out, daemon.UsageRead{Path: "cost of session s"}, daemon.UsageRead{Path: "/gone.jsonl"}, daemon.UsageRead{Path: strings.TrimSuffix(first, ".jsonl") + "/subagents/workflows/w/agent-1.jsonl"})
 	}
 	for i, path := range []string{first, second, current} { // as they are named after their sessions
 		to := filepath.Join(filepath.Dir(path), strconv.Itoa(i)+".jsonl")

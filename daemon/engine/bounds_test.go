@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -18,11 +17,11 @@ import (
 // TestForksAreBounded: at most maxForks sessions are forked at once. A handoff that finds no place waits and says so.
 func TestForksAreBounded(t *testing.T) {
 	t.Parallel()
-	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
+	d := testFlow(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
 	begin := func(agentID int64) (outcome, *daemon.Handoff) {
 		h := &daemon.Handoff{ID: agentID, Phase: daemon.Generating, PhaseAt: time.Now()}
 		a := &daemon.Agent{ID: agentID, State: daemon.Idle, RegisteredAt: ptrTo(time.Now())}
-		r := &handoffRun{d: d.Flow, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: daemon.DefaultHandoff}
+		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: daemon.DefaultHandoff}
 		return r.beginFork(), h
 	}
 	for id := range int64(maxForks) {
@@ -48,7 +47,7 @@ func ptrTo[T any](v T) *T { return &v }
 func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := New(Config{Host: "h", Binary: "/bin/understudy", Settings: Settings{Runtimes: map[string][]string{"claude": {"claude"}}}, Log: slog.New(slog.DiscardHandler)})
+		d := testFlow(Config{Host: "h", Binary: "/bin/understudy", Settings: Settings{Runtimes: map[string][]string{"claude": {"claude"}}}, Log: slog.New(slog.DiscardHandler)})
 		d.OneShot = func(context.Context, OneShot) (OneShotResult, error) { return OneShotResult{}, errors.New("it broke") }
 		ctx, stop := context.WithCancel(t.Context())
 		d.lanes = lane.New(func(context.Context, lane.Key) time.Duration { return 0 })
@@ -95,18 +94,4 @@ func TestAssembliesAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestToldOnceIsBounded: a sender that makes up events does not fill the memory, and the operator is told often enough.
-func TestToldOnceIsBounded(t *testing.T) {
-	t.Parallel()
-	s := &spoolStore{}
-	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
-	for i := range 10 * maxFirsts {
-		_ = d.refuse(fmt.Sprint("Event", i), errors.New("no"))
-		d.disbelieved(fmt.Sprint("Event", i), "no")
-	}
-	if len(d.refused) != maxFirsts || len(s.told) != maxFirsts {
-		t.Errorf("%d are remembered, and %d were told", len(d.refused), len(s.told))
-	}
 }

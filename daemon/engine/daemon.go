@@ -2,14 +2,10 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -32,44 +28,6 @@ type Daemon struct {
 
 // New makes a daemon. Nothing runs before Run.
 func New(cfg Config) *Daemon {
-	if cfg.Processes == nil {
-		cfg.Processes = system{}
-	}
-	if cfg.Registry == nil {
-		cfg.Registry = readEntry
-	}
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
-	if cfg.Random == nil {
-		cfg.Random = rand.Reader
-	}
-	if cfg.Lookup == nil {
-		cfg.Lookup = func([]string) error { return nil }
-	}
-	if cfg.Version == nil {
-		cfg.Version = func(context.Context, []string) string { return "" }
-	}
-	if cfg.OneShot == nil {
-		cfg.OneShot = func(context.Context, OneShot) (OneShotResult, error) {
-			return OneShotResult{}, errors.New("no way to run a one-shot")
-		}
-	}
-	if cfg.Extract == nil {
-		cfg.Extract = underHeadings
-	}
-	if cfg.Environment == nil {
-		cfg.Environment = processEnviron
-	}
-	if cfg.FreePort == nil {
-		cfg.FreePort = freePort
-	}
-	if cfg.Servers == nil {
-		cfg.Servers = func() []int { return nil }
-	}
-	if cfg.Worktree == nil {
-		cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { return worktree.Tree{}, worktree.ErrNone }
-	}
 	d := &Daemon{
 		Flow:      newFlow(newSupervisor(newCourier(newSight(newEngine(cfg))))),
 		paneLooks: make(chan struct{}, paneLooks), budgetTold: map[[2]string]bool{},

@@ -23,7 +23,7 @@ func TestPromptWasTakenAfterAll(t *testing.T) {
 			if kind == daemon.KindMessage {
 				want = ""
 			}
-			got, err := takenAfterAll(t.Context(), New(Config{}).Courier, a, &daemon.Delivery{ID: 4, Kind: kind, Nonce: ref, State: daemon.DeliveryQueued})
+			got, err := takenAfterAll(t.Context(), testCourier(Config{}), a, &daemon.Delivery{ID: 4, Kind: kind, Nonce: ref, State: daemon.DeliveryQueued})
 			if got != want || err != nil {
 				t.Errorf("%s %s: %q, %v", kind, ref, got, err)
 			}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -262,6 +263,32 @@ type callouts struct {
 
 // newEngine makes an engine without its callouts.
 func newEngine(cfg Config) *Engine {
+	if cfg.Processes == nil {
+		cfg.Processes = system{}
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.Lookup == nil {
+		cfg.Lookup = func([]string) error { return nil }
+	}
+	if cfg.Version == nil {
+		cfg.Version = func(context.Context, []string) string { return "" }
+	}
+	if cfg.OneShot == nil {
+		cfg.OneShot = func(context.Context, OneShot) (OneShotResult, error) {
+			return OneShotResult{}, errors.New("no way to run a one-shot")
+		}
+	}
+	if cfg.Servers == nil {
+		cfg.Servers = func() []int { return nil }
+	}
+	if cfg.Worktree == nil {
+		cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { return worktree.Tree{}, worktree.ErrNone }
+	}
 	e := &Engine{
 		Config: cfg, spool: hooks.OpenSpool(cfg.Data.Spool()),
 		refused: map[string]bool{}, laneErrors: map[lane.Key]int{},

@@ -31,7 +31,7 @@ func TestExtractorCanBeReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &assembly{d: New(Config{Extract: c.extract}).Flow, doc: data.Document{Bytes: []byte(c.document)}}
+			s := &assembly{d: testFlow(Config{Extract: c.extract}), doc: data.Document{Bytes: []byte(c.document)}}
 			s.extractFields(t.Context())
 			if s.out.structured == nil || *s.out.structured.WhatWasDone != c.want {
 				t.Errorf("fields %+v, want %q", s.out.structured, c.want)

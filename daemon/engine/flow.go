@@ -273,6 +273,9 @@ type Flow struct {
 }
 
 func newFlow(a *Supervisor) *Flow {
+	if a.Extract == nil {
+		a.Extract = underHeadings
+	}
 	f := &Flow{Supervisor: a, assemblies: make(chan struct{}, maxAssemblies)}
 	Remember(a.Engine, &f.memories)
 	return f

@@ -331,3 +331,8 @@ func takeForkPlace(forks *Memory[forkMemory], agentID int64) (has bool) {
 	}
 	return forks.Of(agentID).hasPlace
 }
+
+// rememberedForks returns the agents whose forks are remembered, also those that have ended by themselves.
+func rememberedForks(d *Flow) []int64 {
+	return d.forks.IDs(func(forkMemory) bool { return true })
+}

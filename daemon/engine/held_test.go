@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -8,47 +9,13 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// TestLeftHeld: a session may hold a text that was typed to it while the hooks of its start run.
-func TestLeftHeld(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	for name, c := range map[string]struct {
-		session daemon.Agent
-		screen  runtimes.Screen
-		enters  int
-		paste   pasted
-		want    bool
-	}{
-		"a new session":                          {daemon.Agent{}, runtimes.Screen{}, 1, pasted{}, true},
-		"a person has pressed Enter":             {daemon.Agent{}, runtimes.Screen{}, 0, pasted{}, true},
-		"it never came to the composer":          {daemon.Agent{}, runtimes.Screen{}, 0, pasted{missing: true}, false},
-		"a dialog came before the Enter":         {daemon.Agent{}, runtimes.Screen{}, 0, pasted{dialog: now}, false},
-		"a dialog came after the Enter":          {daemon.Agent{}, runtimes.Screen{}, 1, pasted{dialog: now}, true},
-		"it has taken a prompt":                  {daemon.Agent{TurnPromptID: "p"}, runtimes.Screen{}, 1, pasted{}, false},
-		"it was cleared, and its screen says so": {daemon.Agent{TurnPromptID: "p", LastStop: 3}, runtimes.Screen{Held: true}, 1, pasted{}, true},
-	} {
-		h := hookedAgent(t)
-		a := &c.session
-		a.Runtime, a.RegisteredAt = "claude", &now
-		dl := &daemon.Delivery{Kind: daemon.KindMessage, State: daemon.DeliveryTyped, TypedAt: &now, Attempts: c.enters, Way: runtimes.ByTyping}
-		d := h.daemon()
-		d.Courier.memories.Change(a.ID, func(m *courierMemory) { m.pasted = c.paste })
-		if left := leftHeld(d.Courier, a, dl, nil); left > 0 != (c.want && !c.screen.Held) {
-			t.Errorf("%s, its screen is not known: held for %v", name, left)
-		}
-		if left := leftHeld(d.Courier, a, dl, &screen{Screen: c.screen}); left > 0 != c.want {
-			t.Errorf("%s: held for %v", name, left)
-		}
-	}
-}
-
 // TestStartHoldsThePromptOfTheCommandLine: while the screen says that hooks of the start run, the prompt of the command line is not typed
 // again, for as long as such hooks may run.
 func TestStartHoldsThePromptOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	long := now.Add(-2 * startHooks)
-	d := hookedAgent(t).daemon()
+	d := testSupervisor(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
 	d.runBegan = long
 	for name, c := range map[string]struct {
 		registered *time.Time
@@ -56,7 +23,7 @@ func TestStartHoldsThePromptOfTheCommandLine(t *testing.T) {
 	}{
 		"it says so": {&now, true, true}, "it does not": {&now, false, false}, "for too long": {&long, true, false}, "no session": {nil, true, false},
 	} {
-		if got := startHolds(d.Supervisor, &daemon.Agent{Runtime: "claude", RegisteredAt: c.registered}, &screen{Screen: runtimes.Screen{Held: c.held}}); got != c.want {
+		if got := startHolds(d, &daemon.Agent{Runtime: "claude", RegisteredAt: c.registered}, &screen{Screen: runtimes.Screen{Held: c.held}}); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

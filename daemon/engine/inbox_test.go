@@ -18,7 +18,7 @@ func TestInboxGivesATextOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := New(Config{Data: dir})
+	d := testCourier(Config{Data: dir})
 	a := &daemon.Agent{ID: 7}
 	path := filepath.Join(runtimes.Inbox(d.Data.Launch(7)), "3.json")
 	put := func() {

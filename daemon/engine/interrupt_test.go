@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 )
@@ -95,4 +96,34 @@ func (b *board) tell(_ context.Context, n tell.Notification) {
 		line += "!"
 	}
 	b.shown = append(b.shown, line)
+}
+
+// TestToldOnceIsBounded: a sender that makes up events does not fill the memory, and the operator is told often enough.
+func TestToldOnceIsBounded(t *testing.T) {
+	t.Parallel()
+	s := &spoolStore{}
+	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+	for i := range 10 * maxFirsts {
+		_ = d.refuse(fmt.Sprint("Event", i), errors.New("no"))
+		d.disbelieved(fmt.Sprint("Event", i), "no")
+	}
+	if len(d.refused) != maxFirsts || len(s.told) != maxFirsts {
+		t.Errorf("%d are remembered, and %d were told", len(d.refused), len(s.told))
+	}
+}
+
+// brokenStore is a store that can't read an agent's row.
+type brokenStore struct {
+	daemon.Store
+	err    error
+	events []*event.Event
+}
+
+func (s *brokenStore) Agent(context.Context, int64) (daemon.Agent, error) {
+	return daemon.Agent{}, s.err
+}
+
+func (s *brokenStore) Commit(_ context.Context, c *daemon.Change) error {
+	s.events = append(s.events, c.Events...)
+	return nil
 }

@@ -26,7 +26,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	rt := runtimes.Gemini()
-	d := New(Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
+	d := testSupervisor(Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
 	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
 	for range 2 { // the second time after a daemon that was killed
 		var err error
@@ -89,11 +89,11 @@ func TestUserHome(t *testing.T) {
 		{[]string{"HOME=/no/home", "GEMINI_CLI_HOME=/no/launch/7", "UNDERSTUDY_LAUNCH=s"}, "/no/home"},
 		{[]string{"HOME=home"}, ""}, {nil, ""},
 	} {
-		if got, err := New(Config{Environ: c.environ}).userHome(own, nil); (err == nil) != (c.want != "") || err == nil && got.Path != c.want {
+		if got, err := testSupervisor(Config{Environ: c.environ}).userHome(own, nil); (err == nil) != (c.want != "") || err == nil && got.Path != c.want {
 			t.Errorf("%q: home %q, %v; want %q", c.environ, got.Path, err, c.want)
 		}
 	}
-	if got, err := New(Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).userHome(own, nil); err != nil || len(got.Env) != 0 {
+	if got, err := testSupervisor(Config{Environ: []string{"HOME=/no", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/mine"}}).userHome(own, nil); err != nil || len(got.Env) != 0 {
 		t.Errorf("environment %q, %v: the user's own must hold", got.Env, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestLostPaste(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	lost := func(change func(a *daemon.Agent, dl *daemon.Delivery, s *screen)) bool {
-		d := New(Config{Clock: func() time.Time { return now }})
+		d := testSupervisor(Config{Clock: func() time.Time { return now }})
 		typed := now.Add(-lostAfter)
 		a := &daemon.Agent{ID: 1, Runtime: "gemini", State: daemon.Idle, LastPrompt: 3}
 		dl := &daemon.Delivery{ID: 2, AgentID: 1, Kind: daemon.KindMessage, State: daemon.DeliveryTyped, TypedAt: &typed, AfterHook: 3}

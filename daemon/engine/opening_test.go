@@ -13,7 +13,7 @@ func TestDialogBeforeTheSession(t *testing.T) {
 	t.Parallel()
 	const theme, trust = "theme: which?", "trust: may it?"
 	now := time.Now().Truncate(time.Microsecond)
-	d := New(Config{Clock: func() time.Time { return now }})
+	d := testSupervisor(Config{Clock: func() time.Time { return now }})
 	spawned := now.Add(-time.Minute)
 	a := &daemon.Agent{ID: 7, State: daemon.Starting, SpawnedAt: &spawned, Hold: &daemon.Hold{Kind: daemon.HoldNotRegistered}}
 	for i, step := range []struct {
@@ -47,7 +47,7 @@ func TestDialogBeforeTheSession(t *testing.T) {
 // TestRowIsBelievedBeforeTheFirstLook: a daemon that has just started has looked at no pane.
 func TestRowIsBelievedBeforeTheFirstLook(t *testing.T) {
 	t.Parallel()
-	d := New(Config{})
+	d := testSupervisor(Config{})
 	a := &daemon.Agent{ID: 7, State: daemon.Waiting, WaitsFor: "trust"}
 	if d.correctByPane(a) || a.State != daemon.Waiting {
 		t.Errorf("without a look: %s", a.State)
@@ -63,7 +63,7 @@ func TestRowIsBelievedBeforeTheFirstLook(t *testing.T) {
 // TestStartDeadline: a person has an hour to answer a dialog, and the runtime its whole time after the answer.
 func TestStartDeadline(t *testing.T) {
 	t.Parallel()
-	d, now := New(Config{Settings: Settings{Handoff: daemon.DefaultHandoff}}), time.Now()
+	d, now := testSupervisor(Config{Settings: Settings{Handoff: daemon.DefaultHandoff}}), time.Now()
 	made, asked := now.Add(-2*time.Hour), now.Add(-time.Hour)
 	a := &daemon.Agent{State: daemon.Starting, StateAt: made, SpawnedAt: &made}
 	want := func(since time.Time, limit time.Duration) {

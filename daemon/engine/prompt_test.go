@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
 
 // TestPromptsFit: the runtime takes a text that is too long for pasted, and warns the model of instructions in it.
@@ -106,5 +107,17 @@ func TestRefIsPlain(t *testing.T) {
 			t.Errorf("ref %q twice", ref)
 		}
 		seen[ref] = true
+	}
+}
+
+// TestPlaceholdersReachNoModel: the comment of an experience file in which nobody has written yet is for people.
+func TestPlaceholdersReachNoModel(t *testing.T) {
+	t.Parallel()
+	const empty = "<!-- What every successor in this role should know. Nothing yet. -->\n"
+	if text := skillText(personas.Persona{Slug: "qa-sol-1", Skill: "Test it.", Experience: empty}, nil); strings.Contains(text, "Nothing yet") || strings.Contains(text, "those before you") {
+		t.Errorf("the model is given\n%s", text)
+	}
+	if text := skillText(personas.Persona{Slug: "qa-sol-1", Skill: "Test it.", Experience: empty + "- Mind the roof.\n"}, nil); !strings.Contains(text, "want you to know\n\n- Mind the roof.\n") || strings.Contains(text, "Nothing yet") {
+		t.Errorf("the model is given\n%s", text)
 	}
 }

@@ -91,7 +91,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err := d.resetBudgets(ctx); err != nil {
 		return err
 	}
-	remembered := append(Remembered(d.Engine), d.forks.all()...) // read before the roster: else a new agent looks ended
+	remembered := append(Remembered(d.Engine), rememberedForks(d.Flow)...) // read before the roster: else a new agent looks ended
 	busy := map[int64]bool{}
 	for _, id := range append(open.Agents, d.forkedAgents()...) {
 		busy[id] = true

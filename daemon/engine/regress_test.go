@@ -1,77 +1,19 @@
 package engine
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/hooks"
 )
-
-// brokenStore is a store that can't read an agent's row.
-type brokenStore struct {
-	daemon.Store
-	err    error
-	events []*event.Event
-}
-
-func (s *brokenStore) Agent(context.Context, int64) (daemon.Agent, error) {
-	return daemon.Agent{}, s.err
-}
-
-func (s *brokenStore) Commit(_ context.Context, c *daemon.Change) error {
-	s.events = append(s.events, c.Events...)
-	return nil
-}
-
-// TestLaneThatKeepsFailingIsToldOnce: such a lane was once tried each second, for ever and silently.
-func TestLaneThatKeepsFailingIsToldOnce(t *testing.T) {
-	t.Parallel()
-	s := &brokenStore{err: errors.New("agent 7: row is odd.")}
-	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
-	try := func(n, alerts int) {
-		t.Helper()
-		for range n {
-			if again := d.runLane(t.Context(), agentLane(7)); again != time.Second {
-				t.Errorf("tried again after %s, want a second", again)
-			}
-		}
-		if len(s.events) != alerts {
-			t.Fatalf("%d alerts, want %d", len(s.events), alerts)
-		}
-	}
-	try(stuckAfter-1, 0)
-	try(1, 1)
-	try(3*stuckAfter, 1) // told once
-	e := s.events[0]
-	if e.Type != "agent_stuck" || !e.Alert || *e.AgentID != 7 || !strings.Contains(string(e.Payload), "row is odd. It is tried again") {
-		t.Errorf("alert %+v: %s", e, e.Payload)
-	}
-	d.clearLaneErrors(agentLane(7))
-	try(stuckAfter-1, 1)
-	try(1, 2)
-	// ErrMoved is no error to count: another writer was first.
-	s.err = daemon.ErrMoved
-	d.clearLaneErrors(agentLane(7))
-	for range 2 * stuckAfter {
-		d.runLane(t.Context(), agentLane(7))
-	}
-	if len(s.events) != 2 {
-		t.Errorf("%d alerts after races, want 2", len(s.events))
-	}
-}
 
 // TestShutdownThatTakesLongAlerts: an outgoing agent that did not end once held its handoff up without a word to the
 // operator. The phase has no deadline.
 func TestShutdownThatTakesLongAlerts(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := New(Config{Clock: func() time.Time { return now }})
+	d := testFlow(Config{Clock: func() time.Time { return now }})
 	for name, a := range map[string]*daemon.Agent{
 		"in a turn":        {ID: 7, State: daemon.Working},
 		"not ready":        {ID: 7, State: daemon.Starting},
@@ -81,7 +23,7 @@ func TestShutdownThatTakesLongAlerts(t *testing.T) {
 			age   time.Duration
 			alert bool
 		}{{longWait - time.Second, false}, {longWait + time.Second, true}} {
-			r := &handoffRun{d: d.Flow, now: now, agent: a, h: &daemon.Handoff{ID: 1, AgentID: 7, Phase: daemon.ShuttingDown, PhaseAt: now.Add(-tt.age)}}
+			r := &handoffRun{d: d, now: now, agent: a, h: &daemon.Handoff{ID: 1, AgentID: 7, Phase: daemon.ShuttingDown, PhaseAt: now.Add(-tt.age)}}
 			out := r.shutDown()
 			if out.alert != tt.alert || strings.Contains(out.hold.Words(), "understudy agent stop 7") != tt.alert || !strings.Contains(out.hold.Words(), name) {
 				t.Errorf("%s for %s: alert %v, note %q", name, tt.age, out.alert, out.hold.Words())
@@ -89,29 +31,6 @@ func TestShutdownThatTakesLongAlerts(t *testing.T) {
 			if out.fail != nil || out.next != "" || len(out.with.Agents) > 0 {
 				t.Errorf("%s for %s: %+v, want to wait", name, tt.age, out)
 			}
-		}
-	}
-}
-
-// TestSessionName: an agent that registers by itself gets a name that its successor can be started with.
-func TestSessionName(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ title, cwd, want string }{
-		{"  fix the parser ", "/w/shed", "fix the parser"},
-		{"", "/w/shed", "shed"},
-		{strings.Repeat("x", maxName), "/w/shed", strings.Repeat("x", maxName)},
-		{strings.Repeat("x", maxName+1), "/w/shed", "shed"},
-		{"two\nlines", "/w/shed", "shed"},
-		{"a\x1b[201~b", "/w/shed", "shed"},
-		{"a\xff", "/w/shed", "shed"},
-		{"a\u202eb", "/w/shed", "shed"},
-		{"a\u200db", "/w/shed", "a\u200db"}, // a joiner is part of many emoji
-		{" ", "/w/a\x07b", "agent"},
-		{"", "/w/" + strings.Repeat("y", maxName+1), "agent"},
-	} {
-		got := sessionName(hooks.Payload{SessionTitle: tt.title, CWD: tt.cwd})
-		if got != tt.want || daemon.CheckLine("name", got, maxName) != nil {
-			t.Errorf("title %q in %q: %q, want %q", tt.title, tt.cwd, got, tt.want)
 		}
 	}
 }

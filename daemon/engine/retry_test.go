@@ -51,8 +51,8 @@ func TestDocumentOfAnEarlierInstruction(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked, prompted, id := written.Add(c.asked), written.Add(c.prompted), int64(5)
-		d := New(Config{Host: "h", Store: oneDelivery{dl: daemon.Delivery{ID: id, TypedAt: &asked}}, Data: dir, Log: slog.New(slog.DiscardHandler)})
-		r := &handoffRun{d: d.Flow, ctx: t.Context(), now: time.Now(), settings: daemon.HandoffSettings{MaxDocumentBytes: 1000}, agent: &daemon.Agent{ID: 3, State: daemon.Idle, LastPromptAt: &prompted},
+		d := testFlow(Config{Host: "h", Store: oneDelivery{dl: daemon.Delivery{ID: id, TypedAt: &asked}}, Data: dir, Log: slog.New(slog.DiscardHandler)})
+		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), settings: daemon.HandoffSettings{MaxDocumentBytes: 1000}, agent: &daemon.Agent{ID: 3, State: daemon.Idle, LastPromptAt: &prompted},
 			h: &daemon.Handoff{ID: 2, AgentID: 3, Mode: daemon.ModeAgent, Persona: "con", FilePath: path, DeliveryID: &id, Retrying: c.retrying}}
 		_, err = r.readDocument()
 		var bad *data.DocumentError
@@ -71,10 +71,10 @@ func TestAskingAnewSeesAHookThatCameMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := New(Config{Host: "h", Store: idStore{}, Data: dir, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
+	d := testFlow(Config{Host: "h", Store: idStore{}, Data: dir, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
 	a := &daemon.Agent{ID: 3, Name: "con", State: daemon.Idle}
 	h := &daemon.Handoff{ID: 2, AgentID: 3, Mode: daemon.ModeAgent, Phase: daemon.Verifying, Retrying: true, Persona: "con", SourceAgent: "con", TargetAgent: "con", FilePath: dir.Persona("con") + "/handoffs/1.md"}
-	r := &handoffRun{d: d.Flow, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: d.Settings().Handoff}
+	r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: d.Settings().Handoff}
 	if out := r.askAnew("document_missing"); out.next != daemon.Instructing || len(out.with.Agents) != 1 || out.with.Agents[0] != a || len(out.with.NewDeliveries) != 1 {
 		t.Errorf("the outcome is %+v", out)
 	}

@@ -17,6 +17,12 @@ type Sight struct {
 }
 
 func newSight(e *Engine) *Sight {
+	if e.Registry == nil {
+		e.Registry = readEntry
+	}
+	if e.Environment == nil {
+		e.Environment = processEnviron
+	}
 	environ := func(p tmux.Process) ([]string, error) {
 		environ, err := e.Environment(p.PID)
 		if err == nil && !e.lives(p) { // another process may have its number

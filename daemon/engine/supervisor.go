@@ -19,6 +19,9 @@ type Supervisor struct {
 }
 
 func newSupervisor(d *Courier) *Supervisor {
+	if d.FreePort == nil {
+		d.FreePort = freePort
+	}
 	s := &Supervisor{Courier: d, diffs: make(chan struct{}, maxDiffs)}
 	Remember(d.Engine, &s.memories)
 	return s

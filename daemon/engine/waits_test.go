@@ -112,3 +112,18 @@ func TestSpooledHooksOfATurnThatHasEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestDialogThatFollowsIsNamed: our own report that another dialog follows names it, and tells people. A runtime's Notification does not: it
+// comes after the hook of the same dialog, and says less.
+func TestDialogThatFollowsIsNamed(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{dialogFollows: "trust the folder", "permission_prompt": "permission for Bash: ls"} {
+		h := hookedAgent(t)
+		h.agent.Runtime = "codex"
+		h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}})
+		events := h.takes("Notification", map[string]any{"notification_type": kind, "message": "trust the folder"})
+		if h.agent.State != daemon.Waiting || h.agent.WaitsFor != want || (len(events) > 0) != (kind == dialogFollows) {
+			t.Errorf("%s: %s for %q, %d events", kind, h.agent.State, h.agent.WaitsFor, len(events))
+		}
+	}
+}

@@ -67,7 +67,7 @@ func TestLeaveLimit(t *testing.T) {
 			pane := term.Add(tmux.PaneInfo{Session: "a", CurrentCommand: "node"})
 			var typed []tmuxtest.Input
 			term.OnInput = func(_ tmux.Ref, in tmuxtest.Input) { typed = append(typed, in) }
-			d := New(Config{
+			d := testSight(Config{
 				Terminal:  func(string) (Terminal, error) { return term, nil },
 				Processes: infront{is: !tt.behind}, Log: slog.New(slog.DiscardHandler),
 			})
@@ -103,14 +103,14 @@ func TestClaudesQuestionAtALimitIsLeft(t *testing.T) {
 	for screen, want := range map[string][]tmuxtest.Input{question: {{Key: tmux.Enter}}, moved: nil} {
 		term := tmuxtest.NewFake()
 		pane := term.Add(tmux.PaneInfo{Session: "a", CurrentCommand: "claude"})
-		d := New(Config{
+		d := testSight(Config{
 			Terminal: func(string) (Terminal, error) { return term, nil }, Processes: infront{is: true}, Log: slog.New(slog.DiscardHandler),
 		})
 		a := agentInPane(pane.Ref)
 		now := time.Now()
 		a.Runtime, a.State, a.StateAt, a.RegisteredAt = "claude", daemon.Limited, now, &now
 		term.SetScreen(pane.Ref, screen)
-		d.Sight.memories.Change(a.ID, func(m *sightMemory) { m.sighting = sighting{status: runtimes.StatusWaiting, since: now, known: true} })
+		d.memories.Change(a.ID, func(m *sightMemory) { m.sighting = sighting{status: runtimes.StatusWaiting, since: now, known: true} })
 		if !d.screenWatched(a) {
 			t.Error("the question of an agent with a limit is not looked at")
 		}
@@ -140,7 +140,7 @@ func TestLeaveLimitOfAChangedDialog(t *testing.T) {
 	term := tmuxtest.NewFake()
 	pane := term.Add(tmux.PaneInfo{Session: "a", CurrentCommand: "node"})
 	term.SetScreen(pane.Ref, limitScreen(1))
-	d := New(Config{
+	d := testSight(Config{
 		Terminal: func(string) (Terminal, error) { return changing{term, limitScreen(0)}, nil }, Processes: infront{is: true},
 		Log: slog.New(slog.DiscardHandler),
 	})
@@ -173,27 +173,12 @@ func TestAnotherDialogFollows(t *testing.T) {
 		"a hook has told of it":  {[]look{{"run a command", 1}, {"trust the folder", 2}, {"trust the folder", 2}}, false},
 		"the report was applied": {[]look{{"run a command", 1}, {"trust the folder", 1}, {"trust the folder", 1}, {"trust the folder", 2}}, false},
 	} {
-		d, got := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)}), false
+		d, got := testSight(Config{Host: "h", Log: slog.New(slog.DiscardHandler)}), false
 		for _, l := range c.looks {
-			got = anotherFollows(d.Sight, &daemon.Agent{ID: 3, State: daemon.Waiting, LastHook: l.hook}, l.dialog)
+			got = anotherFollows(d, &daemon.Agent{ID: 3, State: daemon.Waiting, LastHook: l.hook}, l.dialog)
 		}
 		if got != c.want {
 			t.Errorf("%s: another follows: %t", name, got)
-		}
-	}
-}
-
-// TestDialogThatFollowsIsNamed: our own report that another dialog follows names it, and tells people. A runtime's Notification does not: it
-// comes after the hook of the same dialog, and says less.
-func TestDialogThatFollowsIsNamed(t *testing.T) {
-	t.Parallel()
-	for kind, want := range map[string]string{dialogFollows: "trust the folder", "permission_prompt": "permission for Bash: ls"} {
-		h := hookedAgent(t)
-		h.agent.Runtime = "codex"
-		h.takes("PermissionRequest", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}})
-		events := h.takes("Notification", map[string]any{"notification_type": kind, "message": "trust the folder"})
-		if h.agent.State != daemon.Waiting || h.agent.WaitsFor != want || (len(events) > 0) != (kind == dialogFollows) {
-			t.Errorf("%s: %s for %q, %d events", kind, h.agent.State, h.agent.WaitsFor, len(events))
 		}
 	}
 }

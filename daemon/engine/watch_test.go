@@ -45,7 +45,7 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
-				d := New(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
+				d := testSight(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
 				a := &daemon.Agent{ID: 1, Runtime: "claude", PID: 4711, State: tt.state, RegisteredAt: &now}
 				if tt.want == daemon.Limited {
 					until := now.Add(time.Hour)
@@ -72,7 +72,7 @@ func TestQuestionAtALimitIsNotAWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		d := New(Config{
+		d := testSight(Config{
 			Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
 			Registry: func(string) ([]byte, error) { return []byte(`{"pid":4711,"sessionId":"s","status":"waiting"}`), nil },
 		})
@@ -103,7 +103,7 @@ func TestCopyTakesUpTheTurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				now, session := time.Now(), "s"
-				d := New(Config{
+				d := testSight(Config{
 					Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
 					Registry: func(string) ([]byte, error) { return []byte(entry), nil },
 				})
@@ -132,9 +132,9 @@ func TestMoveIsReadAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := fmt.Appendf(nil, `{"pid":7,"sessionId":%q,"cwd":%q,"status":"idle"}`, session, work)
-	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Registry: func(string) ([]byte, error) { return entry, nil }})
+	d := testSight(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Registry: func(string) ([]byte, error) { return entry, nil }})
 	a := &daemon.Agent{ID: 3, Host: "h", Runtime: "claude", State: daemon.Idle, PID: 7, Cwd: work, SessionID: &session, TranscriptPath: &path, RegisteredAt: &at}
-	d.Sight.memories.Change(a.ID, func(m *sightMemory) {
+	d.memories.Change(a.ID, func(m *sightMemory) {
 		m.sighting = sighting{known: true, status: runtimes.StatusIdle, dir: tree, since: at.Add(-time.Minute)}
 	})
 	if moved, _, err := d.followSession(t.Context(), a); moved || err != nil || a.Cwd != work {
@@ -145,10 +145,11 @@ func TestMoveIsReadAnew(t *testing.T) {
 // TestLooksBecomeRarer: what is awaited for minutes is looked at once a second.
 func TestLooksBecomeRarer(t *testing.T) {
 	t.Parallel()
+	const soon = 50 * time.Millisecond
 	for waited, want := range map[time.Duration]time.Duration{
-		-time.Hour: restLook, 0: restLook, 400 * time.Millisecond: 100 * time.Millisecond, 3 * time.Second: 750 * time.Millisecond, time.Hour: time.Second,
+		-time.Hour: soon, 0: soon, 400 * time.Millisecond: 100 * time.Millisecond, 3 * time.Second: 750 * time.Millisecond, time.Hour: time.Second,
 	} {
-		if got := rarer(restLook, waited); got != want {
+		if got := rarer(soon, waited); got != want {
 			t.Errorf("after %s: %s, want %s", waited, got, want)
 		}
 	}

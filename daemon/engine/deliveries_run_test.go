@@ -1,14 +1,27 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/personas"
 )
+
+// toldStore is a database that notes the events of commits.
+type toldStore struct {
+	daemon.Store
+	told []string
+}
+
+func (s *toldStore) Commit(_ context.Context, c *daemon.Change) error {
+	for _, e := range c.Events {
+		s.told = append(s.told, string(e.Type)+" "+string(e.Payload))
+	}
+	return nil
+}
 
 // TestSkillFoundInTheTranscriptIsAnEvent: a skill that was typed counts as given once it was taken, whatever shows
 // that, and the log says so once.
@@ -24,8 +37,8 @@ func TestSkillFoundInTheTranscriptIsAnEvent(t *testing.T) {
 		{"taken, and given before", daemon.Submitted, true, 0},
 		{"not taken", daemon.NotSubmitted, false, 0},
 	} {
-		s := &spoolStore{}
-		d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+		s := &toldStore{}
+		d := testCourier(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
 		persona, now := "ana", time.Now().UTC()
 		a := &daemon.Agent{ID: 1, Persona: &persona}
 		if c.given {
@@ -45,17 +58,5 @@ func TestSkillFoundInTheTranscriptIsAnEvent(t *testing.T) {
 		if events != c.want || (a.SkillInjectedAt != nil) != (c.given || c.want == 1) {
 			t.Errorf("%s: %d events, given at %v: %q", c.name, events, a.SkillInjectedAt, s.told)
 		}
-	}
-}
-
-// TestPlaceholdersReachNoModel: the comment of an experience file in which nobody has written yet is for people.
-func TestPlaceholdersReachNoModel(t *testing.T) {
-	t.Parallel()
-	const empty = "<!-- What every successor in this role should know. Nothing yet. -->\n"
-	if text := skillText(personas.Persona{Slug: "qa-sol-1", Skill: "Test it.", Experience: empty}, nil); strings.Contains(text, "Nothing yet") || strings.Contains(text, "those before you") {
-		t.Errorf("the model is given\n%s", text)
-	}
-	if text := skillText(personas.Persona{Slug: "qa-sol-1", Skill: "Test it.", Experience: empty + "- Mind the roof.\n"}, nil); !strings.Contains(text, "want you to know\n\n- Mind the roof.\n") || strings.Contains(text, "Nothing yet") {
-		t.Errorf("the model is given\n%s", text)
 	}
 }
