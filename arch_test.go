@@ -45,15 +45,21 @@ var mayImport = map[string][]string{
 	// Words, and how wide they are on a terminal, are for all layers, and so know none of them.
 	"daemon/words": {},
 	"daemon/fit":   {},
-	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house; the daemon itself knows none.
-	"daemon/engine":      {"daemon", "daemon/event", "daemon/feed", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/tell", "daemon/transcript", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
-	"daemon/dialogs":     {"daemon", "daemon/engine", "daemon/event", "daemon/lane", "daemon/words", "tmux"},
-	"daemon/notices":     {"daemon", "daemon/engine", "daemon/event", "daemon/tell"},
-	"daemon/pictures":    {"daemon", "daemon/engine", "daemon/words"},
-	"daemon/limits":      {"daemon", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/words"},
-	"daemon/permissions": {"daemon", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
-	"daemon/pipelines":   {"daemon", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "daemon/worktree", "data", "hooks", "personas"},
-	"daemon/house":       {"daemon", "daemon/engine", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
+	// Floors of the domain, from below: each may import those below it, and nothing below knows it.
+	"daemon/engine":     {"daemon", "daemon/event", "daemon/feed", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/tell", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	"daemon/sight":      {"daemon", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "daemon/worktree", "tmux", "hooks", "data"},
+	"daemon/deliveries": {"daemon", "daemon/sight", "daemon/engine", "daemon/event", "daemon/lane", "daemon/presence", "daemon/runtimes", "daemon/words", "tmux", "hooks", "data"},
+	"daemon/agents":     {"daemon", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	"daemon/handoffs":   {"daemon", "daemon/agents", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "daemon/worktree", "personas", "data"},
+	"daemon/intake":     {"daemon", "daemon/handoffs", "daemon/agents", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/feed", "daemon/lane", "daemon/runtimes", "daemon/tell", "daemon/transcript", "daemon/words", "daemon/worktree", "tmux", "hooks", "personas", "data"},
+	// Rooms of the domain: what each may import. Nobody in the domain imports them but the house.
+	"daemon/dialogs":     {"daemon", "daemon/intake", "daemon/deliveries", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "daemon/words", "tmux"},
+	"daemon/notices":     {"daemon", "daemon/intake", "daemon/engine", "daemon/event", "daemon/tell"},
+	"daemon/pictures":    {"daemon", "daemon/intake", "daemon/engine", "daemon/words"},
+	"daemon/limits":      {"daemon", "daemon/intake", "daemon/handoffs", "daemon/engine", "daemon/event", "daemon/words"},
+	"daemon/permissions": {"daemon", "daemon/intake", "daemon/deliveries", "daemon/engine", "daemon/event", "daemon/lane", "daemon/runtimes", "tmux"},
+	"daemon/pipelines":   {"daemon", "daemon/intake", "daemon/handoffs", "daemon/agents", "daemon/deliveries", "daemon/sight", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/words", "daemon/worktree", "data", "hooks", "personas"},
+	"daemon/house":       {"daemon/intake", "daemon/engine", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
@@ -69,7 +75,7 @@ var mayImport = map[string][]string{
 	"db/dbtest":         {"db/localpg", "tmux/warden"},
 }
 
-// domainRooms are the rooms that have left package daemon.
+// domainRooms are the rooms of the domain: what stands on its floors, side by side.
 var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"}
 
 // rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is

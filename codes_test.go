@@ -20,7 +20,7 @@ import (
 )
 
 // coded are the packages that give errors and failures their codes, and events their types; each may import those before it.
-var coded = []string{"data", "daemon/event", "daemon", "daemon/engine", "db", "api", "api/dashboard"}
+var coded = []string{"data", "daemon/event", "daemon", "daemon/engine", "daemon/sight", "daemon/deliveries", "daemon/agents", "daemon/handoffs", "daemon/intake", "db", "api", "api/dashboard"}
 
 // code is a constant of the type daemon.Code.
 type code struct{ name, text, doc string } // doc is the comment of its block

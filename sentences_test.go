@@ -15,11 +15,11 @@ var sentences = []string{"Note", "EndReason"}
 // document, of an answer to a dialog and of a pipeline.
 var readsWords = map[string]string{
 	"daemon/hold_old.go":              "reads the words that a daemon of the last release has written",
-	"daemon/engine/assemble_files.go": "the note of a file in a document",
+	"daemon/handoffs/assemble_files.go": "the note of a file in a document",
 	"daemon/dialog.go":                "the note of an answer to a dialog",
 	"daemon/pipelines/run.go":         "whether the words about a pipeline have changed, which is told",
 	"daemon/pipelines/watch.go":       "whether there is a reason to print",
-	"daemon/engine/handoff_words.go":  "whether there is a reason to print",
+	"daemon/handoffs/handoff_words.go":  "whether there is a reason to print",
 }
 
 // TestNoSentenceIsState: the daemon compares no words that are stored for people. It decides by the code beside them, so that words can

@@ -110,7 +110,7 @@ func paren(x *ast.SelectorExpr) (of string, ok bool) {
 func stepsOf(t *testing.T) (steps []string) {
 	t.Helper()
 	for _, s := range sources(t) {
-		if s.path != "daemon/engine/flow.go" {
+		if s.path != "daemon/handoffs/flow.go" {
 			continue
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
@@ -124,7 +124,7 @@ func stepsOf(t *testing.T) (steps []string) {
 		})
 	}
 	if len(steps) < 8 {
-		t.Fatalf("only the steps %v were found in daemon/engine/flow.go: adapt this test", steps)
+		t.Fatalf("only the steps %v were found in daemon/handoffs/flow.go: adapt this test", steps)
 	}
 	return steps
 }
@@ -133,7 +133,7 @@ func stepsOf(t *testing.T) (steps []string) {
 func TestWalkHasAllSteps(t *testing.T) {
 	t.Parallel()
 	for _, s := range walks(t)["A handoff, from the request to its end"] {
-		if s.file == "daemon/engine/handoff_run.go" {
+		if s.file == "daemon/handoffs/handoff_run.go" {
 			named := slices.DeleteFunc(slices.Clone(s.functions), func(f string) bool { return !slices.Contains(stepsOf(t), f) })
 			if !slices.Equal(named, stepsOf(t)) {
 				t.Errorf("the walk names the steps %v, the table has %v", named, stepsOf(t))

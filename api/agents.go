@@ -8,7 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	agent, err := s.Daemon.CreateAgent(c.Request().Context(), engine.NewAgent{
+	agent, err := s.Daemon.CreateAgent(c.Request().Context(), agents.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
 		Worktree: (*daemon.NewWorktree)(in.Worktree),
@@ -190,7 +191,7 @@ func (s *Server) reportContext(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	err = s.Daemon.ReportContext(c.Request().Context(), id, engine.ContextReport{
+	err = s.Daemon.ReportContext(c.Request().Context(), id, intake.ContextReport{
 		SessionID: in.SessionID, Tokens: in.Tokens, Limit: in.Limit, CostUSD: in.CostUSD,
 	})
 	return reply(c, http.StatusOK, struct{}{}, err)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 )
 
@@ -113,14 +113,14 @@ func TestAgentClient(t *testing.T) {
 	client := NewAgentClient(h.hook, "mine")
 	defer client.Close()
 
-	begun := must(client.RequestHandoff(ctx, mine.ID, engine.HandoffRequest{Mode: daemon.ModeGenerate, Focus: "tests", Force: true}))(t)
+	begun := must(client.RequestHandoff(ctx, mine.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Focus: "tests", Force: true}))(t)
 	if got := must(client.LatestHandoff(ctx, mine.ID))(t); got.ID != begun.HandoffID || got.Mode != daemon.ModeGenerate || got.Focus != "tests" {
 		t.Errorf("own handoff: %+v", got)
 	}
 	if got := must(client.CancelHandoff(ctx, mine.ID, 0))(t); got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
-	_, err := client.RequestHandoff(ctx, other.ID, engine.HandoffRequest{})
+	_, err := client.RequestHandoff(ctx, other.ID, handoffs.HandoffRequest{})
 	wantError(t, err, daemon.KindForbidden, "not_your_agent", "")
 	_, err = client.Handoff(ctx, begun.HandoffID)
 	wantError(t, err, daemon.KindNotFound, "not_found", "")
@@ -143,7 +143,7 @@ func TestWhatMayBeNull(t *testing.T) {
 		if got := must(h.client.Agent(ctx, a.ID))(t).Context; (got == nil) != (use == nil) || got != nil && got.Tokens != use.Tokens {
 			t.Errorf("context: %+v, want %+v", got, use)
 		}
-		id := must(h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{Mode: daemon.ModeGenerate}))(t).HandoffID
+		id := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate}))(t).HandoffID
 		row := must(h.client.Handoff(ctx, id))(t)
 		for _, phase := range []daemon.Phase{daemon.Generating, daemon.Failed} {
 			full := must(h.store.Handoff(ctx, id))(t)

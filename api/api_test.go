@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 )
@@ -21,11 +22,11 @@ func TestAgents(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
 
-	made := must(h.client.CreateAgent(ctx, engine.NewAgent{Persona: slug, Cwd: "/", Name: "first"}))(t)
+	made := must(h.client.CreateAgent(ctx, agents.NewAgent{Persona: slug, Cwd: "/", Name: "first"}))(t)
 	if made.ID == 0 || made.Name != "first" || made.PersonaSlug() != slug || made.Generation != 1 {
 		t.Errorf("new agent: %+v", made)
 	}
-	for want, in := range map[string]engine.NewAgent{
+	for want, in := range map[string]agents.NewAgent{
 		"unknown_persona": {Persona: "developer-none-1", Cwd: "/"},
 		"unknown_runtime": {Runtime: "emacs", Cwd: "/"},
 		"bad_directory":   {Cwd: "/nowhere/at/all"},
@@ -187,7 +188,7 @@ func TestHandoffs(t *testing.T) {
 	if latest := must(h.client.LatestHandoff(ctx, a.ID))(t); latest.ID != got.ID {
 		t.Errorf("latest: %+v", latest)
 	}
-	_, err = h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{})
+	_, err = h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{})
 	wantError(t, err, daemon.KindConflict, "handoff_in_progress", "Handoff already in progress")
 	_, err = h.client.RetryHandoff(ctx, got.ID, "")
 	wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
@@ -237,12 +238,12 @@ func TestHandoffRefusals(t *testing.T) {
 		"Agent has no persona":   func(*daemon.Agent) {},
 		"Agent has no tmux pane": func(a *daemon.Agent) { a.Persona, a.Pane = &slug, nil },
 	} {
-		_, err := h.client.RequestHandoff(ctx, h.agent(change).ID, engine.HandoffRequest{})
+		_, err := h.client.RequestHandoff(ctx, h.agent(change).ID, handoffs.HandoffRequest{})
 		wantError(t, err, daemon.KindInvalid, map[string]string{
 			"Agent is not active": "agent_not_active", "Agent has no persona": "agent_no_persona", "Agent has no tmux pane": "agent_no_pane",
 		}[sentence], sentence)
 	}
-	_, err := h.client.RequestHandoff(ctx, 9999, engine.HandoffRequest{})
+	_, err := h.client.RequestHandoff(ctx, 9999, handoffs.HandoffRequest{})
 	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
 }
 

@@ -8,14 +8,17 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // CreateAgent starts an agent.
-func (c *Client) CreateAgent(ctx context.Context, in engine.NewAgent) (daemon.Agent, error) {
+func (c *Client) CreateAgent(ctx context.Context, in agents.NewAgent) (daemon.Agent, error) {
 	body := newAgentRequest{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
@@ -101,13 +104,13 @@ func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQue
 }
 
 // Budget returns how much of a persona's budget is used today.
-func (c *Client) Budget(ctx context.Context, slug string) (engine.BudgetState, error) {
-	return call[engine.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
+func (c *Client) Budget(ctx context.Context, slug string) (intake.BudgetState, error) {
+	return call[intake.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
 }
 
 // GoOn lets a persona's agents go on for the rest of the day although its budget is used up.
-func (c *Client) GoOn(ctx context.Context, slug string) (engine.BudgetState, error) {
-	return call[engine.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
+func (c *Client) GoOn(ctx context.Context, slug string) (intake.BudgetState, error) {
+	return call[intake.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
 }
 
 // Screen returns the screen of an agent's pane, as "text" or "html".
@@ -117,16 +120,16 @@ func (c *Client) Screen(ctx context.Context, id int64, format string) (string, e
 }
 
 // Diff returns what has changed in an agent's working directory since the agent began.
-func (c *Client) Diff(ctx context.Context, id int64, in engine.DiffRequest) (engine.AgentDiff, error) {
+func (c *Client) Diff(ctx context.Context, id int64, in agents.DiffRequest) (agents.AgentDiff, error) {
 	return c.diff(ctx, at("agents", id, "/diff"), in)
 }
 
-func (c *Client) diff(ctx context.Context, path string, in engine.DiffRequest) (engine.AgentDiff, error) {
+func (c *Client) diff(ctx context.Context, path string, in agents.DiffRequest) (agents.AgentDiff, error) {
 	q := url.Values{"file": in.Files}
 	if in.Stat {
 		q.Set("stat", "true")
 	}
-	return call[engine.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
+	return call[agents.AgentDiff](ctx, c, "GET", path+"?"+q.Encode(), nil)
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
@@ -145,8 +148,8 @@ func (c *Client) CancelMessages(ctx context.Context, agentID, id int64) ([]daemo
 }
 
 // Peers returns an agent and the peers that it may see. Only an agent's client may call it.
-func (c *Client) Peers(ctx context.Context, agentID int64) (engine.Peers, error) {
-	return call[engine.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
+func (c *Client) Peers(ctx context.Context, agentID int64) (agents.Peers, error) {
+	return call[agents.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
 }
 
 // SendToPeer sends a message from one agent to another. to is the other agent's id or its persona's slug. Only an
@@ -161,7 +164,7 @@ func (c *Client) DecideLimit(ctx context.Context, agentID int64, in limits.Limit
 }
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
-func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in engine.HandoffRequest) (Initiated, error) {
+func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in handoffs.HandoffRequest) (Initiated, error) {
 	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace}
 	switch len(in.Heirs) {
 	case 0:
@@ -203,11 +206,11 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
 func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), engine.Retry{Mode: mode})
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), handoffs.Retry{Mode: mode})
 }
 
 // RetryHandoffAs retries a handoff with further choices.
-func (c *Client) RetryHandoffAs(ctx context.Context, id int64, in engine.Retry) (daemon.Handoff, error) {
+func (c *Client) RetryHandoffAs(ctx context.Context, id int64, in handoffs.Retry) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), in)
 }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/api/dashboard"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // diffRequest reads the parameters of a diff. The parameter file may be given several times.
-func diffRequest(c echo.Context) (id int64, in engine.DiffRequest, err error) {
+func diffRequest(c echo.Context) (id int64, in agents.DiffRequest, err error) {
 	if id, err = pathID(c); err != nil {
 		return 0, in, err
 	}
 	p := paramsOf(c)
-	in = engine.DiffRequest{Files: p.values[repeated], Stat: p.oneOf("stat", "", "false", "true") == "true"}
+	in = agents.DiffRequest{Files: p.values[repeated], Stat: p.oneOf("stat", "", "false", "true") == "true"}
 	return id, in, p.err
 }
 
@@ -30,7 +30,7 @@ func (s *Server) showDiff(c echo.Context) error {
 }
 
 // diffPage returns a function that draws the page with the diff that the address asks for.
-func diffPage(draw func(context.Context, int64, engine.DiffRequest) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
+func diffPage(draw func(context.Context, int64, agents.DiffRequest) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
 	return func(c echo.Context) (*dashboard.Page, error) {
 		id, in, err := diffRequest(c)
 		if err != nil {

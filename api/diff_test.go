@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -43,7 +43,7 @@ func TestDiff(t *testing.T) {
 	late := h.agent(func(b *daemon.Agent) { b.Cwd, b.Base = "/src/app", base })
 	h.agent(func(b *daemon.Agent) { b.Cwd, b.Base = "/srcx", base })
 
-	diff := must(h.client.Diff(ctx, a.ID, engine.DiffRequest{Stat: true, Files: []string{"a", "b c\n"}}))(t)
+	diff := must(h.client.Diff(ctx, a.ID, agents.DiffRequest{Stat: true, Files: []string{"a", "b c\n"}}))(t)
 	if len(diff.Files) != 1 || diff.Files[0].Hunks[0].Lines[0] != "+new" || diff.Directory != "/src" {
 		t.Errorf("the diff: %+v", diff)
 	}

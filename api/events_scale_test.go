@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -109,7 +109,7 @@ func TestFeedHerd(t *testing.T) {
 // TestFeedTurns: no more than replaysAtOnce readers query the database, and a reader that leaves stops waiting.
 func TestFeedTurns(t *testing.T) {
 	t.Parallel()
-	s := New(Config{House: &house.House{Daemon: &engine.Daemon{}}})
+	s := New(Config{House: &house.House{Daemon: &intake.Daemon{}}})
 	var running sync.WaitGroup
 	begun, end := make(chan struct{}), make(chan struct{})
 	for range replaysAtOnce {

@@ -25,6 +25,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
@@ -59,7 +60,7 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	t      testing.TB
 	store  daemon.Store
-	daemon *engine.Daemon
+	daemon *intake.Daemon
 	tmux   *tmuxtest.Fake
 	server *Server
 	log    *logBuffer

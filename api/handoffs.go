@@ -9,7 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -96,7 +96,7 @@ func (s *Server) handOver(c echo.Context, self bool) error {
 	if err != nil {
 		return err
 	}
-	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, engine.HandoffRequest{
+	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, handoffs.HandoffRequest{
 		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace, Self: self,
 	})
 	return reply(c, http.StatusOK, Initiated{"initiated", h.ID, h.Ref, h.Phase, h.FilePath}, err)
@@ -125,7 +125,7 @@ func (s *Server) showHandoff(c echo.Context) error {
 }
 
 func (s *Server) retryHandoff(c echo.Context) error {
-	var in engine.Retry
+	var in handoffs.Retry
 	if err := decode(c, &in); err != nil {
 		return err
 	}

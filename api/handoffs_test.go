@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -73,7 +73,7 @@ func TestCancelTheHandoffThatWasShown(t *testing.T) {
 	a, other := h.agent(plays), h.agent(plays)
 	ask := func(a *daemon.Agent) int64 {
 		t.Helper()
-		return must(h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{}))(t).HandoffID
+		return must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{}))(t).HandoffID
 	}
 	shown, foreign := ask(a), ask(other)
 	if got := must(h.client.CancelHandoff(ctx, a.ID, shown))(t); got.ID != shown || got.Status != daemon.StatusCancelled {
@@ -126,7 +126,7 @@ func TestModes(t *testing.T) {
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug; a.Generation = 3 })
 	for _, mode := range []daemon.Mode{"", daemon.ModeAgent, daemon.ModeGenerate} {
-		begun := must(h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{Mode: mode}))(t)
+		begun := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: mode}))(t)
 		want := mode
 		if mode == "" {
 			want = daemon.ModeAgent
@@ -140,7 +140,7 @@ func TestModes(t *testing.T) {
 		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
 		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 	}
-	_, err := h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{Mode: "magic"})
+	_, err := h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: "magic"})
 	wantError(t, err, daemon.KindInvalid, "bad_mode", "")
 }
 
@@ -152,7 +152,7 @@ func TestLine(t *testing.T) {
 	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
 	ask := func(a *daemon.Agent) int64 {
 		t.Helper()
-		id := must(h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{}))(t).HandoffID
+		id := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{}))(t).HandoffID
 		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 		return id
 	}
@@ -185,12 +185,12 @@ func TestGenerateIsRefusedWithoutACopy(t *testing.T) {
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { a.Persona, a.Runtime = &slug, "toy" })
 	const sentence = "No copy of the agent's session can write the document, because its runtime toy cannot copy a session: ask the agent itself with mode agent"
-	_, err := h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
+	_, err := h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
 	wantError(t, err, daemon.KindUnprocessable, "cannot_copy_session", sentence)
 	if list := must(h.client.Handoffs(ctx, ListOptions{}))(t); len(list) != 0 {
 		t.Errorf("handoffs %+v of a request that was refused", list)
 	}
-	begun := must(h.client.RequestHandoff(ctx, a.ID, engine.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
+	begun := must(h.client.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "claude"}}}))(t)
 	for moved := true; moved; { // the daemon works on it meanwhile
 		row, now := must(h.store.Handoff(ctx, begun.HandoffID))(t), time.Now().UTC()
 		from := row.Phase

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -43,7 +43,7 @@ func TestHeirs(t *testing.T) {
 	} {
 		h.mainDoor().do("POST", local, body).wants(t, body, 422, code)
 	}
-	begun := must(h.client.RequestHandoff(t.Context(), here.ID, engine.HandoffRequest{Force: true, Keep: true, Heirs: []daemon.Heir{
+	begun := must(h.client.RequestHandoff(t.Context(), here.ID, handoffs.HandoffRequest{Force: true, Keep: true, Heirs: []daemon.Heir{
 		{Persona: other, Model: "m"}, {PermissionMode: "plan"},
 	}}))(t)
 	got := must(h.client.Handoff(t.Context(), begun.HandoffID))(t)
@@ -76,7 +76,7 @@ func TestAgentsChooseTheirHeirsWithinTheSetting(t *testing.T) {
 		h := build(t, func(s *Server) { s.Daemon.Settings().Handoff.Targets = tt.targets })
 		slug := h.persona()
 		other := must(h.client.CreatePersona(t.Context(), personas.New{Role: "reviewer", Name: "max"}))(t).Slug
-		for i, in := range []engine.HandoffRequest{
+		for i, in := range []handoffs.HandoffRequest{
 			{},
 			{Heirs: []daemon.Heir{{Persona: slug, Model: "m"}}},
 			{Heirs: []daemon.Heir{{Persona: other}}},

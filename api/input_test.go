@@ -14,14 +14,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // everyRoute calls do with each route and its path, in which parameters are replaced by ids that exist.
 func everyRoute(h *fixture, do func(r route, path string)) {
 	slug := h.persona()
 	agent := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
-	handoff := must(h.client.RequestHandoff(h.t.Context(), agent.ID, engine.HandoffRequest{}))(h.t)
+	handoff := must(h.client.RequestHandoff(h.t.Context(), agent.ID, handoffs.HandoffRequest{}))(h.t)
 	run := h.pipeline(nil)
 	for _, r := range h.server.routes() {
 		id := agent.ID

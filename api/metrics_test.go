@@ -21,9 +21,9 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/feed"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -194,7 +194,7 @@ func TestMetricsCount(t *testing.T) {
 
 // flawedLog is an event log whose subscriptions lose most events, and of which every other read fails.
 type flawedLog struct {
-	*engine.Daemon
+	*intake.Daemon
 	read int
 }
 

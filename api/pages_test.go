@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 func TestPagesOfHandoffs(t *testing.T) {
@@ -13,7 +13,7 @@ func TestPagesOfHandoffs(t *testing.T) {
 	h := build(t, nil)
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
-	begun := must(h.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true}))(t)
+	begun := must(h.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true}))(t)
 	for path, want := range map[string]string{
 		at("agents", a.ID, ""): "/ui/personas/" + slug, "/personas": slug, "/personas/" + slug: "Generation 1", "/handoffs": at("handoffs", begun.HandoffID, ""),
 		"/handoffs?status=&persona=": at("handoffs", begun.HandoffID, ""), "/handoffs?status=failed&persona=" + slug + "&before=9": "No handoff matches the filter",

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 func (s *Server) showUsage(c echo.Context) error {
@@ -33,13 +33,13 @@ func (s *Server) showBudget(c echo.Context) error {
 }
 
 // budget returns a persona's budget; its error says that the persona has none.
-func (s *Server) budget(ctx context.Context, slug string) (*engine.BudgetState, error) {
+func (s *Server) budget(ctx context.Context, slug string) (*intake.BudgetState, error) {
 	if _, err := s.Personas.Get(slug); err != nil {
 		return nil, err
 	}
 	out, err := s.Daemon.Budget(ctx, slug)
 	if err == nil && out == nil {
-		err = engine.ErrNoBudget
+		err = intake.ErrNoBudget
 	}
 	return out, err
 }

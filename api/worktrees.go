@@ -10,7 +10,8 @@ import (
 
 	"github.com/understudyd/understudy/api/dashboard"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // worktreeRequest asks for a work tree for a new agent.
@@ -66,7 +67,7 @@ func (s *Server) mergeWorktree(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Worktree{}, err
 		}
-		return s.Daemon.MergeWorktree(ctx, id, engine.TreeMerging{Into: in.Into})
+		return s.Daemon.MergeWorktree(ctx, id, intake.TreeMerging{Into: in.Into})
 	})
 }
 
@@ -76,7 +77,7 @@ func (s *Server) removeWorktree(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Worktree{}, err
 		}
-		return s.Daemon.RemoveWorktree(ctx, id, engine.TreeRemoval{Force: in.Force, KeepBranch: in.KeepBranch})
+		return s.Daemon.RemoveWorktree(ctx, id, intake.TreeRemoval{Force: in.Force, KeepBranch: in.KeepBranch})
 	})
 }
 
@@ -90,27 +91,27 @@ func (s *Server) restoreWorktree(c echo.Context) error {
 }
 
 // Worktrees lists work trees, the newest first. With all it lists those that were removed, too.
-func (c *Client) Worktrees(ctx context.Context, all bool) ([]engine.TreeView, error) {
-	return call[[]engine.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
+func (c *Client) Worktrees(ctx context.Context, all bool) ([]intake.TreeView, error) {
+	return call[[]intake.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
 }
 
 // Worktree returns one work tree.
-func (c *Client) Worktree(ctx context.Context, id int64) (engine.TreeView, error) {
-	return call[engine.TreeView](ctx, c, "GET", at("worktrees", id, ""), nil)
+func (c *Client) Worktree(ctx context.Context, id int64) (intake.TreeView, error) {
+	return call[intake.TreeView](ctx, c, "GET", at("worktrees", id, ""), nil)
 }
 
 // WorktreeDiff returns what has changed in a work tree since its branch began.
-func (c *Client) WorktreeDiff(ctx context.Context, id int64, in engine.DiffRequest) (engine.AgentDiff, error) {
+func (c *Client) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (agents.AgentDiff, error) {
 	return c.diff(ctx, at("worktrees", id, "/diff"), in)
 }
 
 // MergeWorktree asks for a merge of a work tree's branch. The tree's Last says what came of it, once its Task is nil.
-func (c *Client) MergeWorktree(ctx context.Context, id int64, in engine.TreeMerging) (daemon.Worktree, error) {
+func (c *Client) MergeWorktree(ctx context.Context, id int64, in intake.TreeMerging) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/merge"), mergeRequest{in.Into})
 }
 
 // RemoveWorktree asks for the removal of a work tree, as MergeWorktree does for a merge.
-func (c *Client) RemoveWorktree(ctx context.Context, id int64, in engine.TreeRemoval) (daemon.Worktree, error) {
+func (c *Client) RemoveWorktree(ctx context.Context, id int64, in intake.TreeRemoval) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/remove"), removeRequest{in.Force, in.KeepBranch})
 }
 

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -45,7 +46,7 @@ func (k *keeper) Remove(_ context.Context, r worktree.Removal) (worktree.Removed
 }
 
 // over waits until the task of a tree is over.
-func (h *fixture) over(t daemon.Worktree, err error) engine.TreeView {
+func (h *fixture) over(t daemon.Worktree, err error) intake.TreeView {
 	h.t.Helper()
 	check(h.t, err)
 	if t.Task == nil {
@@ -57,7 +58,7 @@ func (h *fixture) over(t daemon.Worktree, err error) engine.TreeView {
 		}
 	}
 	h.t.Fatalf("work tree %d is still busy", t.ID)
-	return engine.TreeView{}
+	return intake.TreeView{}
 }
 
 // stood commits a standing tree whose agent has ended.
@@ -81,7 +82,7 @@ func TestStartInAWorktree(t *testing.T) {
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"path": "/"}}`, dir)).wants(t, "a path", 400, "unknown_field")
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": "fix"}`, dir)).wants(t, "a text", 400, "invalid_field")
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"Branch": "fix"}}`, dir)).wants(t, "a name in another case", 400, "unknown_field")
-	a := must(h.client.CreateAgent(ctx, engine.NewAgent{Cwd: dir, Name: "fix it", Worktree: &daemon.NewWorktree{}}))(t)
+	a := must(h.client.CreateAgent(ctx, agents.NewAgent{Cwd: dir, Name: "fix it", Worktree: &daemon.NewWorktree{}}))(t)
 	if a.WorktreeID == nil {
 		t.Fatalf("the agent works in %s, in no tree", a.Cwd)
 	}
@@ -109,7 +110,7 @@ func TestWorktrees(t *testing.T) {
 	if page := door.do("GET", "/ui/worktrees", ""); page.status != 200 || !strings.Contains(string(page.body), "1 ahead, 1 uncommitted") {
 		t.Errorf("the page: %d %s", page.status, page.body)
 	}
-	diff := must(h.client.WorktreeDiff(ctx, id, engine.DiffRequest{Files: []string{"a"}}))(t)
+	diff := must(h.client.WorktreeDiff(ctx, id, agents.DiffRequest{Files: []string{"a"}}))(t)
 	if diff.AgentName != "fix" || len(diff.Files) != 1 {
 		t.Errorf("the diff: %+v", diff)
 	}
@@ -120,15 +121,15 @@ func TestWorktrees(t *testing.T) {
 	merge, remove, restore := at("worktrees", id, "/merge"), at("worktrees", id, "/remove"), at("worktrees", id, "/restore")
 	door.do("POST", merge, `{}`).wants(t, "with a file that is not committed", 409, "worktree_uncommitted")
 	double.clean.Store(true)
-	if v := h.over(h.client.MergeWorktree(ctx, id, engine.TreeMerging{Into: "main"})); v.Last.Done || len(v.Last.Conflicts) != 1 || v.State != daemon.TreeStanding {
+	if v := h.over(h.client.MergeWorktree(ctx, id, intake.TreeMerging{Into: "main"})); v.Last.Done || len(v.Last.Conflicts) != 1 || v.State != daemon.TreeStanding {
 		t.Errorf("the merge: %+v", v.Last)
 	}
 	double.clean.Store(false)
 	door.do("POST", restore, `{}`).wants(t, "a tree that stands", 409, "worktree_stands")
-	if v := h.over(h.client.RemoveWorktree(ctx, id, engine.TreeRemoval{})); v.Last.Done || v.State != daemon.TreeStanding || !strings.Contains(v.Last.Says, "remove it all the same (--force)") {
+	if v := h.over(h.client.RemoveWorktree(ctx, id, intake.TreeRemoval{})); v.Last.Done || v.State != daemon.TreeStanding || !strings.Contains(v.Last.Says, "remove it all the same (--force)") {
 		t.Errorf("without force: %+v", v.Last)
 	}
-	if v := h.over(h.client.RemoveWorktree(ctx, id, engine.TreeRemoval{Force: true, KeepBranch: true})); !v.Last.Done || v.State != daemon.TreeRemoved || v.KeptRef == "" || !strings.Contains(v.Last.Says, "the branch fix stays") {
+	if v := h.over(h.client.RemoveWorktree(ctx, id, intake.TreeRemoval{Force: true, KeepBranch: true})); !v.Last.Done || v.State != daemon.TreeRemoved || v.KeptRef == "" || !strings.Contains(v.Last.Says, "the branch fix stays") {
 		t.Errorf("with force: %+v", v)
 	}
 	door.do("POST", remove, `{}`).wants(t, "removed already", 409, "worktree_removed")

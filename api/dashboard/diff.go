@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // diffOf is the data of the page with what has changed in an agent's directory.
 type diffOf struct {
-	engine.AgentDiff
+	agents.AgentDiff
 	Tree  int64    // the work tree whose diff it is; 0: it is an agent's
 	Page  string   // the address of the page with all files
 	Named []string // the files that the page was asked for; none: all
@@ -40,7 +40,7 @@ var lineClasses = map[byte]string{'+': "new", '-': "old", '\\': "remark"}
 
 // Diff draws the page with what has changed in an agent's directory. It does not follow the feed: the page stays as it is
 // until it is loaded again.
-func (p *Pages) Diff(ctx context.Context, id int64, in engine.DiffRequest) (*Page, error) {
+func (p *Pages) Diff(ctx context.Context, id int64, in agents.DiffRequest) (*Page, error) {
 	diff, err := p.Daemon.AgentDiff(ctx, id, in)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *Pages) Diff(ctx context.Context, id int64, in engine.DiffRequest) (*Pag
 }
 
 // WorktreeDiff draws the page with what has changed in a work tree since its branch began.
-func (p *Pages) WorktreeDiff(ctx context.Context, id int64, in engine.DiffRequest) (*Page, error) {
+func (p *Pages) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (*Page, error) {
 	diff, err := p.Daemon.WorktreeDiff(ctx, id, in)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
@@ -81,7 +81,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	}
 	h.Daemon.Differ = written{text}
 	changed := h.agent(func(a *daemon.Agent) { fill(a); a.Base = &worktree.Base{At: h.now, Commit: text, Branch: text} })
-	page, err := h.Diff(ctx, changed.ID, engine.DiffRequest{})
+	page, err := h.Diff(ctx, changed.ID, agents.DiffRequest{})
 	add("diff", page, err)
 	h.Daemon.Keeper = keeping{text: text}
 	tree := &daemon.Worktree{

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -27,7 +27,7 @@ type persona struct {
 	Active []generation        // the agents that play it now
 	More   bool                // the page does not show all agents
 	Used   string              // what its agents have used; "": nothing was counted
-	Today  *engine.BudgetState // nil: it has no budget
+	Today  *intake.BudgetState // nil: it has no budget
 }
 
 // People draws the list of personas.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -17,7 +17,7 @@ type worktrees struct {
 
 // tree is a work tree on a page.
 type tree struct {
-	engine.TreeView
+	intake.TreeView
 	Looked bool // git has looked at it
 	Here   bool // it is on the host of the dashboard's daemon
 }
@@ -46,7 +46,7 @@ func (p *Pages) treeOf(ctx context.Context, a *daemon.Agent) (*tree, error) {
 		return &tree{TreeView: v, Looked: true, Here: v.Host == p.Daemon.Host}, err
 	}
 	row, err := p.Daemon.Store.Worktree(ctx, *a.WorktreeID)
-	return &tree{TreeView: engine.TreeView{Worktree: row, InUse: true}, Here: row.Host == p.Daemon.Host}, err
+	return &tree{TreeView: intake.TreeView{Worktree: row, InUse: true}, Here: row.Host == p.Daemon.Host}, err
 }
 
 // Mergeable reports whether the tree can be asked to be merged: its base is known, nothing is being done with it, and its branch

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
@@ -196,7 +196,7 @@ func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) er
 	for i := range open {
 		dl := &open[i]
 		byHand := dl.Way == "" || dl.Way == runtimes.ByTyping || dl.Way == runtimes.ByEcho
-		if byHand && dl.TypedAt != nil && (dl.State == daemon.DeliveryTyping || dl.State == daemon.DeliveryTyped && r.env.Spent(*dl.TypedAt) < engine.EntersWithin) {
+		if byHand && dl.TypedAt != nil && (dl.State == daemon.DeliveryTyping || dl.State == daemon.DeliveryTyped && r.env.Spent(*dl.TypedAt) < deliveries.EntersWithin) {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The daemon types a text into the pane: your keys were not typed; try again in a moment")
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/understudyd/understudy/daemon/lane"
 )
 
-// commit completes the events of a change, commits it, and wakes the lanes that it concerns.
-func (d *Engine) commit(ctx context.Context, c *daemon.Change) error {
+// Commit completes the events of a change, commits it, and wakes the lanes that it concerns.
+func (d *Engine) Commit(ctx context.Context, c *daemon.Change) error {
 	if err := d.tellDropped(ctx, c); err != nil {
 		return err
 	}
-	now := d.now()
+	now := d.Now()
 	for _, e := range c.Events {
 		if e.Host == "" {
 			e.Host = d.Host
@@ -29,7 +29,7 @@ func (d *Engine) commit(ctx context.Context, c *daemon.Change) error {
 	if err := d.Store.Commit(ctx, c); err != nil {
 		return err
 	}
-	d.counts.committed(c)
+	d.Counts.committed(c)
 	d.wakeFor(c)
 	return nil
 }
@@ -42,20 +42,20 @@ func (d *Engine) wakeFor(c *daemon.Change) {
 	}
 	for _, a := range agents {
 		d.Wake(a.ID)
-		d.wakeKin(a)
+		d.WakeKin(a)
 	}
 	for _, p := range c.Pipelines() {
-		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: p.ID})
-		d.lanes.Wake(sweepLane) // there may be room for another pipeline now
+		d.Lanes.Wake(lane.Key{Kind: PipelineLane, ID: p.ID})
+		d.Lanes.Wake(SweepLane) // there may be room for another pipeline now
 	}
 	trees := c.Worktrees
 	if c.NewWorktree != nil {
 		trees = append([]*daemon.Worktree{c.NewWorktree}, trees...)
 	}
 	for _, t := range trees {
-		d.lanes.Wake(lane.Key{Kind: TreeLane, ID: t.ID})
+		d.Lanes.Wake(lane.Key{Kind: TreeLane, ID: t.ID})
 		if t.PipelineID != nil {
-			d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: *t.PipelineID})
+			d.Lanes.Wake(lane.Key{Kind: PipelineLane, ID: *t.PipelineID})
 		}
 	}
 	if c.NewHandoff != nil {
@@ -76,8 +76,8 @@ func (d *Engine) wakeFor(c *daemon.Change) {
 
 // EventsChanged says that the log has grown, here or on another host. It never blocks.
 func (d *Engine) EventsChanged() {
-	d.hub.Poke()
-	for _, p := range d.parts {
+	d.Hub.Poke()
+	for _, p := range d.Parts {
 		if p.Logged != nil {
 			p.Logged()
 		}
@@ -94,19 +94,19 @@ func (d *Engine) LastEventID(ctx context.Context) (int64, error) { return d.Stor
 
 // Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
 // its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
-func (d *Engine) Subscribe() (<-chan *feed.Published, func()) { return d.hub.Subscribe() }
+func (d *Engine) Subscribe() (<-chan *feed.Published, func()) { return d.Hub.Subscribe() }
 
 // ErrUnchanged says that there is nothing to commit.
 var ErrUnchanged = errors.New("nothing to change")
 
-// wakeKin wakes the lanes that may wait for a change of the agent: the lane of its predecessor, whose handoff may wait for
+// WakeKin wakes the lanes that may wait for a change of the agent: the lane of its predecessor, whose handoff may wait for
 // the agent, and the lane of its pipeline.
-func (d *Engine) wakeKin(a *daemon.Agent) {
+func (d *Engine) WakeKin(a *daemon.Agent) {
 	if a.PreviousAgentID != nil {
 		d.Wake(*a.PreviousAgentID)
 	}
 	if a.PipelineID != nil {
-		d.lanes.Wake(lane.Key{Kind: PipelineLane, ID: *a.PipelineID})
+		d.Lanes.Wake(lane.Key{Kind: PipelineLane, ID: *a.PipelineID})
 	}
 }
 
@@ -131,17 +131,17 @@ func (d *Engine) tellDropped(ctx context.Context, c *daemon.Change) error {
 			c.Dropped = append(c.Dropped, dl)
 			continue
 		}
-		e := d.droppedEvent(dl, c.DropEvidence)
+		e := d.DroppedEvent(dl, c.DropEvidence)
 		e.Alert = !c.DropAsked || dl.Kind == daemon.KindCommand
-		dl.Decide(daemon.NotSubmitted, c.DropEvidence, d.now())
+		dl.Decide(daemon.NotSubmitted, c.DropEvidence, d.Now())
 		c.Deliveries, c.Events = append(c.Deliveries, dl), append(c.Events, e)
 	}
 	return nil
 }
 
-// droppedEvent makes the alert of a queued message that its agent will not get.
-func (d *Engine) droppedEvent(dl *daemon.Delivery, why string) *event.Event {
-	e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why,
+// DroppedEvent makes the alert of a queued message that its agent will not get.
+func (d *Engine) DroppedEvent(dl *daemon.Delivery, why string) *event.Event {
+	e := d.Event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why,
 		"message": fmt.Sprintf("A %s for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.Kind, dl.AgentID, why)})
 	e.Alert = true
 	return e

@@ -15,17 +15,17 @@ import (
 // automatic handoffs are on. It reads no file, however many agents it is asked about, and says nothing of agents of other hosts: their own
 // settings and personas decide.
 func (d *Engine) HandsOver() func(a *daemon.Agent) (will bool, why string) {
-	f := d.facts()
+	f := d.Facts()
 	return func(a *daemon.Agent) (bool, string) {
 		if a.Host != f.Host {
 			return false, ""
 		}
-		return handsOver(f.autoFor(a), a)
+		return HandsOver(f.AutoFor(a), a)
 	}
 }
 
-// autoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
-func (f *Facts) autoFor(a *daemon.Agent) daemon.AutoSettings {
+// AutoFor returns the settings of automatic handoffs for an agent: those of its persona, over the operator's.
+func (f *Facts) AutoFor(a *daemon.Agent) daemon.AutoSettings {
 	auto, p := f.Settings.Handoff.Auto, f.persona(a)
 	if p.Auto == "" {
 		return auto
@@ -40,14 +40,14 @@ func (f *Facts) autoFor(a *daemon.Agent) daemon.AutoSettings {
 	return auto
 }
 
-// useContext notes how full an agent's window was at a time. A noticeable change makes a sample in c, and a change of the tier
+// UseContext notes how full an agent's window was at a time. A noticeable change makes a sample in c, and a change of the tier
 // an event.
-func (f *Facts) useContext(c *daemon.Change, a *daemon.Agent, use daemon.ContextUse, at time.Time) {
+func (f *Facts) UseContext(c *daemon.Change, a *daemon.Agent, use daemon.ContextUse, at time.Time) {
 	before, was := a.Context, daemon.TierNone
 	if before != nil {
 		was = before.Tier
 	}
-	if use.Limit = knownWindow(use.Tokens, use.Limit); use.Limit != nil {
+	if use.Limit = KnownWindow(use.Tokens, use.Limit); use.Limit != nil {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
 		use.Percent, use.Tier = &percent, f.tier(a, percent)
 		if a.ContextStart == nil || percent < *a.ContextStart {
@@ -65,7 +65,7 @@ func (f *Facts) useContext(c *daemon.Change, a *daemon.Agent, use daemon.Context
 
 // tier returns the tier of a use in percent, by what holds for the agent.
 func (f *Facts) tier(a *daemon.Agent, percent float64) daemon.Tier {
-	switch auto := f.autoFor(a); {
+	switch auto := f.AutoFor(a); {
 	case percent >= float64(auto.High):
 		return daemon.TierHigh
 	case percent >= float64(auto.Warn):
@@ -79,8 +79,8 @@ func (f *Facts) tier(a *daemon.Agent, percent float64) daemon.Tier {
 func (f *Facts) tierEvent(a *daemon.Agent, was daemon.Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
-	e := f.event(event.AgentContext, &a.ID, nil, payload)
-	if will, why := handsOver(f.autoFor(a), a); use.Tier == daemon.TierHigh && a.Persona != nil && !will {
+	e := f.Event(event.AgentContext, &a.ID, nil, payload)
+	if will, why := HandsOver(f.AutoFor(a), a); use.Tier == daemon.TierHigh && a.Persona != nil && !will {
 		if why != "" {
 			why = ", and " + why
 		}
@@ -90,17 +90,17 @@ func (f *Facts) tierEvent(a *daemon.Agent, was daemon.Tier) *event.Event {
 	return e
 }
 
-// sized returns the size of a window; nil: it is not known.
-func sized(window int64) *int64 {
+// Sized returns the size of a window; nil: it is not known.
+func Sized(window int64) *int64 {
 	if window > 0 {
 		return &window
 	}
 	return nil
 }
 
-// handsOver reports whether the daemon hands over an agent by itself when its context use reaches the trigger. why says why not,
+// HandsOver reports whether the daemon hands over an agent by itself when its context use reaches the trigger. why says why not,
 // although automatic handoffs are on. That an agent is too young only puts the handoff off.
-func handsOver(auto daemon.AutoSettings, a *daemon.Agent) (will bool, why string) {
+func HandsOver(auto daemon.AutoSettings, a *daemon.Agent) (will bool, why string) {
 	switch use := a.Context; {
 	case a.Persona == nil || !auto.Enabled:
 		return false, ""
@@ -108,8 +108,8 @@ func handsOver(auto daemon.AutoSettings, a *daemon.Agent) (will bool, why string
 		return false, "an automatic handoff was tried"
 	case use == nil || use.Percent == nil || a.ContextStart == nil:
 		return false, "how full its context is is not known"
-	case *a.ContextStart+autoGrowth > float64(auto.Trigger) && *use.Percent-*a.ContextStart < autoGrowth:
-		at := *a.ContextStart + autoGrowth
+	case *a.ContextStart+AutoGrowth > float64(auto.Trigger) && *use.Percent-*a.ContextStart < AutoGrowth:
+		at := *a.ContextStart + AutoGrowth
 		if at > 100 {
 			return false, fmt.Sprintf("it began at %s of its context, too full for an automatic handoff", words.Percent(*a.ContextStart))
 		}
@@ -118,9 +118,9 @@ func handsOver(auto daemon.AutoSettings, a *daemon.Agent) (will bool, why string
 	return true, ""
 }
 
-// knownWindow returns the size of a context window; nil: it is not known. A window that holds more than its size has another size:
+// KnownWindow returns the size of a context window; nil: it is not known. A window that holds more than its size has another size:
 // the runtime has taken it for another model's.
-func knownWindow(tokens int64, limit *int64) *int64 {
+func KnownWindow(tokens int64, limit *int64) *int64 {
 	if limit == nil || *limit <= 0 || tokens > *limit {
 		return nil
 	}
@@ -128,9 +128,9 @@ func knownWindow(tokens int64, limit *int64) *int64 {
 }
 
 const (
-	// autoAfter is how long an agent must have been registered before the daemon requests its handoff. If an agent and each
+	// AutoAfter is how long an agent must have been registered before the daemon requests its handoff. If an agent and each
 	// of its successors started with a full window, the daemon would otherwise hand over for ever.
-	autoAfter = 2 * time.Minute
-	// autoGrowth is how many percentage points the use must lie above the agent's ContextStart, for the same reason.
-	autoGrowth = 10
+	AutoAfter = 2 * time.Minute
+	// AutoGrowth is how many percentage points the use must lie above the agent's ContextStart, for the same reason.
+	AutoGrowth = 10
 )

@@ -15,11 +15,11 @@ func (d *Engine) Census(ctx context.Context) (daemon.Census, error) {
 }
 
 // SpoolDepth returns how many hooks wait in the spool.
-func (d *Engine) SpoolDepth() (int, error) { return d.spool.Len() }
+func (d *Engine) SpoolDepth() (int, error) { return d.Spool.Len() }
 
 // LogStart returns the id of the event that was the newest when Prepare was called. Events with a greater id were logged
 // after that.
-func (d *Engine) LogStart() int64 { return d.logStart }
+func (d *Engine) LogStart() int64 { return d.NewestAtStart }
 
 // HookOutcome says how the daemon treated a hook that it received.
 type HookOutcome string
@@ -53,19 +53,19 @@ type counts struct {
 
 // HookCounts returns how many hooks were received since the process started.
 func (d *Engine) HookCounts() map[HookCount]int64 {
-	d.counts.mu.Lock()
-	defer d.counts.mu.Unlock()
-	return maps.Clone(d.counts.hooks)
+	d.Counts.mu.Lock()
+	defer d.Counts.mu.Unlock()
+	return maps.Clone(d.Counts.hooks)
 }
 
 // DeliveryCounts returns how many deliveries got their verdict since the process started.
 func (d *Engine) DeliveryCounts() map[DeliveryCount]int64 {
-	d.counts.mu.Lock()
-	defer d.counts.mu.Unlock()
-	return maps.Clone(d.counts.deliveries)
+	d.Counts.mu.Lock()
+	defer d.Counts.mu.Unlock()
+	return maps.Clone(d.Counts.deliveries)
 }
 
-func (c *counts) hook(event string, outcome HookOutcome) {
+func (c *counts) Hook(event string, outcome HookOutcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hooks == nil {
@@ -77,15 +77,15 @@ func (c *counts) hook(event string, outcome HookOutcome) {
 	c.hooks[HookCount{event, outcome}]++
 }
 
-// recorded counts a hook that was stored, and the deliveries that got their verdict from it.
-func (c *counts) recorded(event string, res daemon.HookResult, change *daemon.Change) {
+// Recorded counts a hook that was stored, and the deliveries that got their verdict from it.
+func (c *counts) Recorded(event string, res daemon.HookResult, change *daemon.Change) {
 	switch {
 	case res.Again:
-		c.hook(event, HookRepeated)
+		c.Hook(event, HookRepeated)
 	case res.Applied:
-		c.hook(event, HookApplied)
+		c.Hook(event, HookApplied)
 	default:
-		c.hook(event, HookStored)
+		c.Hook(event, HookStored)
 	}
 	c.committed(change)
 }

@@ -45,7 +45,7 @@ func TestDaysUntil(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Date(2026, 11, 26, 10, 0, 0, 0, where)
-		days := daysUntil(now.Add(-2160*time.Hour), now, 1000)
+		days := DaysUntil(now.Add(-2160*time.Hour), now, 1000)
 		if len(days) != 91 || days[0].Format(time.DateOnly) != "2026-08-28" || days[90].Format(time.DateOnly) != "2026-11-26" {
 			t.Fatalf("%s: %d days from %s to %s", zone, len(days), days[0], days[len(days)-1])
 		}
@@ -55,7 +55,7 @@ func TestDaysUntil(t *testing.T) {
 			}
 		}
 	}
-	if days := daysUntil(time.Unix(0, 0), time.Unix(1e9, 0), 7); len(days) != 7 {
+	if days := DaysUntil(time.Unix(0, 0), time.Unix(1e9, 0), 7); len(days) != 7 {
 		t.Errorf("%d days, want the first 7", len(days))
 	}
 }

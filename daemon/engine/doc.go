@@ -1,14 +1,14 @@
-// Package engine makes the rows of package daemon move: lanes, duties, commits, the clock and the memory of a process. It knows no room; a room
-// joins it with a [Part] and gets an [Env]. Still in here, until they are rooms themselves: what panes show, deliveries, agents and their
-// starts and ends, handoffs, usage, work trees, and what hooks change.
+// Package engine makes the rows of package daemon move: lanes, duties, commits, time that counts, settings, and what a process remembers. It is
+// the lowest floor, and knows none above it: a floor or a room joins it with a [Part], and what it asks of one above is among its callouts. It
+// writes no column of its own but events.
 //
 // # How it works
 //
 // Everything that matters is a row. A row is in a state. In an acting state the daemon runs an effect. A waiting state names
-// the thing that the daemon waits for, and a deadline. [Daemon.work] looks at the rows of one agent, does the one step that
+// the thing that the daemon waits for, and a deadline. The lane of an agent looks at the rows of one agent, does the one step that
 // is due, commits it and looks again, until no step is due. It decides from stored facts alone, so it may run at any time
 // and any number of times. A hook, a commit on another host, the end of a process, a timer and a sweep once a second only
-// wake the agent's lane, which runs work. A room does the same for its own rows, such as those of a pipeline, in lanes of their own.
+// wake that lane. A room does the same for its own rows, such as those of a pipeline, in lanes of their own.
 //
 // # Ordering and concurrency
 //

@@ -81,12 +81,12 @@ type Run struct {
 	Do   func(ctx context.Context)
 }
 
-// join gives a part to an engine.
-func join(e *Engine, p Part) {
-	e.duties = append(e.duties, p.Duties...)
-	slices.SortStableFunc(e.duties, func(a, b Duty) int { return int(a.Place - b.Place) })
-	e.parts = append(e.parts, p)
+// Join gives a part to an engine.
+func Join(e *Engine, p Part) {
+	e.Duties = append(e.Duties, p.Duties...)
+	slices.SortStableFunc(e.Duties, func(a, b Duty) int { return int(a.Place - b.Place) })
+	e.Parts = append(e.Parts, p)
 }
 
 // Duties returns the duties of a daemon, in their order.
-func Duties(d *Engine) []Duty { return slices.Clone(d.duties) }
+func Duties(d *Engine) []Duty { return slices.Clone(d.Duties) }

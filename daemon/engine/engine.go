@@ -156,23 +156,23 @@ type Config struct {
 }
 
 // Wake has the lane of an agent look at its rows. It never blocks.
-func (d *Engine) Wake(agentID int64) { d.lanes.Wake(agentLane(agentID)) }
+func (d *Engine) Wake(agentID int64) { d.Lanes.Wake(LaneOf(agentID)) }
 
 // Sweep wakes all lanes of a daemon that have something to do. It never blocks.
-func Sweep(d *Engine) { d.lanes.Wake(sweepLane) }
+func Sweep(d *Engine) { d.Lanes.Wake(SweepLane) }
 
-// ownTerminal returns our own tmux server.
-func (d *Engine) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
+// OwnTerminal returns our own tmux server.
+func (d *Engine) OwnTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
 
-// terminalOf returns the tmux server that holds an agent's pane. It types into the pane and ends it only while it is the
+// TerminalOf returns the tmux server that holds an agent's pane. It types into the pane and ends it only while it is the
 // agent's.
-func (d *Engine) terminalOf(a *daemon.Agent) (Terminal, error) {
+func (d *Engine) TerminalOf(a *daemon.Agent) (Terminal, error) {
 	if !a.HasPane() {
 		return nil, daemon.ErrAgentNoPane
 	}
 	term, err := d.Terminal(a.PaneSocket)
 	if err == nil && a.Managed {
-		term = ownPane{term, paneMark(a.ID)}
+		term = ownPane{term, PaneMark(a.ID)}
 	}
 	return term, err
 }
@@ -185,8 +185,8 @@ func NotFoundAs(err error, sentence *daemon.Error) error {
 	return err
 }
 
-// paneMark is the mark of an agent's pane.
-func paneMark(agentID int64) string { return strconv.FormatInt(agentID, 10) }
+// PaneMark is the mark of an agent's pane.
+func PaneMark(agentID int64) string { return strconv.FormatInt(agentID, 10) }
 
 // ownPane is the tmux server of a managed agent's pane, of which a successor may take the place at any moment. What is meant for
 // the agent does not reach the successor, even if tmux runs it late or a daemon that was killed has sent it: tmux compares the
@@ -228,41 +228,41 @@ func (o ownPane) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, erro
 type Engine struct {
 	Config
 	callouts
-	lanes    *lane.Lanes
-	hub      *feed.Hub
-	spool    *hooks.Spool
-	roster   *roster
-	memories []remembers // of the floors
-	counts   counts
-	duties   []Duty
-	parts    []Part // of the rooms
-	logStart int64  // see LogStart; set before Run
+	Lanes         *lane.Lanes
+	Hub           *feed.Hub
+	Spool         *hooks.Spool
+	Roster        *Roster
+	memories      []remembers // of the floors
+	Counts        counts
+	Duties        []Duty
+	Parts         []Part // of the rooms
+	NewestAtStart int64  // see LogStart; set before Run
 
 	settings  atomic.Pointer[Settings] // nobody changes what it points to
 	reloading sync.Mutex               // one reload at a time
 
 	mu         sync.Mutex
-	runBegan   time.Time // when Run was called last
-	runsSince  time.Time // the same, by the monotonic clock
-	presence   presence.Presence
-	refused    map[string]bool  // the things that were already reported to the operator: see firstTime
+	RunBegan   time.Time // when Run was called last
+	RunsSince  time.Time // the same, by the monotonic clock
+	Presence   presence.Presence
+	Refused    map[string]bool  // the things that were already reported to the operator: see firstTime
 	laneErrors map[lane.Key]int // how many errors in a row a lane had
 }
 
 // callouts are what floors ask of one above them. New fills them in.
 type callouts struct {
-	// report takes what was seen of an agent as if its process had sent it as a hook.
-	report func(ctx context.Context, a *daemon.Agent, r runtimes.Report) error
-	// replayFor applies the spooled hooks before something is done that they may forbid, and reports whether they have changed an agent.
-	replayFor func(ctx context.Context, a *daemon.Agent) (told bool, err error)
-	// lookFor answers a question of a decision. proc is the process that the hook comes from.
-	lookFor func(ctx context.Context, proc tmux.Process, q question) answer
-	// countNow counts what an agent's transcripts say of its usage that is new.
-	countNow func(ctx context.Context, a *daemon.Agent) error
+	// Report takes what was seen of an agent as if its process had sent it as a hook.
+	Report func(ctx context.Context, a *daemon.Agent, r runtimes.Report) error
+	// ReplayFor applies the spooled hooks before something is done that they may forbid, and reports whether they have changed an agent.
+	ReplayFor func(ctx context.Context, a *daemon.Agent) (told bool, err error)
+	// LookFor answers a question of a decision. proc is the process that the hook comes from.
+	LookFor func(ctx context.Context, proc tmux.Process, q Question) Answer
+	// CountNow counts what an agent's transcripts say of its usage that is new.
+	CountNow func(ctx context.Context, a *daemon.Agent) error
 }
 
-// newEngine makes an engine without its callouts.
-func newEngine(cfg Config) *Engine {
+// New makes an engine without its callouts.
+func New(cfg Config) *Engine {
 	if cfg.Processes == nil {
 		cfg.Processes = system{}
 	}
@@ -290,22 +290,22 @@ func newEngine(cfg Config) *Engine {
 		cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { return worktree.Tree{}, worktree.ErrNone }
 	}
 	e := &Engine{
-		Config: cfg, spool: hooks.OpenSpool(cfg.Data.Spool()),
-		refused: map[string]bool{}, laneErrors: map[lane.Key]int{},
+		Config: cfg, Spool: hooks.OpenSpool(cfg.Data.Spool()),
+		Refused: map[string]bool{}, laneErrors: map[lane.Key]int{},
 	}
 	e.settings.Store(&e.Config.Settings)
-	e.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]daemon.Agent{}}
-	e.hub = feed.New(cfg.Store, cfg.Log)
-	e.lanes = lane.New(e.runLane)
+	e.Roster = &Roster{store: cfg.Store, host: cfg.Host, Rows: map[int64]daemon.Agent{}}
+	e.Hub = feed.New(cfg.Store, cfg.Log)
+	e.Lanes = lane.New(e.RunLane)
 	return e
 }
 
-// beginRun notes that the daemon begins to run.
-func (e *Engine) beginRun() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.runBegan, e.runsSince = e.now(), time.Now()
-	e.presence.Begin(e.runBegan)
+// BeginRun notes that the daemon begins to run.
+func (d *Engine) BeginRun() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.RunBegan, d.RunsSince = d.Now(), time.Now()
+	d.Presence.Begin(d.RunBegan)
 }
 
 // Control is the server that a runtime runs for its agent. Its methods are safe for concurrent use.

@@ -13,35 +13,35 @@ func (d *Engine) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event
 	return d.Store.Audit(ctx, f)
 }
 
-// event makes an event of this host.
-func (d *Engine) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
-	f := Facts{Host: d.Host, Now: d.now()}
-	return f.event(typ, agentID, handoffID, payload)
+// Event makes an event of this host.
+func (d *Engine) Event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
+	f := Facts{Host: d.Host, Now: d.Now()}
+	return f.Event(typ, agentID, handoffID, payload)
 }
 
-// alert stores an alert that is about no agent. If it can't be stored, only the process's log has it.
-func (d *Engine) alert(typ event.Type, message string) {
-	if err := d.storeAlert(typ, message); err != nil {
+// Alert stores an alert that is about no agent. If it can't be stored, only the process's log has it.
+func (d *Engine) Alert(typ event.Type, message string) {
+	if err := d.StoreAlert(typ, message); err != nil {
 		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
 	}
 }
 
-// storeAlert stores an alert that is about no agent. It goes on even if the context of a request ends.
-func (d *Engine) storeAlert(typ event.Type, message string) error {
-	e := d.event(typ, nil, nil, map[string]any{"message": message})
+// StoreAlert stores an alert that is about no agent. It goes on even if the context of a request ends.
+func (d *Engine) StoreAlert(typ event.Type, message string) error {
+	e := d.Event(typ, nil, nil, map[string]any{"message": message})
 	e.Alert = true
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return d.commit(ctx, &daemon.Change{Events: []*event.Event{e}})
+	return d.Commit(ctx, &daemon.Change{Events: []*event.Event{e}})
 }
 
-// pipelineEvent makes an event about a pipeline and the step s, with the newest agent of s; nil: about no step.
-func (d *Engine) pipelineEvent(typ event.Type, p *daemon.Pipeline, s *daemon.Step, payload map[string]any) *event.Event {
+// PipelineEvent makes an event about a pipeline and the step s, with the newest agent of s; nil: about no step.
+func (d *Engine) PipelineEvent(typ event.Type, p *daemon.Pipeline, s *daemon.Step, payload map[string]any) *event.Event {
 	if payload == nil {
 		payload = map[string]any{}
 	}
 	payload["status"], payload["title"] = p.Status, p.Title
-	e := d.event(typ, nil, nil, nil)
+	e := d.Event(typ, nil, nil, nil)
 	e.PipelineID = &p.ID
 	if s != nil {
 		e.StepID = &s.ID

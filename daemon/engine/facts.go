@@ -24,42 +24,42 @@ type Facts struct {
 	Past     presence.Past     // what times the clock has shown up to Now
 	Personas personas.Snapshot // nobody changes it
 
-	answers map[question]answer
-	open    *question // the first question that has no answer yet; nil: there is none
+	Answers map[Question]Answer
+	Open    *Question // the first question that has no answer yet; nil: there is none
 }
 
-// question names a fact that cannot be known before the rows are. One of its fields is set.
-type question struct {
-	content  string // has the file at this path content?
-	move     move   // has a session moved so?
-	persona  string // what does this persona say, which the snapshot lacks?
-	rules    string // what does this persona allow and deny at this moment? An operator who has just denied something counts on it
-	within   int    // does the hook's process run inside this process?
-	answered int64  // when did this agent go on after its last permission was answered?
+// Question names a fact that cannot be known before the rows are. One of its fields is set.
+type Question struct {
+	Content  string // has the file at this path content?
+	Move     Move   // has a session moved so?
+	Persona  string // what does this persona say, which the snapshot lacks?
+	Rules    string // what does this persona allow and deny at this moment? An operator who has just denied something counts on it
+	Within   int    // does the hook's process run inside this process?
+	Answered int64  // when did this agent go on after its last permission was answered?
 }
 
-// answer is what a look has found. Without one all is zero.
-type answer struct {
-	yes     bool
-	at      time.Time
-	persona personas.Persona
+// Answer is what a look has found. Without one all is zero.
+type Answer struct {
+	Yes     bool
+	At      time.Time
+	Persona personas.Persona
 }
 
-// ask returns the answer to a question. If there is none yet, the decision that asks does not count: whoever lets it decide undoes it, looks,
+// Ask returns the answer to a question. If there is none yet, the decision that asks does not count: whoever lets it decide undoes it, looks,
 // and lets it decide again.
-func (f *Facts) ask(q question) answer {
-	a, known := f.answers[q]
-	if !known && f.open == nil {
-		f.open = &q
+func (f *Facts) Ask(q Question) Answer {
+	a, known := f.Answers[q]
+	if !known && f.Open == nil {
+		f.Open = &q
 	}
 	return a
 }
 
-// facts returns what is known now.
-func (d *Engine) facts() *Facts {
-	f := &Facts{Host: d.Host, Now: d.now(), Settings: d.Settings(), Dir: d.Data, answers: map[question]answer{}}
+// Facts returns what is known now.
+func (d *Engine) Facts() *Facts {
+	f := &Facts{Host: d.Host, Now: d.Now(), Settings: d.Settings(), Dir: d.Data, Answers: map[Question]Answer{}}
 	d.mu.Lock()
-	f.Past = d.presence.Past(f.Now)
+	f.Past = d.Presence.Past(f.Now)
 	d.mu.Unlock()
 	if d.Personas != nil {
 		f.Personas = d.Personas.Snapshot()
@@ -67,12 +67,12 @@ func (d *Engine) facts() *Facts {
 	return f
 }
 
-// factsFor returns what is known now for a decision about an agent, which will not be made again. What the agent's persona says is in it.
-func (d *Engine) factsFor(a *daemon.Agent) *Facts {
-	f := d.facts()
-	if f.persona(a); f.open != nil {
-		f.answers[*f.open] = d.lookFor(context.Background(), tmux.Process{}, *f.open)
-		f.open = nil
+// FactsFor returns what is known now for a decision about an agent, which will not be made again. What the agent's persona says is in it.
+func (d *Engine) FactsFor(a *daemon.Agent) *Facts {
+	f := d.Facts()
+	if f.persona(a); f.Open != nil {
+		f.Answers[*f.Open] = d.LookFor(context.Background(), tmux.Process{}, *f.Open)
+		f.Open = nil
 	}
 	return f
 }
@@ -85,44 +85,44 @@ func (f *Facts) persona(a *daemon.Agent) (none personas.Persona) {
 	if p, ok := f.Personas.Find(*a.Persona); ok {
 		return p
 	}
-	return f.ask(question{persona: *a.Persona}).persona
+	return f.Ask(Question{Persona: *a.Persona}).Persona
 }
 
-// event makes an event of this host.
-func (f *Facts) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
+// Event makes an event of this host.
+func (f *Facts) Event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
 	return &event.Event{Type: typ, At: f.Now, Host: f.Host, AgentID: agentID, HandoffID: handoffID, Payload: event.Payload(payload)}
 }
 
-// runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
-func (f *Facts) runtimeOf(a *daemon.Agent) *runtimes.Runtime {
+// RuntimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
+func (f *Facts) RuntimeOf(a *daemon.Agent) *runtimes.Runtime {
 	rt, _ := f.Settings.RuntimeNamed(a.Runtime)
 	return rt
 }
 
-// cameAfter reports whether a hook was sent after a text was typed. Both the id and the time of the hook must be later. The
+// CameAfter reports whether a hook was sent after a text was typed. Both the id and the time of the hook must be later. The
 // id alone may mislead, because a hook that was sent before the text may be stored after it. The time alone may mislead,
 // because the clock may have been set back.
-func (f *Facts) cameAfter(hook int64, at time.Time, dl *daemon.Delivery) bool {
+func (f *Facts) CameAfter(hook int64, at time.Time, dl *daemon.Delivery) bool {
 	return hook > dl.AfterHook && at.Truncate(time.Microsecond).After(f.Past.Earliest(*dl.TypedAt)) // the store keeps microseconds
 }
 
-// leaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
-func leaveTurn(a *daemon.Agent) (stop time.Time) {
+// LeaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
+func LeaveTurn(a *daemon.Agent) (stop time.Time) {
 	stop = *a.StopCameAt
 	a.StopCameAt, a.HandingOver = nil, false
 	return stop
 }
 
-// endTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
+// EndTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
 // was in none. The Stop of a turn that ended well calls it, the RetryEnded, and the end of the agent.
-func (f *Facts) endTrouble(a *daemon.Agent, by string) *event.Event {
+func (f *Facts) EndTrouble(a *daemon.Agent, by string) *event.Event {
 	if a.Trouble == nil {
 		return nil
 	}
-	e := f.event(event.AgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).For(a.PipelineID, a.StepID)
+	e := f.Event(event.AgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).For(a.PipelineID, a.StepID)
 	a.Trouble = nil
 	return e
 }
 
-// move is what a hook says about the directory of a session.
-type move struct{ from, to string }
+// Move is what a hook says about the directory of a session.
+type Move struct{ From, To string }

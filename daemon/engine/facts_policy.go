@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// limitPolicy returns the policy for an agent: that of its persona, over the settings.
-func (f *Facts) limitPolicy(a *daemon.Agent) daemon.LimitSettings {
+// LimitPolicy returns the policy for an agent: that of its persona, over the settings.
+func (f *Facts) LimitPolicy(a *daemon.Agent) daemon.LimitSettings {
 	policy, p := f.Settings.Limits, f.persona(a)
 	if p.OnLimit != "" {
 		policy.OnLimit = daemon.LimitAction(p.OnLimit)
@@ -22,21 +22,21 @@ func (f *Facts) limitPolicy(a *daemon.Agent) daemon.LimitSettings {
 	return policy
 }
 
-// seesToLimit reports whether the agent's lane does something about a limit of the agent, or about an API that fails, so that
+// SeesToLimit reports whether the agent's lane does something about a limit of the agent, or about an API that fails, so that
 // the work goes on without a person.
-func (f *Facts) seesToLimit(a *daemon.Agent) bool {
+func (f *Facts) SeesToLimit(a *daemon.Agent) bool {
 	switch {
 	case !a.Active() || a.StopAskedAt != nil:
 		return false
 	case a.APIFails():
-		return f.limitPolicy(a).OnLimit != daemon.LimitAsk
+		return f.LimitPolicy(a).OnLimit != daemon.LimitAsk
 	}
 	return a.State == daemon.Limited && a.Limit != nil && a.Limit.Do != daemon.LimitAsk
 }
 
-// cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
+// Cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
 // nil: none. where ends the sentence that says that it was cancelled.
-func (f *Facts) cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, now time.Time) *daemon.Change {
+func (f *Facts) Cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, now time.Time) *daemon.Change {
 	from := h.Phase
 	c := &daemon.Change{}
 	if dl != nil && dl.State == daemon.DeliveryQueued {
@@ -47,33 +47,33 @@ func (f *Facts) cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, 
 	h.CompletedAt = &now
 	h.Error = &daemon.Failure{Phase: from, Code: daemon.CodeCancelled, Message: "Handoff cancelled" + where}
 	c.Move = &daemon.Move{Handoff: h, From: from, Cause: "cancelled" + where}
-	c.Events = []*event.Event{f.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
+	c.Events = []*event.Event{f.Event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
 		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
 	})}
 	return c
 }
 
-// permissionEvent makes an event about a permission. It does not contain all that was shown.
-func (f *Facts) permissionEvent(typ event.Type, p *daemon.Permission, a *daemon.Agent) *event.Event {
-	return f.event(typ, &p.AgentID, nil, map[string]any{
+// PermissionEvent makes an event about a permission. It does not contain all that was shown.
+func (f *Facts) PermissionEvent(typ event.Type, p *daemon.Permission, a *daemon.Agent) *event.Event {
+	return f.Event(typ, &p.AgentID, nil, map[string]any{
 		"permission_id": p.ID, "tool": p.Tool, "subject": p.Subject, "digest": p.Digest, "state": p.State, "verdict": p.Verdict,
 		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": p.Outcome(),
 	}).For(a.PipelineID, a.StepID)
 }
 
-// notifiesFinished reports whether the operator is notified when the agent has finished a turn: as the agent says, else as its
+// NotifiesFinished reports whether the operator is notified when the agent has finished a turn: as the agent says, else as its
 // persona says.
-func (f *Facts) notifiesFinished(a *daemon.Agent) bool {
+func (f *Facts) NotifiesFinished(a *daemon.Agent) bool {
 	return cmp.Or(a.NotifyFinished, f.persona(a).NotifyFinished) == "on"
 }
 
-// stateEvent makes the event of an agent's new state. If the agent waits, the event says for what, and is a notice
+// StateEvent makes the event of an agent's new state. If the agent waits, the event says for what, and is a notice
 // unless the agent works for a pipeline, which has a notice of its own.
-func (f *Facts) stateEvent(a *daemon.Agent, payload map[string]any) *event.Event {
+func (f *Facts) StateEvent(a *daemon.Agent, payload map[string]any) *event.Event {
 	if a.State == daemon.Limited {
 		payload["kind"], payload["until"] = a.Limit.Kind, a.LimitedUntil
 	}
-	e := f.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+	e := f.Event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
 	if a.State != daemon.Waiting {
 		return e
 	}

@@ -21,36 +21,36 @@ const (
 )
 
 var (
-	sweepLane = lane.Key{Kind: "sweep"} // wakes the lanes that have something to do
-	spoolLane = lane.Key{Kind: "spool"} // applies the spooled hooks, which may take long
+	SweepLane = lane.Key{Kind: "sweep"} // wakes the lanes that have something to do
+	SpoolLane = lane.Key{Kind: "spool"} // applies the spooled hooks, which may take long
 )
 
-func agentLane(id int64) lane.Key { return lane.Key{Kind: AgentLane, ID: id} }
+func LaneOf(id int64) lane.Key { return lane.Key{Kind: AgentLane, ID: id} }
 
 // maxMoves is how many times in a row a lane does work before it lets the other lanes go first. It then comes back after
 // a millisecond.
 const maxMoves = 50
 
-// runLane does what is due in a lane until nothing is. If the sweep or the replay of the spool fails, the next sweep
+// RunLane does what is due in a lane until nothing is. If the sweep or the replay of the spool fails, the next sweep
 // tries again.
-func (d *Engine) runLane(ctx context.Context, key lane.Key) (again time.Duration) {
+func (d *Engine) RunLane(ctx context.Context, key lane.Key) (again time.Duration) {
 	ctx = daemon.WithCaller(ctx, key.String())
 	for range maxMoves {
 		moved, again, err := d.workOn(ctx, key)
 		switch {
 		case ctx.Err() != nil:
 			return 0
-		case err != nil && retryable(err):
+		case err != nil && Retryable(err):
 			continue
 		case errors.Is(err, daemon.ErrNotFound):
-			d.clearLaneErrors(key)
+			d.ClearLaneErrors(key)
 			return 0
 		case err != nil:
 			d.Log.Warn("work stopped; trying again", "for", key.String(), "error", err)
 			d.countLaneError(ctx, key, err)
 			return time.Second
 		case !moved:
-			d.clearLaneErrors(key)
+			d.ClearLaneErrors(key)
 			return again
 		}
 	}
@@ -59,7 +59,7 @@ func (d *Engine) runLane(ctx context.Context, key lane.Key) (again time.Duration
 
 // workOn does the first thing that is due for the row of a lane.
 func (d *Engine) workOn(ctx context.Context, key lane.Key) (moved bool, again time.Duration, err error) {
-	for _, p := range d.parts {
+	for _, p := range d.Parts {
 		for _, l := range p.Lanes {
 			if l.Kind == key.Kind {
 				return l.Do(ctx, key.ID)
@@ -69,9 +69,9 @@ func (d *Engine) workOn(ctx context.Context, key lane.Key) (moved bool, again ti
 	return false, 0, fmt.Errorf("nobody works for %s", key)
 }
 
-// stuckAfter is how many times in a row the work of a lane may fail before the operator is told. The lane tries about
+// StuckAfter is how many times in a row the work of a lane may fail before the operator is told. The lane tries about
 // once a second.
-const stuckAfter = 10
+const StuckAfter = 10
 
 // countLaneError counts an error of a lane. At the stuckAfter-th error in a row it tells the operator.
 func (d *Engine) countLaneError(ctx context.Context, key lane.Key, cause error) {
@@ -79,10 +79,10 @@ func (d *Engine) countLaneError(ctx context.Context, key lane.Key, cause error) 
 	d.laneErrors[key]++
 	n := d.laneErrors[key]
 	d.mu.Unlock()
-	if n != stuckAfter {
+	if n != StuckAfter {
 		return
 	}
-	e := d.event(event.WorktreeStuck, nil, nil, map[string]any{"message": fmt.Sprintf(
+	e := d.Event(event.WorktreeStuck, nil, nil, map[string]any{"message": fmt.Sprintf(
 		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", key, words.TrimDot(cause.Error()))})
 	switch key.Kind {
 	case AgentLane:
@@ -91,7 +91,7 @@ func (d *Engine) countLaneError(ctx context.Context, key lane.Key, cause error) 
 		e.Type, e.PipelineID = event.PipelineStuck, &key.ID
 	}
 	e.Alert = true
-	if err := d.commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
+	if err := d.Commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
 		d.Log.Warn("event not stored; trying again", "type", e.Type, "error", err)
 		d.mu.Lock()
 		d.laneErrors[key]-- // so that the next error tells the operator
@@ -99,7 +99,7 @@ func (d *Engine) countLaneError(ctx context.Context, key lane.Key, cause error) 
 	}
 }
 
-func (d *Engine) clearLaneErrors(key lane.Key) {
+func (d *Engine) ClearLaneErrors(key lane.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.laneErrors, key)
@@ -113,12 +113,12 @@ func ShorterWait(a, b time.Duration) time.Duration {
 	return a
 }
 
-// failures returns how many times in a row the work of a lane has failed.
-func (d *Engine) failures(key lane.Key) int {
+// Failures returns how many times in a row the work of a lane has failed.
+func (d *Engine) Failures(key lane.Key) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.laneErrors[key]
 }
 
-// sweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
-const sweepEvery = presence.ProveEvery
+// SweepEvery is the time between two sweeps. A wake may be lost, so the sweep reads from the rows which work is due.
+const SweepEvery = presence.ProveEvery

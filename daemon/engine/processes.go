@@ -81,16 +81,16 @@ func (system) Strange(from *tmux.Peer, p tmux.Process) string {
 
 func (system) Foreign(p tmux.Process) string {
 	if p.PID == 1 || p.Name() == "systemd" {
-		return fmt.Sprintf(noAgent, p.PID, "it is init")
+		return fmt.Sprintf(NoAgent, p.PID, "it is init")
 	}
 	if uid, err := p.Owner(); err == nil && uid != os.Geteuid() {
-		return fmt.Sprintf(noAgent, p.PID, "it is another user's")
+		return fmt.Sprintf(NoAgent, p.PID, "it is another user's")
 	}
 	if err := p.SharesNamespaces("pid"); err != nil {
 		return err.Error()
 	}
 	if p.RunsTmux() {
-		return fmt.Sprintf(noAgent, p.PID, "it runs tmux")
+		return fmt.Sprintf(NoAgent, p.PID, "it runs tmux")
 	}
 	return ""
 }
@@ -100,8 +100,8 @@ func (system) ServerAt(ctx context.Context, socket string) (tmux.Process, error)
 	return peer.Process, err
 }
 
-// lives reports whether a process has not ended. If the system can't be asked, the process counts as alive.
-func (d *Engine) lives(p tmux.Process) bool {
+// Lives reports whether a process has not ended. If the system can't be asked, the process counts as alive.
+func (d *Engine) Lives(p tmux.Process) bool {
 	now, err := d.Processes.Find(p.PID)
 	if err != nil {
 		return !errors.Is(err, tmux.ErrNoProcess)
@@ -109,9 +109,9 @@ func (d *Engine) lives(p tmux.Process) bool {
 	return now == p
 }
 
-// inFront reports whether an agent gets what is typed into its terminal. For an agent whose process is not known the answer
+// InFront reports whether an agent gets what is typed into its terminal. For an agent whose process is not known the answer
 // is yes.
-func (d *Engine) inFront(a *daemon.Agent) bool {
+func (d *Engine) InFront(a *daemon.Agent) bool {
 	return a.PID == 0 || d.Processes.Standing(a.Process()).InFront
 }
 
@@ -130,5 +130,5 @@ type OneShotResult struct {
 	Exit   int
 }
 
-// noAgent says why a process can't be an agent.
-const noAgent = "process %d is no agent: %s"
+// NoAgent says why a process can't be an agent.
+const NoAgent = "process %d is no agent: %s"

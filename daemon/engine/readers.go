@@ -16,8 +16,8 @@ func (d *Engine) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return a, NotFoundAs(err, daemon.ErrAgentNotFound)
 }
 
-// openHandoff returns the open handoff of an outgoing agent, if there is one.
-func (d *Engine) openHandoff(ctx context.Context, agentID int64) (daemon.Handoff, bool, error) {
+// OpenHandoff returns the open handoff of an outgoing agent, if there is one.
+func (d *Engine) OpenHandoff(ctx context.Context, agentID int64) (daemon.Handoff, bool, error) {
 	list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{AgentID: agentID, Open: true, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return daemon.Handoff{}, false, err
@@ -25,16 +25,16 @@ func (d *Engine) openHandoff(ctx context.Context, agentID int64) (daemon.Handoff
 	return list[0], true, nil
 }
 
-// requireThisHost refuses an act that only the daemon of the given host can do, unless this is that host.
-func (d *Engine) requireThisHost(host string) error {
+// RequireThisHost refuses an act that only the daemon of the given host can do, unless this is that host.
+func (d *Engine) RequireThisHost(host string) error {
 	if host == d.Host {
 		return nil
 	}
 	return daemon.Errorf(daemon.KindConflict, daemon.CodeOtherHost, "That is on host %s: ask the daemon there", host)
 }
 
-// dataDirOf returns the data directory of a host.
-func (d *Engine) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
+// DataDirOf returns the data directory of a host.
+func (d *Engine) DataDirOf(ctx context.Context, host string) (data.Dir, error) {
 	if host == d.Host {
 		return d.Data, nil
 	}
@@ -45,32 +45,32 @@ func (d *Engine) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
 	return data.At(root), nil
 }
 
-// firstTime reports whether the operator is to be told of something, because they have not been told of it before.
-func (d *Engine) firstTime(what string) bool {
+// FirstTime reports whether the operator is to be told of something, because they have not been told of it before.
+func (d *Engine) FirstTime(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.refused[what] || len(d.refused) >= maxFirsts {
+	if d.Refused[what] || len(d.Refused) >= MaxFirsts {
 		return false
 	}
-	d.refused[what] = true
+	d.Refused[what] = true
 	return true
 }
 
-// retryable reports whether err only means that another writer changed the row first. Read the row again, and decide anew.
-func retryable(err error) bool { return errors.Is(err, daemon.ErrMoved) }
+// Retryable reports whether err only means that another writer changed the row first. Read the row again, and decide anew.
+func Retryable(err error) bool { return errors.Is(err, daemon.ErrMoved) }
 
-func checksum(b []byte) string {
+func Checksum(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// contextIntact reports whether the context file still holds the recorded content. Agents can write to its folder, so
+// ContextIntact reports whether the context file still holds the recorded content. Agents can write to its folder, so
 // contextIntact reads the file with the same care as a document.
-func (d *Engine) contextIntact(h *daemon.Handoff) bool {
+func (d *Engine) ContextIntact(h *daemon.Handoff) bool {
 	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
 	return err == nil && file.SHA256 == *h.ContextChecksum
 }
 
-// maxFirsts bounds what firstTime remembers. An operator who was told of so many different things knows that something is
+// MaxFirsts bounds what firstTime remembers. An operator who was told of so many different things knows that something is
 // wrong.
-const maxFirsts = 200
+const MaxFirsts = 200

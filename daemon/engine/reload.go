@@ -37,11 +37,11 @@ func (d *Engine) Reload(ctx context.Context) (Reloaded, error) {
 	defer d.reloading.Unlock()
 	set, changes, err := d.Reread()
 	if err != nil {
-		e := d.event(event.SettingsRefused, nil, nil, map[string]any{"message": fmt.Sprintf(
+		e := d.Event(event.SettingsRefused, nil, nil, map[string]any{"message": fmt.Sprintf(
 			"The settings were not taken over: %s. The daemon goes on with those that it had: mend the file and run `understudy reload`.",
 			strings.TrimSuffix(err.Error(), "."))})
 		e.Alert = true
-		if err := d.commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil {
+		if err := d.Commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil {
 			d.Log.Error("refused settings could not be logged", "error", err)
 		}
 		return Reloaded{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadSettings, "%s", err)
@@ -51,8 +51,8 @@ func (d *Engine) Reload(ctx context.Context) (Reloaded, error) {
 		return Reloaded{Changes: []SettingChange{}}, nil
 	}
 	d.Wake(0) // deadlines have moved
-	e := d.event(event.SettingsReloaded, nil, nil, map[string]any{"changes": changes, "message": changesWords(changes)})
-	if err := d.commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil {
+	e := d.Event(event.SettingsReloaded, nil, nil, map[string]any{"changes": changes, "message": changesWords(changes)})
+	if err := d.Commit(ctx, &daemon.Change{Events: []*event.Event{e}}); err != nil {
 		return Reloaded{Changes: changes}, fmt.Errorf("the settings were taken over, but not logged: %w", err)
 	}
 	return Reloaded{Changes: changes}, nil
@@ -61,7 +61,7 @@ func (d *Engine) Reload(ctx context.Context) (Reloaded, error) {
 // TellMistake alerts the operator to a mistake in a file that the settings name, which shows only when the file is used.
 func TellMistake(d *Engine, err error) {
 	d.Log.Warn("a file that the settings name has a mistake", "error", err)
-	d.alert(event.SettingsRefused, err.Error()+".")
+	d.Alert(event.SettingsRefused, err.Error()+".")
 }
 
 // changesWords says which settings have changed.

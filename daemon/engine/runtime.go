@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// runtimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
-func (d *Engine) runtimeOf(a *daemon.Agent) *runtimes.Runtime {
+// RuntimeOf returns an agent's runtime. If that is no longer configured, the runtime that it returns can do nothing.
+func (d *Engine) RuntimeOf(a *daemon.Agent) *runtimes.Runtime {
 	rt, _ := d.Settings().RuntimeNamed(a.Runtime)
 	return rt
 }
@@ -61,7 +61,7 @@ func (d *Engine) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 	command := d.Settings().Runtimes[name]
 	info := RuntimeInfo{Name: name, Title: rt.Title, Command: append([]string{}, command...), Facts: rt.Facts(), Cannot: append([]string{}, rt.Can.Cannot...)}
 	if err == nil {
-		err = d.checkRuntime(name)
+		err = d.CheckRuntime(name)
 	}
 	if err == nil {
 		info.Version = d.Version(ctx, command)
@@ -75,9 +75,9 @@ func (d *Engine) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 	return info
 }
 
-// checkFallback refuses a persona whose fallback names a runtime that is not known or has no command. A runtime that is not
+// CheckFallback refuses a persona whose fallback names a runtime that is not known or has no command. A runtime that is not
 // installed now may be installed when it is needed.
-func (d *Engine) checkFallback(p *personas.Persona) error {
+func (d *Engine) CheckFallback(p *personas.Persona) error {
 	for name := range strings.SplitSeq(p.Fallback, ",") {
 		_, known := runtimes.For(name)
 		switch _, configured := d.Settings().Runtimes[name]; {
@@ -96,8 +96,8 @@ func (d *Engine) runtimeNames() string {
 	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Settings().Runtimes)), ", "), "none")
 }
 
-// checkRuntime refuses a runtime that is not configured, not known or not installed; the error is a 422.
-func (d *Engine) checkRuntime(name string) error {
+// CheckRuntime refuses a runtime that is not configured, not known or not installed; the error is a 422.
+func (d *Engine) CheckRuntime(name string) error {
 	command, ok := d.Settings().Runtimes[name]
 	if !ok {
 		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownRuntime, "Runtime %q is not configured, but these are: %s; or set runtimes.%s.command in config.yaml",

@@ -4,6 +4,7 @@ package house
 import (
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/permissions"
@@ -13,7 +14,7 @@ import (
 
 // House is a daemon with its rooms.
 type House struct {
-	Daemon      *engine.Daemon
+	Daemon      *intake.Daemon
 	Dialogs     *dialogs.Room
 	Limits      *limits.Room
 	Notices     *notices.Room
@@ -24,7 +25,7 @@ type House struct {
 
 // New makes a daemon with its rooms.
 func New(cfg engine.Config) *House {
-	d := engine.New(cfg)
+	d := intake.New(cfg)
 	return &House{
 		Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d),
 		Notices: notices.Join(d), Pictures: pictures.Join(d),

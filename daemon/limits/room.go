@@ -5,11 +5,12 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // Room sees to the limits of a daemon's agents. Its methods are safe for concurrent use.
 type Room struct {
-	env   engine.Env
+	env   intake.Env
 	store Store
 }
 
@@ -21,9 +22,9 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *engine.Daemon) *Room {
+func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = engine.Join(d, engine.Part{
+	r.env = intake.Join(d, engine.Part{
 		Start: r.wakeLimited,
 		Duties: []engine.Duty{
 			{Name: "seeToLimit", Why: "It may request a handoff or queue a prompt.", Place: engine.AtLimit, When: (*daemon.Agent).NotStopping, Do: r.seeToLimit},

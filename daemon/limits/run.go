@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -206,7 +206,7 @@ func (r *Room) handOverLimited(ctx context.Context, a *daemon.Agent) (bool, time
 	case why != "":
 		return r.askAbout(ctx, a, "it can't be handed over: "+why, false)
 	}
-	_, err = r.env.Work().RequestHandoff(ctx, a.ID, engine.HandoffRequest{
+	_, err = r.env.Work().RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{
 		Reason: daemon.ReasonLimit, Mode: daemon.ModeTranscript, Force: true, Heirs: []daemon.Heir{{Runtime: runtime}}, ForLimit: true,
 	})
 	switch told := daemon.RefusalIn(err); {

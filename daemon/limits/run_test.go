@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // wentOn is a database in which an agent has gone on since its lane read its row.
@@ -26,7 +27,7 @@ func TestLimitedAgentGoesOnMeanwhile(t *testing.T) {
 	was.Pane, was.PID = &pane, 7
 	is := was
 	is.State = daemon.Working
-	r := Join(engine.New(engine.Config{Host: "h", Store: &wentOn{agent: is}}))
+	r := Join(intake.New(engine.Config{Host: "h", Store: &wentOn{agent: is}}))
 	if moved, _, err := r.handOverLimited(t.Context(), &was); !moved || err != nil {
 		t.Errorf("moved %v, %v", moved, err)
 	}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Room tells the operator of what happens. Its methods are safe for concurrent use.
 type Room struct {
-	env      engine.Env
+	env      intake.Env
 	store    Store
 	notifier tell.Notifier
 	targets  []tell.Route
@@ -28,7 +29,7 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *engine.Daemon) *Room {
+func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store, notifier: d.Notifier, targets: d.Targets}
 	alarm := make(chan struct{}, 1) // wakes the teller
 	var teller *tell.Teller
@@ -45,7 +46,7 @@ func Join(d *engine.Daemon) *Room {
 	if len(r.targets) > 0 {
 		part.Runs = append(part.Runs, engine.Run{Name: "pusher", Do: func(ctx context.Context) { r.pusher.Run(ctx) }})
 	}
-	r.env = engine.Join(d, part)
+	r.env = intake.Join(d, part)
 	r.pusher = tell.NewPusher(tell.PusherConfig{
 		Host: r.env.Host(), Store: r.store, Routes: r.targets, Base: d.PublicURL, Log: r.env.Log(), Clock: r.env.Now, Moved: r.env.Logged,
 	})

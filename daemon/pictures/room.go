@@ -5,11 +5,12 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // Room draws pictures of what is known of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env   engine.Env
+	env   intake.Env
 	store Store
 }
 
@@ -22,4 +23,4 @@ type Store interface {
 }
 
 // Join makes the room of a daemon.
-func Join(d *engine.Daemon) *Room { return &Room{env: engine.Join(d, engine.Part{}), store: d.Store} }
+func Join(d *intake.Daemon) *Room { return &Room{env: intake.Join(d, engine.Part{}), store: d.Store} }

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // promptAgain queues a step's prompt if the step's agent has begun its session without it. A runtime that opens a dialog
@@ -40,7 +41,7 @@ func (r *pipelineRun) promptAgain(s *daemon.Step, a *daemon.Agent) (out runOutco
 	}
 	// Queue nothing if the screen or the transcript shows that the prompt was taken: the user's own hooks may delay the
 	// report of it.
-	if holds(text) || hasPrompt(r.room.env.Work().Runtime(a), engine.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
+	if holds(text) || hasPrompt(r.room.env.Work().Runtime(a), sight.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text, promptNotTaken), true
@@ -88,7 +89,7 @@ func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, wait
 		return "", false, err
 	}
 	if given.ID != 0 && given.Open() && a.Active() {
-		return "", !hasPrompt(r.room.env.Work().Runtime(a), engine.TranscriptTail(a), first, given.Text), nil
+		return "", !hasPrompt(r.room.env.Work().Runtime(a), sight.TranscriptTail(a), first, given.Text), nil
 	}
 	sessions, err := r.room.store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
@@ -97,8 +98,8 @@ func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, wait
 	if text, err = r.typedPrompt(s, a); err != nil {
 		return "", false, err
 	}
-	jsonl, rt := engine.TranscriptTail(a), r.room.env.Work().Runtime(a)
-	if len(jsonl) == engine.TranscriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
+	jsonl, rt := sight.TranscriptTail(a), r.room.env.Work().Runtime(a)
+	if len(jsonl) == sight.TranscriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
 		return "", false, nil
 	}
 	return text, false, nil
@@ -131,7 +132,7 @@ func hasPrompt(rt *runtimes.Runtime, jsonl []byte, texts ...string) bool {
 // a file and returns words that name the file.
 func (r *pipelineRun) typedPrompt(s *daemon.Step, a *daemon.Agent) (string, error) {
 	text := runtimes.FirstPrompt(s.Input)
-	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= engine.MaxMessage && engine.CheckTyped(text) == nil {
+	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= deliveries.MaxMessage && deliveries.CheckTyped(text) == nil {
 		return safe, nil
 	}
 	_, words, err := r.room.env.Work().TaskFile(a, s)

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -29,7 +29,7 @@ func (r *pipelineRun) outputEvents(s *daemon.Step, out *daemon.StepHandoff, fall
 		e.Alert = true
 		events = append(events, e)
 	} else if out.Metadata == nil {
-		r.p.Warnings = append(r.p.Warnings, who+engine.NoHeadings)
+		r.p.Warnings = append(r.p.Warnings, who+handoffs.NoHeadings)
 	}
 	if out.Metadata != nil {
 		events = append(events, r.event(event.HandoffExtracted, s, about(map[string]any{

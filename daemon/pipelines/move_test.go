@@ -6,12 +6,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // TestPipelineMoveOutsideTheTableIsRefused: a move that is not in the table is an error, and nothing is written.
 func TestPipelineMoveOutsideTheTableIsRefused(t *testing.T) {
 	t.Parallel()
-	room := Join(engine.New(engine.Config{Host: "h"}))
+	room := Join(intake.New(engine.Config{Host: "h"}))
 	p := &daemon.Pipeline{ID: 3, Status: daemon.PipelineDone, Steps: []daemon.Step{{ID: 4, Status: daemon.StepDone}}}
 	run := room.runOf(t.Context(), p)
 	p.Status = daemon.PipelineRunning

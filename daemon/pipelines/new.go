@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -85,7 +86,7 @@ func (room *Room) newPipeline(ctx context.Context, in NewPipeline) (*daemon.Pipe
 	if in.Cwd == "" {
 		return nil, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadDirectory, "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")
 	}
-	if err := engine.CheckDirectory(in.Cwd); err != nil {
+	if err := agents.CheckDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
 	now := room.env.Now()
@@ -177,7 +178,7 @@ func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
 		return daemon.Errorf(daemon.KindInvalid, daemon.BadField(field), "%s is not valid UTF-8", field)
 	}
-	if r, i := engine.ControlIn(s, "\n\t\r"); i >= 0 {
+	if r, i := deliveries.ControlIn(s, "\n\t\r"); i >= 0 {
 		return daemon.Errorf(daemon.KindInvalid, daemon.BadField(field), "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
 	}
 	return nil

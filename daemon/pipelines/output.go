@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -66,7 +67,7 @@ func (r *pipelineRun) takeOutput(s *daemon.Step, a *daemon.Agent) runOutcome {
 
 // followWork has the next steps work where the agent of a step has worked: its session may have moved.
 func (r *pipelineRun) followWork(s *daemon.Step, a *daemon.Agent, c *daemon.Change) {
-	if a.Cwd == r.p.WorkDir || r.p.FrontStep() == nil || engine.Enterable(a.Cwd) != nil {
+	if a.Cwd == r.p.WorkDir || r.p.FrontStep() == nil || agents.Enterable(a.Cwd) != nil {
 		return
 	}
 	r.p.WorkDir = a.Cwd
@@ -106,7 +107,7 @@ func (r *pipelineRun) output(a *daemon.Agent) (text string, wait time.Duration, 
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {
-		return engine.LastAnswer(r.ctx, r.room.env.Work().Runtime(a), *a.TranscriptPath), 0, nil
+		return intake.LastAnswer(r.ctx, r.room.env.Work().Runtime(a), *a.TranscriptPath), 0, nil
 	}
 	return "", 0, nil
 }

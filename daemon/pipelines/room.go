@@ -6,13 +6,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
 
 // Room runs the pipelines of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env       engine.Env
+	env       intake.Env
 	store     Store
 	data      data.Dir
 	personas  *personas.Store
@@ -32,9 +33,9 @@ type Store interface {
 }
 
 // Join makes the room of a daemon. Call it before the daemon runs.
-func Join(d *engine.Daemon) *Room {
+func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store, data: d.Data, personas: d.Personas, templates: d.Templates}
-	r.env = engine.Join(d, engine.Part{
+	r.env = intake.Join(d, engine.Part{
 		Lanes:   []engine.Lane{{Kind: engine.PipelineLane, Do: r.workPipeline}},
 		Resumed: r.resumePipelines,
 	})

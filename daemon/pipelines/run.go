@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -106,7 +106,7 @@ func (r *pipelineRun) commit(c *daemon.Change) error {
 	}
 	for _, e := range c.Events {
 		if e.Type.About("pipeline") || e.Type.About("step") {
-			r.room.env.Log().Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", engine.OptionalID(e.StepID), "event", e.Type)
+			r.room.env.Log().Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", agents.OptionalID(e.StepID), "event", e.Type)
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/personas"
 )
@@ -28,7 +28,7 @@ func checkChoices(choices []StepChoice, steps int) error {
 			return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadStep, "Template has no step %d: its steps are numbered from 1 to %d", c.Step, steps)
 		}
 		for _, field := range []struct{ name, value string }{{"runtime", c.Runtime}, {"model", c.Model}} {
-			if err := engine.CheckWord(field.name, field.value); err != nil {
+			if err := agents.CheckWord(field.name, field.value); err != nil {
 				return err
 			}
 		}
@@ -85,7 +85,7 @@ func (room *Room) silentWarning(s *daemon.Step) string {
 func play(s *daemon.Step, p personas.Persona) {
 	s.Persona, s.Skill = &p.Slug, p.Skill
 	s.Runtime = cmp.Or(s.Runtime, p.Runtime, runtimes.Claude().Name)
-	if s.Model == "" && engine.ModelFits(&p, s.Runtime) {
+	if s.Model == "" && agents.ModelFits(&p, s.Runtime) {
 		s.Model = p.Model
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -162,7 +163,7 @@ func (r *pipelineRun) startAgent(s *daemon.Step, a, prev *daemon.Agent) runOutco
 	if a.ID, err = r.room.store.NextID(r.ctx, daemon.AgentIDs); err != nil {
 		return runOutcome{err: err}
 	}
-	a.TmuxSession = engine.TmuxSession(a.Name, a.ID)
+	a.TmuxSession = agents.TmuxSession(a.Name, a.ID)
 	r.underWay(s)
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -118,7 +119,7 @@ func (r *pipelineRun) queuedBehind(s *daemon.Step, a *daemon.Agent) (time.Durati
 		return 0, err
 	}
 	if !r.room.env.Sight().Settled(a) {
-		return engine.ForkSettle / 3, nil
+		return sight.ForkSettle / 3, nil
 	}
 	return 0, nil
 }
@@ -166,7 +167,7 @@ func (r *pipelineRun) stepNote(a *daemon.Agent, h *daemon.Handoff) runOutcome {
 	switch {
 	case a.State == daemon.Waiting:
 		return dialog
-	case a.State == daemon.Idle && asked && r.room.env.Sight().QuietFor(a.ID, engine.Settle):
+	case a.State == daemon.Idle && asked && r.room.env.Sight().QuietFor(a.ID, sight.Settle):
 		return runOutcome{alert: true, note: fmt.Sprintf(noteInterrupted, a.ID, r.p.ID)}
 	case a.State == daemon.Idle && a.BackgroundTasks > 0:
 		return runOutcome{note: "its agent has background tasks"}

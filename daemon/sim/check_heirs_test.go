@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // heirSlot says which heir of which handoff an agent is.
@@ -122,7 +122,7 @@ func (w *world) checkOutgoing(h *daemon.Handoff, agents []daemon.Agent) {
 }
 
 // choose draws to whom an agent is handed over.
-func (p *person) choose(in *engine.HandoffRequest) {
+func (p *person) choose(in *handoffs.HandoffRequest) {
 	rng := p.w.rng
 	defer func() {
 		if p.w.clis == nil || p.w.clis.IntN(2) == 0 {
@@ -145,6 +145,6 @@ func (p *person) choose(in *engine.HandoffRequest) {
 }
 
 // heirWords names the heirs of a request for the trace.
-func heirWords(in *engine.HandoffRequest) string {
+func heirWords(in *handoffs.HandoffRequest) string {
 	return fmt.Sprintf("to %d heirs, keep %v", len(in.Heirs), in.Keep)
 }

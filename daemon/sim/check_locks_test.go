@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // lock is a mutex of a daemon.
@@ -21,7 +22,7 @@ type lock struct {
 
 // locksOf finds the mutexes of a daemon and of its rooms: in their fields, and in the values of their packages to which they point.
 func locksOf(h *house.House) (list []lock) {
-	seen, rooms := map[uintptr]bool{}, map[string]bool{reflect.TypeFor[engine.Daemon]().PkgPath(): true}
+	seen, rooms := map[uintptr]bool{}, map[string]bool{reflect.TypeFor[intake.Daemon]().PkgPath(): true}
 	for _, f := range reflect.ValueOf(h).Elem().Fields() {
 		rooms[f.Type().Elem().PkgPath()] = true
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -103,7 +104,7 @@ type daemonRun struct {
 	w         *world
 	h         *host
 	house     *house.House
-	d         *engine.Daemon
+	d         *intake.Daemon
 	locks     []lock // the mutexes of d
 	cancel    context.CancelCauseFunc
 	ctx       context.Context

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -108,7 +109,7 @@ func (p *person) anyHost() *host { return p.w.hosts[p.w.rng.IntN(len(p.w.hosts))
 func (p *person) operate(h *host, persona string) {
 	w := p.w
 	var id int64
-	in := engine.NewAgent{Persona: persona, Cwd: h.cwd, Runtime: w.drawRuntime()}
+	in := agents.NewAgent{Persona: persona, Cwd: h.cwd, Runtime: w.drawRuntime()}
 	if w.rng.IntN(2) == 0 {
 		in.Prompt = p.newText()
 	}
@@ -173,7 +174,7 @@ func (p *person) send(id int64) {
 // handOver requests a handoff, waits for its end and returns the successor, 0 for none.
 func (p *person) handOver(id int64) int64 {
 	w := p.w
-	in := engine.HandoffRequest{Force: true}
+	in := handoffs.HandoffRequest{Force: true}
 	if w.rng.IntN(4) == 0 {
 		in.Mode = daemon.ModeGenerate
 	}
@@ -361,7 +362,7 @@ func (p *person) caretake() {
 
 func (p *person) retry(h *daemon.Handoff) error {
 	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RetryHandoff(ctx, h.ID, engine.Retry{Force: p.w.rng.IntN(2) == 0})
+		_, err := d.Daemon.RetryHandoff(ctx, h.ID, handoffs.Retry{Force: p.w.rng.IntN(2) == 0})
 		return err
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
@@ -109,7 +109,7 @@ func (p *person) react(pl *daemon.Pipeline) {
 		p.send(*pl.CurrentAgentID)
 	case n < 16:
 		_ = p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d of pipeline %d", *pl.CurrentAgentID, pl.ID), func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, *pl.CurrentAgentID, engine.HandoffRequest{Force: true})
+			_, err := d.Daemon.RequestHandoff(ctx, *pl.CurrentAgentID, handoffs.HandoffRequest{Force: true})
 			return err
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -71,7 +71,7 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 		other := p.w.hosts[1]
 		var id int64
 		if err := p.ask(other, "start an agent without a persona", func(ctx context.Context, d *house.House) error {
-			b, err := d.Daemon.CreateAgent(ctx, engine.NewAgent{Cwd: other.cwd, Runtime: "claude"})
+			b, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Cwd: other.cwd, Runtime: "claude"})
 			id = b.ID
 			return err
 		}); err != nil {

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // share requests a handoff of an agent to heirs, and waits until it is in a phase.
-func (p *person) share(h *host, a *agent, in engine.HandoffRequest, until daemon.Phase) daemon.Handoff {
+func (p *person) share(h *host, a *agent, in handoffs.HandoffRequest, until daemon.Phase) daemon.Handoff {
 	in.Force = true
 	if err := p.ask(h, "share", func(ctx context.Context, d *house.House) error {
 		_, err := d.Daemon.RequestHandoff(ctx, a.id, in)
@@ -27,7 +27,7 @@ func (p *person) share(h *host, a *agent, in engine.HandoffRequest, until daemon
 }
 
 // heirs returns a request with an heir for each persona.
-func heirs(slugs ...string) (in engine.HandoffRequest) {
+func heirs(slugs ...string) (in handoffs.HandoffRequest) {
 	for _, slug := range slugs {
 		in.Heirs = append(in.Heirs, daemon.Heir{Persona: slug})
 	}
@@ -93,7 +93,7 @@ func TestRetryStartsWhatIsMissing(t *testing.T) {
 func TestKeptAgentHandsOverAgain(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.share(h, a, engine.HandoffRequest{Keep: true}, daemon.AwaitingDocument)
+		p.share(h, a, handoffs.HandoffRequest{Keep: true}, daemon.AwaitingDocument)
 		p.send(a.id)
 		first := p.reach(a, daemon.Completed)
 		if p.row(a).EndedAt != nil || len(first.Heirs) != 1 {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -207,7 +207,7 @@ func TestMessageIsCancelledAtTheMomentOfTheRecord(t *testing.T) {
 			return none
 		}
 		if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, engine.HandoffRequest{Force: true, DropMessages: true})
+			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, DropMessages: true})
 			return err
 		}); err != nil {
 			t.Error(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -18,7 +18,7 @@ import (
 func (p *person) inPlace(h *host, a *agent) *agent {
 	in := true
 	if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, a.id, engine.HandoffRequest{Force: true, InPlace: &in})
+		_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
@@ -46,7 +46,7 @@ func TestInPlaceAsSet(t *testing.T) {
 		for _, not := range []bool{false, true} {
 			if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
 				d.Daemon.Settings().Handoff.InPlace = true
-				in := engine.HandoffRequest{Force: true}
+				in := handoffs.HandoffRequest{Force: true}
 				if not {
 					in.InPlace = new(bool)
 				}
@@ -111,7 +111,7 @@ func TestLateInPlace(t *testing.T) {
 		}
 		in := true
 		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, engine.HandoffRequest{Force: true, InPlace: &in})
+			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestPlaceIsNotKeptForNobody(t *testing.T) {
 		a := p.agent(h)
 		in := true
 		if err := p.ask(h, "hand over in place", func(ctx context.Context, d *house.House) error {
-			_, err := d.Daemon.RequestHandoff(ctx, a.id, engine.HandoffRequest{Force: true, InPlace: &in})
+			_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, InPlace: &in})
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -19,7 +19,7 @@ import (
 func (p *person) agentOn(h *host, runtime string) *agent {
 	var id int64
 	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, engine.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
+		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: runtime})
 		id = a.ID
 		return err
 	}); err != nil {

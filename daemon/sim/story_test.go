@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/tmux"
@@ -69,7 +70,7 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 // start requests a new agent, and returns its id.
 func (p *person) start(h *host) (id int64) {
 	if err := p.ask(h, "start an agent", func(ctx context.Context, d *house.House) error {
-		a, err := d.Daemon.CreateAgent(ctx, engine.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
+		a, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
 		id = a.ID
 		return err
 	}); err != nil {
@@ -108,7 +109,7 @@ func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 // requestHandoff requests a handoff in a mode; "" is the default mode.
 func (p *person) requestHandoff(h *host, a *agent, mode daemon.Mode) {
 	if err := p.ask(h, "hand over", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.RequestHandoff(ctx, a.id, engine.HandoffRequest{Force: true, Mode: mode})
+		_, err := d.Daemon.RequestHandoff(ctx, a.id, handoffs.HandoffRequest{Force: true, Mode: mode})
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -196,11 +197,11 @@ func (p *person) forest(h *host) {
 			p.work(h, &t)
 		case 2:
 			p.askTree(h, &t, "merge", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
-				return d.Daemon.MergeWorktree(ctx, t.ID, engine.TreeMerging{})
+				return d.Daemon.MergeWorktree(ctx, t.ID, intake.TreeMerging{})
 			})
 		case 3, 4:
 			p.askTree(h, &t, "remove", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
-				return d.Daemon.RemoveWorktree(ctx, t.ID, engine.TreeRemoval{Force: do == 3})
+				return d.Daemon.RemoveWorktree(ctx, t.ID, intake.TreeRemoval{Force: do == 3})
 			})
 		case 5:
 			p.askTree(h, &t, "restore", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
@@ -215,7 +216,7 @@ func (p *person) forest(h *host) {
 // plant starts an agent in a tree of its own.
 func (p *person) plant(h *host) {
 	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.CreateAgent(ctx, engine.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &daemon.NewWorktree{}})
+		_, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &daemon.NewWorktree{}})
 		return err
 	})
 }

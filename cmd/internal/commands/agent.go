@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/personas"
 )
@@ -24,7 +24,7 @@ func (a *app) agentCommand() *cobra.Command {
 }
 
 func (a *app) agentStart() *cobra.Command {
-	var in engine.NewAgent
+	var in agents.NewAgent
 	var tree startTree
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
@@ -90,7 +90,7 @@ type startTree struct {
 }
 
 // into puts the persona and the work tree into a request. --worktree BRANCH without an equals sign leaves the branch among the arguments.
-func (t startTree) into(in *engine.NewAgent, args []string) error {
+func (t startTree) into(in *agents.NewAgent, args []string) error {
 	isPersona := func(word string) bool { _, err := personas.ParseSlug(word); return err == nil }
 	if t.asked && t.branch == ownBranch {
 		t.branch = ""
@@ -125,7 +125,7 @@ func cutArgs(c *cobra.Command, args []string) (own, cli []string) {
 	return args, nil
 }
 
-func (a *app) startAgent(ctx context.Context, in engine.NewAgent, wait bool) error {
+func (a *app) startAgent(ctx context.Context, in agents.NewAgent, wait bool) error {
 	var err error
 	if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
 		return fmt.Errorf("working directory: %w", err)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/show"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 func (a *app) agentDiff() *cobra.Command {
@@ -23,10 +23,10 @@ included.`,
   understudy agent diff developer-con-1 --stat
   understudy agent diff 7 cmd/main.go docs`,
 		ValidArgsFunction: a.completeAgents,
-	}, func(ctx context.Context, name string, in engine.DiffRequest) (engine.AgentDiff, error) {
+	}, func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error) {
 		client, agent, err := a.findAgent(ctx, name)
 		if err != nil {
-			return engine.AgentDiff{}, err
+			return agents.AgentDiff{}, err
 		}
 		return client.Diff(ctx, agent.ID, in)
 	})
@@ -34,8 +34,8 @@ included.`,
 
 // diffCommand makes a command print what has changed in the directory that its first argument names, in all files or in those that
 // its other arguments name. read asks the daemon for that.
-func (a *app) diffCommand(c *cobra.Command, read func(ctx context.Context, name string, in engine.DiffRequest) (engine.AgentDiff, error)) *cobra.Command {
-	var in engine.DiffRequest
+func (a *app) diffCommand(c *cobra.Command, read func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error)) *cobra.Command {
+	var in agents.DiffRequest
 	c.Args = cobra.MinimumNArgs(1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in.Files = args[1:]

@@ -3,7 +3,7 @@ package commands
 import (
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestStartInAWorktree: the branch may follow --worktree with and without an equals sign, before and after the persona.
@@ -23,7 +23,7 @@ func TestStartInAWorktree(t *testing.T) {
 		{ownBranch, []string{"fix/login"}, "", "fix/login"},
 		{"fix-login", []string{con}, con, "fix-login"},
 	} {
-		var in engine.NewAgent
+		var in agents.NewAgent
 		err := startTree{asked: true, branch: c.branch}.into(&in, c.args)
 		if err != nil || in.Persona != c.persona || in.Worktree == nil || in.Worktree.Branch != c.want {
 			t.Errorf("%q %q: persona %q, tree %+v, %v", c.branch, c.args, in.Persona, in.Worktree, err)
@@ -37,7 +37,7 @@ func TestStartInAWorktree(t *testing.T) {
 		{startTree{asked: true, branch: "fix-login"}, []string{con, "fix-login"}},
 		{startTree{base: "main"}, []string{con}},
 	} {
-		if err := c.tree.into(&engine.NewAgent{}, c.args); err == nil {
+		if err := c.tree.into(&agents.NewAgent{}, c.args); err == nil {
 			t.Errorf("%+v %q is taken", c.tree, c.args)
 		}
 	}

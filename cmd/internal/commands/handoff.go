@@ -11,11 +11,11 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 func (a *app) handoffCommand() *cobra.Command {
-	var in engine.HandoffRequest
+	var in handoffs.HandoffRequest
 	var heir daemon.Heir
 	var to []string
 	var wait, inPlace bool
@@ -90,7 +90,7 @@ func heirsOf(to []string, others daemon.Heir) (heirs []daemon.Heir) {
 }
 
 // handOff asks for the handoffs of all the named agents, and then watches or tells of each.
-func (a *app) handOff(ctx context.Context, named []string, in engine.HandoffRequest, wait bool) error {
+func (a *app) handOff(ctx context.Context, named []string, in handoffs.HandoffRequest, wait bool) error {
 	if err := checkMode(in.Mode); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ type askedHandoff struct {
 	err    error
 }
 
-func (a *app) askHandoff(ctx context.Context, word string, in engine.HandoffRequest) (h askedHandoff) {
+func (a *app) askHandoff(ctx context.Context, word string, in handoffs.HandoffRequest) (h askedHandoff) {
 	if h.client, h.agent, h.err = a.agentOrSelf(ctx, word); h.err != nil {
 		return h
 	}
@@ -219,7 +219,7 @@ func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) er
 }
 
 func (a *app) handoffRetry() *cobra.Command {
-	var in engine.Retry
+	var in handoffs.Retry
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "retry ID",
@@ -250,7 +250,7 @@ func (a *app) handoffRetry() *cobra.Command {
 	return c
 }
 
-func (a *app) retryHandoff(ctx context.Context, id int64, in engine.Retry, wait bool) error {
+func (a *app) retryHandoff(ctx context.Context, id int64, in handoffs.Retry, wait bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -122,7 +122,7 @@ func (a *app) serve(parent context.Context, f serveFlags) error {
 
 // obeyHangups reloads the settings at each SIGHUP, until ctx ends. If the daemon's terminal is gone, the signal has come from
 // there, and obeyHangups stops the daemon.
-func (a *app) obeyHangups(ctx context.Context, stop func(), hangups <-chan os.Signal, d *engine.Daemon, log *slog.Logger) {
+func (a *app) obeyHangups(ctx context.Context, stop func(), hangups <-chan os.Signal, d *intake.Daemon, log *slog.Logger) {
 	inTerminal := term.IsTerminal(a.Stderr)
 	for {
 		select {

@@ -27,6 +27,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -255,7 +256,7 @@ func (d *demo) versions() string {
 }
 
 // startAgent starts the agent and waits until the agent has done its first prompt, so that there is work to hand over.
-func (d *demo) startAgent(ctx context.Context, in engine.NewAgent) (daemon.Agent, error) {
+func (d *demo) startAgent(ctx context.Context, in agents.NewAgent) (daemon.Agent, error) {
 	began := time.Now()
 	in.Persona, in.Cwd = demoPersona, d.place.project
 	agent, err := d.client.CreateAgent(ctx, in)

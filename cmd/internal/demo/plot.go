@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 const demoPrompt = "Parcels that are scanned twice within a second show up once in the history. Find out why, and say what you would change."
@@ -37,7 +38,7 @@ func (f *demoFlags) plot() *plot {
 
 // handoffStory starts an agent, hands its work over, and shows the document and the successor.
 func (d *demo) handoffStory(ctx context.Context) error {
-	agent, err := d.startAgent(ctx, engine.NewAgent{Prompt: demoPrompt})
+	agent, err := d.startAgent(ctx, agents.NewAgent{Prompt: demoPrompt})
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (d *demo) handoffStory(ctx context.Context) error {
 }
 
 func (d *demo) handOff(ctx context.Context, agent daemon.Agent) (daemon.Handoff, error) {
-	answer, err := d.client.RequestHandoff(ctx, agent.ID, engine.HandoffRequest{Reason: "demo"})
+	answer, err := d.client.RequestHandoff(ctx, agent.ID, handoffs.HandoffRequest{Reason: "demo"})
 	if err != nil {
 		return daemon.Handoff{}, err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -58,7 +60,7 @@ func (d *demo) runtimesStory(ctx context.Context) error {
 	} {
 		d.Printf("%s\n", d.Hang(line))
 	}
-	agent, err := d.startAgent(ctx, engine.NewAgent{Runtime: names[0], Prompt: runtimeTasks[0]})
+	agent, err := d.startAgent(ctx, agents.NewAgent{Runtime: names[0], Prompt: runtimeTasks[0]})
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (d *demo) passOn(ctx context.Context, agent *daemon.Agent, next string) (da
 	began, label := time.Now(), agent.Runtime+" → "+next
 	d.Start(label, began)
 	defer d.Clear()
-	answer, err := d.client.RequestHandoff(ctx, agent.ID, engine.HandoffRequest{Reason: "demo", Heirs: []daemon.Heir{{Runtime: next}}})
+	answer, err := d.client.RequestHandoff(ctx, agent.ID, handoffs.HandoffRequest{Reason: "demo", Heirs: []daemon.Heir{{Runtime: next}}})
 	if err != nil {
 		return daemon.Handoff{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // nothing is the input of tools that take no input.
@@ -129,8 +129,8 @@ type standing struct {
 const defaultReason = "asked for by the agent"
 
 // handoff returns the request for the agent's own handoff.
-func (in *request) handoff() engine.HandoffRequest {
-	out := engine.HandoffRequest{Reason: in.Reason, Focus: in.Focus, Keep: in.Keep}
+func (in *request) handoff() handoffs.HandoffRequest {
+	out := handoffs.HandoffRequest{Reason: in.Reason, Focus: in.Focus, Keep: in.Keep}
 	to := in.To
 	if len(to) == 0 && (in.Runtime != "" || in.Model != "") {
 		to = []string{""}

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 )
@@ -21,12 +21,12 @@ import (
 type keeper struct {
 	cfg  Config
 	base *database
-	d    *engine.Daemon
+	d    *intake.Daemon
 	me   db.Holder
 	lock *db.HostLock // nil until begin has taken it
 }
 
-func newKeeper(cfg Config, base *database, d *engine.Daemon, dir data.Dir) (*keeper, error) {
+func newKeeper(cfg Config, base *database, d *intake.Daemon, dir data.Dir) (*keeper, error) {
 	me, err := thisRun(dir)
 	return &keeper{cfg: cfg, base: base, d: d, me: me}, err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -57,7 +58,7 @@ type Serving struct {
 	Address net.Addr // of the TCP listener; nil if there is none
 	// Dashboard makes a link that opens the dashboard once. It fails without an address.
 	Dashboard func() (api.DashboardLink, error)
-	Daemon    *engine.Daemon
+	Daemon    *intake.Daemon
 }
 
 // closers are functions that undo the set-up. close calls the newest first.
@@ -125,7 +126,7 @@ func Run(ctx context.Context, cfg Config) error {
 			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
 		}
 	}
-	var d *engine.Daemon // no terminal starts before it is there
+	var d *intake.Daemon // no terminal starts before it is there
 	conf.Store, conf.Servers = base.db, base.servers
 	conf.Terminal = terminals(dir, cfg.Settings.Tmux.Include, func(err error) { engine.TellMistake(d.Engine, err) })
 	conf.Program = cfg.Binary

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // Diff prints what has changed in an agent's directory: the notes, the files with their counts, and the hunks that the
 // diff has.
-func Diff(u *term.UI, d *engine.AgentDiff) {
+func Diff(u *term.UI, d *agents.AgentDiff) {
 	u.Printf("%s\n", u.Bold(words.Terminal(d.Title())))
 	for _, note := range d.Notes {
 		u.Printf("%s\n", u.Yellow(strings.Join(u.Fold(words.Terminal(note), 0), "\n")))

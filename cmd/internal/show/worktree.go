@@ -7,13 +7,13 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Worktrees prints a list of work trees.
-func Worktrees(u *term.UI, list []engine.TreeView) error {
+func Worktrees(u *term.UI, list []intake.TreeView) error {
 	rows := [][]string{}
 	for i := range list {
 		v := &list[i]
@@ -27,7 +27,7 @@ func Worktrees(u *term.UI, list []engine.TreeView) error {
 }
 
 // TreeSize says how large a tree is on disk.
-func TreeSize(v *engine.TreeView) string {
+func TreeSize(v *intake.TreeView) string {
 	switch {
 	case v.Look.Gone || v.Look.Bytes == 0:
 		return "-"
@@ -38,7 +38,7 @@ func TreeSize(v *engine.TreeView) string {
 }
 
 // TreeUsers says who works in a tree.
-func TreeUsers(v *engine.TreeView) string {
+func TreeUsers(v *intake.TreeView) string {
 	who := "nobody"
 	for i, a := range v.Agents {
 		if a.State != daemon.Ended || i == 0 {
@@ -55,7 +55,7 @@ func TreeUsers(v *engine.TreeView) string {
 }
 
 // Worktree prints one work tree.
-func Worktree(u *term.UI, v *engine.TreeView) {
+func Worktree(u *term.UI, v *intake.TreeView) {
 	l := &v.Look
 	var copied []string
 	for _, c := range v.Copied {
@@ -78,7 +78,7 @@ func Worktree(u *term.UI, v *engine.TreeView) {
 		"copied", words.Terminal(strings.Join(copied, ", ")), "kept as", words.Terminal(v.KeptRef), "last", words.Terminal(last))
 }
 
-func commitAge(v *engine.TreeView) string {
+func commitAge(v *intake.TreeView) string {
 	if v.Look.CommitAt.IsZero() {
 		return ""
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // These benchmarks measure the figures that the project promises. Run them with
@@ -89,7 +89,7 @@ func BenchmarkTrigger(b *testing.B) {
 	var all []time.Duration
 	for b.Loop() {
 		started := time.Now()
-		if _, err := r.client.RequestHandoff(b.Context(), a.ID, engine.HandoffRequest{Force: true}); err != nil {
+		if _, err := r.client.RequestHandoff(b.Context(), a.ID, handoffs.HandoffRequest{Force: true}); err != nil {
 			b.Fatal(err)
 		}
 		all = append(all, time.Since(started))

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestBranchOfIdleAgents: six agents that start at once in one repository all show its branch, and the branch that a person
@@ -19,7 +19,7 @@ func TestBranchOfIdleAgents(t *testing.T) {
 		r.writeFile(head, "ref: refs/heads/main\n")
 		var ids []int64
 		for range 6 {
-			a, err := r.client.CreateAgent(t.Context(), engine.NewAgent{Cwd: r.work})
+			a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Cwd: r.work})
 			if err != nil {
 				t.Fatal(err)
 			}

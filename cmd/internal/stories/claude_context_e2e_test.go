@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -36,7 +36,7 @@ func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
 	r.makeRepository()
 	r.cfg.Settings.Runtimes["claude"] = serve.RuntimeSettings{Command: append([]string{r.cli, "--allowedTools", "Edit(parser.go)"}, manual...)}
 	r.start()
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
 	a = r.awaitState(a.ID, daemon.Idle)
 	r.talk(a.ID, "Write the parser")
 	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)

@@ -13,7 +13,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -44,7 +45,7 @@ func handsOverFromATree(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 	if len(r.agentEvents(a.ID, "agent_moved")) != 1 {
 		t.Error("not told once that it moved")
 	}
-	diff, err := r.client.Diff(t.Context(), a.ID, engine.DiffRequest{Stat: true})
+	diff, err := r.client.Diff(t.Context(), a.ID, agents.DiffRequest{Stat: true})
 	if err != nil || diff.Directory != tree || len(diff.Files) != 1 || diff.Files[0].Path != "made.txt" {
 		t.Errorf("diff %+v: %v", diff, err)
 	}
@@ -71,7 +72,7 @@ func handsOverAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	}
 	r.personTypes(a.ID, "/cd "+dir, tmux.Enter)
 	r.awaitAgent(a.ID, "its place", func(now daemon.Agent) bool { return now.Cwd == dir })
-	in, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
+	in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // answerAs takes the choice whose label begins so.
@@ -40,7 +40,7 @@ func TestClaudeDialogsAreAnsweredFromElsewhere(t *testing.T) {
 	r := newClaudeRig(t, claudetest.Ask("ask me", claudetest.Question(false), claudetest.Says(long)))
 	r.home.Forget(t)
 	r.start()
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
 	r.answerAs(a.ID, "theme: which colours suit the terminal?", "Light mode")
 	r.answerAs(a.ID, "security notes: press Enter to go on", "Press Enter to continue")
 	r.awaitAsked(a.ID, trusts)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestClaudeUsageIsCountedOnce: what the real CLI writes about its answers is counted once each, also across a restart of the
@@ -16,7 +16,7 @@ func TestClaudeUsageIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, nil)
 	r.start()
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work})
 	a = r.awaitState(a.ID, daemon.Idle)
 	r.talk(a.ID, "Say one word")
 	r.halt()

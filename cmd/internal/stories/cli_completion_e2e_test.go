@@ -18,7 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // typist is a person at an interactive shell, on a terminal of its own.
@@ -95,7 +95,7 @@ func newCompletion(t *testing.T) completion {
 	t.Helper()
 	r := newRig(t).start()
 	r.startAgent(con)
-	hostile := r.createAgent(engine.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
+	hostile := r.createAgent(agents.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
 	return completion{r, r.shellEnv(), hostile}
 }
 

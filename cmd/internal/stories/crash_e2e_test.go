@@ -14,7 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // TestKilledDaemonEndsItsForkAndTheNextAsksAgain: The fork ends with the daemon that runs it. The next daemon asks
@@ -44,7 +44,7 @@ func (b *bomb) wentOff() bool {
 
 // walkHandoff is a handoff whose daemon is killed at every point. It fails unless there were at least so many points
 // of each kind.
-func walkHandoff(t *testing.T, in engine.HandoffRequest, least map[string]int) {
+func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int) {
 	r := newRig(t)
 	w := r.startWalk("")
 	a := r.startAgent("developer-con-1")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // In the walks the daemon, or PostgreSQL, is killed at each point in turn.
@@ -21,7 +21,7 @@ import (
 
 func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	walkHandoff(t, engine.HandoffRequest{Mode: daemon.ModeAgent, Force: true}, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "spawn": 1, "kill": 1})
+	walkHandoff(t, handoffs.HandoffRequest{Mode: daemon.ModeAgent, Force: true}, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "spawn": 1, "kill": 1})
 }
 
 // TestGenerateInPlaceSurvivesDaemonKillsAtEveryPoint: In mode generate the one-shot is a point as well. A daemon that is
@@ -29,7 +29,7 @@ func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 func TestGenerateInPlaceSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	in := true
-	walkHandoff(t, engine.HandoffRequest{Mode: daemon.ModeGenerate, Force: true, InPlace: &in}, map[string]int{"commit": 18, "hook": 4, "paste": 2, "keys": 2, "respawn": 1, "fork": 1})
+	walkHandoff(t, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true, InPlace: &in}, map[string]int{"commit": 18, "hook": 4, "paste": 2, "keys": 2, "respawn": 1, "fork": 1})
 }
 
 // TestHandoffSurvivesDatabaseKills: the daemon starts PostgreSQL again, and each handoff ends once. To kill PostgreSQL costs

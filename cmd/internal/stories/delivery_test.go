@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestVerdictNamesItsEvidence: The verdict rests on the runtime's confirmation, or on the transcript if no
@@ -129,7 +129,7 @@ func TestFirstPromptWaitsForRegistration(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.misbehave("slow-start=300ms")
-		a := r.createAgent(engine.NewAgent{Cwd: r.work, Prompt: "begin here", Name: "worker"})
+		a := r.createAgent(agents.NewAgent{Cwd: r.work, Prompt: "begin here", Name: "worker"})
 		more := r.sendMessage(a.ID, "and then this")
 		r.awaitVerdict(a.ID, more.ID, daemon.Submitted)
 		r.wantTold(a.ID, "begin here", "and then this")

@@ -10,14 +10,14 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
 func (r *rig) startAsking() (daemon.Agent, daemon.Dialog) {
 	r.t.Helper()
 	r.misbehave("trust")
-	a, err := r.client.CreateAgent(r.t.Context(), engine.NewAgent{Persona: con, Cwd: r.work})
+	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -252,7 +252,7 @@ func TestGenerationsWithoutProgressAreToldOf(t *testing.T) {
 			if generation == 7 {
 				r.doTurn(a.ID, "@edit notes.txt")
 			}
-			in, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Reason: daemon.ReasonContext})
+			in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Reason: daemon.ReasonContext})
 			if err != nil {
 				t.Fatal(err)
 			}

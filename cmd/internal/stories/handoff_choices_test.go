@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // TestChoicesOfTheSessionArePassedOn: A successor begins with the model and the permission mode that a person has chosen in the
@@ -24,7 +24,7 @@ func TestChoicesOfTheSessionArePassedOn(t *testing.T) {
 			r.appendLine(path, map[string]any{"type": "assistant", "message": map[string]any{"role": "assistant", "model": model, "content": []any{}}})
 		}
 		handOver := func(a *daemon.Agent, heirs ...daemon.Heir) (daemon.Handoff, daemon.Agent, []string) {
-			in, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Mode: daemon.ModeGenerate, Force: true, Heirs: heirs})
+			in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true, Heirs: heirs})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -165,32 +165,32 @@ func TestPersonsOwnHandoffCommandIsLeftAlone(t *testing.T) {
 func TestHandoffOfAnAgentToldNothingNeedsForce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		ask := func(a daemon.Agent, in engine.HandoffRequest) error {
+		ask := func(a daemon.Agent, in handoffs.HandoffRequest) error {
 			_, err := r.client.RequestHandoff(t.Context(), a.ID, in)
 			return err
 		}
 		a, bare := r.startAgent(con), r.startAgent("")
 		for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
-			err := ask(a, engine.HandoffRequest{Mode: mode})
+			err := ask(a, handoffs.HandoffRequest{Mode: mode})
 			wantError(t, err, daemon.KindInvalid, "Nothing to hand off (no messages yet)")
 			wantCode(t, err, "nothing_to_hand_off")
 		}
 		if list := r.handoffsOf(a.ID); len(list) != 0 {
 			t.Errorf("a refused handoff left %+v", list)
 		}
-		wantError(t, ask(bare, engine.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
+		wantError(t, ask(bare, handoffs.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
 		gone, end := r.startPaneless()
 		r.assignPersona(gone.ID, con)
-		wantError(t, ask(gone, engine.HandoffRequest{}), daemon.KindInvalid, "Agent has no tmux pane")
+		wantError(t, ask(gone, handoffs.HandoffRequest{}), daemon.KindInvalid, "Agent has no tmux pane")
 		end()
 		r.awaitState(gone.ID, daemon.Ended)
-		wantError(t, ask(gone, engine.HandoffRequest{}), daemon.KindInvalid, "Agent is not active")
+		wantError(t, ask(gone, handoffs.HandoffRequest{}), daemon.KindInvalid, "Agent is not active")
 
 		r.misbehave("think=1m")
-		if err := ask(a, engine.HandoffRequest{Force: true}); err != nil {
+		if err := ask(a, handoffs.HandoffRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, ask(a, engine.HandoffRequest{}), daemon.KindConflict, "Handoff already in progress")
+		wantError(t, ask(a, handoffs.HandoffRequest{}), daemon.KindConflict, "Handoff already in progress")
 		r.misbehave("")
 		h := r.handoffsOf(a.ID)[0]
 		r.awaitPhase(h.ID, daemon.Completed)

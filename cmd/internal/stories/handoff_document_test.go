@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -205,7 +206,7 @@ func TestLongFocusStandsInAFile(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		focus := strings.Repeat("the parser, above all; ", 60)
-		in, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
+		in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
 		if err != nil {
 			t.Fatal(err)
 		}

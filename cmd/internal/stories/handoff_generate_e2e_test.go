@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // TestGenerateWithoutSessionOrRuntimeFails: the runtime does not know the session, or the runtime's program is missing.
@@ -29,7 +29,7 @@ func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{script}}}
 	r.start()
 	a := r.startAgent(con) // Nobody has said a word to it.
-	in, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
+	in, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}

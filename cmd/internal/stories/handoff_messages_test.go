@@ -9,8 +9,8 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -70,7 +70,7 @@ func TestMessagesAreDroppedIfAskedFor(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		begun, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{DropMessages: true, Force: true})
+		begun, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{DropMessages: true, Force: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestGeneratedDocumentThatSaysNothing(t *testing.T) {
 		stopped()
 		r.retryHandoff(id)
 		second := stopped()
-		if _, err := r.client.RetryHandoffAs(t.Context(), id, engine.Retry{Force: true}); err != nil {
+		if _, err := r.client.RetryHandoffAs(t.Context(), id, handoffs.Retry{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if h := r.awaitPhase(id, daemon.Completed); !h.Forced || r.readFile(h.FilePath) != second {

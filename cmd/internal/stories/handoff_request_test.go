@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -25,7 +25,7 @@ func (r *rig) startPaneless() (a daemon.Agent, end func()) {
 // wantHandoffRefused requests a handoff, and fails unless the request is refused with this sentence.
 func (r *rig) wantHandoffRefused(agentID int64, kind daemon.Kind, sentence string) {
 	r.t.Helper()
-	_, err := r.client.RequestHandoff(r.t.Context(), agentID, engine.HandoffRequest{Force: true})
+	_, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Force: true})
 	wantError(r.t, err, kind, sentence)
 }
 
@@ -81,7 +81,7 @@ func TestOneOfTwoRequestsStartsAHandoff(t *testing.T) {
 			results := make(chan error, 2)
 			for range 2 {
 				go func() {
-					_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
+					_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 					results <- err
 				}()
 			}

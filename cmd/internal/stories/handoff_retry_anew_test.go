@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // TestRetryChoosesAnotherSuccessor: the successor cannot be started on the runtime that was chosen. A retry as before is refused; one
@@ -42,12 +43,12 @@ func TestRetryChoosesAnotherSuccessor(t *testing.T) {
 		}
 		_, err := r.client.RetryHandoff(t.Context(), id, "")
 		wantCode(t, err, "cannot_launch")
-		for _, in := range []engine.Retry{{Runtime: "nothing"}, {Runtime: "claude", PermissionMode: "edits"}, {PermissionMode: "--yolo"}} {
+		for _, in := range []handoffs.Retry{{Runtime: "nothing"}, {Runtime: "claude", PermissionMode: "edits"}, {PermissionMode: "--yolo"}} {
 			if _, err := r.client.RetryHandoffAs(t.Context(), id, in); err == nil {
 				t.Errorf("the retry %+v was taken", in)
 			}
 		}
-		if _, err := r.client.RetryHandoffAs(t.Context(), id, engine.Retry{Runtime: "claude", PermissionMode: "plan"}); err != nil {
+		if _, err := r.client.RetryHandoffAs(t.Context(), id, handoffs.Retry{Runtime: "claude", PermissionMode: "plan"}); err != nil {
 			t.Fatal(err)
 		}
 		h = r.awaitPhase(id, daemon.Completed)
@@ -77,7 +78,7 @@ func TestHandoffThatCannotStartItsSuccessorIsRefused(t *testing.T) {
 		})
 		r.start()
 		a := r.startAgent(con)
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "opencode"}}})
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true, Heirs: []daemon.Heir{{Runtime: "opencode"}}})
 		wantCode(t, err, "cannot_launch")
 		if want := "No agent can be started on opencode: OpenCode 0.1.0 is too old to be supervised"; !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -96,7 +97,7 @@ func TestRetryKeepsASuccessorThatLives(t *testing.T) {
 		r.misbehave("no-document")
 		id := r.requestHandoffTo(a.ID, []daemon.Heir{{}, {}})
 		h := r.awaitPhase(id, daemon.Failed)
-		_, err := r.client.RetryHandoffAs(t.Context(), h.ID, engine.Retry{PermissionMode: "plan"})
+		_, err := r.client.RetryHandoffAs(t.Context(), h.ID, handoffs.Retry{PermissionMode: "plan"})
 		wantCode(t, err, "bad_heirs")
 		if got := r.getHandoff(id); slices.ContainsFunc(got.Heirs, func(h daemon.HandoffHeir) bool { return h.PermissionMode != "" }) {
 			t.Errorf("the heirs are %+v", got.Heirs)
@@ -106,7 +107,7 @@ func TestRetryKeepsASuccessorThatLives(t *testing.T) {
 
 func (r *rig) requestHandoffTo(agentID int64, heirs []daemon.Heir) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, engine.HandoffRequest{Force: true, Heirs: heirs})
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Force: true, Heirs: heirs})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // TestMissingRuntimeEndsNobody: the runtime's command is gone, at the request or after it. No successor could start, so the only
@@ -37,7 +37,7 @@ func TestMissingRuntimeEndsNobody(t *testing.T) {
 	r.start()
 	a := r.startAgent(con)
 	remove()
-	_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
+	_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 	wantRefused(t, err, daemon.CodeRuntimeMissing, command)
 	link()
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // wantOneLive fails unless exactly one successor of the agent lives, and it is the handoff's.
@@ -47,7 +47,7 @@ func TestCrashedSuccessorIsReplacedByARetry(t *testing.T) {
 			t.Errorf("failure %q names neither the screen nor the record\n%s", failed.Error.Message, r.report())
 		}
 		// Only a retry can hand over what was recorded.
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 		wantError(t, err, daemon.KindInvalid, "Agent is not active")
 
 		r.misbehave("")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 )
 
@@ -51,7 +51,7 @@ func (r *roundRig) goesOnByItself(is bool) {
 // startOn starts an agent on a runtime and waits until it is idle.
 func (r *roundRig) startOn(runtime string) daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Runtime: runtime})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: runtime})
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // awaitLimitHandoff waits until the handoff that was requested because of the agent's limit is completed.
@@ -78,7 +78,7 @@ func TestLimitAsksIfTheFallbackIsLimited(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.onLimit(daemon.LimitHandOver, fallback).start()
 		a := r.startSpokenTo()
-		other := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Runtime: fallback, Name: "other"})
+		other := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: fallback, Name: "other"})
 		r.awaitAgent(other.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 		other = r.hitLimit(other.ID, ten)
 		if l := other.Limit; l.Do != daemon.LimitAsk || !strings.Contains(l.Why, "no other runtime is named") {

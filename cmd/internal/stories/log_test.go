@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
@@ -28,7 +29,7 @@ func TestLogHoldsNoScreen(t *testing.T) {
 		log := r.logged()
 		r.start()
 		r.misbehave("crash-at-start")
-		a := r.createAgent(engine.NewAgent{Cwd: r.work})
+		a := r.createAgent(agents.NewAgent{Cwd: r.work})
 		now := r.awaitState(a.ID, daemon.Ended)
 		const shown = "scripted crash at start"
 		if !strings.Contains(*now.EndReason, shown) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -114,9 +115,9 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 			}
 		}
 		mv(r.work, away)
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 		wantRefused(t, err, daemon.CodeBadDirectory, "put it back")
-		_, err = r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true, Keep: true})
+		_, err = r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true, Keep: true})
 		wantRefused(t, err, daemon.CodeBadDirectory, "put it back")
 		mv(away, r.work)
 
@@ -166,7 +167,7 @@ func TestProgramThatIsGoneEndsNobody(t *testing.T) {
 		r.start()
 		a := r.startAgent(con)
 		gone = true
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 		wantRefused(t, err, daemon.CodeRuntimeMissing, "the program is gone")
 		if now := r.getAgent(a.ID); !now.Active() {
 			t.Errorf("agent %s", now.State)

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 )
@@ -84,7 +85,7 @@ const opencodeDocument = "# Handoff\n\n## What Was Done\n\nThe parser.\n\n## Dec
 // opencodeAgent starts an agent of OpenCode and waits until it is idle.
 func (r *rig) opencodeAgent() daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
@@ -325,7 +326,7 @@ func TestOpencodeWorksOnAStep(t *testing.T) {
 // TestOpencodeIsLeft: a person types /exit in the pane, which OpenCode reports to nobody. The agent did not die, and nobody is alarmed.
 func TestOpencodeIsLeft(t *testing.T) {
 	opencodeStory(t, nil, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+		a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
 		r.awaitState(a.ID, daemon.Idle)
 		m.Leave()
 		got := r.awaitState(a.ID, daemon.Ended)
@@ -341,7 +342,7 @@ func TestOpencodeIsLeft(t *testing.T) {
 // TestOpencodeEndsInATurn: work broke off, so the agent died, however its program exited.
 func TestOpencodeEndsInATurn(t *testing.T) {
 	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Hold: make(chan struct{})} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
+		a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
 		r.awaitState(a.ID, daemon.Idle)
 		r.sendMessage(a.ID, "a long one")
 		r.awaitState(a.ID, daemon.Working)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -41,7 +41,7 @@ func TestReadOnlyDatabaseLosesNothing(t *testing.T) {
 	a := r.startAgent("developer-con-1")
 	run(dbtest.SetReadOnly)
 	r.awaitNotReady("database_read_only")
-	_, err := r.client.RequestHandoff(t.Context(), a.ID, engine.HandoffRequest{Force: true})
+	_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
 	wantCode(t, err, "database_read_only")
 	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingMissing || !strings.Contains(f.Detail, "read-only") {
 		t.Errorf("doctor: %+v", f)

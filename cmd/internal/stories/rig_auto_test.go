@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -117,7 +118,7 @@ func (r *rig) wantEndedWithin(limit time.Duration, pids ...int) {
 // requestGenerate requests a handoff in mode generate.
 func (r *rig) requestGenerate(agentID int64, focus string) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, engine.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

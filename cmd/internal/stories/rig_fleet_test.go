@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
 // startAgents starts n agents and waits until each is idle.
@@ -14,7 +15,7 @@ func (r *rig) startAgents(n int) []int64 {
 	r.t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
-		a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work})
+		a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work})
 		ids[i] = a.ID
 		if i%10 == 9 { // A machine can start only some of them in the time that each may take.
 			r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
@@ -68,7 +69,7 @@ func (r *rig) triggers(id int64, stop <-chan struct{}) (all []time.Duration) {
 		case <-tick.C:
 		}
 		started := time.Now()
-		if _, err := r.client.RequestHandoff(context.Background(), id, engine.HandoffRequest{Force: true}); err != nil {
+		if _, err := r.client.RequestHandoff(context.Background(), id, handoffs.HandoffRequest{Force: true}); err != nil {
 			r.t.Errorf("trigger: %v", err)
 			return all
 		}

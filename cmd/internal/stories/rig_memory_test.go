@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/opencode"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
@@ -69,16 +70,16 @@ type base struct {
 	*bell
 
 	mu      sync.Mutex
-	daemons []*engine.Daemon
+	daemons []*intake.Daemon
 }
 
 func newBase() *base { return &base{Store: memory.New(), bell: newBell()} }
 
 // setServing adds a daemon to those on the database, or removes it.
-func (b *base) setServing(d *engine.Daemon, there bool) {
+func (b *base) setServing(d *intake.Daemon, there bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var others []*engine.Daemon
+	var others []*intake.Daemon
 	for _, other := range b.daemons {
 		if other != d {
 			others = append(others, other)
@@ -90,7 +91,7 @@ func (b *base) setServing(d *engine.Daemon, there bool) {
 }
 
 // tellOthers tells all other daemons of a commit, as PostgreSQL does by NOTIFY.
-func (b *base) tellOthers(by *engine.Daemon) {
+func (b *base) tellOthers(by *intake.Daemon) {
 	b.ring()
 	b.mu.Lock()
 	daemons := b.daemons
@@ -105,13 +106,13 @@ func (b *base) tellOthers(by *engine.Daemon) {
 
 // connect is a daemon's connection to the database, or the story's own if of is nil. Other daemons are told what it
 // commits.
-func (b *base) connect(of *engine.Daemon) *memory.Telling {
+func (b *base) connect(of *intake.Daemon) *memory.Telling {
 	return &memory.Telling{Store: b.Store, Committed: func() { b.tellOthers(of) }}
 }
 
 // servingHere is a daemon that answers requests, like serve.Serving.
 type servingHere struct {
-	d          *engine.Daemon
+	d          *intake.Daemon
 	everything http.Handler
 	hooks      http.Handler
 	ctx        context.Context // the context of requests

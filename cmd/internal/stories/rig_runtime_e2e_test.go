@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/realcli"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
@@ -235,7 +236,7 @@ func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 // newAgent starts an agent of the persona con and waits until it is idle.
 func (r *runtimeRig) newAgent() daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name})
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 

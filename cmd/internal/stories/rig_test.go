@@ -20,8 +20,10 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/demo"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -209,13 +211,13 @@ func (r *rig) misbehave(list string) {
 // startAgent starts an agent with the persona and waits until it is idle.
 func (r *rig) startAgent(persona string) daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(engine.NewAgent{Persona: persona, Cwd: r.work})
+	a := r.createAgent(agents.NewAgent{Persona: persona, Cwd: r.work})
 	// The agent's first hook may arrive before the daemon commits its pane.
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
 // createAgent asks the daemon for an agent and does not wait for it.
-func (r *rig) createAgent(in engine.NewAgent) daemon.Agent {
+func (r *rig) createAgent(in agents.NewAgent) daemon.Agent {
 	r.t.Helper()
 	a, err := r.client.CreateAgent(r.t.Context(), in)
 	if err != nil {
@@ -244,7 +246,7 @@ func (r *rig) assignPersona(id int64, slug string) {
 // agent.
 func (r *rig) requestHandoff(agentID int64) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, engine.HandoffRequest{Force: true})
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Force: true})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

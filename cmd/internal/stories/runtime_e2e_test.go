@@ -15,7 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -313,7 +313,7 @@ func reportsErrors(r *runtimeRig, a daemon.Agent) int64 {
 func handsOverItsWork(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "hello before the handoff")
 	r.resetExperience()
-	in, err := r.client.RequestHandoff(r.t.Context(), a.ID, engine.HandoffRequest{Focus: "the lexer above all", Force: true})
+	in, err := r.client.RequestHandoff(r.t.Context(), a.ID, handoffs.HandoffRequest{Focus: "the lexer above all", Force: true})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestGenericRuntime: A CLI that understudy does not know is supervised by its screen: it gets its skill and messages,
@@ -27,7 +27,7 @@ func TestGenericRuntime(t *testing.T) {
 		"toy": {Command: []string{"sh", script}, Ready: `^toy> `, Exit: "exit", Quiet: time.Second},
 	}
 	r.start()
-	a := r.createAgent(engine.NewAgent{Persona: "developer-con-1", Cwd: r.work, Runtime: "toy"})
+	a := r.createAgent(agents.NewAgent{Persona: "developer-con-1", Cwd: r.work, Runtime: "toy"})
 	r.awaitAgent(a.ID, "its skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
 	dl := r.sendMessage(a.ID, "first line\nsecond line")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)

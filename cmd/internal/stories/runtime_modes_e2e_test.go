@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/realcli"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -214,7 +214,7 @@ func (r *runtimeRig) tryMode(mode string) (got runtimes.Asks) {
 		}
 		return claudetest.Reply{Text: "Built."}
 	})
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name, PermissionMode: mode})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name, PermissionMode: mode})
 	a = r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() || a.State == daemon.Ended })
 	if a.State == daemon.Ended {
 		r.t.Fatalf("mode %q: the agent ended: %s", mode, *a.EndReason)

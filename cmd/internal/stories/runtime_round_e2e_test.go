@@ -17,7 +17,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/realcli"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -31,7 +31,7 @@ func TestRound(t *testing.T) {
 	r := newRoundRig(t)
 	child := r.startDaemonChild()
 	r.database() // before the first kill
-	a := r.createAgent(engine.NewAgent{Persona: con, Cwd: r.work, Runtime: round[0]})
+	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: round[0]})
 	a = r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 	var line []daemon.Agent
 	for i, next := range round[1:] {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 var shotsDir = flag.String("shots", "", "with TestShots: the folder in which the README's pictures are made anew")
@@ -71,7 +71,7 @@ func (r *rig) filmTop(path string) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			r.t.Fatal(err)
 		}
-		r.createAgent(engine.NewAgent{Name: a.name, Persona: a.persona, Cwd: dir, Prompt: a.prompt})
+		r.createAgent(agents.NewAgent{Name: a.name, Persona: a.persona, Cwd: dir, Prompt: a.prompt})
 	}
 	s := r.startTop(filmColumns, filmRows)
 	s.awaitScreen("1 needs you, 2 finished")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 func TestStartOfARuntimeNotInPathIsRefused(t *testing.T) {
@@ -15,7 +15,7 @@ func TestStartOfARuntimeNotInPathIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{"no-such-agent-cli"}}}
 	r.start()
-	_, err := r.client.CreateAgent(t.Context(), engine.NewAgent{Persona: "developer-con-1", Cwd: r.work})
+	_, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: "developer-con-1", Cwd: r.work})
 	wantCode(t, err, "runtime_missing")
 	if err == nil || !strings.Contains(err.Error(), "no-such-agent-cli") || !strings.Contains(err.Error(), "config.yaml") {
 		t.Errorf("error %v names neither the command nor the fix", err)

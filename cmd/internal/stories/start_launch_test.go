@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -29,7 +29,7 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 				return do()
 			},
 		}).start()
-		a := r.createAgent(engine.NewAgent{Cwd: r.work})
+		a := r.createAgent(agents.NewAgent{Cwd: r.work})
 		g.await(t)
 		_, err := r.client.AssignPersona(t.Context(), a.ID, con)
 		wantCode(t, err, "agent_starting")
@@ -60,7 +60,7 @@ func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 		r.bendWith(&bend{spawn: func(context.Context, func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 			return tmux.PaneInfo{}, errAway
 		}}).start()
-		a := r.createAgent(engine.NewAgent{Cwd: r.work, Persona: con})
+		a := r.createAgent(agents.NewAgent{Cwd: r.work, Persona: con})
 		now := r.awaitState(a.ID, daemon.Ended)
 		if !strings.Contains(*now.EndReason, errAway.Error()) {
 			t.Errorf("the agent ended by %q", *now.EndReason)

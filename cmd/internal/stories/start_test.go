@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 )
 
 // TestImpossibleStartIsRefused: There is neither a row nor a pane.
@@ -13,11 +13,11 @@ func TestImpossibleStartIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	for _, name := range []string{"7", "self", "list", "show", "--help", " x", "x "} {
-		_, err := r.client.CreateAgent(t.Context(), engine.NewAgent{Persona: "developer-con-1", Cwd: r.work, Name: name})
+		_, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: "developer-con-1", Cwd: r.work, Name: name})
 		wantCode(t, err, "bad_name")
 	}
 	for _, size := range [][2]int{{79, 40}, {501, 40}, {100, 23}, {100, 201}, {-1, 0}, {0, -1}} {
-		_, err := r.client.CreateAgent(t.Context(), engine.NewAgent{Cwd: r.work, Columns: size[0], Rows: size[1]})
+		_, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Cwd: r.work, Columns: size[0], Rows: size[1]})
 		wantCode(t, err, "bad_size")
 	}
 	a := r.startAgent("developer-con-1")
@@ -34,20 +34,20 @@ func TestStartedAsChosen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	for _, wrong := range []struct {
-		change func(*engine.NewAgent)
+		change func(*agents.NewAgent)
 		code   daemon.Code
 	}{
-		{func(in *engine.NewAgent) { in.PermissionMode = "yolo" }, "bad_permission_mode"},
-		{func(in *engine.NewAgent) { in.Model = "-p" }, "bad_model"},
-		{func(in *engine.NewAgent) { in.Args = []string{"--verbose", "--settings=/tmp/x"} }, "bad_args"},
-		{func(in *engine.NewAgent) { in.Args = []string{"--resume", "x"} }, "bad_args"},
+		{func(in *agents.NewAgent) { in.PermissionMode = "yolo" }, "bad_permission_mode"},
+		{func(in *agents.NewAgent) { in.Model = "-p" }, "bad_model"},
+		{func(in *agents.NewAgent) { in.Args = []string{"--verbose", "--settings=/tmp/x"} }, "bad_args"},
+		{func(in *agents.NewAgent) { in.Args = []string{"--resume", "x"} }, "bad_args"},
 	} {
-		in := engine.NewAgent{Persona: con, Cwd: r.work}
+		in := agents.NewAgent{Persona: con, Cwd: r.work}
 		wrong.change(&in)
 		_, err := r.client.CreateAgent(t.Context(), in)
 		wantCode(t, err, wrong.code)
 	}
-	a, err := r.client.CreateAgent(t.Context(), engine.NewAgent{
+	a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{
 		Persona: con, Cwd: r.work, Model: "opus", PermissionMode: "plan", Args: []string{"--add-dir", "/tmp", "--verbose"},
 	})
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // TestAgentTreeSurvivesDaemonKillsAtEveryPoint: the daemon is killed before and after each commit, each call of git and each other effect
@@ -22,21 +23,21 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	r := newRig(t)
 	g := mainRepo(t)
 	w := r.startWalk("agent_created")
-	var v engine.TreeView
+	var v intake.TreeView
 	committed, noted := false, false
 	ctx := t.Context()
 	w.until("the tree merged, removed and restored", func() (bool, string) {
-		agents, err := r.client.Agents(ctx, allRows)
+		list, err := r.client.Agents(ctx, allRows)
 		switch {
 		case err != nil:
 			return false, err.Error()
-		case len(agents) > 1:
-			t.Fatalf("%d agents, want one", len(agents))
-		case len(agents) == 0:
-			_, err := r.client.CreateAgent(ctx, engine.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "walk"}})
+		case len(list) > 1:
+			t.Fatalf("%d agents, want one", len(list))
+		case len(list) == 0:
+			_, err := r.client.CreateAgent(ctx, agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "walk"}})
 			return false, fmt.Sprint(err)
 		}
-		a := agents[0]
+		a := list[0]
 		if v, err = r.client.Worktree(ctx, *a.WorktreeID); err != nil || v.Task != nil {
 			return false, fmt.Sprint(err, v.Task)
 		}
@@ -55,14 +56,14 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 			tree.Commit(time.Now())
 			committed = true
 		case last.Do == "":
-			_, err = r.client.MergeWorktree(ctx, v.ID, engine.TreeMerging{})
+			_, err = r.client.MergeWorktree(ctx, v.ID, intake.TreeMerging{})
 		case a.EndedAt == nil:
 			_, err = r.client.StopAgent(ctx, a.ID, false)
 		case !noted:
 			cmdtest.RepoAt(t, v.Path).Write("notes.txt", "not committed\n")
 			noted = true
 		case last.Do == daemon.TreeMerge:
-			_, err = r.client.RemoveWorktree(ctx, v.ID, engine.TreeRemoval{Force: true})
+			_, err = r.client.RemoveWorktree(ctx, v.ID, intake.TreeRemoval{Force: true})
 		case last.Do == daemon.TreeRemove:
 			_, err = r.client.RestoreWorktree(ctx, v.ID)
 		default:

@@ -8,7 +8,8 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/pipelines"
@@ -50,7 +51,7 @@ type action struct {
 	way      int               // the number of the step that comes next, if the operator chooses it; 0: the following one
 	reason   string
 	text     string // the handoff's focus, the comment of a decision, a message, or a name
-	start    engine.NewAgent
+	start    agents.NewAgent
 	ids      []int64 // the agents whose sessions are opened again, or which are dismissed
 	runs     bool    // the message is a command of the runtime
 	force    bool    // the agent is ended without being asked to exit
@@ -129,7 +130,7 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 		agent, err := c.RenameAgent(ctx, a.agent, strings.TrimSpace(a.text))
 		return fmt.Sprintf("agent %d is called %s", a.agent, agent.Name), err
 	case handOff:
-		in, err := c.RequestHandoff(ctx, a.agent, engine.HandoffRequest{Reason: strings.TrimSpace(a.reason), Focus: strings.TrimSpace(a.text)})
+		in, err := c.RequestHandoff(ctx, a.agent, handoffs.HandoffRequest{Reason: strings.TrimSpace(a.reason), Focus: strings.TrimSpace(a.text)})
 		return fmt.Sprintf("handoff %d of agent %d is under way", in.HandoffID, a.agent), err
 	case cancelHandoff:
 		_, err := c.CancelHandoff(ctx, a.agent, a.handoff)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -85,7 +85,7 @@ func (m *model) offered(msg offerMsg) {
 
 // newAgent asks for a new agent. It proposes one like the selected one, in the same directory.
 func (m *model) newAgent(r *row) tea.Cmd {
-	in := engine.NewAgent{Cwd: m.cfg.Directory}
+	in := agents.NewAgent{Cwd: m.cfg.Directory}
 	if r != nil && r.agent != nil {
 		in.Persona, in.Cwd = r.agent.PersonaSlug(), r.agent.Cwd
 	}

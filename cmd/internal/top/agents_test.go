@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/fit"
 )
 
@@ -58,7 +58,7 @@ func TestNewAgent(t *testing.T) {
 	pressed(m, "kit", "tab", "tab", "cod", "tab", "checkout", "tab", "line one")
 	m.Update(tea.KeyPressMsg{Code: 'j', Mod: tea.ModCtrl})
 	pressed(m, "line two")
-	want := engine.NewAgent{Persona: "tester-kit-1", Cwd: "/srv/app", Runtime: "codex", Prompt: "line one\nline two", Name: "checkout", Columns: 120, Rows: 30}
+	want := agents.NewAgent{Persona: "tester-kit-1", Cwd: "/srv/app", Runtime: "codex", Prompt: "line one\nline two", Name: "checkout", Columns: 120, Rows: 30}
 	if got := f.filled().start; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

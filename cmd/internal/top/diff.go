@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -17,13 +17,13 @@ import (
 type diffView struct {
 	agent int64
 	asked int // counts the reads, so that a late answer to an earlier one is dropped
-	diff  *engine.AgentDiff
+	diff  *agents.AgentDiff
 	err   error
 }
 
 type diffMsg struct {
 	asked int
-	diff  engine.AgentDiff
+	diff  agents.AgentDiff
 	err   error
 }
 
@@ -35,7 +35,7 @@ func (m *model) openDiff(agent int64) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeoutCause(ctx, 2*worktree.DiffTime, errSlow) // it may wait for the diffs of others
 		defer cancel()
-		diff, err := c.Diff(ctx, agent, engine.DiffRequest{})
+		diff, err := c.Diff(ctx, agent, agents.DiffRequest{})
 		return diffMsg{asked, diff, slow(ctx, err)}
 	}
 }

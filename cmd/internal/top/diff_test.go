@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
@@ -17,7 +17,7 @@ func TestDiffScreen(t *testing.T) {
 	if cmd := m.openDiff(8); cmd == nil || m.screen != diffScreen {
 		t.Fatal("the screen is not open")
 	}
-	late := diffMsg{asked: m.diff.asked, diff: engine.AgentDiff{AgentID: 8}}
+	late := diffMsg{asked: m.diff.asked, diff: agents.AgentDiff{AgentID: 8}}
 	pressed(m, "esc")
 	m.choose(m.find(key{kind: agentRow, id: 7}))
 	pressed(m, "d")
@@ -25,7 +25,7 @@ func TestDiffScreen(t *testing.T) {
 	if m.diff.diff != nil || m.diff.agent != 7 {
 		t.Error("a late answer about agent 8 is shown for agent 7")
 	}
-	m.Update(diffMsg{asked: m.diff.asked, diff: engine.AgentDiff{AgentID: 7, AgentName: "con", Notes: []string{"Shared."}, Diff: worktree.Diff{FileCount: 1, Files: []worktree.FileDiff{{
+	m.Update(diffMsg{asked: m.diff.asked, diff: agents.AgentDiff{AgentID: 7, AgentName: "con", Notes: []string{"Shared."}, Diff: worktree.Diff{FileCount: 1, Files: []worktree.FileDiff{{
 		Path: "a\x1b]0;x\x07\n", Status: "modified", Added: 1, Deleted: 1,
 		Hunks: []worktree.Hunk{{OldStart: 3, NewStart: 3, Lines: []string{"-\told\x1b[2J", "+new"}}},
 	}}}}})

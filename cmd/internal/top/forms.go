@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -93,7 +93,7 @@ func (f *form) asCommand() {
 }
 
 // startForm asks for a new agent. The lists of personas and runtimes are offered later.
-func startForm(in engine.NewAgent) *form {
+func startForm(in agents.NewAgent) *form {
 	persona, runtime := &choice{reading: true}, &choice{options: []option{{name: "the persona's"}}, reading: true}
 	if in.Persona != "" {
 		persona.options = []option{{value: in.Persona}}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 
 	tea "charm.land/bubbletea/v2"
@@ -236,7 +236,7 @@ func TestActions(t *testing.T) {
 		{action{verb: retryHandoff, handoff: 8}, []string{`POST /api/handoffs/8/retry {}`}, "handoff 8 goes on"},
 		{action{verb: approve, pipeline: 3, step: 32, text: "fine "}, []string{`POST /api/pipelines/3/approve {"step_id":32,"comment":"fine"}`}, "pipeline 3 is approved and goes on"},
 		{action{verb: reject, pipeline: 3, step: 32}, []string{`POST /api/pipelines/3/reject {"step_id":32,"comment":""}`}, "pipeline 3 is rejected; do this"},
-		{action{verb: startAgent, start: engine.NewAgent{Persona: "p", Cwd: "~/app", Name: " n ", Prompt: "go\n", Columns: 80, Rows: 24}, home: "/srv/ann"},
+		{action{verb: startAgent, start: agents.NewAgent{Persona: "p", Cwd: "~/app", Name: " n ", Prompt: "go\n", Columns: 80, Rows: 24}, home: "/srv/ann"},
 			[]string{`POST /api/agents {"persona":"p","cwd":"/srv/ann/app","runtime":"","prompt":"go","name":"n","columns":80,"rows":24}`}, "agent 9 (n) is starting"},
 		{action{verb: sendMessage, agent: 2, text: "one\ntwo"}, []string{`POST /api/agents/2/messages {"text":"one\ntwo","command":false}`}, "queued for agent 2"},
 		{action{verb: stopAgent, agent: 2, force: true}, []string{`POST /api/agents/2/stop {"force":true}`}, "agent 2 is asked to stop"},

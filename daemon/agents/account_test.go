@@ -1,0 +1,145 @@
+package agents
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestAccountIsSaidBeforeAHandoff: what a successor will not have of its predecessor's account is a warning of the handoff's row.
+func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
+	t.Parallel()
+	environ := []string{"CLAUDE_CONFIG_DIR=/work", "ANTHROPIC_AUTH_TOKEN=secret", "ANTHROPIC_MODEL=a\tb", "OPENCODE_CONFIG_CONTENT={}"}
+	account, _ := runtimes.ReadAccount(environ, "/")
+	plain, _ := runtimes.ReadAccount([]string{"HOME=/h"}, "/")
+	both, _ := runtimes.ReadAccount([]string{"CLAUDE_CONFIG_DIR=/work", "CODEX_HOME=/codex"}, "/")
+	as := []string{""}
+	for name, c := range map[string]struct {
+		account *runtimes.Account
+		managed bool
+		lives   bool
+		heirs   []string
+		want    []string // a part of each warning
+	}{
+		"the daemon's own":           {nil, true, true, as, nil},
+		"not known":                  {nil, false, true, as, []string{"could not be read"}},
+		"no account of its own":      {&plain, false, true, []string{"claude", "codex"}, nil},
+		"goes on but for one":        {&account, false, true, as, []string{"has no ANTHROPIC_MODEL"}},
+		"its process has gone":       {&account, false, false, as, []string{"has no ANTHROPIC_MODEL", "has no ANTHROPIC_AUTH_TOKEN: nobody"}},
+		"another CLI":                {&account, false, true, []string{"codex"}, []string{"on Codex: it has the account that the daemon has there"}},
+		"another CLI that it has":    {&both, false, true, []string{"codex"}, []string{"on Codex: it has what the session was given for that CLI, by CODEX_HOME"}},
+		"a variable that is ours":    {&account, false, true, []string{"opencode"}, []string{"runs on OpenCode", "has no OPENCODE_CONFIG_CONTENT"}},
+		"two heirs, each said once":  {&both, false, true, []string{"claude", "codex", "codex"}, []string{"runs on Codex"}},
+		"a runtime without any list": {&account, false, true, []string{"aider"}, []string{"runs on"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := testSupervisor(engine.Config{Host: "here", Data: data.At(t.TempDir())})
+			d.Accounts.Environ = func(tmux.Process) ([]string, error) {
+				if !c.lives {
+					return nil, errors.New("gone")
+				}
+				return environ, nil
+			}
+			var heirs []daemon.HandoffHeir
+			for _, runtime := range c.heirs {
+				heirs = append(heirs, daemon.HandoffHeir{Heir: daemon.Heir{Runtime: runtime}})
+			}
+			said := d.Accounts.HandoffWarnings(d.Sight, &daemon.Agent{ID: 7, Host: "here", Runtime: "claude", PID: 3, Managed: c.managed, Account: c.account}, heirs)
+			if len(said) != len(c.want) {
+				t.Fatalf("said %q, want %q", said, c.want)
+			}
+			for i, want := range c.want {
+				if !strings.Contains(said[i], want) || strings.Contains(said[i], "secret") {
+					t.Errorf("said %q, want %q in it", said[i], want)
+				}
+			}
+			if said := d.Accounts.HandoffWarnings(d.Sight, &daemon.Agent{Host: "elsewhere", Account: c.account}, heirs); len(said) > 0 {
+				t.Errorf("of another host's agent: %q", said)
+			}
+		})
+	}
+}
+
+// TestSecretsOfAnAccountAreKeptForADay: the file outlives the process, is its owner's alone, holds no more than the row names, and is
+// removed a day after the agent's end.
+func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := testSupervisor(engine.Config{Data: data.At(root)})
+	lives := true
+	d.Accounts.Environ = func(tmux.Process) ([]string, error) {
+		if !lives {
+			return nil, errors.New("gone")
+		}
+		return []string{"ANTHROPIC_AUTH_TOKEN=secret", "OPENAI_API_KEY=not in the row"}, nil
+	}
+	a := &daemon.Agent{ID: 7, State: daemon.Idle, PID: 3, RegisteredAt: new(time.Time), Account: &runtimes.Account{Secrets: []string{"ANTHROPIC_AUTH_TOKEN"}}}
+	if !sight.HasSecrets(a) {
+		t.Error("a person's session has secrets")
+	}
+	for range 2 {
+		if _, _, err := sight.KeepAccount(d.Sight, t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		lives = false
+	}
+	path := filepath.Join(d.Data.Launch(7), sight.AccountFile)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("file %v, %v", info, err)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Fatalf("folder %v, %v", info, err)
+	}
+	ended := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	a.EndedAt = &ended
+	if err := d.removeLaunchFiles(a); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Accounts.Secrets(a); err != nil || !slices.Equal(got, []string{"ANTHROPIC_AUTH_TOKEN=secret"}) {
+		t.Errorf("secrets %q, %v", got, err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		there bool
+	}{{sight.AccountKept - time.Second, true}, {sight.AccountKept, false}, {2 * sight.AccountKept, false}} {
+		if err := d.Accounts.Forget(a, ended.Add(c.after)); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(path); (err == nil) != c.there {
+			t.Errorf("after %s: %v", c.after, err)
+		}
+	}
+	if got, err := d.Accounts.Secrets(a); err != nil || len(got) != 0 {
+		t.Errorf("secrets %q, %v", got, err)
+	}
+}
+
+// TestFilesOfASessionAreLookedForInItsOwnFolder: the registry of a session is in the folder of its account, and not in the daemon's.
+func TestFilesOfASessionAreLookedForInItsOwnFolder(t *testing.T) {
+	t.Parallel()
+	d := testSupervisor(engine.Config{Environ: []string{"HOME=/home/dev", "CLAUDE_CONFIG_DIR=/daemon"}})
+	own, none := runtimes.Account{Variables: map[string]string{"CLAUDE_CONFIG_DIR": "/work"}}, runtimes.Account{}
+	for want, account := range map[string]*runtimes.Account{"/daemon": nil, "/work": &own, "/home/dev/.claude": &none} {
+		if got := d.ConfigDir(&daemon.Agent{Account: account}); got != want {
+			t.Errorf("folder %s, want %s", got, want)
+		}
+	}
+	gemini := runtimes.Gemini().OwnHome
+	for want, account := range map[string]*runtimes.Account{"/home/dev": &none, "/g": {Variables: map[string]string{"GEMINI_CLI_HOME": "/g"}}} {
+		if got, err := testSupervisor(engine.Config{Environ: []string{"HOME=/home/dev", "GEMINI_CLI_HOME=/daemon"}}).UserHome(gemini, account); err != nil || got.Path != want {
+			t.Errorf("home %s, %v; want %s", got.Path, err, want)
+		}
+	}
+}

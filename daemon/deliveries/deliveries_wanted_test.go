@@ -1,0 +1,33 @@
+package deliveries
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
+)
+
+// TestPromptWasTakenAfterAll: the injection prompt of a handoff was given up, queued again by a retry, and taken meanwhile. Its transcript tells,
+// so that it is not given twice. An equal message of an operator is another one.
+func TestPromptWasTakenAfterAll(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	line := `{"type":"user","timestamp":"2031-05-04T03:00:00.000Z","message":{"role":"user","content":"[handoff_a_b_1] understudy: take over"}}` + "\n"
+	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &daemon.Agent{ID: 3, Runtime: "claude", TranscriptPath: &path}
+	for ref, want := range map[string]string{"handoff_a_b_1": "found in the transcript", "handoff_a_b_2": ""} {
+		for _, kind := range []daemon.DeliveryKind{daemon.KindPrompt, daemon.KindMessage} {
+			if kind == daemon.KindMessage {
+				want = ""
+			}
+			got, err := takenAfterAll(t.Context(), testCourier(engine.Config{}), a, &daemon.Delivery{ID: 4, Kind: kind, Nonce: ref, State: daemon.DeliveryQueued})
+			if got != want || err != nil {
+				t.Errorf("%s %s: %q, %v", kind, ref, got, err)
+			}
+		}
+	}
+}

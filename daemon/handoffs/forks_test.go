@@ -1,0 +1,26 @@
+package handoffs
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/engine"
+)
+
+// TestMemoryKeepsTheForkOfAnEndedAgent: a document can be generated from the session of an agent that has ended.
+func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
+	t.Parallel()
+	d := testFlow(engine.Config{Log: slog.New(slog.DiscardHandler)})
+	if !takeForkPlace(&d.Forks, 1) {
+		t.Fatal("no place is free")
+	}
+	engine.Forget(d.Engine, 1)
+	if ids := d.ForkedAgents(); !slices.Equal(ids, []int64{1}) {
+		t.Errorf("forks of agents %v are remembered, want one", ids)
+	}
+	d.EndFork(1)
+	if ids := d.ForkedAgents(); len(ids) != 0 {
+		t.Errorf("remembered after the fork: %v", ids)
+	}
+}

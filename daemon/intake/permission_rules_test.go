@@ -1,0 +1,114 @@
+package intake
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+func bash(command string) daemon.ToolCall {
+	in, _ := json.Marshal(map[string]any{"command": command, "description": "test"}) // texts cannot fail
+	c, _ := callOf(&hooks.Payload{ToolName: "Bash", ToolInput: in})
+	return c
+}
+
+// TestAllowRulesAreNotFooled: an allow rule with an asterisk covers one plain command, and nothing that a shell makes of it.
+func TestAllowRulesAreNotFooled(t *testing.T) {
+	const rule = "Bash(go test *)"
+	for command, want := range map[string]bool{
+		"go test ./...": true, "go test -run 'A b' ./daemon": true, "go test *.go": true,
+		"go test": false, "go testing x": false, "sudo go test ./...": false, " go test x": false,
+		"go test ./... ; rm -rf /": false, "go test ./... && rm -rf /": false, "go test ./... || rm x": false, "go test ./... | sh": false,
+		"go test $(rm -rf /)": false, "go test `rm -rf /`": false, "go test x\nrm -rf /": false, "go test x\rrm -rf /": false,
+		"go test x > /etc/passwd": false, "go test x < /etc/passwd": false, "go test x & rm y": false, "go test \\\n; rm": false,
+		"go test ${IFS}x": false, "go test <(rm x)": false, "go test ';'": false, "": false,
+	} {
+		c := bash(command)
+		if got := c.AllowedBy(rule, "/w"); got != want {
+			t.Errorf("%q by %s: %t, want %t", command, rule, got, want)
+		}
+	}
+	c := bash("go test x")
+	c.Args["dangerouslyDisableSandbox"] = json.RawMessage("true")
+	if c.AllowedBy(rule, "/w") {
+		t.Error("a call with an argument that the rule does not know is allowed")
+	}
+}
+
+// TestOtherRules: rules about files, sites and whole tools, and deny rules, which look into a line of shell.
+func TestOtherRules(t *testing.T) {
+	call := func(tool, args string) daemon.ToolCall {
+		c, ok := callOf(&hooks.Payload{ToolName: tool, ToolInput: json.RawMessage(args)})
+		if !ok {
+			t.Fatalf("%s %s", tool, args)
+		}
+		return c
+	}
+	edit := func(path string) daemon.ToolCall {
+		return call("Edit", `{"file_path": "`+path+`", "old_string": "a", "new_string": "b"}`)
+	}
+	fetch := func(url string) daemon.ToolCall { return call("WebFetch", `{"url": "`+url+`", "prompt": "p"}`) }
+	for _, row := range []struct {
+		call daemon.ToolCall
+		rule string
+		want bool
+	}{
+		{edit("/w/src/a.go"), "Edit(src/**)", true}, {edit("/w/src/b/a.go"), "Edit(src/*)", false}, {edit("/w/src/a.go"), "Edit(./src/*)", true},
+		{edit("/w/src/../../etc/passwd"), "Edit(src/**)", false}, {edit("/other/src/a.go"), "Edit(src/**)", false},
+		{edit("/etc/passwd"), "Edit(/etc/*)", true}, {edit("/w/a.go"), "Edit(**/*.go)", true}, {edit("/w/a.go"), "Edit(*.go)", true},
+		{call("Write", `{"file_path": "/w/a.go", "content": ""}`), "Edit(*.go)", true}, {call("Read", `{"file_path": "/w/a.go"}`), "Edit(*.go)", false},
+		{call("Read", `{"file_path": "/w/a.go"}`), "Read(*.go)", true},
+		{fetch("https://example.com/x"), "WebFetch(domain:example.com)", true}, {fetch("https://example.com.evil.org/"), "WebFetch(domain:example.com)", false},
+		{fetch("https://user@example.com/"), "WebFetch(domain:example.com)", false}, {fetch("file://example.com/etc"), "WebFetch(domain:example.com)", false},
+		{fetch("https://docs.example.com/"), "WebFetch(domain:*.example.com)", true},
+		{call("mcp__db__read", `{}`), "mcp__db__*", true}, {call("mcp__db2__read", `{}`), "mcp__db__*", false}, {bash("x"), "Bash", true},
+		{bash("ls"), "Bash(", false}, {bash("ls"), "Bash()", false}, {bash(`ls \*`), `Bash(ls \\\*)`, true},
+	} {
+		if got := row.call.AllowedBy(row.rule, "/w"); got != row.want {
+			t.Errorf("%s %s by %s: %t, want %t", row.call.Tool, row.call.Shown(), row.rule, got, row.want)
+		}
+	}
+	for command, want := range map[string]bool{"git push": true, "cd x && git push -f": true, "echo $(git push x)": true, "git pull": false} {
+		c := bash(command)
+		if got := c.DeniedBy("Bash(git push*)", "/w"); got != want {
+			t.Errorf("deny of %q: %t, want %t", command, got, want)
+		}
+	}
+}
+
+// TestOwnRuleIsExact: the rule that allow_agent offers covers the shown call, and no longer one.
+func TestOwnRuleIsExact(t *testing.T) {
+	for command, more := range map[string]string{"ls *.go; rm x": "ls a.go; rm x", `echo \*`: "echo *", "touch a": "touch a b"} {
+		c, other := bash(command), bash(more)
+		if rule := c.Rule(); !c.AllowedBy(rule, "/w") || other.AllowedBy(rule, "/w") {
+			t.Errorf("%s: covers %q %t, and %q %t", rule, command, c.AllowedBy(rule, "/w"), more, other.AllowedBy(rule, "/w"))
+		}
+	}
+}
+
+// TestShownIsWhole: people are shown every argument of a call, hidden characters by their numbers, and the digest is of that.
+func TestShownIsWhole(t *testing.T) {
+	show := func(tool, args string) (p daemon.Permission) {
+		c, _ := callOf(&hooks.Payload{ToolName: tool, ToolInput: json.RawMessage(args)})
+		c.Show(&p)
+		return p
+	}
+	for _, row := range []struct{ tool, args, want string }{
+		{"Bash", `{"command": "ls\nrm x", "timeout": 5, "description": "lists"}`, "ls\nrm x\ntimeout: 5"},
+		{"Bash", `{"command": "ls \u202egnp.x"}`, `ls \u{202e}gnp.x`},
+		{"Edit", `{"file_path": "/a", "old_string": "one\ntwo", "new_string": "three", "replace_all": true}`, "/a\n-one\n-two\n+three\nreplace_all: true"},
+		{"Write", `{"file_path": "/a", "content": "x\ny\n"}`, "/a\n+x\n+y"},
+		{"WebFetch", `{"url": "https://e.org", "prompt": "read"}`, "https://e.org\nread"},
+		{"mcp__x__y", `{"b": [1, 2], "a": "t"}`, "a: \"t\"\nb: [1,2]"},
+	} {
+		if p := show(row.tool, row.args); p.Shown != row.want || !p.Whole || p.Digest != daemon.DigestOf(row.tool, row.want) {
+			t.Errorf("%s %s: shown %q, want %q", row.tool, row.args, p.Shown, row.want)
+		}
+	}
+	if p := show("Bash", `{"command": "`+strings.Repeat("x", daemon.MaxShown+1)+`"}`); p.Whole || p.Rule != "" || len(p.Shown) > daemon.MaxShown {
+		t.Errorf("a long command: whole %t, rule %q, %d bytes", p.Whole, p.Rule, len(p.Shown))
+	}
+}

@@ -1,0 +1,184 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// spoolStore is a database that notes the order in which hooks are recorded, and has some of them wait.
+type spoolStore struct {
+	daemon.Store
+	wait map[string]chan struct{} // by key
+
+	mu    sync.Mutex
+	keys  []string
+	told  []string // the messages of alerts
+	fails error    // of commits
+}
+
+func (s *spoolStore) RecordHook(ctx context.Context, in daemon.HookInput, _ func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
+	if ch := s.wait[in.Key]; ch != nil {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return daemon.HookResult{}, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, in.Key)
+	return daemon.HookResult{HookID: int64(len(s.keys)), Applied: true}, nil
+}
+
+func (s *spoolStore) Commit(_ context.Context, c *daemon.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails != nil {
+		return s.fails
+	}
+	for _, e := range c.Events {
+		s.told = append(s.told, string(e.Type)+" "+string(e.Payload))
+	}
+	return nil
+}
+
+func spoolDaemon(t *testing.T, s *spoolStore) *Daemon {
+	dir := data.At(t.TempDir())
+	return New(engine.Config{Host: "h", Store: s, Data: dir, Log: slog.New(slog.DiscardHandler)})
+}
+
+// stopOf returns the n-th Stop of an agent.
+func stopOf(launch string, n int) hooks.Envelope {
+	return hooks.Envelope{
+		Key: fmt.Sprintf("%s-%d", launch, n), Event: hooks.Stop, Launch: launch, AgentPID: 7,
+		At: time.Unix(1_800_000_000, int64(n)), Body: json.RawMessage(`{}`),
+	}
+}
+
+func spoolUp(t *testing.T, d *Daemon, list ...hooks.Envelope) {
+	t.Helper()
+	for _, e := range list {
+		if err := d.Spool.Put(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A live hook is applied after the hooks that its agent has spooled. It does not wait for other agents, and not for long.
+func TestLiveHookWaitsForItsOwnAgentAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &spoolStore{wait: map[string]chan struct{}{"a-1": make(chan struct{})}}
+		d := spoolDaemon(t, s)
+		spoolUp(t, d, stopOf("a", 1), stopOf("b", 2), stopOf("a", 3))
+		drained := make(chan error, 1)
+		go func() { drained <- d.replaySpool(t.Context()) }()
+		synctest.Wait()
+
+		began := time.Now()
+		if _, err := d.Hook(t.Context(), stopOf("b", 4), nil); err != nil || time.Since(began) != 0 {
+			t.Errorf("hook of another agent: %v after %s", err, time.Since(began))
+		}
+		_, err := d.Hook(t.Context(), stopOf("a", 5), nil)
+		var told *daemon.Error
+		if !errors.As(err, &told) || told.Kind != daemon.KindUnavailable || told.Code != "hooks_spooled" {
+			t.Errorf("hook of the agent: %v, want it sent into the spool", err)
+		}
+		if took := time.Since(began); took != hooks.AnswerTimeout(hooks.Stop)/4 {
+			t.Errorf("the agent was kept waiting for %s", took)
+		}
+		close(s.wait["a-1"])
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		spoolUp(t, d, stopOf("a", 5))
+		if _, err := d.Hook(t.Context(), stopOf("a", 6), nil); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"b-2", "b-4", "a-1", "a-3", "a-5", "a-6"}; !slices.Equal(s.keys, want) {
+			t.Errorf("recorded %v, want %v", s.keys, want)
+		}
+	})
+}
+
+// The operator is told once, and live hooks are applied.
+func TestSpoolThatCannotBeReadHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	s := &spoolStore{fails: errors.New("the database is away")}
+	d := spoolDaemon(t, s)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(d.Data.Spool()), 0o700), os.WriteFile(d.Data.Spool(), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	replay := func() {
+		t.Helper()
+		if err := d.replaySpool(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	replay() // the operator can't be told
+	s.fails = nil
+	for range 3 {
+		replay()
+	}
+	for n := range 2 {
+		if _, err := d.Hook(t.Context(), stopOf("a", n), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(s.told) != 1 || !strings.Contains(s.told[0], "spool_unreadable") || !strings.Contains(s.told[0], "ls -ld") {
+		t.Errorf("told %q", s.told)
+	}
+	if err := os.Remove(d.Data.Spool()); err != nil {
+		t.Fatal(err)
+	}
+	replay()
+	if err := os.WriteFile(d.Data.Spool(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replay()
+	if len(s.told) != 2 {
+		t.Errorf("told %q of what happened twice", s.told)
+	}
+}
+
+// The alert says where the file is and what to do. If the alert can't be stored, the file waits in the spool.
+func TestUnreadableSpoolFileIsToldOf(t *testing.T) {
+	t.Parallel()
+	s := &spoolStore{fails: errors.New("the database is away")}
+	d := spoolDaemon(t, s)
+	spoolUp(t, d, stopOf("a", 1))
+	name := filepath.Join(d.Data.Spool(), "00000000000000000000-cut.json")
+	if err := os.WriteFile(name, []byte(`{"key":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.replaySpool(t.Context()); err == nil {
+		t.Error("replayed, and nobody was told")
+	}
+	s.fails = nil
+	if err := d.replaySpool(t.Context()); err != nil {
+		t.Error(err)
+	}
+	place := filepath.Join(d.Data.Spool(), "bad", filepath.Base(name))
+	if len(s.told) != 1 || !strings.Contains(s.told[0], "hook_set_aside") || !strings.Contains(s.told[0], place) || !strings.Contains(s.told[0], "delete it") {
+		t.Errorf("told %q", s.told)
+	}
+	if !slices.Equal(s.keys, []string{"a-1"}) {
+		t.Errorf("recorded %v", s.keys)
+	}
+}

@@ -1,0 +1,33 @@
+package intake
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestFilesOfSubagents: sub-agents' transcripts count at any depth below the session's folder; outputs of tools and links do not.
+func TestFilesOfSubagents(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "session")
+	for _, path := range []string{"subagents/agent-1.jsonl", "subagents/workflows/w1/agent-2.jsonl", "subagents/workflows/w1/deeper/still/agent-3.jsonl", "tool-results/copy.jsonl", "subagents/agent-1.meta.json"} {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/hosts", filepath.Join(dir, "subagents", "link.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(dir, "subagents/agent-1.jsonl"), filepath.Join(dir, "subagents/workflows/w1/agent-2.jsonl"), filepath.Join(dir, "subagents/workflows/w1/deeper/still/agent-3.jsonl")}
+	if got := filesOfSubagents(dir); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := filesOfSubagents(filepath.Join(dir, "none")); len(got) > 0 {
+		t.Errorf("%q of a session without sub-agents", got)
+	}
+}
