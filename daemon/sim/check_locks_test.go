@@ -11,39 +11,56 @@ import (
 
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
-	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // lock is a mutex of a daemon.
 type lock struct {
 	name string
+	in   string // the type that declares it
 	mu   *sync.Mutex
+}
+
+// floorsOf adds the packages of a type and of the floors on which it stands.
+func floorsOf(t reflect.Type, pkgs map[string]bool) {
+	pkgs[t.PkgPath()] = true
+	for f := range t.Fields() {
+		if f.Anonymous && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
+			floorsOf(f.Type.Elem(), pkgs)
+		}
+	}
+}
+
+// packagesOf are the packages of a daemon's floors and rooms.
+func packagesOf() map[string]bool {
+	pkgs := map[string]bool{}
+	for f := range reflect.TypeFor[house.House]().Fields() {
+		floorsOf(f.Type.Elem(), pkgs)
+	}
+	return pkgs
 }
 
 // locksOf finds the mutexes of a daemon and of its rooms: in their fields, and in the values of their packages to which they point.
 func locksOf(h *house.House) (list []lock) {
-	seen, rooms := map[uintptr]bool{}, map[string]bool{reflect.TypeFor[intake.Daemon]().PkgPath(): true}
-	for _, f := range reflect.ValueOf(h).Elem().Fields() {
-		rooms[f.Type().Elem().PkgPath()] = true
-	}
-	var walk func(name string, v reflect.Value)
-	walk = func(name string, v reflect.Value) {
+	seen, rooms := map[uintptr]bool{}, packagesOf()
+	var walk func(name, in string, v reflect.Value)
+	walk = func(name, in string, v reflect.Value) {
 		switch {
 		case v.Type() == reflect.TypeFor[sync.Mutex]():
-			list = append(list, lock{name, (*sync.Mutex)(v.Addr().UnsafePointer())})
+			list = append(list, lock{name, in, (*sync.Mutex)(v.Addr().UnsafePointer())})
 		case v.Kind() == reflect.Struct:
 			for field, f := range v.Fields() {
-				walk(name+"."+field.Name, f)
+				of, _, _ := strings.Cut(v.Type().String(), "[")
+				walk(name+"."+field.Name, of+"."+field.Name, f)
 			}
 		case v.Kind() == reflect.Pointer && !v.IsNil() && rooms[v.Type().Elem().PkgPath()]:
 			if at := v.Pointer(); !seen[at] {
 				seen[at] = true
-				walk(name, v.Elem())
+				walk(name, in, v.Elem())
 			}
 		}
 	}
 	for field, f := range reflect.ValueOf(h).Elem().Fields() {
-		walk(field.Name, f)
+		walk(field.Name, "", f)
 	}
 	return list
 }
@@ -68,8 +85,8 @@ func (w *world) checkUnlocked() {
 // TestLocks: locksOf finds every mutex that package daemon and the rooms declare.
 func TestLocks(t *testing.T) {
 	var files []string
-	for i := range reflect.TypeFor[house.House]().NumField() {
-		_, dir, _ := strings.Cut(reflect.TypeFor[house.House]().Field(i).Type.Elem().PkgPath(), "/daemon")
+	for pkg := range packagesOf() {
+		_, dir, _ := strings.Cut(pkg, "/daemon")
 		list, err := filepath.Glob(".." + dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +104,11 @@ func TestLocks(t *testing.T) {
 		}
 		declared += len(regexp.MustCompile(`sync\.(RW)?Mutex`).FindAll(text, -1))
 	}
-	if found := locksOf(house.New(engine.Config{})); declared == 0 || len(found) != declared {
+	found := map[string]bool{}
+	for _, l := range locksOf(house.New(engine.Config{})) {
+		found[l.in] = true
+	}
+	if declared == 0 || len(found) != declared {
 		t.Errorf("the packages declare %d mutexes, locksOf found %d: %v", declared, len(found), found)
 	}
 }
