@@ -9,8 +9,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
+	"github.com/understudyd/understudy/daemon/usage"
 )
 
 type newAgentRequest struct {
@@ -191,7 +191,7 @@ func (s *Server) reportContext(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	err = s.Daemon.ReportContext(c.Request().Context(), id, intake.ContextReport{
+	err = s.Usage.ReportContext(c.Request().Context(), id, usage.ContextReport{
 		SessionID: in.SessionID, Tokens: in.Tokens, Limit: in.Limit, CostUSD: in.CostUSD,
 	})
 	return reply(c, http.StatusOK, struct{}{}, err)

@@ -11,10 +11,10 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/usage"
 )
 
 // CreateAgent starts an agent.
@@ -104,13 +104,13 @@ func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQue
 }
 
 // Budget returns how much of a persona's budget is used today.
-func (c *Client) Budget(ctx context.Context, slug string) (intake.BudgetState, error) {
-	return call[intake.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
+func (c *Client) Budget(ctx context.Context, slug string) (usage.BudgetState, error) {
+	return call[usage.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
 }
 
 // GoOn lets a persona's agents go on for the rest of the day although its budget is used up.
-func (c *Client) GoOn(ctx context.Context, slug string) (intake.BudgetState, error) {
-	return call[intake.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
+func (c *Client) GoOn(ctx context.Context, slug string) (usage.BudgetState, error) {
+	return call[usage.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
 }
 
 // Screen returns the screen of an agent's pane, as "text" or "html".

@@ -309,7 +309,7 @@ func (f *feedReader) page(ctx context.Context) (page []*feed.Published, err erro
 		if events, err = f.server.Daemon.Events(ctx, f.filter); err != nil {
 			return err
 		}
-		floor, err = f.server.Daemon.LogFloor(ctx) // after the events, so that the floor covers every event they lack
+		floor, err = f.server.History.LogFloor(ctx) // after the events, so that the floor covers every event they lack
 		return err
 	})
 	if err != nil {

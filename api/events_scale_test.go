@@ -145,8 +145,8 @@ func pruned(t *testing.T) *fixture {
 	h.commit(&daemon.Change{Events: []*event.Event{
 		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},
 	}})
-	must(h.daemon.Prune(t.Context()))(t) // 4: log_pruned
-	must(h.daemon.Prune(t.Context()))(t)
+	must(h.house.History.Prune(t.Context()))(t) // 4: log_pruned
+	must(h.house.History.Prune(t.Context()))(t)
 	return h
 }
 

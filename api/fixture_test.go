@@ -61,6 +61,7 @@ type fixture struct {
 	t      testing.TB
 	store  daemon.Store
 	daemon *intake.Daemon
+	house  *house.House
 	tmux   *tmuxtest.Fake
 	server *Server
 	log    *logBuffer
@@ -133,7 +134,7 @@ func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) 
 		Terminal: func(string) (engine.Terminal, error) { return h.tmux, nil },
 		Notifier: silent{}, Targets: []tell.Route{{Name: "phone", Kind: "ntfy", Levels: []string{"error"}, Target: phone{}}}, Version: func(context.Context, []string) string { return "" },
 	})
-	h.daemon = rooms.Daemon
+	h.daemon, h.house = rooms.Daemon, rooms
 	h.token = must(dir.TokenValue())(t)
 	h.server = New(Config{House: rooms, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
 	h.server.Address = &net.TCPAddr{} // set when the listener is open

@@ -118,7 +118,7 @@ func (r reading) database(ctx context.Context) float64 {
 
 // usage sends what the personas of this host have used today.
 func (r reading) usage(ctx context.Context) error {
-	today, budgets, err := r.server.Daemon.UsageToday(ctx)
+	today, budgets, err := r.server.Usage.UsageToday(ctx)
 	if err != nil {
 		return err
 	}

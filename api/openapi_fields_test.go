@@ -17,12 +17,13 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/usage"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/daemon/worktrees"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -36,9 +37,9 @@ var answered = map[string]any{
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": notices.TargetReport{}, "TestedNotification": notices.Tested{},
-	"Reloaded": engine.Reloaded{}, "Budget": intake.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
+	"Reloaded": engine.Reloaded{}, "Budget": usage.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
 	"Timeline": pictures.Timeline{}, "Life": pictures.Life{}, "Durations": pictures.Durations{},
-	"AgentDiff": agents.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": intake.TreeView{}, "FileDiff": worktree.FileDiff{},
+	"AgentDiff": agents.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": worktrees.TreeView{}, "FileDiff": worktree.FileDiff{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.

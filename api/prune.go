@@ -18,9 +18,9 @@ func (s *Server) prune(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	ctx, prune := c.Request().Context(), s.Daemon.Prune
+	ctx, prune := c.Request().Context(), s.History.Prune
 	if in.DryRun {
-		ctx, prune = daemon.AsReader(ctx), s.Daemon.WouldPrune
+		ctx, prune = daemon.AsReader(ctx), s.History.WouldPrune
 	}
 	out, err := prune(ctx)
 	return reply(c, http.StatusOK, out, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/intake"
+	"github.com/understudyd/understudy/daemon/usage"
 )
 
 func (s *Server) showUsage(c echo.Context) error {
@@ -23,7 +23,7 @@ func (s *Server) showUsage(c echo.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	out, err := s.Daemon.Usage(daemon.AsReader(c.Request().Context()), by, q)
+	out, err := s.Usage.Of(daemon.AsReader(c.Request().Context()), by, q)
 	return reply(c, http.StatusOK, out, err)
 }
 
@@ -33,13 +33,13 @@ func (s *Server) showBudget(c echo.Context) error {
 }
 
 // budget returns a persona's budget; its error says that the persona has none.
-func (s *Server) budget(ctx context.Context, slug string) (*intake.BudgetState, error) {
+func (s *Server) budget(ctx context.Context, slug string) (*usage.BudgetState, error) {
 	if _, err := s.Personas.Get(slug); err != nil {
 		return nil, err
 	}
-	out, err := s.Daemon.Budget(ctx, slug)
+	out, err := s.Usage.Budget(ctx, slug)
 	if err == nil && out == nil {
-		err = intake.ErrNoBudget
+		err = usage.ErrNoBudget
 	}
 	return out, err
 }
@@ -51,6 +51,6 @@ func (s *Server) goOnWithoutBudget(c echo.Context) error {
 	if _, err := s.Personas.Get(c.Param("slug")); err != nil {
 		return err
 	}
-	out, err := s.Daemon.GoOn(c.Request().Context(), c.Param("slug"))
+	out, err := s.Usage.GoOn(c.Request().Context(), c.Param("slug"))
 	return reply(c, http.StatusOK, out, err)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/usage"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -98,13 +98,13 @@ func TestCostOfTheStatusLine(t *testing.T) {
 	session := "s-1"
 	a := h.agent(func(a *daemon.Agent) { a.SessionID = &session })
 	for _, usd := range []float64{0.5, 0.5, 0.75, 0.25, 0.25} {
-		check(t, h.daemon.ReportContext(t.Context(), a.ID, intake.ContextReport{SessionID: session, Tokens: 1, Limit: 10, CostUSD: &usd}))
+		check(t, h.house.Usage.ReportContext(t.Context(), a.ID, usage.ContextReport{SessionID: session, Tokens: 1, Limit: 10, CostUSD: &usd}))
 	}
 	if got := must(h.client.Usage(t.Context(), daemon.UsageByAgent, daemon.UsageQuery{}))(t).Total; got.CostUSD == nil || *got.CostUSD != 1 {
 		t.Errorf("%+v", got)
 	}
 	wrong := -1.0
-	if err := h.daemon.ReportContext(t.Context(), a.ID, intake.ContextReport{SessionID: session, Tokens: 1, Limit: 10, CostUSD: &wrong}); err == nil {
+	if err := h.house.Usage.ReportContext(t.Context(), a.ID, usage.ContextReport{SessionID: session, Tokens: 1, Limit: 10, CostUSD: &wrong}); err == nil {
 		t.Error("a negative cost was taken")
 	}
 }

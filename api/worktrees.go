@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/api/dashboard"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/intake"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // worktreeRequest asks for a work tree for a new agent.
@@ -35,7 +35,7 @@ func (s *Server) listWorktrees(c echo.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	list, err := s.Daemon.ListWorktrees(c.Request().Context(), all, before, limit)
+	list, err := s.Worktrees.ListWorktrees(c.Request().Context(), all, before, limit)
 	return replyList(c, list, err)
 }
 
@@ -49,7 +49,7 @@ func (s *Server) worktreesPage(c echo.Context) (*dashboard.Page, error) {
 }
 
 func (s *Server) showWorktree(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.ShowWorktree)
+	return replyOne(c, http.StatusOK, s.Worktrees.ShowWorktree)
 }
 
 func (s *Server) showWorktreeDiff(c echo.Context) error {
@@ -57,7 +57,7 @@ func (s *Server) showWorktreeDiff(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	diff, err := s.Daemon.WorktreeDiff(c.Request().Context(), id, in)
+	diff, err := s.Worktrees.WorktreeDiff(c.Request().Context(), id, in)
 	return reply(c, http.StatusOK, diff, err)
 }
 
@@ -67,7 +67,7 @@ func (s *Server) mergeWorktree(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Worktree{}, err
 		}
-		return s.Daemon.MergeWorktree(ctx, id, intake.TreeMerging{Into: in.Into})
+		return s.Worktrees.MergeWorktree(ctx, id, worktrees.TreeMerging{Into: in.Into})
 	})
 }
 
@@ -77,7 +77,7 @@ func (s *Server) removeWorktree(c echo.Context) error {
 		if err := decode(c, &in); err != nil {
 			return daemon.Worktree{}, err
 		}
-		return s.Daemon.RemoveWorktree(ctx, id, intake.TreeRemoval{Force: in.Force, KeepBranch: in.KeepBranch})
+		return s.Worktrees.RemoveWorktree(ctx, id, worktrees.TreeRemoval{Force: in.Force, KeepBranch: in.KeepBranch})
 	})
 }
 
@@ -86,18 +86,18 @@ func (s *Server) restoreWorktree(c echo.Context) error {
 		if err := decode(c, &struct{}{}); err != nil {
 			return daemon.Worktree{}, err
 		}
-		return s.Daemon.RestoreWorktree(ctx, id)
+		return s.Worktrees.RestoreWorktree(ctx, id)
 	})
 }
 
 // Worktrees lists work trees, the newest first. With all it lists those that were removed, too.
-func (c *Client) Worktrees(ctx context.Context, all bool) ([]intake.TreeView, error) {
-	return call[[]intake.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
+func (c *Client) Worktrees(ctx context.Context, all bool) ([]worktrees.TreeView, error) {
+	return call[[]worktrees.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
 }
 
 // Worktree returns one work tree.
-func (c *Client) Worktree(ctx context.Context, id int64) (intake.TreeView, error) {
-	return call[intake.TreeView](ctx, c, "GET", at("worktrees", id, ""), nil)
+func (c *Client) Worktree(ctx context.Context, id int64) (worktrees.TreeView, error) {
+	return call[worktrees.TreeView](ctx, c, "GET", at("worktrees", id, ""), nil)
 }
 
 // WorktreeDiff returns what has changed in a work tree since its branch began.
@@ -106,12 +106,12 @@ func (c *Client) WorktreeDiff(ctx context.Context, id int64, in agents.DiffReque
 }
 
 // MergeWorktree asks for a merge of a work tree's branch. The tree's Last says what came of it, once its Task is nil.
-func (c *Client) MergeWorktree(ctx context.Context, id int64, in intake.TreeMerging) (daemon.Worktree, error) {
+func (c *Client) MergeWorktree(ctx context.Context, id int64, in worktrees.TreeMerging) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/merge"), mergeRequest{in.Into})
 }
 
 // RemoveWorktree asks for the removal of a work tree, as MergeWorktree does for a merge.
-func (c *Client) RemoveWorktree(ctx context.Context, id int64, in intake.TreeRemoval) (daemon.Worktree, error) {
+func (c *Client) RemoveWorktree(ctx context.Context, id int64, in worktrees.TreeRemoval) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/remove"), removeRequest{in.Force, in.KeepBranch})
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // keeper plays git: each tree has one commit, its merge conflicts, and it holds a file that is not committed unless clean is set.
@@ -46,7 +46,7 @@ func (k *keeper) Remove(_ context.Context, r worktree.Removal) (worktree.Removed
 }
 
 // over waits until the task of a tree is over.
-func (h *fixture) over(t daemon.Worktree, err error) intake.TreeView {
+func (h *fixture) over(t daemon.Worktree, err error) worktrees.TreeView {
 	h.t.Helper()
 	check(h.t, err)
 	if t.Task == nil {
@@ -58,7 +58,7 @@ func (h *fixture) over(t daemon.Worktree, err error) intake.TreeView {
 		}
 	}
 	h.t.Fatalf("work tree %d is still busy", t.ID)
-	return intake.TreeView{}
+	return worktrees.TreeView{}
 }
 
 // stood commits a standing tree whose agent has ended.
@@ -121,15 +121,15 @@ func TestWorktrees(t *testing.T) {
 	merge, remove, restore := at("worktrees", id, "/merge"), at("worktrees", id, "/remove"), at("worktrees", id, "/restore")
 	door.do("POST", merge, `{}`).wants(t, "with a file that is not committed", 409, "worktree_uncommitted")
 	double.clean.Store(true)
-	if v := h.over(h.client.MergeWorktree(ctx, id, intake.TreeMerging{Into: "main"})); v.Last.Done || len(v.Last.Conflicts) != 1 || v.State != daemon.TreeStanding {
+	if v := h.over(h.client.MergeWorktree(ctx, id, worktrees.TreeMerging{Into: "main"})); v.Last.Done || len(v.Last.Conflicts) != 1 || v.State != daemon.TreeStanding {
 		t.Errorf("the merge: %+v", v.Last)
 	}
 	double.clean.Store(false)
 	door.do("POST", restore, `{}`).wants(t, "a tree that stands", 409, "worktree_stands")
-	if v := h.over(h.client.RemoveWorktree(ctx, id, intake.TreeRemoval{})); v.Last.Done || v.State != daemon.TreeStanding || !strings.Contains(v.Last.Says, "remove it all the same (--force)") {
+	if v := h.over(h.client.RemoveWorktree(ctx, id, worktrees.TreeRemoval{})); v.Last.Done || v.State != daemon.TreeStanding || !strings.Contains(v.Last.Says, "remove it all the same (--force)") {
 		t.Errorf("without force: %+v", v.Last)
 	}
-	if v := h.over(h.client.RemoveWorktree(ctx, id, intake.TreeRemoval{Force: true, KeepBranch: true})); !v.Last.Done || v.State != daemon.TreeRemoved || v.KeptRef == "" || !strings.Contains(v.Last.Says, "the branch fix stays") {
+	if v := h.over(h.client.RemoveWorktree(ctx, id, worktrees.TreeRemoval{Force: true, KeepBranch: true})); !v.Last.Done || v.State != daemon.TreeRemoved || v.KeptRef == "" || !strings.Contains(v.Last.Says, "the branch fix stays") {
 		t.Errorf("with force: %+v", v)
 	}
 	door.do("POST", remove, `{}`).wants(t, "removed already", 409, "worktree_removed")

@@ -51,7 +51,7 @@ func (p *Pages) Diff(ctx context.Context, id int64, in agents.DiffRequest) (*Pag
 
 // WorktreeDiff draws the page with what has changed in a work tree since its branch began.
 func (p *Pages) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (*Page, error) {
-	diff, err := p.Daemon.WorktreeDiff(ctx, id, in)
+	diff, err := p.House.Worktrees.WorktreeDiff(ctx, id, in)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	}
 	out := &home{More: len(all.Agents) == daemon.MostAgents}
 	page := p.page("home", "Agents", "agents", "all", out)
-	if out.Used, err = p.used(ctx, daemon.UsageQuery{Since: p.Daemon.Today()}); err != nil {
+	if out.Used, err = p.used(ctx, daemon.UsageQuery{Since: p.Usage.Today()}); err != nil {
 		return nil, err
 	}
 	needs := all.Attention()

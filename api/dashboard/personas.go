@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/intake"
+	"github.com/understudyd/understudy/daemon/usage"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -24,10 +24,10 @@ type played struct {
 type persona struct {
 	personas.Persona
 	Lines  [][]generation
-	Active []generation        // the agents that play it now
-	More   bool                // the page does not show all agents
-	Used   string              // what its agents have used; "": nothing was counted
-	Today  *intake.BudgetState // nil: it has no budget
+	Active []generation       // the agents that play it now
+	More   bool               // the page does not show all agents
+	Used   string             // what its agents have used; "": nothing was counted
+	Today  *usage.BudgetState // nil: it has no budget
 }
 
 // People draws the list of personas.
@@ -70,7 +70,7 @@ func (p *Pages) Persona(ctx context.Context, slug string) (*Page, error) {
 	if out.Used, err = p.used(ctx, daemon.UsageQuery{Persona: slug}); err != nil {
 		return nil, err
 	}
-	if out.Today, err = p.Daemon.Budget(ctx, slug); err != nil {
+	if out.Today, err = p.Usage.Budget(ctx, slug); err != nil {
 		return nil, err
 	}
 	page := p.page("persona", slug, "personas", "agent handoff", out)

@@ -8,6 +8,6 @@ import (
 
 // used returns what the agents of a query have used, in words; "": nothing was counted.
 func (p *Pages) used(ctx context.Context, q daemon.UsageQuery) (string, error) {
-	out, err := p.Daemon.Usage(ctx, daemon.UsageByPersona, q)
+	out, err := p.Usage.Of(ctx, daemon.UsageByPersona, q)
 	return out.Total.Words(), err
 }

@@ -5,30 +5,30 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
-// worktrees is the data of the page of the work trees.
-type worktrees struct {
+// treesPage is the data of the page of the work trees.
+type treesPage struct {
 	Trees []tree
 	All   bool // those that were removed are on the page, too
 }
 
 // tree is a work tree on a page.
 type tree struct {
-	intake.TreeView
+	worktrees.TreeView
 	Looked bool // git has looked at it
 	Here   bool // it is on the host of the dashboard's daemon
 }
 
 // Worktrees draws the page of the work trees. git looks at each of them, so the page follows only the events of work trees.
 func (p *Pages) Worktrees(ctx context.Context, all bool, before int64) (*Page, error) {
-	list, err := p.Daemon.ListWorktrees(ctx, all, before, 100)
+	list, err := p.House.Worktrees.ListWorktrees(ctx, all, before, 100)
 	if err != nil {
 		return nil, err
 	}
-	out := &worktrees{All: all}
+	out := &treesPage{All: all}
 	for _, v := range list {
 		out.Trees = append(out.Trees, tree{TreeView: v, Looked: true, Here: v.Host == p.Daemon.Host})
 	}
@@ -42,11 +42,11 @@ func (p *Pages) treeOf(ctx context.Context, a *daemon.Agent) (*tree, error) {
 		return nil, nil
 	}
 	if a.State == daemon.Idle || !a.Active() {
-		v, err := p.Daemon.ShowWorktree(ctx, *a.WorktreeID)
+		v, err := p.House.Worktrees.ShowWorktree(ctx, *a.WorktreeID)
 		return &tree{TreeView: v, Looked: true, Here: v.Host == p.Daemon.Host}, err
 	}
 	row, err := p.Daemon.Store.Worktree(ctx, *a.WorktreeID)
-	return &tree{TreeView: intake.TreeView{Worktree: row, InUse: true}, Here: row.Host == p.Daemon.Host}, err
+	return &tree{TreeView: worktrees.TreeView{Worktree: row, InUse: true}, Here: row.Host == p.Daemon.Host}, err
 }
 
 // Mergeable reports whether the tree can be asked to be merged: its base is known, nothing is being done with it, and its branch

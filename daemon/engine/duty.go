@@ -57,6 +57,10 @@ type Part struct {
 	Resumed func(ctx context.Context, pipelines []daemon.Pipeline, died map[int64]bool) error
 	// Start wakes the lanes of agents that have ended and for which something is due. It is called when the daemon begins to run.
 	Start func(ctx context.Context) error
+	// Due reports whether something is due for an agent of which no row tells. The sweep asks it of each agent; it must be quick.
+	Due func(a *daemon.Agent) bool
+	// Swept is called in each sweep.
+	Swept func(ctx context.Context) error
 	// Logged is called when the event log has grown. It must not block.
 	Logged func()
 	// Asked is called when a hook has asked for a permission, before Hold.

@@ -249,7 +249,7 @@ type Engine struct {
 	laneErrors map[lane.Key]int // how many errors in a row a lane had
 }
 
-// callouts are what floors ask of one above them. New fills them in.
+// callouts are what floors ask of one above them. Whoever is above fills them in before the daemon runs.
 type callouts struct {
 	// Report takes what was seen of an agent as if its process had sent it as a hook.
 	Report func(ctx context.Context, a *daemon.Agent, r runtimes.Report) error
@@ -259,6 +259,8 @@ type callouts struct {
 	LookFor func(ctx context.Context, proc tmux.Process, q Question) Answer
 	// CountNow counts what an agent's transcripts say of its usage that is new.
 	CountNow func(ctx context.Context, a *daemon.Agent) error
+	// HoldsText reports whether a text must wait although its agent could take it.
+	HoldsText func(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, error)
 }
 
 // New makes an engine without its callouts.
@@ -290,6 +292,10 @@ func New(cfg Config) *Engine {
 		cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { return worktree.Tree{}, worktree.ErrNone }
 	}
 	e := &Engine{
+		callouts: callouts{
+			CountNow:  func(context.Context, *daemon.Agent) error { return nil },
+			HoldsText: func(context.Context, *daemon.Agent, *daemon.Delivery) (bool, error) { return false, nil },
+		},
 		Config: cfg, Spool: hooks.OpenSpool(cfg.Data.Spool()),
 		Refused: map[string]bool{}, laneErrors: map[lane.Key]int{},
 	}

@@ -4,12 +4,15 @@ package house
 import (
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/history"
 	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/pipelines"
+	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // House is a daemon with its rooms.
@@ -21,6 +24,9 @@ type House struct {
 	Permissions *permissions.Room
 	Pictures    *pictures.Room
 	Pipelines   *pipelines.Room
+	Usage       *usage.Room
+	Worktrees   *worktrees.Room
+	History     *history.Room
 }
 
 // New makes a daemon with its rooms.
@@ -28,6 +34,6 @@ func New(cfg engine.Config) *House {
 	d := intake.New(cfg)
 	return &House{
 		Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d),
-		Notices: notices.Join(d), Pictures: pictures.Join(d),
+		Notices: notices.Join(d), Pictures: pictures.Join(d), Usage: usage.Join(d), Worktrees: worktrees.Join(d), History: history.Join(d),
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/sight"
-	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -19,33 +18,29 @@ import (
 type Daemon struct {
 	*handoffs.Flow
 
-	memories  engine.Memory[hookMemory]
 	paneLooks chan struct{} // holds a value for each hook that looks for its pane
 	arriving  underway
 	told      twins
 
-	mu         sync.Mutex
-	paused     pause
-	spoolTold  bool               // the operator was alerted that the spool can't be read
-	budgetTold map[[2]string]bool // by persona, and day, stage and budget: the operator was told, as the rows say
-	budgetDay  string             // the day on which resetBudgets has looked at the rows
+	mu        sync.Mutex
+	paused    pause
+	spoolTold bool // the operator was alerted that the spool can't be read
 }
 
 // New makes a daemon. Nothing runs before Run.
 func New(cfg engine.Config) *Daemon {
 	d := &Daemon{
 		Flow:      handoffs.New(agents.New(deliveries.New(sight.New(engine.New(cfg))))),
-		paneLooks: make(chan struct{}, paneLooks), budgetTold: map[[2]string]bool{},
+		paneLooks: make(chan struct{}, paneLooks),
 	}
-	d.Report, d.ReplayFor, d.CountNow = d.takeReport, d.applySpooledFor, d.countUsageNow
+	d.Report, d.ReplayFor = d.takeReport, d.applySpooledFor
 	d.LookFor = func(ctx context.Context, proc tmux.Process, q engine.Question) engine.Answer {
 		return lookFor(ctx, d, proc, q)
 	}
 	d.Spool.OnBad = d.badSpoolFile
-	engine.Remember(d.Engine, &d.memories)
 	Join(d, engine.Part{Duties: ownDuties(d), Lanes: []engine.Lane{
 		{Kind: engine.SweepLane.Kind, Do: doneOnce(d, sweepOnce)}, {Kind: engine.SpoolLane.Kind, Do: doneOnce(d, replayOnce)},
-		{Kind: engine.AgentLane, Do: d.work}, {Kind: engine.TreeLane, Do: d.workTree},
+		{Kind: engine.AgentLane, Do: d.work},
 	}})
 	return d
 }
@@ -79,7 +74,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 			wg.Go(func() { run.Do(daemon.WithCaller(ctx, run.Name)) })
 		}
 	}
-	wg.Go(func() { d.runRetention(daemon.WithCaller(ctx, "retention")) })
 	wg.Go(func() { d.ResumeDead(daemon.WithCaller(ctx, "resume")) })
 	d.takeUp(daemon.WithCaller(ctx, "start"))
 	d.runSweep(ctx)
@@ -95,16 +89,3 @@ func forgetRun(d *Daemon) {
 
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
 func (d *Daemon) Close() { d.Hub.Close() }
-
-// hookMemory is what a Daemon remembers about one agent: see [Memory].
-type hookMemory struct {
-	// measured says whether the transcript was read after the last turn. After a restart the daemon reads it once more.
-	measured measurement
-	// unknownTold says that the operator was told that the context use is unknown. After a restart the daemon tells it
-	// once more.
-	unknownTold bool
-	// heldBy is the budget by which the agent is held. After a restart the lane looks at the budget again.
-	heldBy personas.Budget
-	// usage is how far the transcripts were counted. After a restart the daemon reads that from the rows.
-	usage *usageMemory
-}

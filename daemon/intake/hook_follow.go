@@ -96,3 +96,12 @@ func (h *hookStep) noteTranscript(was *string) {
 	}
 	h.out.Change.UsageReads = append(h.out.Change.UsageReads, daemon.UsageRead{Host: a.Host, Path: *a.TranscriptPath, AgentID: a.ID})
 }
+
+// contextReported notes the use of the context window that a hook tells.
+func (h *hookStep) contextReported() {
+	use := h.p.Context
+	if use.Tokens < 0 || use.Limit <= 0 {
+		return
+	}
+	h.UseContext(&h.out.Change, h.tx.Agent, daemon.ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: daemon.FromHook}, h.in.At)
+}

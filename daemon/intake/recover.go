@@ -3,9 +3,11 @@ package intake
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/lane"
@@ -90,8 +92,13 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	for _, id := range open.Trees {
 		d.Lanes.Wake(lane.Key{Kind: engine.TreeLane, ID: id})
 	}
-	if err := d.resetBudgets(ctx); err != nil {
-		return err
+	for _, p := range d.Parts {
+		if p.Swept == nil {
+			continue
+		}
+		if err := p.Swept(ctx); err != nil {
+			return err
+		}
 	}
 	remembered := append(engine.Remembered(d.Engine), handoffs.RememberedForks(d.Flow)...) // read before the roster: else a new agent looks ended
 	busy := map[int64]bool{}
@@ -112,7 +119,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !d.Lives(a.Process()) || d.Reconcile(a) || a.PID == 0 || d.TailGrew(a) || d.usageGrew(a) || d.MaybeMoved(a) || d.budgetMoved(a) {
+		if a.PID != 0 && !d.Lives(a.Process()) || d.Reconcile(a) || a.PID == 0 || d.TailGrew(a) || d.MaybeMoved(a) || d.due(a) {
 			d.Wake(a.ID)
 		}
 	}
@@ -148,4 +155,9 @@ func doneOnce(d *Daemon, do func(context.Context, *Daemon)) func(context.Context
 		do(ctx, d)
 		return false, 0, nil
 	}
+}
+
+// due reports whether something is due for an agent in a room.
+func (d *Daemon) due(a *daemon.Agent) bool {
+	return slices.ContainsFunc(d.Parts, func(p engine.Part) bool { return p.Due != nil && p.Due(a) })
 }

@@ -64,8 +64,7 @@ func (d *Daemon) correctState(ctx context.Context, a *daemon.Agent) (bool, time.
 	return true, 0, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}})
 }
 
-// handOver advances the open handoff of an agent. If there is none and the agent's context is nearly full, it
-// requests one. It ends a fork of the agent's session that no handoff waits for.
+// handOver advances the open handoff of an agent. It ends a fork of the agent's session that no handoff waits for.
 func (d *Daemon) handOver(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	h, open, err := d.OpenHandoff(ctx, a.ID)
 	if err != nil {
@@ -79,8 +78,6 @@ func (d *Daemon) handOver(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 		return false, agents.RestLook, nil // that Stop was applied after the agent was read: only the next look knows whether the turn is over
 	case open:
 		return d.Advance(ctx, a, &h)
-	case a.Active() && !(a.StepID != nil && a.TurnOver()): // the agent of a step that is over has nothing to hand over
-		return d.handOverFull(ctx, a)
 	}
 	return false, 0, nil
 }
@@ -98,7 +95,7 @@ func (d *Daemon) deliverNext(ctx context.Context, a *daemon.Agent) (bool, time.D
 	case err != nil || dl == nil:
 		return false, time.Second, err
 	}
-	if held, err := d.heldByBudget(ctx, a, dl); err != nil || held {
+	if held, err := d.HoldsText(ctx, a, dl); err != nil || held {
 		return false, time.Minute, err
 	}
 	return d.Deliver(ctx, a, dl)
@@ -151,8 +148,6 @@ func ownDuties(d *Daemon) []engine.Duty {
 		{Name: "keepBase", Why: "How the agent found its directory is recorded before it changes it.", Place: engine.AtRest, When: (*daemon.Agent).NotStopping, Do: d.KeepBase},
 		{Name: "noticeQuiet", Why: "The turn of a CLI that tells nothing ends with a quiet screen.", Place: engine.AtRest, When: (*daemon.Agent).NotStopping, Do: d.NoticeQuiet},
 		{Name: "giveSkill", Why: "The skill of a CLI that takes it as a prompt only comes before any other text.", Place: engine.AtRest, When: (*daemon.Agent).NotStopping, Do: d.GiveSkill},
-		{Name: "measure", Why: "The use of the context decides whether a handoff is requested.", Place: engine.AtRest, When: (*daemon.Agent).NotStopping, Do: d.measure},
-		{Name: "countUsage", Why: "What was used decides whether a budget holds texts and automatic handoffs.", Place: engine.AtRest, When: (*daemon.Agent).Started, Do: d.countUsage},
 		{Name: "tellOverdue", Why: "An open dialog gives an agent more time to register.", Place: engine.AtRest, When: (*daemon.Agent).NotStopping, Do: d.TellOverdue},
 		{Name: "handOver", Why: "It queues deliveries, and withdraws those that are too late.", Place: engine.InFlow, When: always, Do: d.handOver},
 		{Name: "deliverNext", Why: "The state is known, and neither the agent's end nor its handoff has anything to do.", Place: engine.InFlow, When: always, Do: d.deliverNext},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/house"
-	"github.com/understudyd/understudy/daemon/intake"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // emptyTree returns a work tree, and its agent, which has worked and has ended.
@@ -25,7 +25,7 @@ func (p *person) emptyTree(h *host) (daemon.Worktree, *agent) {
 // removed asks for the removal of a tree, and wants that the removal is done.
 func (p *person) removed(t *testing.T, h *host, tree *daemon.Worktree) {
 	p.askTree(h, tree, "remove", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
-		return d.Daemon.RemoveWorktree(ctx, tree.ID, intake.TreeRemoval{})
+		return d.Worktrees.RemoveWorktree(ctx, tree.ID, worktrees.TreeRemoval{})
 	})
 	p.await("its removal", time.Minute, func() bool { return !p.w.treesOpen(h) })
 	if row := p.w.treesOf(h)[0]; row.State != daemon.TreeRemoved {

@@ -169,7 +169,7 @@ func TestBudgetGoOn(t *testing.T) {
 		a := p.exhaust(t, h)
 		for range 2 {
 			if err := p.ask(h, "go on", func(ctx context.Context, d *house.House) error {
-				_, err := d.Daemon.GoOn(ctx, personaSlugs[0])
+				_, err := d.Usage.GoOn(ctx, personaSlugs[0])
 				return err
 			}); err != nil {
 				t.Error(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // The work trees of agents. Foresters start agents in trees of their own, work in the trees, and have them merged, removed and brought
@@ -197,15 +197,15 @@ func (p *person) forest(h *host) {
 			p.work(h, &t)
 		case 2:
 			p.askTree(h, &t, "merge", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
-				return d.Daemon.MergeWorktree(ctx, t.ID, intake.TreeMerging{})
+				return d.Worktrees.MergeWorktree(ctx, t.ID, worktrees.TreeMerging{})
 			})
 		case 3, 4:
 			p.askTree(h, &t, "remove", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
-				return d.Daemon.RemoveWorktree(ctx, t.ID, intake.TreeRemoval{Force: do == 3})
+				return d.Worktrees.RemoveWorktree(ctx, t.ID, worktrees.TreeRemoval{Force: do == 3})
 			})
 		case 5:
 			p.askTree(h, &t, "restore", func(ctx context.Context, d *house.House) (daemon.Worktree, error) {
-				return d.Daemon.RestoreWorktree(ctx, t.ID)
+				return d.Worktrees.RestoreWorktree(ctx, t.ID)
 			})
 		default:
 			p.tend(h, &t)

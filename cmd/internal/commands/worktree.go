@@ -16,8 +16,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 func (a *app) worktreeCommand() *cobra.Command {
@@ -103,7 +103,7 @@ agent: commits, files that are not committed, and new files that git does not ig
 }
 
 func (a *app) worktreeMerge() *cobra.Command {
-	var in intake.TreeMerging
+	var in worktrees.TreeMerging
 	c := a.WithJSON(&cobra.Command{
 		Use:   "merge TREE",
 		Short: "Merge the branch of a work tree into the branch from which it began",
@@ -126,7 +126,7 @@ Nothing of the repository's configuration is run: no hook, and no merge driver.`
 }
 
 func (a *app) worktreeRemove() *cobra.Command {
-	var in intake.TreeRemoval
+	var in worktrees.TreeRemoval
 	c := a.WithJSON(&cobra.Command{
 		Use:   "remove TREE",
 		Short: "Remove a work tree, unless work would be lost",
@@ -157,7 +157,7 @@ func (a *app) worktreeRestore() *cobra.Command {
 		Example: "  understudy worktree list --all\n  understudy worktree restore 3",
 		Args:    cli.ExactArgs("TREE"),
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return a.offerTrees(c, args, func(v *intake.TreeView) bool { return v.State == daemon.TreeRemoved })
+			return a.offerTrees(c, args, func(v *worktrees.TreeView) bool { return v.State == daemon.TreeRemoved })
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.treeTask(c.Context(), args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
@@ -249,10 +249,10 @@ func (a *app) treeTask(ctx context.Context, word string, ask func(context.Contex
 }
 
 // findTree returns the work tree that a word names: by its id, its branch, or its agent's id or name.
-func (a *app) findTree(ctx context.Context, word string) (*api.Client, intake.TreeView, error) {
+func (a *app) findTree(ctx context.Context, word string) (*api.Client, worktrees.TreeView, error) {
 	c, err := a.Client()
 	if err != nil {
-		return nil, intake.TreeView{}, err
+		return nil, worktrees.TreeView{}, err
 	}
 	if id, err := strconv.ParseInt(word, 10, 64); err == nil {
 		v, err := c.Worktree(ctx, id)
@@ -260,19 +260,23 @@ func (a *app) findTree(ctx context.Context, word string) (*api.Client, intake.Tr
 	}
 	all, err := c.Worktrees(ctx, true)
 	if err != nil {
-		return nil, intake.TreeView{}, err
+		return nil, worktrees.TreeView{}, err
 	}
-	there := func(v *intake.TreeView) bool { return v.State == daemon.TreeStanding || v.State == daemon.TreePlanned }
-	for _, is := range []func(*intake.TreeView) bool{
-		func(v *intake.TreeView) bool { return v.PipelineID != nil && fmt.Sprintf("p%d", *v.PipelineID) == word },
-		func(v *intake.TreeView) bool { return there(v) && v.Branch == word },
-		func(v *intake.TreeView) bool {
+	there := func(v *worktrees.TreeView) bool {
+		return v.State == daemon.TreeStanding || v.State == daemon.TreePlanned
+	}
+	for _, is := range []func(*worktrees.TreeView) bool{
+		func(v *worktrees.TreeView) bool {
+			return v.PipelineID != nil && fmt.Sprintf("p%d", *v.PipelineID) == word
+		},
+		func(v *worktrees.TreeView) bool { return there(v) && v.Branch == word },
+		func(v *worktrees.TreeView) bool {
 			return there(v) && len(v.Agents) > 0 && v.Agents[0].Name == word
 		},
-		func(v *intake.TreeView) bool { return v.Branch == word },
+		func(v *worktrees.TreeView) bool { return v.Branch == word },
 	} {
 		var found []string
-		var one intake.TreeView
+		var one worktrees.TreeView
 		for i := range all {
 			if is(&all[i]) {
 				found, one = append(found, strconv.FormatInt(all[i].ID, 10)), all[i]
@@ -283,19 +287,19 @@ func (a *app) findTree(ctx context.Context, word string) (*api.Client, intake.Tr
 		case 1:
 			return c, one, nil
 		default:
-			return nil, intake.TreeView{}, fmt.Errorf("%q could be work tree %s: use the id", word, strings.Join(found, " or "))
+			return nil, worktrees.TreeView{}, fmt.Errorf("%q could be work tree %s: use the id", word, strings.Join(found, " or "))
 		}
 	}
-	return nil, intake.TreeView{}, fmt.Errorf("no work tree is called %q: `understudy worktree list` shows those that are", word)
+	return nil, worktrees.TreeView{}, fmt.Errorf("no work tree is called %q: `understudy worktree list` shows those that are", word)
 }
 
 // completeTrees completes the ids of work trees that are there.
 func (a *app) completeTrees(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.offerTrees(c, args, func(v *intake.TreeView) bool { return v.State == daemon.TreeStanding })
+	return a.offerTrees(c, args, func(v *worktrees.TreeView) bool { return v.State == daemon.TreeStanding })
 }
 
 // offerTrees completes the ids of the work trees that is accepts.
-func (a *app) offerTrees(c *cobra.Command, args []string, is func(*intake.TreeView) bool) ([]string, cobra.ShellCompDirective) {
+func (a *app) offerTrees(c *cobra.Command, args []string, is func(*worktrees.TreeView) bool) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		list, _ := client.Worktrees(ctx, true)
 		for i := range list {

@@ -8,12 +8,12 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // Worktrees prints a list of work trees.
-func Worktrees(u *term.UI, list []intake.TreeView) error {
+func Worktrees(u *term.UI, list []worktrees.TreeView) error {
 	rows := [][]string{}
 	for i := range list {
 		v := &list[i]
@@ -27,7 +27,7 @@ func Worktrees(u *term.UI, list []intake.TreeView) error {
 }
 
 // TreeSize says how large a tree is on disk.
-func TreeSize(v *intake.TreeView) string {
+func TreeSize(v *worktrees.TreeView) string {
 	switch {
 	case v.Look.Gone || v.Look.Bytes == 0:
 		return "-"
@@ -38,7 +38,7 @@ func TreeSize(v *intake.TreeView) string {
 }
 
 // TreeUsers says who works in a tree.
-func TreeUsers(v *intake.TreeView) string {
+func TreeUsers(v *worktrees.TreeView) string {
 	who := "nobody"
 	for i, a := range v.Agents {
 		if a.State != daemon.Ended || i == 0 {
@@ -55,7 +55,7 @@ func TreeUsers(v *intake.TreeView) string {
 }
 
 // Worktree prints one work tree.
-func Worktree(u *term.UI, v *intake.TreeView) {
+func Worktree(u *term.UI, v *worktrees.TreeView) {
 	l := &v.Look
 	var copied []string
 	for _, c := range v.Copied {
@@ -78,7 +78,7 @@ func Worktree(u *term.UI, v *intake.TreeView) {
 		"copied", words.Terminal(strings.Join(copied, ", ")), "kept as", words.Terminal(v.KeptRef), "last", words.Terminal(last))
 }
 
-func commitAge(v *intake.TreeView) string {
+func commitAge(v *worktrees.TreeView) string {
 	if v.Look.CommitAt.IsZero() {
 		return ""
 	}

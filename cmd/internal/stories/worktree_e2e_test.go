@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/intake"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // TestAgentTreeSurvivesDaemonKillsAtEveryPoint: the daemon is killed before and after each commit, each call of git and each other effect
@@ -23,7 +23,7 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	r := newRig(t)
 	g := mainRepo(t)
 	w := r.startWalk("agent_created")
-	var v intake.TreeView
+	var v worktrees.TreeView
 	committed, noted := false, false
 	ctx := t.Context()
 	w.until("the tree merged, removed and restored", func() (bool, string) {
@@ -56,14 +56,14 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 			tree.Commit(time.Now())
 			committed = true
 		case last.Do == "":
-			_, err = r.client.MergeWorktree(ctx, v.ID, intake.TreeMerging{})
+			_, err = r.client.MergeWorktree(ctx, v.ID, worktrees.TreeMerging{})
 		case a.EndedAt == nil:
 			_, err = r.client.StopAgent(ctx, a.ID, false)
 		case !noted:
 			cmdtest.RepoAt(t, v.Path).Write("notes.txt", "not committed\n")
 			noted = true
 		case last.Do == daemon.TreeMerge:
-			_, err = r.client.RemoveWorktree(ctx, v.ID, intake.TreeRemoval{Force: true})
+			_, err = r.client.RemoveWorktree(ctx, v.ID, worktrees.TreeRemoval{Force: true})
 		case last.Do == daemon.TreeRemove:
 			_, err = r.client.RestoreWorktree(ctx, v.ID)
 		default:

@@ -11,8 +11,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // bentKeeper calls before ahead of each removal, and returns the error of after in place of its result.
@@ -38,7 +38,7 @@ func (k *bentKeeper) Remove(ctx context.Context, in worktree.Removal) (out workt
 var errNothingDone = errors.New("the disk is full")
 
 // removable starts a daemon with the keeper, and an agent in a tree, and ends the agent.
-func (r *rig) removable(k *bentKeeper) (daemon.Agent, intake.TreeView) {
+func (r *rig) removable(k *bentKeeper) (daemon.Agent, worktrees.TreeView) {
 	r.t.Helper()
 	g := mainRepo(r.t.(*testing.T))
 	r.around(func(cfg *engine.Config) { k.Keeper, cfg.Keeper = cfg.Keeper, k })
@@ -86,7 +86,7 @@ func TestNobodyIsStartedInATreeThatGoes(t *testing.T) {
 			}
 		}}
 		a, v := r.removable(k)
-		if _, err := r.client.RemoveWorktree(t.Context(), v.ID, intake.TreeRemoval{}); err != nil {
+		if _, err := r.client.RemoveWorktree(t.Context(), v.ID, worktrees.TreeRemoval{}); err != nil {
 			t.Fatal(err)
 		}
 		<-entered
@@ -117,7 +117,7 @@ func TestRemovalThatFailsAfterItsEffect(t *testing.T) {
 			return errors.New("git was too slow")
 		}}
 		_, v := r.removable(k)
-		if out := r.removeTree(v.ID, intake.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, fmt.Sprintf("understudy worktree restore %d", v.ID)) || tries != 5 {
+		if out := r.removeTree(v.ID, worktrees.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, fmt.Sprintf("understudy worktree restore %d", v.ID)) || tries != 5 {
 			t.Errorf("after %d tries: %+v", tries, out)
 		}
 	})
@@ -129,7 +129,7 @@ func TestRemovalThatFails(t *testing.T) {
 		tries := 0
 		k := &bentKeeper{after: func() error { tries++; return errNothingDone }}
 		_, v := r.removable(k)
-		out := r.removeTree(v.ID, intake.TreeRemoval{})
+		out := r.removeTree(v.ID, worktrees.TreeRemoval{})
 		if want := fmt.Sprintf("Work tree %d stays: the disk is full.", v.ID); out.Done || out.Says != want || tries != 3 {
 			t.Errorf("after %d tries: %+v, want %q", tries, out, want)
 		}

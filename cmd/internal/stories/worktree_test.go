@@ -17,12 +17,12 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
 // startInTree starts an agent of con in a work tree of its own, and waits until it is idle.
-func (r *rig) startInTree(dir, branch string) (daemon.Agent, intake.TreeView) {
+func (r *rig) startInTree(dir, branch string) (daemon.Agent, worktrees.TreeView) {
 	r.t.Helper()
 	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: dir, Worktree: &daemon.NewWorktree{Branch: branch}})
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *rig) startInTree(dir, branch string) (daemon.Agent, intake.TreeView) {
 	return a, r.tree(*a.WorktreeID)
 }
 
-func (r *rig) tree(id int64) intake.TreeView {
+func (r *rig) tree(id int64) worktrees.TreeView {
 	r.t.Helper()
 	v, err := r.client.Worktree(r.t.Context(), id)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *rig) treeDone(t daemon.Worktree, err error) daemon.TreeOutcome {
 	if err != nil {
 		r.t.Fatalf("work tree %d: %v", t.ID, err)
 	}
-	var v intake.TreeView
+	var v worktrees.TreeView
 	r.await("end of the task", func() (bool, string) {
 		v = r.tree(t.ID)
 		return v.Task == nil, fmt.Sprintf("%+v", v.Task)
@@ -57,10 +57,10 @@ func (r *rig) treeDone(t daemon.Worktree, err error) daemon.TreeOutcome {
 
 func (r *rig) mergeTree(id int64) daemon.TreeOutcome {
 	r.t.Helper()
-	return r.treeDone(r.client.MergeWorktree(r.t.Context(), id, intake.TreeMerging{}))
+	return r.treeDone(r.client.MergeWorktree(r.t.Context(), id, worktrees.TreeMerging{}))
 }
 
-func (r *rig) removeTree(id int64, in intake.TreeRemoval) daemon.TreeOutcome {
+func (r *rig) removeTree(id int64, in worktrees.TreeRemoval) daemon.TreeOutcome {
 	r.t.Helper()
 	return r.treeDone(r.client.RemoveWorktree(r.t.Context(), id, in))
 }
@@ -102,7 +102,7 @@ func TestTenAgentsInTenTrees(t *testing.T) {
 		g.Write(".env", "TOKEN=1\n")
 		r.start()
 		var agents []daemon.Agent
-		var trees []intake.TreeView
+		var trees []worktrees.TreeView
 		paths := map[string]bool{}
 		for range 10 {
 			a, v := r.startInTree(filepath.Join(g.Dir, "attic"), "")
@@ -124,7 +124,7 @@ func TestTenAgentsInTenTrees(t *testing.T) {
 		// One is merged, by a fast-forward into the branch that the person has checked out.
 		one := cmdtest.RepoAt(t, trees[0].Path)
 		one.Write("roof.txt", "mended by one\n")
-		_, err := r.client.MergeWorktree(t.Context(), trees[0].ID, intake.TreeMerging{})
+		_, err := r.client.MergeWorktree(t.Context(), trees[0].ID, worktrees.TreeMerging{})
 		wantRefused(t, err, daemon.CodeWorktreeUncommitted, "roof.txt")
 		one.Commit(time.Now())
 		if out := r.mergeTree(trees[0].ID); !out.Done || !strings.Contains(out.Says, "by a fast-forward") {
@@ -148,17 +148,17 @@ func TestTenAgentsInTenTrees(t *testing.T) {
 
 		// One is not removed while its agent works, nor while it holds what is nowhere else.
 		id := trees[2].ID
-		_, err = r.client.RemoveWorktree(t.Context(), id, intake.TreeRemoval{Force: true})
+		_, err = r.client.RemoveWorktree(t.Context(), id, worktrees.TreeRemoval{Force: true})
 		wantRefused(t, err, daemon.CodeWorktreeUsed, fmt.Sprintf("Agent %d (%s) works in work tree %d", agents[2].ID, agents[2].Name, id))
 		r.stopAndAwait(agents[2].ID)
 		three := cmdtest.RepoAt(t, trees[2].Path)
 		three.Write("third.txt", "committed\n")
 		three.Commit(time.Now())
 		three.Write("notes.txt", "not committed\n")
-		if out := r.removeTree(id, intake.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed (notes.txt), and 1 commit that no other branch and no remote has; commit, merge or push") {
+		if out := r.removeTree(id, worktrees.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed (notes.txt), and 1 commit that no other branch and no remote has; commit, merge or push") {
 			t.Errorf("removal without force: %+v", out)
 		}
-		if out := r.removeTree(id, intake.TreeRemoval{Force: true}); !out.Done || !strings.Contains(out.Says, "understudy worktree restore") {
+		if out := r.removeTree(id, worktrees.TreeRemoval{Force: true}); !out.Done || !strings.Contains(out.Says, "understudy worktree restore") {
 			t.Errorf("removal: %+v", out)
 		}
 		wantNoFile(t, trees[2].Path)
@@ -178,7 +178,7 @@ func TestTenAgentsInTenTrees(t *testing.T) {
 
 		// The merged one needs no force, and its branch goes with it.
 		r.stopAndAwait(agents[0].ID)
-		if out := r.removeTree(trees[0].ID, intake.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch") {
+		if out := r.removeTree(trees[0].ID, worktrees.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch") {
 			t.Errorf("removal of the merged one: %+v", out)
 		}
 	})
@@ -264,13 +264,13 @@ func TestTreeThatCantBeMade(t *testing.T) {
 }
 
 // treeOf returns the work tree of a pipeline.
-func (r *rig) treeOf(pipeline int64) intake.TreeView {
+func (r *rig) treeOf(pipeline int64) worktrees.TreeView {
 	r.t.Helper()
 	list, err := r.client.Worktrees(r.t.Context(), true)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	i := slices.IndexFunc(list, func(v intake.TreeView) bool { return v.PipelineID != nil && *v.PipelineID == pipeline })
+	i := slices.IndexFunc(list, func(v worktrees.TreeView) bool { return v.PipelineID != nil && *v.PipelineID == pipeline })
 	if i < 0 {
 		r.t.Fatalf("pipeline %d has no work tree", pipeline)
 	}
@@ -291,7 +291,7 @@ func TestPipelineTreeIsATree(t *testing.T) {
 		if !tree.InUse || tree.Base != "main" || len(tree.Agents) != 1 || tree.Agents[0].ID != a.ID || a.WorktreeID == nil || *a.WorktreeID != tree.ID {
 			t.Errorf("while it works: %+v, its agent in tree %v", tree, a.WorktreeID)
 		}
-		_, err := r.client.RemoveWorktree(t.Context(), tree.ID, intake.TreeRemoval{})
+		_, err := r.client.RemoveWorktree(t.Context(), tree.ID, worktrees.TreeRemoval{})
 		wantRefused(t, err, daemon.CodeWorktreeUsed, "works in its work tree")
 		path := *r.getPipeline(id).Worktree
 		r.writeFile(filepath.Join(path, "left.txt"), "left\n")
@@ -305,7 +305,7 @@ func TestPipelineTreeIsATree(t *testing.T) {
 		if out := r.mergeTree(tree.ID); !out.Done {
 			t.Errorf("merge: %+v", out)
 		}
-		if out := r.removeTree(tree.ID, intake.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch roof") {
+		if out := r.removeTree(tree.ID, worktrees.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch roof") {
 			t.Errorf("removal: %+v", out)
 		}
 		if _, err := os.Lstat(filepath.Join(g.Dir, "left.txt")); err != nil {
@@ -338,14 +338,14 @@ func TestTreeOfAMovedRepository(t *testing.T) {
 		if err := os.Rename(g.Dir, g.Dir+"-moved"); err != nil {
 			t.Fatal(err)
 		}
-		if out := r.removeTree(v.ID, intake.TreeRemoval{Force: true}); out.Done || !strings.Contains(out.Says, "git worktree repair "+v.Path) {
+		if out := r.removeTree(v.ID, worktrees.TreeRemoval{Force: true}); out.Done || !strings.Contains(out.Says, "git worktree repair "+v.Path) {
 			t.Errorf("not repaired: %+v", out)
 		}
 		cmdtest.RepoAt(t, g.Dir+"-moved").Git("worktree", "repair")
-		if out := r.removeTree(v.ID, intake.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed in the submodule shared (mine)") {
+		if out := r.removeTree(v.ID, worktrees.TreeRemoval{}); out.Done || !strings.Contains(out.Says, "1 file not committed in the submodule shared (mine)") {
 			t.Errorf("with work in the submodule: %+v", out)
 		}
-		if out := r.removeTree(v.ID, intake.TreeRemoval{Force: true}); !out.Done {
+		if out := r.removeTree(v.ID, worktrees.TreeRemoval{Force: true}); !out.Done {
 			t.Errorf("removed: %+v", out)
 		}
 		if now := r.tree(v.ID); now.Repository != g.Dir+"-moved" || now.State != daemon.TreeRemoved {

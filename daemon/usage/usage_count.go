@@ -1,4 +1,4 @@
-package intake
+package usage
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ type usageReading struct {
 }
 
 // usageFiles returns the transcripts of an agent of which usage may be counted.
-func (d *Daemon) usageFiles(a *daemon.Agent, known map[string]usageReading) []string {
+func (d *Room) usageFiles(a *daemon.Agent, known map[string]usageReading) []string {
 	rt := d.RuntimeOf(a)
 	if rt.Can.Tokens == "" || a.TranscriptPath == nil {
 		return nil
@@ -84,7 +84,7 @@ func filesOfSubagents(dir string) (files []string) {
 }
 
 // countedOf returns how far the transcripts of an agent were read, as far as this daemon knows.
-func (d *Daemon) countedOf(a *daemon.Agent) usageMemory {
+func (d *Room) countedOf(a *daemon.Agent) usageMemory {
 	if m := d.memories.Of(a.ID).usage; m != nil {
 		return *m
 	}
@@ -92,7 +92,7 @@ func (d *Daemon) countedOf(a *daemon.Agent) usageMemory {
 }
 
 // usageGrew reports whether a transcript of an agent has more than was read of it for its usage.
-func (d *Daemon) usageGrew(a *daemon.Agent) bool {
+func (d *Room) usageGrew(a *daemon.Agent) bool {
 	m := d.countedOf(a)
 	for _, path := range d.usageFiles(a, m.reads) {
 		fi, err := os.Stat(path)
@@ -105,7 +105,7 @@ func (d *Daemon) usageGrew(a *daemon.Agent) bool {
 
 // countUsage counts what an agent's transcripts say that is new, at most once in usageEvery while a turn runs. How far they were
 // read is committed with what was counted. Then it warns of the persona's budget.
-func (d *Daemon) countUsage(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Room) countUsage(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	if !d.usageGrew(a) {
 		return d.seeToBudget(ctx, a)
 	}
@@ -119,7 +119,7 @@ func (d *Daemon) countUsage(ctx context.Context, a *daemon.Agent) (moved bool, a
 }
 
 // countUsageNow counts what an agent's transcripts say that is new.
-func (d *Daemon) countUsageNow(ctx context.Context, a *daemon.Agent) error {
+func (d *Room) countUsageNow(ctx context.Context, a *daemon.Agent) error {
 	m := d.countedOf(a)
 	if m.reads == nil {
 		reads, err := d.Store.UsageReads(ctx, d.Host, a.ID, d.usageFiles(a, nil))
@@ -138,17 +138,17 @@ func (d *Daemon) countUsageNow(ctx context.Context, a *daemon.Agent) error {
 	for _, path := range d.usageFiles(a, m.reads) {
 		next, err := d.countFile(ctx, a, path, m.reads[path])
 		if err != nil {
-			d.memories.Change(a.ID, func(all *hookMemory) { all.usage = nil }) // read from the rows how far it was counted
+			d.memories.Change(a.ID, func(all *memory) { all.usage = nil }) // read from the rows how far it was counted
 			return fmt.Errorf("agent %d: usage: %w", a.ID, err)
 		}
 		m.reads[path] = next
 	}
-	d.memories.Change(a.ID, func(all *hookMemory) { all.usage = &m })
+	d.memories.Change(a.ID, func(all *memory) { all.usage = &m })
 	return nil
 }
 
 // countFile counts what a transcript says from was on. A file that is not there or cannot be read has nothing to count.
-func (d *Daemon) countFile(ctx context.Context, a *daemon.Agent, path string, was usageReading) (usageReading, error) {
+func (d *Room) countFile(ctx context.Context, a *daemon.Agent, path string, was usageReading) (usageReading, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
 		return was, nil
@@ -179,7 +179,7 @@ func (d *Daemon) countFile(ctx context.Context, a *daemon.Agent, path string, wa
 }
 
 // answers returns what whole lines of a transcript say about usage, each answer once.
-func (d *Daemon) answers(a *daemon.Agent, path string, lines []byte, at *usageReading) []runtimes.Usage {
+func (d *Room) answers(a *daemon.Agent, path string, lines []byte, at *usageReading) []runtimes.Usage {
 	rt, now := d.RuntimeOf(a), d.Now()
 	var answers []runtimes.Usage
 	of := map[string]int{}
@@ -230,7 +230,7 @@ func nextLines(f *os.File, offset, size int64) ([]byte, error) {
 }
 
 // reportCost counts what a session's cost has grown by since its last report. A cost that is less than the last one began anew.
-func (d *Daemon) reportCost(ctx context.Context, a *daemon.Agent, session string, usd float64) error {
+func (d *Room) reportCost(ctx context.Context, a *daemon.Agent, session string, usd float64) error {
 	total, ok := runtimes.Micros(usd)
 	if !ok {
 		return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadContext, "cost_usd must not be negative")

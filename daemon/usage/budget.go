@@ -1,4 +1,4 @@
-package intake
+package usage
 
 import (
 	"context"
@@ -70,14 +70,14 @@ func (s *BudgetState) Words() string {
 }
 
 // Budget returns how much of a persona's budget is used today; nil: it has none.
-func (d *Daemon) Budget(ctx context.Context, slug string) (*BudgetState, error) {
+func (d *Room) Budget(ctx context.Context, slug string) (*BudgetState, error) {
 	p, err := d.Personas.Get(slug)
 	if err != nil || p.Budget == (personas.Budget{}) {
 		return nil, nil // a persona that cannot be read has no budget that is known
 	}
 	now := d.Now()
 	today := daemon.DayBegins(now, 0)
-	report, err := d.Usage(ctx, daemon.UsageByPersona, daemon.UsageQuery{Persona: slug, Host: d.Host, Since: today})
+	report, err := d.Of(ctx, daemon.UsageByPersona, daemon.UsageQuery{Persona: slug, Host: d.Host, Since: today})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (d *Daemon) Budget(ctx context.Context, slug string) (*BudgetState, error) 
 
 // budgetOf returns the budget of an agent's persona; the zero value: it has none. known is false if the persona cannot be read now,
 // as while somebody writes its skill.md.
-func (d *Daemon) budgetOf(a *daemon.Agent) (b personas.Budget, known bool) {
+func (d *Room) budgetOf(a *daemon.Agent) (b personas.Budget, known bool) {
 	if a.Persona == nil {
 		return b, true
 	}
@@ -119,7 +119,7 @@ func (d *Daemon) budgetOf(a *daemon.Agent) (b personas.Budget, known bool) {
 }
 
 // budgetMoved reports whether an agent is held by another budget than its persona has now.
-func (d *Daemon) budgetMoved(a *daemon.Agent) bool {
+func (d *Room) budgetMoved(a *daemon.Agent) bool {
 	if !a.Hold.Is(daemon.HoldBudget) {
 		return false
 	}
@@ -129,12 +129,12 @@ func (d *Daemon) budgetMoved(a *daemon.Agent) bool {
 
 // seeToBudget keeps an agent's hold in step with its persona's budget, and tells the operator once that 80 % of the budget are
 // used, and once that it is used up. A turn that runs goes on to its end.
-func (d *Daemon) seeToBudget(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Room) seeToBudget(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	budget, known := d.budgetOf(a)
 	if !known && a.Hold.Is(daemon.HoldBudget) {
 		return false, time.Minute, nil
 	}
-	d.memories.Change(a.ID, func(m *hookMemory) { m.heldBy = budget })
+	d.memories.Change(a.ID, func(m *memory) { m.heldBy = budget })
 	if budget == (personas.Budget{}) {
 		return d.holdByBudget(ctx, a, false)
 	}
@@ -152,7 +152,7 @@ func (d *Daemon) seeToBudget(ctx context.Context, a *daemon.Agent) (moved bool, 
 
 // holdByBudget holds an agent up, or lets it go on. Another day ends the hold, or a person on another host; nothing wakes the
 // lane then.
-func (d *Daemon) holdByBudget(ctx context.Context, a *daemon.Agent, held bool) (bool, time.Duration, error) {
+func (d *Room) holdByBudget(ctx context.Context, a *daemon.Agent, held bool) (bool, time.Duration, error) {
 	const again = time.Minute
 	switch {
 	case held && a.AtRest() && (a.Hold == nil || a.Hold.Is(daemon.HoldBudget)):
@@ -167,7 +167,7 @@ func (d *Daemon) holdByBudget(ctx context.Context, a *daemon.Agent, held bool) (
 }
 
 // tellBudget commits once a day and budget that it is nearly used up, and once that it is used up, each with its alert.
-func (d *Daemon) tellBudget(ctx context.Context, a *daemon.Agent, s *BudgetState) error {
+func (d *Room) tellBudget(ctx context.Context, a *daemon.Agent, s *BudgetState) error {
 	p, err := d.Personas.Get(s.Persona)
 	if err != nil {
 		return nil
@@ -205,7 +205,7 @@ func (d *Daemon) tellBudget(ctx context.Context, a *daemon.Agent, s *BudgetState
 
 // heldByBudget reports whether a text must wait because the budget of its agent's persona is used up. A handoff that has begun
 // goes on, so that its work is not lost.
-func (d *Daemon) heldByBudget(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, error) {
+func (d *Room) heldByBudget(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, error) {
 	switch dl.Kind {
 	case daemon.KindMessage, daemon.KindGoOn:
 	default:
@@ -219,7 +219,7 @@ func (d *Daemon) heldByBudget(ctx context.Context, a *daemon.Agent, dl *daemon.D
 
 // overBudget reports whether the budget of an agent's persona is used up. While the persona cannot be read, an agent that is held
 // stays held.
-func (d *Daemon) overBudget(ctx context.Context, a *daemon.Agent) (bool, error) {
+func (d *Room) overBudget(ctx context.Context, a *daemon.Agent) (bool, error) {
 	switch b, known := d.budgetOf(a); {
 	case !known && a.Hold.Is(daemon.HoldBudget):
 		return true, nil
@@ -231,7 +231,7 @@ func (d *Daemon) overBudget(ctx context.Context, a *daemon.Agent) (bool, error) 
 }
 
 // GoOn lets the agents of a persona go on for the rest of the day although its budget is used up. The second call changes nothing.
-func (d *Daemon) GoOn(ctx context.Context, slug string) (BudgetState, error) {
+func (d *Room) GoOn(ctx context.Context, slug string) (BudgetState, error) {
 	s, err := d.Budget(ctx, slug)
 	switch {
 	case err != nil:
@@ -255,7 +255,7 @@ func (d *Daemon) GoOn(ctx context.Context, slug string) (BudgetState, error) {
 }
 
 // wakePersona wakes the lanes of a persona's agents on this host.
-func (d *Daemon) wakePersona(ctx context.Context, slug string) error {
+func (d *Room) wakePersona(ctx context.Context, slug string) error {
 	agents, err := d.Store.Agents(ctx, daemon.AgentFilter{Persona: slug, Host: d.Host, Active: true, Limit: 1000})
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (d *Daemon) wakePersona(ctx context.Context, slug string) error {
 
 // resetBudgets says once, on the day after a budget was used up, that its agents go on. The sweep calls it; it looks at the rows
 // once a day and after a start.
-func (d *Daemon) resetBudgets(ctx context.Context) error {
+func (d *Room) resetBudgets(ctx context.Context) error {
 	today := daemon.DayBegins(d.Now(), 0)
 	day := today.Format(time.DateOnly)
 	d.mu.Lock()
@@ -311,8 +311,8 @@ func (d *Daemon) resetBudgets(ctx context.Context) error {
 }
 
 // UsageToday returns what the personas of this host have used since midnight, and the budgets of all personas that have one.
-func (d *Daemon) UsageToday(ctx context.Context) ([]daemon.UsageRow, []BudgetState, error) {
-	today, err := d.Usage(ctx, daemon.UsageByPersona, daemon.UsageQuery{Host: d.Host, Since: daemon.DayBegins(d.Now(), 0)})
+func (d *Room) UsageToday(ctx context.Context) ([]daemon.UsageRow, []BudgetState, error) {
+	today, err := d.Of(ctx, daemon.UsageByPersona, daemon.UsageQuery{Host: d.Host, Since: daemon.DayBegins(d.Now(), 0)})
 	if err != nil {
 		return nil, nil, err
 	}

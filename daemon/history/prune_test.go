@@ -1,4 +1,4 @@
-package intake
+package history
 
 import (
 	"context"
@@ -11,11 +11,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // historyStore is a database that prunes what is in left, and then fails with fail.
 type historyStore struct {
-	spoolStore
+	daemon.Store
+	told   []string // the events of commits
 	left   []daemon.PrunedHistory
 	before time.Time
 	fail   error
@@ -30,13 +32,20 @@ func (s *historyStore) PruneHistory(_ context.Context, before time.Time, _ int) 
 	return some, nil
 }
 
+func (s *historyStore) Commit(_ context.Context, c *daemon.Change) error {
+	for _, e := range c.Events {
+		s.told = append(s.told, string(e.Type)+" "+string(e.Payload))
+	}
+	return nil
+}
+
 // The event log says what was deleted, also if the rest could not be.
 func TestHistoryIsPrunedByItsSetting(t *testing.T) {
 	t.Parallel()
 	for _, fail := range []error{nil, errors.New("the database is away")} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &historyStore{left: []daemon.PrunedHistory{{Pipelines: 1}, {Agents: 200, Handoffs: 3}, {Agents: 5}}, fail: fail}
-			d := New(engine.Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+			d := Join(intake.New(engine.Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)}))
 			prune := func(ctx context.Context) error {
 				_, history := d.pruneLimits()
 				_, err := d.pruneHistory(ctx, history)

@@ -1,4 +1,4 @@
-package intake
+package worktrees
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type TreeRemoval struct {
 }
 
 // MergeWorktree commits that the branch of a work tree is to be merged. The tree's lane does it, and Last says what came of it.
-func (d *Daemon) MergeWorktree(ctx context.Context, id int64, in TreeMerging) (daemon.Worktree, error) {
+func (d *Room) MergeWorktree(ctx context.Context, id int64, in TreeMerging) (daemon.Worktree, error) {
 	return d.askTree(ctx, id, func(t *daemon.Worktree) (*daemon.TreeTask, error) {
 		into := in.Into
 		if into == "" {
@@ -60,7 +60,7 @@ func (d *Daemon) MergeWorktree(ctx context.Context, id int64, in TreeMerging) (d
 }
 
 // RemoveWorktree commits that a work tree is to be removed. The tree's lane does it, unless work would be lost; Last says what came of it.
-func (d *Daemon) RemoveWorktree(ctx context.Context, id int64, in TreeRemoval) (daemon.Worktree, error) {
+func (d *Room) RemoveWorktree(ctx context.Context, id int64, in TreeRemoval) (daemon.Worktree, error) {
 	return d.askTree(ctx, id, func(t *daemon.Worktree) (*daemon.TreeTask, error) {
 		if t.State == daemon.TreeRemoved {
 			return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeRemoved, "Work tree %d was removed already", id)
@@ -76,7 +76,7 @@ func (d *Daemon) RemoveWorktree(ctx context.Context, id int64, in TreeRemoval) (
 }
 
 // RestoreWorktree commits that a removed work tree is to be made again, with the files that it held.
-func (d *Daemon) RestoreWorktree(ctx context.Context, id int64) (daemon.Worktree, error) {
+func (d *Room) RestoreWorktree(ctx context.Context, id int64) (daemon.Worktree, error) {
 	return d.askTree(ctx, id, func(t *daemon.Worktree) (*daemon.TreeTask, error) {
 		if t.State != daemon.TreeRemoved || t.KeptRef == "" {
 			return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeStands, "Work tree %d was not removed, so there is nothing to bring back", id)
@@ -97,7 +97,7 @@ func treeNotThere(t *daemon.Worktree) *daemon.Error {
 }
 
 // askTree commits a task of a work tree. decide says which one; it is called again if another writer changes the row first.
-func (d *Daemon) askTree(ctx context.Context, id int64, decide func(*daemon.Worktree) (*daemon.TreeTask, error)) (daemon.Worktree, error) {
+func (d *Room) askTree(ctx context.Context, id int64, decide func(*daemon.Worktree) (*daemon.TreeTask, error)) (daemon.Worktree, error) {
 	for {
 		t, err := d.worktreeRow(ctx, id)
 		switch {
@@ -123,14 +123,14 @@ func (d *Daemon) askTree(ctx context.Context, id int64, decide func(*daemon.Work
 	}
 }
 
-func (d *Daemon) worktreeRow(ctx context.Context, id int64) (daemon.Worktree, error) {
+func (d *Room) worktreeRow(ctx context.Context, id int64) (daemon.Worktree, error) {
 	t, err := d.Store.Worktree(ctx, id)
 	return t, engine.NotFoundAs(err, daemon.ErrWorktreeNotFound)
 }
 
 // treeUsed returns the error that a tree is in use: its pipeline works in it, or an agent does, or the open handoff of an agent will start a
 // successor in it. nil: it is not. A pipeline that itself asks for the removal of its tree is no use.
-func (d *Daemon) treeUsed(ctx context.Context, t *daemon.Worktree) (used *daemon.Error, err error) {
+func (d *Room) treeUsed(ctx context.Context, t *daemon.Worktree) (used *daemon.Error, err error) {
 	if t.Task == nil || !t.Task.ByPipeline {
 		if open, err := d.PipelineOpen(ctx, t); open || err != nil {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeUsed, "Pipeline %s works in its work tree: abort it first, or wait until it is done", agents.OptionalID(t.PipelineID)), err
@@ -157,7 +157,7 @@ func (d *Daemon) treeUsed(ctx context.Context, t *daemon.Worktree) (used *daemon
 }
 
 // workTree does what is due for a work tree, and commits what came of it.
-func (d *Daemon) workTree(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
+func (d *Room) workTree(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	t, err := d.Store.Worktree(ctx, id)
 	if err != nil || t.Host != d.Host || t.Task == nil && t.State != daemon.TreePlanned {
 		return false, 0, err
@@ -200,11 +200,11 @@ const treeTries = 3
 
 // tryAgain reports whether a task whose act of git has failed is tried again a second later. An act that fails may have had its effect;
 // the next try finds that out.
-func (d *Daemon) tryAgain(ctx context.Context, t *daemon.Worktree) bool {
+func (d *Room) tryAgain(ctx context.Context, t *daemon.Worktree) bool {
 	return ctx.Err() != nil || d.Failures(lane.Key{Kind: engine.TreeLane, ID: t.ID}) < treeTries-1
 }
 
-func (d *Daemon) mergeTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
+func (d *Room) mergeTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
 	task := *t.Task
 	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.Place(), Dir: t.Repository, Commit: task.Commit, Into: task.Into})
 	if err != nil && d.tryAgain(ctx, t) {
@@ -234,7 +234,7 @@ func (d *Daemon) mergeTree(ctx context.Context, t *daemon.Worktree) (*event.Even
 	return d.TreeEvent(event.WorktreeMerged, t, about), nil
 }
 
-func (d *Daemon) removeTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
+func (d *Room) removeTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
 	task := *t.Task
 	why := "" // the tree stays
 	used, err := d.treeUsed(ctx, t)
@@ -286,7 +286,7 @@ func (d *Daemon) removeTree(ctx context.Context, t *daemon.Worktree) (*event.Eve
 	return d.TreeEvent(event.WorktreeRemoved, t, map[string]any{"kept_ref": t.KeptRef, "branch_deleted": out.BranchDeleted}), nil
 }
 
-func (d *Daemon) restoreTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
+func (d *Room) restoreTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
 	made, err := d.Keeper.Make(ctx, worktree.Spec{Dir: t.Repository, Branch: t.Branch, Path: t.Path, Kept: t.KeptRef})
 	if err != nil && d.tryAgain(ctx, t) {
 		return nil, err

@@ -1,4 +1,4 @@
-package intake
+package usage
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 // maxUsageDays is how many days a report by day has at most.
 const maxUsageDays = 366
 
-// Usage sums up what agents have used, the greatest sums first, days in their order. by day, a zero since means the last 30 days.
-func (d *Daemon) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) (daemon.UsageReport, error) {
+// Of sums up what agents have used, the greatest sums first, days in their order. by day, a zero since means the last 30 days.
+func (d *Room) Of(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) (daemon.UsageReport, error) {
 	if !slices.Contains(daemon.UsageBys(), by) {
 		return daemon.UsageReport{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeInvalidParameter, "by must be one of persona, agent, line, run, day")
 	}
@@ -53,10 +53,10 @@ func (d *Daemon) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQue
 }
 
 // Today returns the beginning of today on this machine's clock.
-func (d *Daemon) Today() time.Time { return daemon.DayBegins(d.Now(), 0) }
+func (d *Room) Today() time.Time { return daemon.DayBegins(d.Now(), 0) }
 
 // usageKeys returns what says to which row a sum belongs.
-func (d *Daemon) usageKeys(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery, sums []daemon.UsageSum) (func(*daemon.UsageSum) string, error) {
+func (d *Room) usageKeys(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery, sums []daemon.UsageSum) (func(*daemon.UsageSum) string, error) {
 	switch by {
 	case daemon.UsageByPersona:
 		return func(s *daemon.UsageSum) string { return s.Persona }, nil
@@ -72,7 +72,7 @@ func (d *Daemon) usageKeys(ctx context.Context, by daemon.UsageBy, q daemon.Usag
 }
 
 // firstOfLines returns the id of the first agent of each agent's line, as far as it is kept.
-func (d *Daemon) firstOfLines(ctx context.Context, sums []daemon.UsageSum) (map[int64]int64, error) {
+func (d *Room) firstOfLines(ctx context.Context, sums []daemon.UsageSum) (map[int64]int64, error) {
 	previous := map[int64]int64{} // 0: none
 	next := []int64{}
 	for i := range sums {

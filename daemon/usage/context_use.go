@@ -1,4 +1,4 @@
-package intake
+package usage
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type ContextReport struct {
 
 // ReportContext takes the report of a status line. It ignores a report about another session than the agent's current
 // one, because a report about the old session may come after /clear.
-func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextReport) error {
+func (d *Room) ReportContext(ctx context.Context, agentID int64, in ContextReport) error {
 	if in.Tokens < 0 || in.Limit <= 0 {
 		return daemon.Errorf(daemon.KindInvalid, daemon.CodeBadContext, "tokens must not be negative and limit must be positive")
 	}
@@ -55,7 +55,7 @@ func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextRep
 
 // setContext commits how full an agent's window is, if that has changed. A change of the tier makes an event. A window of
 // unknown size makes an alert, once (see unknownContext).
-func (d *Daemon) setContext(ctx context.Context, a *daemon.Agent, tokens int64, limit *int64, source string) error {
+func (d *Room) setContext(ctx context.Context, a *daemon.Agent, tokens int64, limit *int64, source string) error {
 	reason := "the size of its context window is not known"
 	if limit != nil && engine.KnownWindow(tokens, limit) == nil {
 		reason = fmt.Sprintf("its CLI says that its context window has %s tokens, but %s are in it", words.Tokens(*limit), words.Tokens(tokens))
@@ -81,28 +81,19 @@ func (d *Daemon) setContext(ctx context.Context, a *daemon.Agent, tokens int64, 
 	}
 	err := d.Commit(ctx, &c)
 	if err != nil && len(unknown) > 0 { // the alert was not stored: raise it again at the next report
-		d.memories.Change(a.ID, func(m *hookMemory) { m.unknownTold = false })
+		d.memories.Change(a.ID, func(m *memory) { m.unknownTold = false })
 	}
 	return err
 }
 
-// contextReported notes the use of the context window that a hook tells.
-func (h *hookStep) contextReported() {
-	use := h.p.Context
-	if use.Tokens < 0 || use.Limit <= 0 {
-		return
-	}
-	h.UseContext(&h.out.Change, h.tx.Agent, daemon.ContextUse{Tokens: use.Tokens, Limit: &use.Limit, Source: daemon.FromHook}, h.in.At)
-}
-
 // unknownContext returns the alert that an agent is not handed over automatically, with the reason why. For each agent it
 // returns the alert once, and nil after that. It returns nil where no automatic handoff could happen anyway.
-func (d *Daemon) unknownContext(a *daemon.Agent, why string) []*event.Event {
+func (d *Room) unknownContext(a *daemon.Agent, why string) []*event.Event {
 	if a.Persona == nil || !d.FactsFor(a).AutoFor(a).Enabled {
 		return nil
 	}
 	told := false
-	d.memories.Change(a.ID, func(m *hookMemory) { told, m.unknownTold = m.unknownTold, true })
+	d.memories.Change(a.ID, func(m *memory) { told, m.unknownTold = m.unknownTold, true })
 	if told {
 		return nil
 	}
@@ -125,7 +116,7 @@ type measurement struct {
 }
 
 // measure reads an agent's use of its context from its transcript, once after each turn, unless a status line or hooks report it.
-func (d *Daemon) measure(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Room) measure(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	if a.State != daemon.Idle || a.LastStop == 0 || !a.Measured() {
 		return false, 0, nil
 	}
@@ -143,7 +134,7 @@ func (d *Daemon) measure(ctx context.Context, a *daemon.Agent) (moved bool, agai
 	}
 	before := a.Rev
 	if err := d.setContext(ctx, a, used, engine.Sized(window), daemon.FromTranscript); err != nil {
-		d.memories.Change(a.ID, func(m *hookMemory) { m.measured = measurement{} })
+		d.memories.Change(a.ID, func(m *memory) { m.measured = measurement{} })
 		return false, 0, fmt.Errorf("agent %d: context: %w", a.ID, err)
 	}
 	return a.Rev != before, 0, nil
@@ -151,8 +142,8 @@ func (d *Daemon) measure(ctx context.Context, a *daemon.Agent) (moved bool, agai
 
 // measureDue reports whether measure must read the transcript now. If so, it notes the transcript as read for this turn. If
 // it is too early, wait says how long to wait.
-func (d *Daemon) measureDue(a *daemon.Agent) (due bool, wait time.Duration) {
-	d.memories.Change(a.ID, func(all *hookMemory) {
+func (d *Room) measureDue(a *daemon.Agent) (due bool, wait time.Duration) {
+	d.memories.Change(a.ID, func(all *memory) {
 		m := &all.measured
 		if m.stopHook != a.LastStop {
 			*m = measurement{stopHook: a.LastStop, knownAt: time.Now()}
@@ -172,7 +163,7 @@ func (d *Daemon) measureDue(a *daemon.Agent) (due bool, wait time.Duration) {
 // handOverFull requests the handoff of an agent whose context is nearly full, when the agent's turn has ended. If the agent
 // was about to compact, handOverFull does not wait for the end of the turn. It requests one handoff for each agent, and no
 // second one if that handoff fails.
-func (d *Daemon) handOverFull(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Room) handOverFull(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	auto := d.FactsFor(a).AutoFor(a)
 	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, 0, nil
@@ -189,6 +180,9 @@ func (d *Daemon) handOverFull(ctx context.Context, a *daemon.Agent) (moved bool,
 		if young := engine.AutoAfter - d.TimeSpent(*a.RegisteredAt); young > 0 {
 			return false, young, nil
 		}
+	}
+	if _, open, err := d.OpenHandoff(ctx, a.ID); open || err != nil {
+		return false, 0, err
 	}
 	in := handoffs.HandoffRequest{Reason: daemon.ReasonContext, Force: true, Auto: true}
 	if a.CompactHook != 0 && d.CopiesSession(a) {
@@ -207,7 +201,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *daemon.Agent) (moved bool,
 
 // tellNotHandedOver alerts the operator that the daemon could not request an agent's handoff. The daemon does not try again.
 // If somebody else requested a handoff first, that handoff is as good, so tellNotHandedOver raises no alert.
-func (d *Daemon) tellNotHandedOver(ctx context.Context, a *daemon.Agent, why *daemon.Error) error {
+func (d *Room) tellNotHandedOver(ctx context.Context, a *daemon.Agent, why *daemon.Error) error {
 	now := d.Now()
 	a.AutoAskedAt = &now
 	c := daemon.Change{Agents: []*daemon.Agent{a}}

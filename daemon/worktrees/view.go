@@ -1,4 +1,4 @@
-package intake
+package worktrees
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ const maxTreeAgents = 20
 const treeLooks = 10 * time.Second
 
 // ListWorktrees lists work trees as they are now, the newest first. Unless all is set, it leaves out trees that are not there.
-func (d *Daemon) ListWorktrees(ctx context.Context, all bool, before int64, limit int) ([]TreeView, error) {
+func (d *Room) ListWorktrees(ctx context.Context, all bool, before int64, limit int) ([]TreeView, error) {
 	rows, err := d.Store.Worktrees(ctx, daemon.WorktreeFilter{There: !all, Before: before, Limit: limit})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (d *Daemon) ListWorktrees(ctx context.Context, all bool, before int64, limi
 }
 
 // ShowWorktree returns one work tree as it is now.
-func (d *Daemon) ShowWorktree(ctx context.Context, id int64) (TreeView, error) {
+func (d *Room) ShowWorktree(ctx context.Context, id int64) (TreeView, error) {
 	t, err := d.worktreeRow(ctx, id)
 	if err != nil {
 		return TreeView{}, err
@@ -90,7 +90,7 @@ func (d *Daemon) ShowWorktree(ctx context.Context, id int64) (TreeView, error) {
 }
 
 // lookAtTrees fills in the looks and the agents of views.
-func (d *Daemon) lookAtTrees(ctx context.Context, views []TreeView) error {
+func (d *Room) lookAtTrees(ctx context.Context, views []TreeView) error {
 	agents, err := d.treeAgents(ctx)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (d *Daemon) lookAtTrees(ctx context.Context, views []TreeView) error {
 }
 
 // treeAgents returns the active agents and the newest of the others, the newest first.
-func (d *Daemon) treeAgents(ctx context.Context) ([]daemon.Agent, error) {
+func (d *Room) treeAgents(ctx context.Context) ([]daemon.Agent, error) {
 	agents, err := d.Store.Agents(ctx, daemon.AgentFilter{Limit: daemon.MostAgents})
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (d *Daemon) treeAgents(ctx context.Context) ([]daemon.Agent, error) {
 }
 
 // WorktreeDiff compares a work tree with the commit at which its branch began.
-func (d *Daemon) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (out agents.AgentDiff, err error) {
+func (d *Room) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (out agents.AgentDiff, err error) {
 	t, err := d.worktreeRow(ctx, id)
 	if err != nil {
 		return out, err

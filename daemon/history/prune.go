@@ -1,4 +1,4 @@
-package intake
+package history
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 )
 
 // runRetention calls Prune after pruneFirst, and then every pruneEvery, until ctx ends. Several hosts may prune at once.
-func (d *Daemon) runRetention(ctx context.Context) {
+func (d *Room) runRetention(ctx context.Context) {
 	wait := time.NewTimer(pruneFirst)
 	defer wait.Stop()
 	for {
@@ -35,14 +35,14 @@ func (d *Daemon) runRetention(ctx context.Context) {
 }
 
 // WouldPrune returns how much Prune would delete now.
-func (d *Daemon) WouldPrune(ctx context.Context) (daemon.PruneReport, error) {
+func (d *Room) WouldPrune(ctx context.Context) (daemon.PruneReport, error) {
 	limits, history := d.pruneLimits()
 	return d.Store.WouldPrune(ctx, limits, history)
 }
 
 // pruneLimits returns the limits from the settings: those for the log, and the time before which history is deleted. If
 // that time is zero, no history is deleted.
-func (d *Daemon) pruneLimits() (limits daemon.PruneLimits, history time.Time) {
+func (d *Room) pruneLimits() (limits daemon.PruneLimits, history time.Time) {
 	limits.Rows = d.Settings().Log.MaxRows
 	now := d.Now()
 	if age := d.Settings().Log.MaxAge; age > 0 {
@@ -56,7 +56,7 @@ func (d *Daemon) pruneLimits() (limits daemon.PruneLimits, history time.Time) {
 
 // Prune deletes the history, events and hooks that the settings do not keep, in small transactions. If it deleted any it
 // logs an event. If it fails it also returns how much was deleted before.
-func (d *Daemon) Prune(ctx context.Context) (out daemon.PruneReport, err error) {
+func (d *Room) Prune(ctx context.Context) (out daemon.PruneReport, err error) {
 	limits, history := d.pruneLimits()
 	gone, err := d.pruneHistory(ctx, history)
 	out.Agents, out.Handoffs, out.Pipelines = gone.Agents, gone.Handoffs, gone.Pipelines
@@ -94,7 +94,7 @@ func (d *Daemon) Prune(ctx context.Context) (out daemon.PruneReport, err error) 
 }
 
 // pruneHistory deletes the pipelines and agents that ended before a time. A zero time deletes none.
-func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all daemon.PrunedHistory, err error) {
+func (d *Room) pruneHistory(ctx context.Context, before time.Time) (all daemon.PrunedHistory, err error) {
 	if before.IsZero() {
 		return all, nil
 	}
@@ -117,7 +117,7 @@ func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all daemon
 
 // tellHistory logs the event of deleted history. It does so even while the daemon is ending, because the deletion is
 // committed.
-func (d *Daemon) tellHistory(ctx context.Context, all daemon.PrunedHistory, before time.Time) error {
+func (d *Room) tellHistory(ctx context.Context, all daemon.PrunedHistory, before time.Time) error {
 	if all == (daemon.PrunedHistory{}) {
 		return nil
 	}
@@ -149,4 +149,4 @@ func pruneAll(ctx context.Context, limits daemon.PruneLimits, prune func(context
 }
 
 // LogFloor returns how far the event log has been pruned.
-func (d *Daemon) LogFloor(ctx context.Context) (daemon.LogFloor, error) { return d.Store.LogFloor(ctx) }
+func (d *Room) LogFloor(ctx context.Context) (daemon.LogFloor, error) { return d.Store.LogFloor(ctx) }

@@ -1,0 +1,10 @@
+package history
+
+import (
+	"os"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }

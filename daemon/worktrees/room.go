@@ -1,0 +1,17 @@
+package worktrees
+
+import (
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/intake"
+)
+
+// Room does what is asked of work trees. Its methods are safe for concurrent use.
+type Room struct{ *agents.Supervisor }
+
+// Join makes the room of a daemon. Call it before the daemon runs.
+func Join(d *intake.Daemon) *Room {
+	r := &Room{d.Supervisor}
+	engine.Join(d.Engine, engine.Part{Lanes: []engine.Lane{{Kind: engine.TreeLane, Do: r.workTree}}})
+	return r
+}
