@@ -318,7 +318,7 @@ func (d *Daemon) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return d.updateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		now := d.now()
-		if err := d.dropQueued(ctx, c, id, stopDrops); err != nil {
+		if err := d.dropQueued(ctx, c, id, daemon.EvidenceStopAsked); err != nil {
 			return err
 		}
 		c.Events = []*event.Event{d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}

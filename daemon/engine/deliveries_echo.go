@@ -109,7 +109,7 @@ func (d *Daemon) typeByEcho(ctx context.Context, a *daemon.Agent, dl *daemon.Del
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
-		dl.Decide(daemon.NotSubmitted, "the pane is gone", d.now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidencePaneGone, d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case err != nil:
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)

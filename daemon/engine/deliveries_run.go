@@ -39,7 +39,7 @@ func (d *Daemon) deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Delive
 		return d.withoutPaneTo(ctx, a, dl)
 	}
 	if dl.Kind == daemon.KindGoOn && dl.State == daemon.DeliveryQueued && !a.WantsGoOn(dl) {
-		dl.Decide(daemon.NotSubmitted, evidenceWentOn, d.now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceWentOn, d.now())
 		return d.saveDelivery(ctx, a, dl, true)
 	}
 	sent := dl.Way != "" && dl.Way != runtimes.ByTyping
@@ -59,9 +59,6 @@ func (d *Daemon) deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Delive
 	}
 }
 
-// EvidenceEnded is the evidence of a text that was not known to be taken when its agent ended.
-const EvidenceEnded = "the agent ended"
-
 // closeUndeliverable sets the verdict of a delivery to an agent that has ended.
 func (d *Daemon) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	now := d.now()
@@ -69,13 +66,13 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *da
 	case dl.Kind == daemon.KindExit:
 		dl.Decide(daemon.Submitted, "the process is gone", now)
 	case dl.State == daemon.DeliveryQueued || dl.State == daemon.DeliveryTyping && dl.TypedAt == nil:
-		dl.Decide(daemon.NotSubmitted, EvidenceEnded, now)
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceEnded, now)
 	case d.inTranscript(a, dl):
-		dl.Decide(daemon.Submitted, "found in the transcript", now)
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, now)
 	case dl.Heard != 0:
 		dl.CloseHeard(refusalOf(d, a, dl), daemon.Submitted, evidenceHeard(dl.Heard), now)
 	default:
-		dl.Decide(daemon.Unconfirmed, EvidenceEnded, now)
+		dl.DecideBy(daemon.Unconfirmed, daemon.EvidenceEnded, now)
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }
@@ -121,15 +118,15 @@ func (d *Daemon) commitIntention(ctx context.Context, a *daemon.Agent, dl *daemo
 		if same, err := d.contextUnchanged(ctx, dl); err != nil {
 			return err
 		} else if !same {
-			dl.Decide(daemon.NotSubmitted, evidenceChanged, now)
+			dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceChanged, now)
 			_, _, err := d.saveDelivery(ctx, a, dl, false)
 			return err
 		}
 	}
-	if evidence, err := takenAfterAll(ctx, d, a, dl); err != nil {
+	if taken, err := takenAfterAll(ctx, d, a, dl); err != nil {
 		return err
-	} else if evidence != "" {
-		dl.Decide(daemon.Submitted, evidence, now)
+	} else if taken != "" {
+		dl.DecideBy(daemon.Submitted, taken, now)
 		_, _, err := d.saveDelivery(ctx, a, dl, false)
 		return err
 	}
@@ -167,7 +164,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.D
 	if left > 0 {
 		return false, min(left, max(again, 100*time.Millisecond)), nil
 	}
-	return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now")
+	return d.decideByTranscript(ctx, a, dl, daemon.EvidenceBlocked)
 }
 
 // typeText types a text and presses Enter; the intention to type it is committed already. typeText may run again after a
@@ -206,7 +203,7 @@ func (d *Daemon) typeText(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 		if d.timeSpent(*dl.TypedAt) < paneGone {
 			return false, 100 * time.Millisecond, nil // wait: the process may be gone as well, and the daemon may notice that soon
 		}
-		dl.Decide(daemon.NotSubmitted, "the pane is gone", d.now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidencePaneGone, d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case !errors.Is(err, tmux.ErrOnce):
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
@@ -317,7 +314,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daemo
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
 		return moved, min(left, again), err
 	case d.inTranscript(a, dl):
-		dl.Decide(daemon.Submitted, "found in the transcript", now)
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, now)
 	case err == nil && commandTaken(ctx, d, a, dl, screen):
 		dl.Decide(daemon.Submitted, "it left the composer; no hook confirms commands", now)
 	case left > 0:

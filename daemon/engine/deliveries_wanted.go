@@ -8,26 +8,20 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// evidenceWentOn is the evidence of a prompt after a limit that was not given because the agent goes on already.
-const evidenceWentOn = "the agent goes on without it"
-
-// evidenceChanged is the evidence of an injection prompt that was not typed because the context file had changed.
-const evidenceChanged = "the context file was changed before it was delivered"
-
 // unwanted says why a text must not be given to its agent although the intention to do so is committed; "": it must be given.
 // A handoff may have been cancelled since then, and an agent may have gone on by itself after its limit. An earlier daemon
 // may have given the text.
-func (d *Daemon) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (why string, err error) {
+func (d *Daemon) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (why daemon.EvidenceCode, err error) {
 	switch dl.Kind {
 	case daemon.KindInstruction:
 		wanted, err := d.instructionWanted(ctx, dl)
 		if err != nil || wanted {
 			return "", err
 		}
-		return "the handoff ended while it was typed", nil
+		return daemon.EvidenceNotWanted, nil
 	case daemon.KindGoOn:
 		if !a.WantsGoOn(dl) {
-			return evidenceWentOn, nil
+			return daemon.EvidenceWentOn, nil
 		}
 	}
 	return "", nil
@@ -59,12 +53,12 @@ func (d *Daemon) turnStillRuns(ctx context.Context, a *daemon.Agent, dl *daemon.
 
 // decideByTranscript sets the verdict of a delivery whose text may or may not have been typed. If the transcript has the
 // text, the verdict is Submitted; otherwise it is Unconfirmed, with the given evidence.
-func (d *Daemon) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, evidence string) (bool, time.Duration, error) {
+func (d *Daemon) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, evidence daemon.EvidenceCode) (bool, time.Duration, error) {
 	verdict := daemon.Unconfirmed
 	if d.inTranscript(a, dl) {
-		verdict, evidence = daemon.Submitted, "found in the transcript"
+		verdict, evidence = daemon.Submitted, daemon.EvidenceInTranscript
 	}
-	dl.Decide(verdict, evidence, d.now())
+	dl.DecideBy(verdict, evidence, d.now())
 	return d.saveDelivery(ctx, a, dl, false)
 }
 

@@ -371,7 +371,7 @@ func (r *handoffRun) brief() outcome {
 		return *out
 	case dl.Has(daemon.Submitted):
 		return moveTo(daemon.Completed, dl.Evidence, daemon.Change{})
-	case dl.Has(daemon.NotSubmitted) && dl.Evidence == evidenceChanged:
+	case dl.Has(daemon.NotSubmitted) && dl.EvidenceCode == daemon.EvidenceChanged:
 		return r.contextChanged()
 	case !next.Active():
 		return r.failed(daemon.CodeSuccessorGone, "The successor ended before it took the injection prompt: %s", r.endReason(next))

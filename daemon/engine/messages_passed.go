@@ -22,30 +22,27 @@ import (
 // morning would otherwise never tell.
 const messagesWait = 7 * 24 * time.Hour
 
-// evidenceRecorded is the evidence of a queued text that was dropped at the record of its agent's handoff.
-const evidenceRecorded = "the agent's handoff was recorded"
-
 // clearQueue decides, at the record, what becomes of the texts that are queued for the outgoing agent.
 func (r *handoffRun) clearQueue(c *daemon.Change) error {
 	h, a := r.h, r.agent
 	if h.Keep {
 		return nil
 	}
-	c.DropQueued, c.DropEvidence, c.SpareMessages, c.DropAsked = a.ID, evidenceRecorded, !h.DropMessages, h.DropMessages
+	c.DropQueued, c.DropEvidence, c.SpareMessages, c.DropAsked = a.ID, daemon.EvidenceRecorded, !h.DropMessages, h.DropMessages
 	if a.StepID == nil || a.FirstPromptID == nil || !c.SpareMessages {
 		return nil
 	}
 	dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
 	if err == nil && dl.State == daemon.DeliveryQueued {
-		dl.Decide(daemon.NotSubmitted, evidenceRecorded, r.now)
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceRecorded, r.now)
 		c.Deliveries = append(c.Deliveries, &dl)
-		c.Events = append(c.Events, r.d.droppedEvent(&dl, evidenceRecorded))
+		c.Events = append(c.Events, r.d.droppedEvent(&dl, daemon.EvidenceRecorded))
 	}
 	return err
 }
 
 // dropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
-func (d *Daemon) dropQueued(ctx context.Context, c *daemon.Change, agentID int64, why string) error {
+func (d *Daemon) dropQueued(ctx context.Context, c *daemon.Change, agentID int64, why daemon.EvidenceCode) error {
 	h, open, err := d.openHandoff(ctx, agentID)
 	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.Passes()
 	return err

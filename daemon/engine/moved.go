@@ -177,16 +177,13 @@ func (d *Daemon) withoutPaneTo(ctx context.Context, a *daemon.Agent, dl *daemon.
 	case dl.State == daemon.DeliveryQueued && dl.Kind == daemon.KindInstruction && (a.State == daemon.Working || d.sighted(a.ID).busy()) && d.runtimeOf(a).Can.HoldsTurn:
 		return false, time.Second, nil
 	case dl.State == daemon.DeliveryQueued, dl.TypedAt == nil:
-		dl.Decide(daemon.NotSubmitted, evidenceNoPane, d.now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceNoPane, d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case dl.State == daemon.DeliveryTyping:
-		return d.decideByTranscript(ctx, a, dl, evidenceNoPane)
+		return d.decideByTranscript(ctx, a, dl, daemon.EvidenceNoPane)
 	}
 	return d.confirmDelivery(ctx, a, dl)
 }
-
-// evidenceNoPane is the evidence of a text for an agent that has no pane.
-const evidenceNoPane = "the agent has no pane"
 
 // losePane takes the pane off an agent in the background if its process has exited or the pane is gone: nothing reaches the
 // session through it any more.

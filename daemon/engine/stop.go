@@ -114,16 +114,13 @@ func (d *Daemon) stopLadder(ctx context.Context, a *daemon.Agent) (bool, time.Du
 	return false, 0, nil
 }
 
-// stopDrops is the evidence of a queued text whose agent was asked to stop.
-const stopDrops = "the agent was asked to stop"
-
 // climbTo commits the next rung.
 func (d *Daemon) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopStage) (bool, time.Duration, error) {
 	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
 	if to == daemon.StopAsked {
-		if err := d.dropQueued(ctx, &c, a.ID, stopDrops); err != nil {
+		if err := d.dropQueued(ctx, &c, a.ID, daemon.EvidenceStopAsked); err != nil {
 			return false, 0, err
 		}
 	}
@@ -179,7 +176,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 	a.StopStage, a.StopStageAt = daemon.StopAsked, &now
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": daemon.StopAsked})
 	c := daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}
-	if err := d.dropQueued(ctx, &c, a.ID, stopDrops); err != nil {
+	if err := d.dropQueued(ctx, &c, a.ID, daemon.EvidenceStopAsked); err != nil {
 		return false, 0, err
 	}
 	if err := d.commit(ctx, &c); err != nil {
