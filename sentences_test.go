@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// sentences are fields of rows that hold words for people, beside the code by which the daemon decides: Hold, EndCode.
-var sentences = []string{"Note", "EndReason"}
+// sentences are fields of rows that hold words for people, beside the code by which the daemon decides: Hold, EndCode, EvidenceCode.
+var sentences = []string{"Note", "EndReason", "Evidence"}
 
 // readsWords are the files that may compare such words, with what they do there. Other fields with these names are those of a file in a
 // document, of an answer to a dialog and of a pipeline.

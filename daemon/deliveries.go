@@ -53,7 +53,7 @@ type Delivery struct {
 	State     DeliveryState `json:"state"`
 	Verdict   *Verdict      `json:"verdict"`
 	Attempts  int           `json:"attempts"` // how often Enter was pressed
-	Evidence  string        `json:"evidence"` // why the verdict was given
+	Evidence  string        `json:"evidence"` // why the verdict was given, in words
 	CreatedAt time.Time     `json:"created_at"`
 	TypedAt   *time.Time    `json:"typed_at"`
 	DecidedAt *time.Time    `json:"decided_at"`
@@ -64,6 +64,8 @@ type Delivery struct {
 
 	Rev     int64  `json:"-"`
 	HookKey string `json:"-"` // key of the Stop that was answered with the text
+	// EvidenceCode says what Evidence says, for code to decide by; "": Evidence is words alone.
+	EvidenceCode EvidenceCode `json:"-"`
 	// AfterHook is the id of the agent's newest hook before the text was typed or given as an answer; 0: not known.
 	AfterHook int64 `json:"-"`
 	// Heard is the id of the hook by which the runtime told of the text as a prompt, before other hooks may have refused it; 0: none
@@ -80,11 +82,6 @@ func (d *Delivery) Open() bool { return d.State != DeliveryDone }
 // ByKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
 func (d *Delivery) ByKeys() bool {
 	return d.Way != runtimes.ByInbox && d.Way != runtimes.ByServer && d.Way != runtimes.ByQueue
-}
-
-// Decide gives the delivery its verdict.
-func (d *Delivery) Decide(v Verdict, evidence string, at time.Time) {
-	d.State, d.Verdict, d.Evidence, d.DecidedAt = DeliveryDone, &v, evidence, &at
 }
 
 // Has reports whether the verdict is v.

@@ -8,8 +8,8 @@ import (
 
 // A daemon of the last release, which may work on the same database, writes a note and no hold, and decides by the note. So the note is
 // written with each hold, in the very words that it knows, and [oldHold] reads the notes that it has written: a note that is not made of
-// the hold beside it is newer than that hold. Both stores call ReadOld for each row that they read. When the last release writes holds,
-// this file goes, a migration maps the rows that it has left, and words may be changed freely: a test in package db tells when.
+// the hold beside it is newer than that hold. It is the same with the evidence of deliveries and its code. Both stores call ReadOld for
+// each row that they read. When the last release writes holds and these codes, this file goes, a migration maps the rows that it has left, and words may be changed freely: a test in package db tells when.
 
 // ReadOld reads what an older daemon has written on the row.
 func (a *Agent) ReadOld() {
@@ -42,6 +42,19 @@ func (h *Handoff) ReadOld() {
 			at = *heir.PhaseAt
 		}
 		heir.Hold = readHold(heir.Hold, heir.Note, at)
+	}
+}
+
+// ReadOld reads what an older daemon has written on the row.
+func (d *Delivery) ReadOld() {
+	if d.EvidenceCode.Words() == d.Evidence {
+		return
+	}
+	d.EvidenceCode = ""
+	for code, said := range evidenceWords {
+		if said == d.Evidence {
+			d.EvidenceCode = code
+		}
 	}
 }
 

@@ -97,6 +97,53 @@ func TestEndOfTheLastRelease(t *testing.T) {
 	}
 }
 
+// lastEvidence is evidence as the daemon of the last release writes it, each with its code.
+var lastEvidence = map[string]EvidenceCode{
+	"found in the transcript":                              EvidenceInTranscript,
+	"taken from the command line after all":                EvidenceCommandLine,
+	"the agent has no pane":                                EvidenceNoPane,
+	"the pane is gone":                                     EvidencePaneGone,
+	"the agent ended":                                      EvidenceEnded,
+	"the agent goes on without it":                         EvidenceWentOn,
+	"the context file was changed before it was delivered": EvidenceChanged,
+	"the handoff ended while it was typed":                 EvidenceNotWanted,
+	"the agent's handoff was recorded":                     EvidenceRecorded,
+	"the agent was asked to stop":                          EvidenceStopAsked,
+	"its step of the pipeline has ended":                   EvidenceStepEnded,
+	"ack_timeout: it is not known whether it was typed, and the composer takes nothing now": EvidenceBlocked,
+	"ack_timeout: it is not known whether it was typed, and the screen is not known":        EvidenceUnknownScreen,
+}
+
+// TestEvidenceOfTheLastRelease: evidence of an older daemon is read as the code that this daemon would have written beside the same words.
+// Evidence that has no code is read without one, whatever code an earlier daemon has left beside it.
+func TestEvidenceOfTheLastRelease(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for said, want := range lastEvidence {
+		for _, before := range []EvidenceCode{"", EvidenceNoPane, EvidenceEnded, "unknown"} {
+			dl := Delivery{Evidence: said, EvidenceCode: before}
+			if dl.ReadOld(); dl.EvidenceCode != want || dl.Evidence != said {
+				t.Errorf("%s beside %q: read as %q", said, before, dl.EvidenceCode)
+			}
+		}
+		var dl Delivery
+		if dl.DecideBy(NotSubmitted, want, now); dl.Evidence != said || dl.EvidenceCode != want {
+			t.Errorf("%s: written as %q", want, dl.Evidence)
+		}
+	}
+	if len(lastEvidence) != len(evidenceWords) {
+		t.Errorf("%d codes of %d are read", len(lastEvidence), len(evidenceWords))
+	}
+	dl := Delivery{Evidence: "UserPromptSubmit, hook 7", EvidenceCode: EvidenceEnded}
+	if dl.ReadOld(); dl.EvidenceCode != "" {
+		t.Errorf("evidence without a code is read as %q", dl.EvidenceCode)
+	}
+	dl.DecideBy(Unconfirmed, EvidenceEnded, now)
+	if dl.Decide(NotSubmitted, "cancelled by the operator", now); dl.EvidenceCode != "" {
+		t.Errorf("a verdict without a code has %q", dl.EvidenceCode)
+	}
+}
+
 // TestHoldLastsSince: a hold that goes on keeps the time since when it lasts, and its note follows its details.
 func TestHoldLastsSince(t *testing.T) {
 	t.Parallel()

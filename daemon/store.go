@@ -32,7 +32,7 @@ type Change struct {
 	// DropQueued is the id of an agent whose queued deliveries become not_submitted, with DropEvidence. Deliveries in
 	// NewDeliveries stay as they are.
 	DropQueued    int64
-	DropEvidence  string
+	DropEvidence  EvidenceCode
 	SpareMessages bool          // DropQueued leaves the queued messages, which wait for the agent's successor
 	NewPipeline   *Pipeline     // with all its Steps; IDs taken from NextID beforehand
 	PipelineMove  *PipelineMove // guarded by Seq

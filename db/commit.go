@@ -128,7 +128,7 @@ func (w *write) deliveries() {
 		w.done = append(w.done, func() { d.Rev = next.Rev })
 	}
 	if w.DropQueued != 0 {
-		w.batch.Queue(dropQueued, storable(w.DropQueued, w.DropEvidence, w.at, w.SpareMessages)...)
+		w.batch.Queue(dropQueued, w.DropQueued, w.DropEvidence, w.DropEvidence.Words(), w.at, w.SpareMessages)
 	}
 	for _, d := range w.NewDeliveries {
 		w.batch.Queue(insertDelivery, deliveryValues(d)...)

@@ -11,12 +11,12 @@ import (
 // deliveryColumns lists the columns in the order of [deliveryValues].
 const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
 	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook, heard_hook, heard_at, way,
-	from_agent_id, passed_from, typed_again`
+	from_agent_id, passed_from, typed_again, evidence_code`
 
 func deliveryValues(d *daemon.Delivery) []any {
 	return storable(d.ID, d.AgentID, d.HandoffID, d.Kind, d.Text, d.Nonce, d.State, d.Verdict, d.Attempts,
 		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook, d.Heard, d.HeardAt, d.Way,
-		d.FromAgentID, d.PassedFrom, d.TypedAgain)
+		d.FromAgentID, d.PassedFrom, d.TypedAgain, d.EvidenceCode)
 }
 
 const selectDeliveries = `SELECT ` + deliveryColumns + ` FROM deliveries `
@@ -34,14 +34,14 @@ const lockDeliveries = `SELECT id FROM deliveries
 	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
 	ORDER BY id FOR NO KEY UPDATE`
 
-// dropQueued drops an agent's queued deliveries, without its messages if $4 is true. It leaves rows that another writer has
+// dropQueued drops an agent's queued deliveries, without its messages if $5 is true. It leaves rows that another writer has
 // locked. Such a row was inserted after lockDeliveries ran, so it need not be dropped, and waiting for it would take locks out
 // of order.
 const dropQueued = `WITH free AS MATERIALIZED (
-		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' AND NOT ($4 AND kind = 'message')
+		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' AND NOT ($5 AND kind = 'message')
 		FOR NO KEY UPDATE SKIP LOCKED)
 	UPDATE deliveries
-	SET state = 'done', verdict = 'not_submitted', evidence = $2, decided_at = $3, rev = rev + 1
+	SET state = 'done', verdict = 'not_submitted', evidence_code = $2, evidence = $3, decided_at = $4, rev = rev + 1
 	WHERE id IN (SELECT id FROM free)`
 
 const selectDelivery = selectDeliveries + `WHERE id = $1`

@@ -168,6 +168,43 @@ func TestMigrateWithRows(t *testing.T) {
 	equal(t, "phase of one that was generating", must(t, gotH, err).Phase, daemon.AwaitingDocument)
 }
 
+// TestMigrateEvidence: deliveries that older daemons have decided get the code of their evidence. The code is read from the table, because
+// the daemon itself would know it from the words.
+func TestMigrateEvidence(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, Migrate)
+	db, err := Open(t.Context(), Config{ConnString: url})
+	must(t, db, err)
+	defer db.Close()
+	a, want := newAgent(t, db, nil), map[string]string{}
+	for _, code := range []daemon.EvidenceCode{
+		daemon.EvidenceInTranscript, daemon.EvidenceCommandLine, daemon.EvidenceNoPane, daemon.EvidencePaneGone, daemon.EvidenceEnded,
+		daemon.EvidenceWentOn, daemon.EvidenceChanged, daemon.EvidenceNotWanted, daemon.EvidenceRecorded, daemon.EvidenceStopAsked,
+		daemon.EvidenceStepEnded, daemon.EvidenceBlocked, daemon.EvidenceUnknownScreen,
+	} {
+		dl := newDelivery(t, db, a.ID)
+		dl.DecideBy(daemon.NotSubmitted, code, now())
+		commit(t, db, &daemon.Change{Deliveries: []*daemon.Delivery{dl}})
+		want[code.Words()] = string(code)
+	}
+	dl := newDelivery(t, db, a.ID)
+	dl.Decide(daemon.NotSubmitted, "UserPromptSubmit, hook 7", now())
+	commit(t, db, &daemon.Change{Deliveries: []*daemon.Delivery{dl}})
+	want[dl.Evidence] = ""
+
+	if _, err := migratorOf(t, url).DownTo(t.Context(), 82); err != nil {
+		t.Fatal(err)
+	}
+	if err := Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := dial(t, url).Query(t.Context(), `SELECT evidence, evidence_code FROM deliveries`)
+	must(t, rows, err)
+	got, said, code := map[string]string{}, "", ""
+	_, err = pgx.ForEachRow(rows, []any{&said, &code}, func() error { got[said] = code; return nil })
+	equal(t, "codes", must(t, got, err), want)
+}
+
 // TestMigrateRefusesASchemaThatIsTooNew: a daemon works with the schema of the next release, and with no later one.
 func TestMigrateRefusesASchemaThatIsTooNew(t *testing.T) {
 	t.Parallel()

@@ -297,7 +297,7 @@ func (d *Supervisor) newSkill(ctx context.Context, a *daemon.Agent, slug string,
 func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		now := d.Now()
-		if err := d.DropQueued(ctx, c, id, stopDrops); err != nil {
+		if err := d.DropQueued(ctx, c, id, daemon.EvidenceStopAsked); err != nil {
 			return err
 		}
 		c.Events = []*event.Event{d.Event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}

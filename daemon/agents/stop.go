@@ -115,16 +115,13 @@ func (d *Supervisor) StopLadder(ctx context.Context, a *daemon.Agent) (bool, tim
 	return false, 0, nil
 }
 
-// stopDrops is the evidence of a queued text whose agent was asked to stop.
-const stopDrops = "the agent was asked to stop"
-
 // climbTo commits the next rung.
 func (d *Supervisor) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopStage) (bool, time.Duration, error) {
 	now := d.Now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
 	if to == daemon.StopAsked {
-		if err := d.DropQueued(ctx, &c, a.ID, stopDrops); err != nil {
+		if err := d.DropQueued(ctx, &c, a.ID, daemon.EvidenceStopAsked); err != nil {
 			return false, 0, err
 		}
 	}
@@ -180,7 +177,7 @@ func (d *Supervisor) askToExit(ctx context.Context, a *daemon.Agent) (bool, time
 	a.StopStage, a.StopStageAt = daemon.StopAsked, &now
 	e := d.Event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": daemon.StopAsked})
 	c := daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}
-	if err := d.DropQueued(ctx, &c, a.ID, stopDrops); err != nil {
+	if err := d.DropQueued(ctx, &c, a.ID, daemon.EvidenceStopAsked); err != nil {
 		return false, 0, err
 	}
 	if err := d.Commit(ctx, &c); err != nil {

@@ -11,7 +11,7 @@ func DeliveryPayload(dl *daemon.Delivery) map[string]any {
 	if dl.Verdict != nil && *dl.Verdict != daemon.Submitted {
 		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
 			dl.AgentID, dl.Evidence, dl.AgentID)
-		if dl.Evidence == evidenceNoPane || dl.Evidence == EvidenceEnded && dl.Has(daemon.NotSubmitted) {
+		if dl.EvidenceCode == daemon.EvidenceNoPane || dl.EvidenceCode == daemon.EvidenceEnded && dl.Has(daemon.NotSubmitted) {
 			p["message"] = fmt.Sprintf("A text for agent %[1]d was not given to it (%[2]s): `understudy agent show %[1]d` says what to do.", dl.AgentID, dl.Evidence)
 		}
 	}

@@ -111,7 +111,7 @@ func (d *Courier) TypeByEcho(ctx context.Context, a *daemon.Agent, dl *daemon.De
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
-		dl.Decide(daemon.NotSubmitted, "the pane is gone", d.Now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidencePaneGone, d.Now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case err != nil:
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)

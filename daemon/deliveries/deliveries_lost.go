@@ -154,9 +154,9 @@ func (d *Courier) requeue(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 
 // takenAfterAll returns the evidence that an agent has taken a text whose earlier delivery was given up: the injection prompt of a handoff
 // that was retried, or the prompt of a command line that promptAgain has queued. "": it has not.
-func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (evidence string, err error) {
+func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.Delivery) (evidence daemon.EvidenceCode, err error) {
 	if dl.Kind == daemon.KindPrompt && d.InTranscript(a, dl) {
-		return "found in the transcript", nil
+		return daemon.EvidenceInTranscript, nil
 	}
 	if a.StepID == nil || !a.StartedWith(dl) {
 		return "", nil
@@ -166,7 +166,7 @@ func takenAfterAll(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.
 		return "", fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
 	if runtimes.MatchesPrompt(last, dl.Text) {
-		evidence = "taken from the command line after all"
+		evidence = daemon.EvidenceCommandLine
 	}
 	return evidence, nil
 }

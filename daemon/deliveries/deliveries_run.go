@@ -41,7 +41,7 @@ func (d *Courier) Deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 		return d.withoutPaneTo(ctx, a, dl)
 	}
 	if dl.Kind == daemon.KindGoOn && dl.State == daemon.DeliveryQueued && !a.WantsGoOn(dl) {
-		dl.Decide(daemon.NotSubmitted, evidenceWentOn, d.Now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceWentOn, d.Now())
 		return d.saveDelivery(ctx, a, dl, true)
 	}
 	sent := dl.Way != "" && dl.Way != runtimes.ByTyping
@@ -61,9 +61,6 @@ func (d *Courier) Deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 	}
 }
 
-// EvidenceEnded is the evidence of a text that was not known to be taken when its agent ended.
-const EvidenceEnded = "the agent ended"
-
 // closeUndeliverable sets the verdict of a delivery to an agent that has ended.
 func (d *Courier) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
 	now := d.Now()
@@ -71,13 +68,13 @@ func (d *Courier) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *d
 	case dl.Kind == daemon.KindExit:
 		dl.Decide(daemon.Submitted, "the process is gone", now)
 	case dl.State == daemon.DeliveryQueued || dl.State == daemon.DeliveryTyping && dl.TypedAt == nil:
-		dl.Decide(daemon.NotSubmitted, EvidenceEnded, now)
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceEnded, now)
 	case d.InTranscript(a, dl):
-		dl.Decide(daemon.Submitted, "found in the transcript", now)
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, now)
 	case dl.Heard != 0:
 		dl.CloseHeard(refusalOf(d, a, dl), daemon.Submitted, EvidenceHeard(dl.Heard), now)
 	default:
-		dl.Decide(daemon.Unconfirmed, EvidenceEnded, now)
+		dl.DecideBy(daemon.Unconfirmed, daemon.EvidenceEnded, now)
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }
@@ -123,15 +120,15 @@ func (d *Courier) commitIntention(ctx context.Context, a *daemon.Agent, dl *daem
 		if same, err := d.contextUnchanged(ctx, dl); err != nil {
 			return err
 		} else if !same {
-			dl.Decide(daemon.NotSubmitted, EvidenceChanged, now)
+			dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceChanged, now)
 			_, _, err := d.saveDelivery(ctx, a, dl, false)
 			return err
 		}
 	}
-	if evidence, err := takenAfterAll(ctx, d, a, dl); err != nil {
+	if taken, err := takenAfterAll(ctx, d, a, dl); err != nil {
 		return err
-	} else if evidence != "" {
-		dl.Decide(daemon.Submitted, evidence, now)
+	} else if taken != "" {
+		dl.DecideBy(daemon.Submitted, taken, now)
 		_, _, err := d.saveDelivery(ctx, a, dl, false)
 		return err
 	}
@@ -169,7 +166,7 @@ func (d *Courier) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.
 	if left > 0 {
 		return false, min(left, max(again, 100*time.Millisecond)), nil
 	}
-	return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now")
+	return d.decideByTranscript(ctx, a, dl, daemon.EvidenceBlocked)
 }
 
 // TypeText types a text and presses Enter; the intention to type it is committed already. typeText may run again after a
@@ -208,7 +205,7 @@ func (d *Courier) TypeText(ctx context.Context, a *daemon.Agent, dl *daemon.Deli
 		if d.TimeSpent(*dl.TypedAt) < paneGone {
 			return false, 100 * time.Millisecond, nil // wait: the process may be gone as well, and the daemon may notice that soon
 		}
-		dl.Decide(daemon.NotSubmitted, "the pane is gone", d.Now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidencePaneGone, d.Now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case !errors.Is(err, tmux.ErrOnce):
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
@@ -319,7 +316,7 @@ func (d *Courier) confirmDelivery(ctx context.Context, a *daemon.Agent, dl *daem
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
 		return moved, min(left, again), err
 	case d.InTranscript(a, dl):
-		dl.Decide(daemon.Submitted, "found in the transcript", now)
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, now)
 	case err == nil && commandTaken(ctx, d, a, dl, screen):
 		dl.Decide(daemon.Submitted, "it left the composer; no hook confirms commands", now)
 	case left > 0:

@@ -115,7 +115,7 @@ func (d *Courier) resumeSending(ctx context.Context, a *daemon.Agent, dl *daemon
 	case dl.Way == runtimes.ByInbox:
 		return d.send(ctx, a, dl)
 	case d.InTranscript(a, dl):
-		dl.Decide(daemon.Submitted, "found in the transcript", d.Now())
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, d.Now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case dl.Way == runtimes.ByEcho && d.lastEnter(a).delivery == dl.ID:
 		return enteredByEcho(ctx, d, a, dl)
@@ -124,7 +124,7 @@ func (d *Courier) resumeSending(ctx context.Context, a *daemon.Agent, dl *daemon
 		if left > 0 {
 			return false, min(left, EnterAfter), nil
 		}
-		return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the screen is not known")
+		return d.decideByTranscript(ctx, a, dl, daemon.EvidenceUnknownScreen)
 	case dl.Way == runtimes.ByQueue: // it may still stand in the CLI's own queue, which nobody can read
 		dl.State = daemon.DeliveryTyped
 		return d.saveDelivery(ctx, a, dl, true)
@@ -144,7 +144,7 @@ func (d *Courier) confirmSent(ctx context.Context, a *daemon.Agent, dl *daemon.D
 	case dl.Heard != 0:
 		return decideHeard(ctx, d, a, dl, left)
 	case d.InTranscript(a, dl):
-		dl.Decide(daemon.Submitted, "found in the transcript", d.Now())
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, d.Now())
 	case left > 0 && d.sendsAgain(a, dl):
 		return false, min(left, sentShown), d.give(ctx, a, dl)
 	case left > 0:

@@ -9,26 +9,20 @@ import (
 	"github.com/understudyd/understudy/daemon/sight"
 )
 
-// evidenceWentOn is the evidence of a prompt after a limit that was not given because the agent goes on already.
-const evidenceWentOn = "the agent goes on without it"
-
-// EvidenceChanged is the evidence of an injection prompt that was not typed because the context file had changed.
-const EvidenceChanged = "the context file was changed before it was delivered"
-
 // unwanted says why a text must not be given to its agent although the intention to do so is committed; "": it must be given.
 // A handoff may have been cancelled since then, and an agent may have gone on by itself after its limit. An earlier daemon
 // may have given the text.
-func (d *Courier) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (why string, err error) {
+func (d *Courier) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (why daemon.EvidenceCode, err error) {
 	switch dl.Kind {
 	case daemon.KindInstruction:
 		wanted, err := d.instructionWanted(ctx, dl)
 		if err != nil || wanted {
 			return "", err
 		}
-		return "the handoff ended while it was typed", nil
+		return daemon.EvidenceNotWanted, nil
 	case daemon.KindGoOn:
 		if !a.WantsGoOn(dl) {
-			return evidenceWentOn, nil
+			return daemon.EvidenceWentOn, nil
 		}
 	}
 	return "", nil
@@ -60,12 +54,12 @@ func (d *Courier) turnStillRuns(ctx context.Context, a *daemon.Agent, dl *daemon
 
 // decideByTranscript sets the verdict of a delivery whose text may or may not have been typed. If the transcript has the
 // text, the verdict is Submitted; otherwise it is Unconfirmed, with the given evidence.
-func (d *Courier) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, evidence string) (bool, time.Duration, error) {
+func (d *Courier) decideByTranscript(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, evidence daemon.EvidenceCode) (bool, time.Duration, error) {
 	verdict := daemon.Unconfirmed
 	if d.InTranscript(a, dl) {
-		verdict, evidence = daemon.Submitted, "found in the transcript"
+		verdict, evidence = daemon.Submitted, daemon.EvidenceInTranscript
 	}
-	dl.Decide(verdict, evidence, d.Now())
+	dl.DecideBy(verdict, evidence, d.Now())
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
@@ -112,13 +106,10 @@ func (d *Courier) withoutPaneTo(ctx context.Context, a *daemon.Agent, dl *daemon
 	case dl.State == daemon.DeliveryQueued && dl.Kind == daemon.KindInstruction && (a.State == daemon.Working || d.Sighted(a.ID).Busy()) && d.RuntimeOf(a).Can.HoldsTurn:
 		return false, time.Second, nil
 	case dl.State == daemon.DeliveryQueued, dl.TypedAt == nil:
-		dl.Decide(daemon.NotSubmitted, evidenceNoPane, d.Now())
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceNoPane, d.Now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case dl.State == daemon.DeliveryTyping:
-		return d.decideByTranscript(ctx, a, dl, evidenceNoPane)
+		return d.decideByTranscript(ctx, a, dl, daemon.EvidenceNoPane)
 	}
 	return d.confirmDelivery(ctx, a, dl)
 }
-
-// evidenceNoPane is the evidence of a text for an agent that has no pane.
-const evidenceNoPane = "the agent has no pane"

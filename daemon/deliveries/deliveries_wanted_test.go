@@ -19,7 +19,7 @@ func TestPromptWasTakenAfterAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &daemon.Agent{ID: 3, Runtime: "claude", TranscriptPath: &path}
-	for ref, want := range map[string]string{"handoff_a_b_1": "found in the transcript", "handoff_a_b_2": ""} {
+	for ref, want := range map[string]daemon.EvidenceCode{"handoff_a_b_1": daemon.EvidenceInTranscript, "handoff_a_b_2": ""} {
 		for _, kind := range []daemon.DeliveryKind{daemon.KindPrompt, daemon.KindMessage} {
 			if kind == daemon.KindMessage {
 				want = ""

@@ -21,11 +21,8 @@ import (
 // morning would otherwise never tell.
 const messagesWait = 7 * 24 * time.Hour
 
-// EvidenceRecorded is the evidence of a queued text that was dropped at the record of its agent's handoff.
-const EvidenceRecorded = "the agent's handoff was recorded"
-
 // DropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
-func (d *Courier) DropQueued(ctx context.Context, c *daemon.Change, agentID int64, why string) error {
+func (d *Courier) DropQueued(ctx context.Context, c *daemon.Change, agentID int64, why daemon.EvidenceCode) error {
 	h, open, err := d.OpenHandoff(ctx, agentID)
 	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.Passes()
 	return err

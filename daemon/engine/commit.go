@@ -133,16 +133,16 @@ func (d *Engine) tellDropped(ctx context.Context, c *daemon.Change) error {
 		}
 		e := d.DroppedEvent(dl, c.DropEvidence)
 		e.Alert = !c.DropAsked || dl.Kind == daemon.KindCommand
-		dl.Decide(daemon.NotSubmitted, c.DropEvidence, d.Now())
+		dl.DecideBy(daemon.NotSubmitted, c.DropEvidence, d.Now())
 		c.Deliveries, c.Events = append(c.Deliveries, dl), append(c.Events, e)
 	}
 	return nil
 }
 
 // DroppedEvent makes the alert of a queued message that its agent will not get.
-func (d *Engine) DroppedEvent(dl *daemon.Delivery, why string) *event.Event {
-	e := d.Event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why,
-		"message": fmt.Sprintf("A %s for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.Kind, dl.AgentID, why)})
+func (d *Engine) DroppedEvent(dl *daemon.Delivery, why daemon.EvidenceCode) *event.Event {
+	e := d.Event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": why.Words(),
+		"message": fmt.Sprintf("A %s for agent %d was not given to it: %s; if it still matters, send it with `understudy agent send` to the agent that goes on with the work.", dl.Kind, dl.AgentID, why.Words())})
 	e.Alert = true
 	return e
 }

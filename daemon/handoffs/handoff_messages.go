@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -15,15 +14,15 @@ func (r *handoffRun) clearQueue(c *daemon.Change) error {
 	if h.Keep {
 		return nil
 	}
-	c.DropQueued, c.DropEvidence, c.SpareMessages, c.DropAsked = a.ID, deliveries.EvidenceRecorded, !h.DropMessages, h.DropMessages
+	c.DropQueued, c.DropEvidence, c.SpareMessages, c.DropAsked = a.ID, daemon.EvidenceRecorded, !h.DropMessages, h.DropMessages
 	if a.StepID == nil || a.FirstPromptID == nil || !c.SpareMessages {
 		return nil
 	}
 	dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
 	if err == nil && dl.State == daemon.DeliveryQueued {
-		dl.Decide(daemon.NotSubmitted, deliveries.EvidenceRecorded, r.now)
+		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceRecorded, r.now)
 		c.Deliveries = append(c.Deliveries, &dl)
-		c.Events = append(c.Events, r.d.DroppedEvent(&dl, deliveries.EvidenceRecorded))
+		c.Events = append(c.Events, r.d.DroppedEvent(&dl, daemon.EvidenceRecorded))
 	}
 	return err
 }

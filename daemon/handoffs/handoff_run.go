@@ -9,7 +9,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -375,7 +374,7 @@ func (r *handoffRun) brief() outcome {
 		return *out
 	case dl.Has(daemon.Submitted):
 		return moveTo(daemon.Completed, dl.Evidence, daemon.Change{})
-	case dl.Has(daemon.NotSubmitted) && dl.Evidence == deliveries.EvidenceChanged:
+	case dl.Has(daemon.NotSubmitted) && dl.EvidenceCode == daemon.EvidenceChanged:
 		return r.contextChanged()
 	case !next.Active():
 		return r.failed(daemon.CodeSuccessorGone, "The successor ended before it took the injection prompt: %s", r.endReason(next))

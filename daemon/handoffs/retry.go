@@ -275,7 +275,7 @@ func (r *handoffRun) briefAgain(next *daemon.Agent) (daemon.Change, error) {
 		return daemon.Change{}, err
 	}
 	if dl.Has(daemon.Unconfirmed) && r.d.InTranscript(next, &dl) {
-		dl.Decide(daemon.Submitted, "found in the transcript", r.now)
+		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, r.now)
 		return daemon.Change{Deliveries: []*daemon.Delivery{&dl}}, nil
 	}
 	c, bad := r.queuePrompt(next.ID)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -38,7 +37,7 @@ type dialogSigns struct {
 func (s dialogSigns) over() (state daemon.PermissionState, note string) {
 	switch {
 	case s.ended:
-		return daemon.PermissionPane, deliveries.EvidenceEnded
+		return daemon.PermissionPane, daemon.EvidenceEnded.Words()
 	case s.known && s.status == runtimes.StatusWaiting && s.other,
 		s.known && s.status != runtimes.StatusWaiting && (s.shown || s.moved && s.asked >= dialogShows),
 		!s.known && s.moved:

@@ -349,6 +349,6 @@ func (r *pipelineRun) dismiss(a *daemon.Agent, c *daemon.Change, interrupt bool)
 		return
 	}
 	a.StopAskedAt, a.StopInterrupt = &r.now, interrupt
-	c.DropQueued, c.DropEvidence = a.ID, "its step of the pipeline has ended"
+	c.DropQueued, c.DropEvidence = a.ID, daemon.EvidenceStepEnded
 	c.Events = append(c.Events, r.room.env.Event(event.AgentStopRequested, a, map[string]any{"force": false, "by": "pipeline"}))
 }

@@ -82,7 +82,7 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 			continue
 		}
 		w.checkGiven(d)
-		if d.Kind == daemon.KindGoOn && d.Evidence == "the agent goes on without it" {
+		if d.Kind == daemon.KindGoOn && d.EvidenceCode == daemon.EvidenceWentOn {
 			continue // the prompt that made the agent go on is told
 		}
 		told := slices.ContainsFunc(c.Events, func(e *event.Event) bool {
@@ -226,7 +226,7 @@ func (w *world) checkCode(h *daemon.Handoff) {
 		w.fail("%v", err)
 		return
 	}
-	ended := d.Verdict != nil && *d.Verdict != daemon.Submitted && d.Evidence == "the agent ended"
+	ended := d.Verdict != nil && *d.Verdict != daemon.Submitted && d.EvidenceCode == daemon.EvidenceEnded
 	if ended && (strings.HasPrefix(string(h.Error.Code), "prompt_") || strings.HasPrefix(string(h.Error.Code), "instruction_")) {
 		w.fail("handoff %d failed with %s, but the cause is that agent %d ended", h.ID, h.Error.Code, d.AgentID)
 	}

@@ -147,7 +147,7 @@ func (w *world) checkDropped(agents []daemon.Agent, handoffs []daemon.Handoff, e
 		asked := slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.ID && h.DropMessages })
 		for j := range list {
 			d := &list[j]
-			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.Evidence == "the agent's handoff was recorded" && !asked && isPassable(w, d) {
+			if d.Kind == daemon.KindMessage && d.AgentID == a.ID && d.EvidenceCode == daemon.EvidenceRecorded && !asked && isPassable(w, d) {
 				w.fail("message %d was dropped at the record of a handoff of agent %d", d.ID, a.ID)
 			}
 			told := asked || slices.ContainsFunc(events, func(e event.Event) bool {

@@ -46,7 +46,7 @@ func movedLeavesNothing(t *testing.T, st daemon.Store) {
 		c.NewAgent = &daemon.Agent{ID: nextOf(t, st, daemon.AgentIDs), Host: "h1", State: daemon.Starting, TmuxSession: "new"}
 		c.Agents, c.Deliveries = []*daemon.Agent{&agent}, []*daemon.Delivery{&delivery}
 		c.NewDeliveries = []*daemon.Delivery{ADelivery(t, st, a.ID)}
-		c.DropQueued, c.DropEvidence = a.ID, "dropped"
+		c.DropQueued, c.DropEvidence = a.ID, daemon.EvidenceRecorded
 		c.NewRecord = WholeRecord(h)
 		c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 		return c

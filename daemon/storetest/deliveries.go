@@ -19,6 +19,7 @@ func deliveryIsKeptWhole(t *testing.T, st daemon.Store) {
 		fill(reflect.ValueOf(&d).Elem())
 		d.ID, d.AgentID, d.HandoffID = id, a.ID, &h.ID
 		d.Kind, d.State, d.Verdict = daemon.KindPrompt, daemon.DeliveryDone, ptr(daemon.Unconfirmed)
+		d.Evidence = d.EvidenceCode.Words() // both stores read a code beside other words anew
 		return &d
 	}
 	d := whole(nextOf(t, st, daemon.DeliveryIDs))
@@ -61,7 +62,7 @@ func dropQueued(t *testing.T, st daemon.Store) {
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{typed}})
 	fresh := ADelivery(t, st, a.ID)
 	Commit(t, st, &daemon.Change{
-		DropQueued: a.ID, DropEvidence: "recorded\x00",
+		DropQueued: a.ID, DropEvidence: daemon.EvidenceRecorded,
 		Deliveries: []*daemon.Delivery{given}, NewDeliveries: []*daemon.Delivery{fresh},
 	})
 	for _, d := range []*daemon.Delivery{typed, given, fresh, others} {
@@ -69,7 +70,7 @@ func dropQueued(t *testing.T, st daemon.Store) {
 	}
 	got := result(st.Delivery(t.Context(), queued.ID))(t)
 	if got.State != daemon.DeliveryDone || got.Verdict == nil || *got.Verdict != daemon.NotSubmitted ||
-		got.Evidence != "recorded\uFFFD" || got.DecidedAt == nil || got.Rev != queued.Rev+1 {
+		got.Evidence != "the agent's handoff was recorded" || got.EvidenceCode != daemon.EvidenceRecorded || got.DecidedAt == nil || got.Rev != queued.Rev+1 {
 		t.Errorf("dropped: %+v", got)
 	}
 	if err := st.Commit(t.Context(), &daemon.Change{Deliveries: []*daemon.Delivery{queued}}); !errors.Is(err, daemon.ErrMoved) {
@@ -83,7 +84,7 @@ func messagesAreSpared(t *testing.T, st daemon.Store) {
 	message, command := NewDelivery(t, st, a.ID), ADelivery(t, st, a.ID)
 	command.Kind = daemon.KindCommand
 	Commit(t, st, &daemon.Change{NewDeliveries: []*daemon.Delivery{command}})
-	Commit(t, st, &daemon.Change{DropQueued: a.ID, DropEvidence: "recorded", SpareMessages: true})
+	Commit(t, st, &daemon.Change{DropQueued: a.ID, DropEvidence: daemon.EvidenceRecorded, SpareMessages: true})
 	equal(t, "left alone", result(st.Delivery(t.Context(), message.ID))(t), *message)
 	equal(t, "open", idsOf(result(st.OpenDeliveries(t.Context(), a.ID))(t)), []int64{message.ID})
 }

@@ -284,6 +284,8 @@ func (d *drawer) record() *daemon.Record {
 
 func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
 	x.AgentID, x.Kind, x.Text, x.Evidence = d.agentID(), one(d, daemon.KindMessage, daemon.KindPrompt), d.word(), d.word()
+	x.EvidenceCode = one(d, "", daemon.EvidenceNoPane, daemon.EvidenceEnded, "unknown")
+	x.Evidence = one(d, x.Evidence, x.EvidenceCode.Words(), daemon.EvidenceChanged.Words()) // an older daemon writes words alone
 	x.State, x.Verdict, x.CreatedAt, x.HandoffID = one(d, someDeliveryStates...), nil, d.at(), nil
 	if (x.State == daemon.DeliveryDone) == d.mostly() {
 		x.Verdict = ptr(one(d, daemon.Submitted, daemon.Unconfirmed))

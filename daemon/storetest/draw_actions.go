@@ -115,7 +115,7 @@ func (d *drawer) changeDelivery(c *daemon.Change) string {
 }
 
 func (d *drawer) drop(c *daemon.Change) string {
-	c.DropQueued, c.DropEvidence, c.SpareMessages = d.agentID(), d.word(), d.half()
+	c.DropQueued, c.DropEvidence, c.SpareMessages = d.agentID(), one(d, "", daemon.EvidenceRecorded, "unknown"), d.half()
 	return "dropped deliveries"
 }
 

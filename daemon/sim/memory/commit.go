@@ -123,8 +123,8 @@ func (t *tx) dropQueued() {
 		if d.AgentID != t.c.DropQueued || d.State != daemon.DeliveryQueued || t.c.SpareMessages && d.Kind == daemon.KindMessage {
 			continue
 		}
-		next, verdict := *d, daemon.NotSubmitted
-		next.State, next.Verdict, next.Evidence, next.DecidedAt = daemon.DeliveryDone, &verdict, t.c.DropEvidence, &t.at
+		next := *d
+		next.DecideBy(daemon.NotSubmitted, t.c.DropEvidence, t.at)
 		next.Rev++
 		next = kept(next)
 		write(t, &t.deliveries, id, &next)

@@ -25,6 +25,7 @@ var (
 
 func (t *tx) putDelivery(d *daemon.Delivery) error {
 	row := kept(*d)
+	row.ReadOld()
 	if err := check(
 		"deliveries_decided", row.Open() == (row.Verdict == nil),
 		"deliveries_kind_known", slices.Contains(deliveryKinds, row.Kind),
