@@ -62,7 +62,9 @@ var mayImport = map[string][]string{
 	"daemon/usage":       {"daemon", "daemon/intake", "daemon/handoffs", "daemon/agents", "daemon/sight", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/transcript", "daemon/words", "personas"},
 	"daemon/worktrees":   {"daemon", "daemon/intake", "daemon/agents", "daemon/engine", "daemon/event", "daemon/lane", "daemon/words", "daemon/worktree"},
 	"daemon/history":     {"daemon", "daemon/intake", "daemon/agents", "daemon/engine", "daemon/event", "daemon/lane"},
-	"daemon/house":       {"daemon/usage", "daemon/worktrees", "daemon/history", "daemon/intake", "daemon/engine", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
+	"daemon/marks":       {"daemon", "daemon/intake", "daemon/agents", "daemon/engine", "daemon/event", "tmux", "personas"},
+	"daemon/peers":       {"daemon", "daemon/intake", "daemon/agents", "daemon/deliveries", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/words"},
+	"daemon/house":       {"daemon/marks", "daemon/peers", "daemon/usage", "daemon/worktrees", "daemon/history", "daemon/intake", "daemon/engine", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
@@ -79,7 +81,7 @@ var mayImport = map[string][]string{
 }
 
 // domainRooms are the rooms of the domain: what stands on its floors, side by side.
-var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines", "daemon/usage", "daemon/worktrees", "daemon/history"}
+var domainRooms = []string{"daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines", "daemon/usage", "daemon/worktrees", "daemon/history", "daemon/marks", "daemon/peers"}
 
 // rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is
 // below it. Only serve puts the daemon together; only commands knows all that can be asked for.

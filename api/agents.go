@@ -114,9 +114,9 @@ func (s *Server) changeAgent(c echo.Context) error {
 		case given != 1:
 			return daemon.Agent{}, invalid(codeInvalidField, "One field is needed, and no more: \"persona\", \"name\" or \"notify_finished\"")
 		case in.Name != nil:
-			return s.Daemon.RenameAgent(ctx, id, *in.Name)
+			return s.Marks.RenameAgent(ctx, id, *in.Name)
 		case in.NotifyFinished != nil:
-			return s.Daemon.NotifyWhenFinished(ctx, id, *in.NotifyFinished)
+			return s.Marks.NotifyWhenFinished(ctx, id, *in.NotifyFinished)
 		}
 		return s.Daemon.AssignPersona(ctx, id, in.Persona)
 	})
@@ -132,7 +132,7 @@ func (s *Server) seeAgent(c echo.Context) error {
 		if err != nil {
 			return daemon.Agent{}, invalid(codeInvalidField, "Field \"finished_at\" must be the finished_at of the agent that was seen")
 		}
-		return s.Daemon.SeeAgent(ctx, id, until)
+		return s.Marks.SeeAgent(ctx, id, until)
 	})
 }
 

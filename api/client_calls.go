@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/notices"
+	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/usage"
 )
@@ -148,8 +149,8 @@ func (c *Client) CancelMessages(ctx context.Context, agentID, id int64) ([]daemo
 }
 
 // Peers returns an agent and the peers that it may see. Only an agent's client may call it.
-func (c *Client) Peers(ctx context.Context, agentID int64) (agents.Peers, error) {
-	return call[agents.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
+func (c *Client) Peers(ctx context.Context, agentID int64) (peers.Peers, error) {
+	return call[peers.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
 }
 
 // SendToPeer sends a message from one agent to another. to is the other agent's id or its persona's slug. Only an

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/marks"
 )
 
 type dismissAgentsRequest struct {
@@ -20,7 +20,7 @@ func (s *Server) dismissAgent(c echo.Context) error {
 		if err := decode(c, &struct{}{}); err != nil {
 			return daemon.Agent{}, err
 		}
-		return s.Daemon.DismissAgent(ctx, id, agents.Dismissal{From: cameFrom(c), Sender: sender(c.Request())})
+		return s.Marks.DismissAgent(ctx, id, marks.Dismissal{From: cameFrom(c), Sender: sender(c.Request())})
 	})
 }
 
@@ -32,6 +32,6 @@ func (s *Server) dismissAgents(c echo.Context) error {
 	if len(in.IDs) == 0 {
 		return invalid(codeInvalidField, "Field \"ids\" must name the agents that were seen")
 	}
-	done, err := s.Daemon.DismissAgents(c.Request().Context(), in.IDs, agents.Dismissal{From: cameFrom(c), Sender: sender(c.Request())})
+	done, err := s.Marks.DismissAgents(c.Request().Context(), in.IDs, marks.Dismissal{From: cameFrom(c), Sender: sender(c.Request())})
 	return replyList(c, done, err)
 }

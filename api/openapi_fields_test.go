@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/notices"
+	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/tell"
@@ -30,7 +31,7 @@ import (
 // answered are the types of the answers, by the names of their schemas.
 var answered = map[string]any{
 	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "Account": runtimes.Account{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Hold": daemon.Hold{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
-	"Peers": agents.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
+	"Peers": peers.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": dialogs.KeysTyped{}, "Runtime": engine.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},

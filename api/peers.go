@@ -21,7 +21,7 @@ type PeerDelivery struct {
 }
 
 func (s *Server) showPeers(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Peers)
+	return replyOne(c, http.StatusOK, s.Peers.Peers)
 }
 
 func (s *Server) sendToPeer(c echo.Context) error {
@@ -36,6 +36,6 @@ func (s *Server) sendToPeer(c echo.Context) error {
 	if in.To == "" {
 		return invalid(codeInvalidField, "Field \"to\" must name an agent or a persona")
 	}
-	dl, err := s.Daemon.SendToPeer(c.Request().Context(), id, in.To, in.Text)
+	dl, err := s.Peers.SendToPeer(c.Request().Context(), id, in.To, in.Text)
 	return reply(c, http.StatusAccepted, PeerDelivery{ID: dl.ID, ToAgentID: dl.AgentID, State: dl.State}, err)
 }

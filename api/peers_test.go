@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -76,7 +76,7 @@ func TestPeersAreShown(t *testing.T) {
 	if got.You.ID != mine.ID || got.You.Name != "mine" || *got.You.Persona != c.slug || got.You.Generation != 3 || got.You.Context.Tokens != 7 {
 		t.Errorf("you: %+v", got.You)
 	}
-	want := []agents.PeerPersona{
+	want := []peers.PeerPersona{
 		{Slug: c.slug, Role: "developer", Agents: []daemon.Peer{{ID: other.ID, Name: "other", State: daemon.Working}, {ID: mine.ID, Name: "mine", State: daemon.Idle}}},
 		{Slug: idle.Slug, Role: "developer", Agents: []daemon.Peer{}},
 	}

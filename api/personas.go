@@ -93,7 +93,7 @@ func (s *Server) renamePersona(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	p, err := s.Daemon.RenamePersona(c.Request().Context(), c.Param("slug"), in.Slug)
+	p, err := s.Marks.RenamePersona(c.Request().Context(), c.Param("slug"), in.Slug)
 	return reply(c, http.StatusOK, fullPersona(p), err)
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // NewAgent is the input of [Daemon.CreateAgent].
@@ -37,7 +36,7 @@ type NewAgent struct {
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
-func (d *Supervisor) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, error) {
+func (d *Launcher) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, error) {
 	a, err := d.newAgent(in)
 	if err != nil {
 		return daemon.Agent{}, err
@@ -77,7 +76,7 @@ func (d *Supervisor) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent
 }
 
 // newAgent checks the input and makes the row, without its id.
-func (d *Supervisor) newAgent(in NewAgent) (*daemon.Agent, error) {
+func (d *Launcher) newAgent(in NewAgent) (*daemon.Agent, error) {
 	now := d.Now()
 	a := &daemon.Agent{
 		Runtime: in.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
@@ -111,14 +110,14 @@ func (d *Supervisor) newAgent(in NewAgent) (*daemon.Agent, error) {
 	if err := daemon.CheckLine("name", a.Name, MaxName); err != nil {
 		return nil, err
 	}
-	if err := checkName(a.Name); err != nil {
+	if err := CheckName(a.Name); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
 // chooseLaunch checks what somebody has chosen for the agent's launch, and notes it on the row.
-func (d *Supervisor) chooseLaunch(a *daemon.Agent, in *NewAgent) error {
+func (d *Launcher) chooseLaunch(a *daemon.Agent, in *NewAgent) error {
 	for _, field := range []struct{ name, value string }{{"model", in.Model}, {"permission_mode", in.PermissionMode}} {
 		if err := CheckWord(field.name, field.value); err != nil {
 			return err
@@ -140,8 +139,8 @@ func (d *Supervisor) chooseLaunch(a *daemon.Agent, in *NewAgent) error {
 // lists handoffs.
 var reservedNames = []string{"self", "list", "show", "cancel", "retry", "help"}
 
-// checkName refuses a name that a command would read as an id, as a subcommand or as a flag.
-func checkName(name string) error {
+// CheckName refuses a name that a command would read as an id, as a subcommand or as a flag.
+func CheckName(name string) error {
 	_, err := strconv.ParseInt(name, 10, 64)
 	switch {
 	case name == "":
@@ -170,7 +169,7 @@ func checkSize(columns, rows int) error {
 
 // Persona returns the persona with the given slug. It refuses, with a 422, a persona that does not exist, is archived or is
 // broken.
-func (d *Supervisor) Persona(slug string) (personas.Persona, error) {
+func (d *Launcher) Persona(slug string) (personas.Persona, error) {
 	p, err := d.Personas.Get(slug)
 	switch {
 	case errors.Is(err, personas.ErrNotFound):
@@ -186,7 +185,7 @@ func (d *Supervisor) Persona(slug string) (personas.Persona, error) {
 }
 
 // ArchivePersona archives a persona with its documents. It refuses while an active agent plays the persona.
-func (d *Supervisor) ArchivePersona(ctx context.Context, slug string) error {
+func (d *Launcher) ArchivePersona(ctx context.Context, slug string) error {
 	playing, err := d.Store.Agents(ctx, daemon.AgentFilter{Persona: slug, Active: true, Limit: 1})
 	if err != nil {
 		return err
@@ -198,19 +197,19 @@ func (d *Supervisor) ArchivePersona(ctx context.Context, slug string) error {
 }
 
 // Agents lists agents, the newest first.
-func (d *Supervisor) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+func (d *Launcher) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	return d.Store.Agents(ctx, f)
 }
 
 // AgentBySecret returns the agent that was launched with a secret.
-func (d *Supervisor) AgentBySecret(ctx context.Context, secret string) (daemon.Agent, error) {
+func (d *Launcher) AgentBySecret(ctx context.Context, secret string) (daemon.Agent, error) {
 	a, err := d.Store.AgentByLaunch(ctx, LaunchHash(secret))
 	return a, engine.NotFoundAs(err, daemon.Errorf(daemon.KindUnauthorized, daemon.CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 
 // UpdateAgent changes an active agent's row. If another writer changes the row first, updateAgent reads the row again and
 // calls change with the new row.
-func (d *Supervisor) UpdateAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
+func (d *Launcher) UpdateAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
 	return d.ChangeAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if !a.Active() {
 			return daemon.ErrAgentNotActive
@@ -220,7 +219,7 @@ func (d *Supervisor) UpdateAgent(ctx context.Context, id int64, change func(a *d
 }
 
 // ChangeAgent is updateAgent for an agent that may have ended. If change returns ErrUnchanged, nothing is written.
-func (d *Supervisor) ChangeAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
+func (d *Launcher) ChangeAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
 		if err != nil {
@@ -246,7 +245,7 @@ func (d *Supervisor) ChangeAgent(ctx context.Context, id int64, change func(a *d
 
 // AssignPersona gives a persona to a registered agent that has none. If the agent has a pane, AssignPersona queues one
 // delivery, which types the persona's skill.
-func (d *Supervisor) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
+func (d *Launcher) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
 	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if a.Persona != nil {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
@@ -276,7 +275,7 @@ func (d *Supervisor) AssignPersona(ctx context.Context, id int64, slug string) (
 }
 
 // newSkill makes the delivery that points an agent to the skill of a persona. dir is the data directory of the agent's host.
-func (d *Supervisor) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir data.Dir) (*daemon.Delivery, error) {
+func (d *Launcher) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir data.Dir) (*daemon.Delivery, error) {
 	ref := "skill_" + daemon.PlainName(slug, 48) + "_" + randomHex(d.Random, 4)
 	last, err := d.lastHandoffs(ctx, a.Host, slug)
 	if err != nil {
@@ -292,56 +291,12 @@ func (d *Supervisor) newSkill(ctx context.Context, a *daemon.Agent, slug string,
 	return &daemon.Delivery{ID: id, AgentID: a.ID, Kind: daemon.KindSkill, Text: text, Nonce: ref, State: daemon.DeliveryQueued, CreatedAt: d.Now()}, err
 }
 
-// StopAgent commits a request to stop an agent. The agent's lane then climbs the stop ladder. With force the ladder begins
-// with SIGTERM.
-func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
-	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
-		now := d.Now()
-		if err := d.DropQueued(ctx, c, id, daemon.EvidenceStopAsked); err != nil {
-			return err
-		}
-		c.Events = []*event.Event{d.Event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
-		if a.StopAskedAt == nil || a.StopStage == daemon.StopFailed {
-			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, daemon.StopNone, nil
-		}
-		a.StopYields = false // a person asked for the stop, so it stays, even if the agent is given work
-		if force && !a.StopForce {
-			a.StopForce = true
-			if a.StopStage == daemon.StopAsked || a.StopStage == daemon.StopAnswer {
-				a.StopStage, a.StopStageAt = daemon.StopNone, nil
-			}
-		}
-		return nil
-	})
-}
-
-// Screen returns the text on the screen of an agent's pane. With ansi, colours are SGR sequences.
-func (d *Supervisor) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
-	a, err := d.Agent(ctx, id)
-	switch {
-	case err != nil:
-		return "", err
-	case !a.Active():
-		return "", daemon.ErrAgentNotActive
-	case !a.HasPane():
-		return "", daemon.ErrAgentNoPane
-	case a.Host != d.Host:
-		return "", d.RequireThisHost(a.Host)
-	}
-	d.readyLine(ctx, &a)
-	text, err := d.Capture(ctx, &a, ansi)
-	if errors.Is(err, tmux.ErrGone) {
-		return "", daemon.ErrAgentNoPane
-	}
-	return text, err
-}
-
 // MaxName is the longest name of an agent, in characters.
 const MaxName = 80
 
 // CheckPersona refuses a persona that agents cannot play. Only the daemon of a host knows the personas of that host, so for
 // another host checkPersona checks only the form of the slug.
-func (d *Supervisor) CheckPersona(host, slug string) error {
+func (d *Launcher) CheckPersona(host, slug string) error {
 	if host == d.Host {
 		_, err := d.Persona(slug)
 		return err

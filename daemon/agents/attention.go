@@ -8,11 +8,11 @@ import (
 
 // Overview reads the rows of all hosts.
 func (d *Supervisor) Overview(ctx context.Context) (daemon.Overview, error) {
-	return d.overview(ctx, 100)
+	return ReadOverview(ctx, d, 100)
 }
 
-// overview is Overview with at most so many of the agents that ended last.
-func (d *Supervisor) overview(ctx context.Context, ended int) (o daemon.Overview, err error) {
+// ReadOverview is Overview with at most so many of the agents that ended last.
+func ReadOverview(ctx context.Context, d *Supervisor, ended int) (o daemon.Overview, err error) {
 	o.At, o.Auto = d.Now(), d.HandsOver()
 	if o.Agents, err = d.Store.Agents(ctx, daemon.AgentFilter{Active: true, Limit: daemon.MostAgents}); err != nil {
 		return o, err

@@ -44,7 +44,7 @@ func (d *AgentDiff) Title() string {
 }
 
 // noteBase records the state of an agent's directory in the agent's row, which the caller commits. It does so once.
-func (d *Supervisor) noteBase(ctx context.Context, a *daemon.Agent) {
+func (d *Launcher) noteBase(ctx context.Context, a *daemon.Agent) {
 	if d.Differ == nil || a.Base != nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (d *Supervisor) noteBase(ctx context.Context, a *daemon.Agent) {
 const noRepository = "the directory was in no git repository then"
 
 // KeepBase records the state of the directory of an agent that a person has started, or that was started by an older daemon.
-func (d *Supervisor) KeepBase(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
+func (d *Launcher) KeepBase(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
 	if d.Differ == nil || a.Base != nil {
 		return false, 0, nil
 	}
@@ -79,7 +79,7 @@ func (d *Supervisor) KeepBase(ctx context.Context, a *daemon.Agent) (bool, time.
 
 // AgentDiff compares an agent's working directory with the state in which the agent found it. It takes up to
 // [worktree.DiffTime]. At most maxDiffs run at once; others wait, and are refused when that takes too long.
-func (d *Supervisor) AgentDiff(ctx context.Context, id int64, in DiffRequest) (out AgentDiff, err error) {
+func (d *Launcher) AgentDiff(ctx context.Context, id int64, in DiffRequest) (out AgentDiff, err error) {
 	a, err := d.Agent(ctx, id)
 	if err != nil {
 		return out, err
@@ -108,7 +108,7 @@ func (d *Supervisor) AgentDiff(ctx context.Context, id int64, in DiffRequest) (o
 }
 
 // Diff compares out.Directory with out.Base.
-func (d *Supervisor) Diff(ctx context.Context, in DiffRequest, out *AgentDiff) (err error) {
+func (d *Launcher) Diff(ctx context.Context, in DiffRequest, out *AgentDiff) (err error) {
 	wait, cancel := context.WithTimeout(ctx, worktree.DiffTime)
 	defer cancel()
 	select {
@@ -156,7 +156,7 @@ func CheckDiffFiles(files []string) error {
 }
 
 // sharers returns the agents that have worked in an agent's work tree since the agent began, the newest first.
-func (d *Supervisor) sharers(ctx context.Context, a *daemon.Agent) (found []int64, err error) {
+func (d *Launcher) sharers(ctx context.Context, a *daemon.Agent) (found []int64, err error) {
 	list, err := d.Store.Agents(ctx, daemon.AgentFilter{Limit: 500})
 	for i := range list {
 		b := &list[i]

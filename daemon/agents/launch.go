@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -21,94 +20,18 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Launch makes the pane of a managed agent, or finds the pane that an earlier daemon made. It can run again after a
-// crash at any point: the name of the tmux session and the mark of the pane identify the pane.
-func (d *Supervisor) Launch(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
-	term, err := d.OwnTerminal()
-	if err != nil {
-		return false, 0, err
-	}
-	place, err := d.placeOf(ctx, a)
-	if err != nil {
-		return false, 0, err
-	}
-	if a.LaunchHash != nil { // without the hash no daemon can have made a pane
-		if info, ok, err := d.findPane(ctx, term, a, place); err != nil {
-			return false, 0, err
-		} else if ok {
-			return true, 0, d.launched(ctx, a, info)
-		}
-		if told, err := d.ReplayFor(ctx, a); err != nil || told {
-			return told, 0, err
-		}
-	}
-	if a.RegisteredAt != nil || a.LastHook > 0 { // its session has begun, so make no second pane
-		if d.Lives(a.Process()) {
-			return false, time.Second, nil
-		}
-		return true, 0, d.Reap(ctx, a)
-	}
-	if a.StopAskedAt != nil {
-		return true, 0, d.launchFailed(ctx, a, errors.New("somebody stopped it before it was started"))
-	}
-	if moved, wait, err := d.treeReady(ctx, a); moved || wait > 0 || err != nil {
-		return moved, wait, err
-	}
-	if may, err := d.mayOpen(ctx, a); !may || err != nil {
-		return false, time.Second, err
-	}
-	if err := d.prepareLaunch(ctx, a); err != nil {
-		if engine.Retryable(err) || daemon.Unavailable(err) || ctx.Err() != nil {
-			return false, 0, err
-		}
-		return true, 0, d.launchFailed(ctx, a, err)
-	}
-	spec := tmux.Spec{
-		Session: a.TmuxSession, Dir: a.Cwd, Mark: engine.PaneMark(a.ID),
-		Width: a.PaneColumns, Height: a.PaneRows,
-		Argv: []string{d.Binary, "launch", d.launchPath(a.ID)},
-	}
-	if place != nil {
-		if moved, again, err := d.takePlace(ctx, term, a, place, spec); moved || again > 0 || err != nil {
-			return moved, again, err
-		}
-	}
-	info, err := term.Spawn(ctx, spec)
-	switch {
-	case errors.Is(err, tmux.ErrExists):
-		return true, 0, nil // a tmux command of an earlier daemon made the pane; the next look finds it by its mark
-	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, tmux.ErrLost)):
-		// tmux may still make the pane; the next look finds it by its mark. If its server ended, the next look makes the pane
-		// anew, unless the agent was heard of.
-		return false, 0, err
-	case err != nil:
-		// Look for the pane: tmux may have made it in spite of the error. If the agent were ended here, nobody would
-		// supervise it.
-		made, ok, lookErr := d.findPane(ctx, term, a, place)
-		switch {
-		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // ErrMissing: without the program tmux no pane was made
-			return false, 0, errors.Join(err, lookErr)
-		case !ok:
-			return true, 0, d.launchFailed(ctx, a, err)
-		}
-		info = made
-	}
-	return true, 0, d.launched(ctx, a, info)
-}
-
-func (d *Supervisor) launchPath(agentID int64) string {
+func (d *Launcher) launchPath(agentID int64) string {
 	return filepath.Join(d.Data.Launch(agentID), "launch.json")
 }
 
 // findPane finds the pane that was made for an agent, or the place of its predecessor if that was taken for it.
-func (d *Supervisor) findPane(ctx context.Context, term engine.Terminal, a *daemon.Agent, place *tmux.Ref) (tmux.PaneInfo, bool, error) {
+func (d *Launcher) findPane(ctx context.Context, term engine.Terminal, a *daemon.Agent, place *tmux.Ref) (tmux.PaneInfo, bool, error) {
 	panes, err := term.List(ctx)
 	if err != nil {
 		return tmux.PaneInfo{}, false, fmt.Errorf("agent %d: panes: %w", a.ID, err)
@@ -122,7 +45,7 @@ func (d *Supervisor) findPane(ctx context.Context, term engine.Terminal, a *daem
 }
 
 // launched commits a new agent's pane. If the agent has a managed predecessor that has ended, launched calls passOn.
-func (d *Supervisor) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneInfo) error {
+func (d *Launcher) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneInfo) error {
 	now := d.Now()
 	a.SpawnedAt = &now
 	a.SetPane(&info)
@@ -145,44 +68,9 @@ func (d *Supervisor) launched(ctx context.Context, a *daemon.Agent, info tmux.Pa
 	return nil
 }
 
-// PassOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's pane, unless
-// the successor has that very pane. It only logs an error, because the switch is only for people's comfort.
-func (d *Supervisor) PassOn(ctx context.Context, prev, next *daemon.Agent) {
-	term, err := d.OwnTerminal()
-	if err == nil && prev.Ref() != next.Ref() {
-		err = term.SwitchClients(ctx, prev.TmuxSession, next.TmuxSession)
-	}
-	if err != nil {
-		d.Log.Debug("watchers not switched to the successor", "agent_id", prev.ID, "successor_id", next.ID, "error", err)
-	}
-	d.removeLeft(ctx, prev)
-}
-
-// launchFailed commits the end of an agent that could not be started, and tells the operator.
-func (d *Supervisor) launchFailed(ctx context.Context, a *daemon.Agent, cause error) error {
-	now := d.Now()
-	a.State, a.EndedAt = daemon.Ended, &now
-	a.EndBy(daemon.EndedNotStarted, words.TrimDot(cause.Error()))
-	e := d.Event(event.AgentFailed, &a.ID, nil, map[string]any{"code": daemon.CodeStartFailed,
-		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
-	e.Alert = a.StopAskedAt == nil // if it was asked to stop, somebody wanted its end
-	c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}}
-	if err := d.Commit(ctx, c); err != nil {
-		return fmt.Errorf("agent %d: %w", a.ID, err)
-	}
-	d.CleanUp(ctx, a)
-	if a.StopAskedAt != nil && a.PreviousAgentID != nil { // the predecessor's pane was kept for this agent
-		if prev, err := d.Store.Agent(ctx, *a.PreviousAgentID); err == nil && !prev.Active() {
-			d.removeLeft(ctx, &prev)
-		}
-	}
-	d.WakeKin(a)
-	return nil
-}
-
 // prepareLaunch writes the launch files and commits the hash of the secret in them. If the files of an earlier attempt
 // hold the committed secret, it keeps them, because a tmux command of a dead daemon may still read them.
-func (d *Supervisor) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
+func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
 	}
@@ -235,7 +123,7 @@ func (d *Supervisor) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 }
 
 // launchPlan returns the command line, the files and the session id with which an agent's runtime is launched.
-func (d *Supervisor) launchPlan(ctx context.Context, a *daemon.Agent) (runtimes.Launch, error) {
+func (d *Launcher) launchPlan(ctx context.Context, a *daemon.Agent) (runtimes.Launch, error) {
 	rt, err := d.Settings().RuntimeNamed(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
@@ -304,7 +192,7 @@ func freePort() (int, error) {
 
 // planPersona adds the persona's skill and model to spec, and what the agent may do without asking. The agent of a step gets
 // the skill and the model that its pipeline keeps, even if the persona has changed since.
-func (d *Supervisor) planPersona(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, step *daemon.Step) error {
+func (d *Launcher) planPersona(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, step *daemon.Step) error {
 	p, err := d.Personas.Get(*a.Persona)
 	switch {
 	case step != nil && (err != nil || p.Archived): // the persona has no folder to write to

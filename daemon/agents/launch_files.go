@@ -11,17 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/hooks"
 )
 
 // launchFilesFit reports whether the launch file is there, complete, and holds the committed secret.
-func (d *Supervisor) launchFilesFit(a *daemon.Agent) bool {
+func (d *Launcher) launchFilesFit(a *daemon.Agent) bool {
 	b, err := os.ReadFile(d.launchPath(a.ID))
 	if err != nil {
 		return false
@@ -40,7 +38,7 @@ func (d *Supervisor) launchFilesFit(a *daemon.Agent) bool {
 
 // removeLaunchFiles removes the launch files of an ended agent. It keeps the secrets of its account, and the conversation of a runtime
 // that keeps none in a file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes them later.
-func (d *Supervisor) removeLaunchFiles(a *daemon.Agent) error {
+func (d *Launcher) removeLaunchFiles(a *daemon.Agent) error {
 	dir := d.Data.Launch(a.ID)
 	kept := []string{sight.AccountFile}
 	if mirror := runtimes.Mirror(dir); a.TranscriptPath != nil && *a.TranscriptPath == mirror {
@@ -61,7 +59,7 @@ func (d *Supervisor) removeLaunchFiles(a *daemon.Agent) error {
 }
 
 // PruneMirrors removes the conversations of agents whose rows are no longer kept, and the secrets of agents that ended long ago.
-func (d *Supervisor) PruneMirrors(ctx context.Context) error {
+func (d *Launcher) PruneMirrors(ctx context.Context) error {
 	dirs, err := os.ReadDir(filepath.Dir(d.Data.Launch(0)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -89,26 +87,4 @@ func OptionalID(id *int64) string {
 		return ""
 	}
 	return strconv.FormatInt(*id, 10)
-}
-
-// GiveSkill queues the skill of an agent whose runtime takes it as a prompt only, once.
-func (d *Supervisor) GiveSkill(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
-	if d.RuntimeOf(a).Can.Skill != runtimes.SkillAsPrompt || !a.Managed || a.Persona == nil || a.SkillInjectedAt != nil || a.RegisteredAt == nil {
-		return false, 0, nil
-	}
-	all, err := d.Store.Deliveries(ctx, a.ID, 0, 500)
-	if err != nil {
-		return false, 0, err
-	}
-	for i := range all {
-		if all[i].Kind == daemon.KindSkill {
-			return false, 0, nil // its verdict tells the rest
-		}
-	}
-	dl, err := d.newSkill(ctx, a, *a.Persona, d.Data)
-	if err != nil {
-		return false, 0, err
-	}
-	e := d.Event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})
-	return true, 0, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}})
 }

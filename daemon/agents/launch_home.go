@@ -13,7 +13,7 @@ import (
 
 // UserHome reads what is in the user's own home of a CLI that is launched in a home of the launch. An account names the home itself, if
 // it is another one than HOME.
-func (d *Supervisor) UserHome(own *runtimes.OwnHome, account *runtimes.Account) (runtimes.UserHome, error) {
+func (d *Launcher) UserHome(own *runtimes.OwnHome, account *runtimes.Account) (runtimes.UserHome, error) {
 	user := runtimes.UserHome{Path: d.Getenv("HOME")}
 	// A daemon that was started in an agent's pane has the home of that agent's launch in its environment.
 	if named := d.Getenv(own.Var); named != "" && d.Getenv("UNDERSTUDY_LAUNCH") == "" && account == nil {
@@ -68,7 +68,7 @@ func WriteLinks(links []runtimes.Link) error {
 
 // Lasting returns the path of a file without links if it is in the folder of a launch, which is removed when its agent has
 // ended. Of a path that does not exist yet it resolves the part that does.
-func (d *Supervisor) Lasting(path string) string {
+func (d *Launcher) Lasting(path string) string {
 	if !strings.HasPrefix(path, filepath.Dir(d.Data.Launch(0))+string(filepath.Separator)) {
 		return path
 	}

@@ -19,7 +19,7 @@ import (
 // planStep adds to spec what the agent of a step needs: behind the skill its place in the pipeline, and the step's prompt
 // as the runtime's first prompt. A successor in the step gets no first prompt, because the handoff gives it its
 // instructions; its skill names a file with the step's prompt.
-func (d *Supervisor) planStep(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, p *daemon.Pipeline, s *daemon.Step) error {
+func (d *Launcher) planStep(ctx context.Context, a *daemon.Agent, spec *runtimes.Spec, p *daemon.Pipeline, s *daemon.Step) error {
 	where, err := placeInPipeline(p, s, d.furtherStepHeadings(p, s))
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (d *Supervisor) planStep(ctx context.Context, a *daemon.Agent, spec *runtim
 
 // priorContextFile writes what the steps before have left to a file among the agent's launch files, and returns its path;
 // "": they have left nothing.
-func (d *Supervisor) priorContextFile(ctx context.Context, a *daemon.Agent, p *daemon.Pipeline, s *daemon.Step) (path string, err error) {
+func (d *Launcher) priorContextFile(ctx context.Context, a *daemon.Agent, p *daemon.Pipeline, s *daemon.Step) (path string, err error) {
 	content, err := d.priorContext(ctx, p, s)
 	if err != nil || content == "" {
 		return "", err
@@ -70,7 +70,7 @@ func (d *Supervisor) priorContextFile(ctx context.Context, a *daemon.Agent, p *d
 }
 
 // priorContext returns the content of the context file for the agents of a step; "": no step before it has left one.
-func (d *Supervisor) priorContext(ctx context.Context, p *daemon.Pipeline, s *daemon.Step) (string, error) {
+func (d *Launcher) priorContext(ctx context.Context, p *daemon.Pipeline, s *daemon.Step) (string, error) {
 	prev := p.Before(s)
 	if prev == nil {
 		return "", nil
@@ -83,7 +83,7 @@ func (d *Supervisor) priorContext(ctx context.Context, p *daemon.Pipeline, s *da
 }
 
 // TaskFile writes a step's prompt to a file among the agent's launch files, and returns words that tell the agent to read it.
-func (d *Supervisor) TaskFile(a *daemon.Agent, s *daemon.Step) (path, words string, err error) {
+func (d *Launcher) TaskFile(a *daemon.Agent, s *daemon.Step) (path, words string, err error) {
 	dir := d.Data.Launch(a.ID)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", "", err
@@ -95,7 +95,7 @@ func (d *Supervisor) TaskFile(a *daemon.Agent, s *daemon.Step) (path, words stri
 
 // furtherStepHeadings returns the headings that the output of a step should have in addition to the four standard ones,
 // because the role of a step that may come next requires them, or its rules read them.
-func (d *Supervisor) furtherStepHeadings(p *daemon.Pipeline, s *daemon.Step) []string {
+func (d *Launcher) furtherStepHeadings(p *daemon.Pipeline, s *daemon.Step) []string {
 	var roles, further []string
 	if next := p.NextStep(s); next != nil {
 		roles = append(roles, RoleOf(next.Who()))

@@ -2,14 +2,12 @@ package agents
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/deliveries"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/hooks"
@@ -19,7 +17,7 @@ import (
 // PeekAtStarting looks at the panes of the agents that have not registered, because no hook reports a dialog before
 // the session, and at those that are looked at all the time. It does not wait for tmux, and begins no second look while one
 // still runs.
-func (d *Supervisor) PeekAtStarting(ctx context.Context, agents []daemon.Agent) {
+func (d *Launcher) PeekAtStarting(ctx context.Context, agents []daemon.Agent) {
 	var starting []daemon.Agent
 	for i := range agents {
 		if a := &agents[i]; a.RegisteredAt == nil && a.SpawnedAt != nil && a.HasPane() || d.ScreenWatched(a) {
@@ -38,7 +36,7 @@ func (d *Supervisor) PeekAtStarting(ctx context.Context, agents []daemon.Agent) 
 }
 
 // peek reads the panes with one call for each tmux server, and wakes the agents whose rows differ from their panes.
-func (d *Supervisor) peek(ctx context.Context, starting []daemon.Agent) error {
+func (d *Launcher) peek(ctx context.Context, starting []daemon.Agent) error {
 	refs := map[string][]tmux.Ref{}
 	for i := range starting {
 		refs[starting[i].PaneSocket] = append(refs[starting[i].PaneSocket], starting[i].Ref())
@@ -83,7 +81,7 @@ var composerShown = runtimes.Report{Event: hooks.SessionStart, Body: []byte(`{"s
 
 // CorrectByPane changes the row of an agent without a session to what its pane showed last, and reports whether that
 // changed anything. A daemon that has not looked at the pane yet believes the row.
-func (d *Supervisor) CorrectByPane(a *daemon.Agent) (changed bool) {
+func (d *Launcher) CorrectByPane(a *daemon.Agent) (changed bool) {
 	g := sight.GlimpseOf(d.Sight, a.ID)
 	switch {
 	case g == sight.Glimpse{} || a.RegisteredAt != nil || !g.Open() && (a.State != daemon.Waiting || g.LooksWithout < 2):
@@ -108,7 +106,7 @@ func (d *Supervisor) CorrectByPane(a *daemon.Agent) (changed bool) {
 
 // StartDeadline returns since when, and for how long, the daemon waits for the agent to register. While a dialog is
 // open it waits for the person; after the answer the runtime has its whole time again.
-func (d *Supervisor) StartDeadline(a *daemon.Agent) (since time.Time, limit time.Duration) {
+func (d *Launcher) StartDeadline(a *daemon.Agent) (since time.Time, limit time.Duration) {
 	limit = d.Settings().Handoff.RegistrationTimeout
 	switch {
 	case a.AsksBeforeSession():
@@ -117,25 +115,4 @@ func (d *Supervisor) StartDeadline(a *daemon.Agent) (since time.Time, limit time
 		return *a.AnsweredAt, limit
 	}
 	return *a.SpawnedAt, limit
-}
-
-// TellOverdue tells the operator once that an agent has not registered in time. The hold on its row says that it was told.
-func (d *Supervisor) TellOverdue(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
-	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Hold != nil && !a.Hold.Is(daemon.HoldBrokeOff) {
-		return false, 0, nil
-	}
-	since, limit := d.StartDeadline(a)
-	if left := d.TimeLeft(since, limit); left > 0 {
-		return false, left, nil
-	}
-	overdue := daemon.Hold{Kind: daemon.HoldUnanswered, HoldDetail: daemon.HoldDetail{Limit: limit.String(), Dialog: a.WaitsFor}}
-	if !a.AsksBeforeSession() {
-		pane := d.Shows(ctx, a)
-		overdue = daemon.Hold{Kind: daemon.HoldNotRegistered, HoldDetail: daemon.HoldDetail{Limit: limit.String(), Dialog: pane.Dialog, Composer: pane.Composer, Line: pane.Line}}
-	}
-	a.HoldBy(overdue, d.Now())
-	e := d.Event(event.AgentFailed, &a.ID, nil, map[string]any{"code": daemon.CodeRegistrationTimeout,
-		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Hold.Words(), a.ID)})
-	e.Alert = true
-	return true, 0, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}})
 }

@@ -17,7 +17,7 @@ const placeWait = 3 * time.Second
 
 // placeOf returns the pane of its predecessor that an agent is to take; nil: it is to get a pane of its own. It depends on
 // rows alone that change no more, so a daemon that was killed leaves the next one the same answer.
-func (d *Supervisor) placeOf(ctx context.Context, a *daemon.Agent) (*tmux.Ref, error) {
+func (d *Launcher) placeOf(ctx context.Context, a *daemon.Agent) (*tmux.Ref, error) {
 	if a.PreviousAgentID == nil {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func (d *Supervisor) placeOf(ctx context.Context, a *daemon.Agent) (*tmux.Ref, e
 // takePlace starts an agent in the pane of its predecessor. moved says that it has done so, and again that the pane may be
 // free soon. If neither is set, the agent cannot get that pane, now or later, and its own pane is to be made: before that, the
 // place was closed, so that no tmux command of a killed daemon starts the agent there as well.
-func (d *Supervisor) takePlace(ctx context.Context, term engine.Terminal, a *daemon.Agent, place *tmux.Ref, spec tmux.Spec) (moved bool, again time.Duration, err error) {
+func (d *Launcher) takePlace(ctx context.Context, term engine.Terminal, a *daemon.Agent, place *tmux.Ref, spec tmux.Spec) (moved bool, again time.Duration, err error) {
 	if _, bad := spec.Checked(); bad != nil {
 		return false, 0, nil // Spawn reports it
 	}

@@ -27,7 +27,7 @@ func preflight(next *daemon.Agent, checks ...startCheck) error {
 }
 
 // CanStart is [preflight] with all checks. An agent of another host is not checked: the daemon there does it.
-func CanStart(ctx context.Context, d *Supervisor, next *daemon.Agent) error {
+func CanStart(ctx context.Context, d *Launcher, next *daemon.Agent) error {
 	if next.Host != d.Host {
 		return nil
 	}

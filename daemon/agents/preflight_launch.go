@@ -13,7 +13,7 @@ import (
 // takesCommandLine refuses an agent whose runtime cannot be launched as the agent is to be: the CLI is too old, or has no such mode,
 // or does not take these arguments beside it. It makes the command line as the launch does, and asks the CLI for its version, so that
 // the launch need not wait for that. It leaves out what a step adds, which writes files.
-func takesCommandLine(ctx context.Context, d *Supervisor, next *daemon.Agent) error {
+func takesCommandLine(ctx context.Context, d *Launcher, next *daemon.Agent) error {
 	planned := *next
 	planned.ID = 0
 	if next.StepID != nil {

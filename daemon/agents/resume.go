@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/personas"
 )
 
 // ResumeAgent opens an ended agent's session again, as a new agent of its line.
@@ -25,7 +26,7 @@ func (d *Supervisor) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, e
 func (d *Supervisor) ResumeAgents(ctx context.Context, ids []int64) ([]daemon.Resumption, error) {
 	out := []daemon.Resumption{}
 	if len(ids) == 0 {
-		o, err := d.overview(ctx, daemon.MostAgents)
+		o, err := ReadOverview(ctx, d, daemon.MostAgents)
 		if err != nil {
 			return nil, err
 		}
@@ -131,9 +132,9 @@ func (d *Supervisor) Resumable(ctx context.Context, old *daemon.Agent) error {
 	if err := d.NoHeir(ctx, old); err != nil {
 		return err
 	}
-	next := SuccessorOf(d, old, 0, d.Now())
+	next := SuccessorOf(d.Launcher, old, 0, d.Now())
 	opensAgain(d, next, old)
-	if err := CanStart(ctx, d, next); err != nil {
+	if err := CanStart(ctx, d.Launcher, next); err != nil {
 		return err
 	}
 	if !old.ConversationGone() && !d.FileGone(old) {
@@ -192,4 +193,17 @@ func (d *Supervisor) withPredecessor(ctx context.Context, a *daemon.Agent) ([]*d
 		err = nil
 	}
 	return rows, err
+}
+
+// presentSlug returns the slug that the persona has now which an ended agent played; nil: it played none.
+func (d *Supervisor) presentSlug(a *daemon.Agent) *string {
+	if a.Persona == nil {
+		return nil
+	}
+	if _, err := d.Personas.Get(*a.Persona); errors.Is(err, personas.ErrNotFound) {
+		if now := d.Personas.Renamed(*a.Persona); now != "" {
+			return &now
+		}
+	}
+	return a.Persona
 }

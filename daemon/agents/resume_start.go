@@ -66,7 +66,7 @@ func (d *Supervisor) resumeSettled(ctx context.Context, before *map[int64]bool, 
 	if len(*before) == 0 {
 		return true, nil
 	}
-	o, err := d.overview(ctx, daemon.MostAgents)
+	o, err := ReadOverview(ctx, d, daemon.MostAgents)
 	if err != nil {
 		return false, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // StepOf returns the step that an agent works on, and its pipeline; nil: the agent works on none.
-func (d *Supervisor) StepOf(ctx context.Context, a *daemon.Agent) (*daemon.Pipeline, *daemon.Step, error) {
+func (d *Launcher) StepOf(ctx context.Context, a *daemon.Agent) (*daemon.Pipeline, *daemon.Step, error) {
 	if a.PipelineID == nil || a.StepID == nil {
 		return nil, nil, nil
 	}

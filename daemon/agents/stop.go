@@ -245,3 +245,47 @@ func (d *Supervisor) Running(ctx context.Context, a *daemon.Agent) bool {
 	info, err := term.Inspect(ctx, a.Ref())
 	return !errors.Is(err, tmux.ErrGone) && (err != nil || !info.Dead)
 }
+
+// StopAgent commits a request to stop an agent. The agent's lane then climbs the stop ladder. With force the ladder begins
+// with SIGTERM.
+func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
+	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
+		now := d.Now()
+		if err := d.DropQueued(ctx, c, id, daemon.EvidenceStopAsked); err != nil {
+			return err
+		}
+		c.Events = []*event.Event{d.Event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
+		if a.StopAskedAt == nil || a.StopStage == daemon.StopFailed {
+			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, daemon.StopNone, nil
+		}
+		a.StopYields = false // a person asked for the stop, so it stays, even if the agent is given work
+		if force && !a.StopForce {
+			a.StopForce = true
+			if a.StopStage == daemon.StopAsked || a.StopStage == daemon.StopAnswer {
+				a.StopStage, a.StopStageAt = daemon.StopNone, nil
+			}
+		}
+		return nil
+	})
+}
+
+// Screen returns the text on the screen of an agent's pane. With ansi, colours are SGR sequences.
+func (d *Supervisor) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
+	a, err := d.Agent(ctx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case !a.Active():
+		return "", daemon.ErrAgentNotActive
+	case !a.HasPane():
+		return "", daemon.ErrAgentNoPane
+	case a.Host != d.Host:
+		return "", d.RequireThisHost(a.Host)
+	}
+	d.readyLine(ctx, &a)
+	text, err := d.Capture(ctx, &a, ansi)
+	if errors.Is(err, tmux.ErrGone) {
+		return "", daemon.ErrAgentNoPane
+	}
+	return text, err
+}

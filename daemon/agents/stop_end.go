@@ -107,49 +107,6 @@ func (d *Supervisor) endEvent(ctx context.Context, a *daemon.Agent) (e *event.Ev
 	return e, nil
 }
 
-// CleanUp removes the dead pane of an ended managed agent, and its launch files, which hold the secret.
-func (d *Supervisor) CleanUp(ctx context.Context, a *daemon.Agent) {
-	if !a.Managed {
-		return
-	}
-	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
-	// successor takes the pane.
-	if h, ok, err := d.OpenHandoff(ctx, a.ID); err == nil && ok && (h.Phase == daemon.ShuttingDown || h.InPlace) {
-		return
-	}
-	d.removeLeft(ctx, a)
-}
-
-// removeLeft removes what an ended managed agent has left.
-func (d *Supervisor) removeLeft(ctx context.Context, a *daemon.Agent) {
-	if err := d.removePane(ctx, a); err != nil {
-		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
-	}
-	if err := d.removeLaunchFiles(a); err != nil {
-		d.Log.Warn("launch files not removed", "agent_id", a.ID, "error", err)
-	}
-}
-
-// removePane removes a pane whose process has ended. It first looks at the process once more, so that it kills nothing if
-// the end was a mistake.
-func (d *Supervisor) removePane(ctx context.Context, a *daemon.Agent) error {
-	term, err := d.TerminalOf(a)
-	if err != nil {
-		return nil // the agent never had a pane
-	}
-	info, err := term.Inspect(ctx, a.Ref())
-	if errors.Is(err, tmux.ErrGone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := d.Processes.Find(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
-		return fmt.Errorf("process %d of pane %s still runs", info.PID, info.Pane)
-	}
-	return term.Kill(ctx, a.Ref())
-}
-
 // leftByItself reports whether an agent was at rest and its program exited with the status 0: somebody has told it to, in its pane. Some
 // CLIs report no end (OpenCode), or the same for each (Codex). One that a signal ends in a turn may exit with 0 as well, and its work broke off.
 func leftByItself(ctx context.Context, d *Supervisor, a *daemon.Agent) bool {

@@ -27,7 +27,7 @@ func CheckWord(field, value string) error {
 }
 
 // CheckPermissionMode refuses a permission mode that a runtime does not have; the error is a 422.
-func (d *Supervisor) CheckPermissionMode(runtime, mode string) error {
+func (d *Launcher) CheckPermissionMode(runtime, mode string) error {
 	rt, err := d.Settings().RuntimeNamed(runtime)
 	if err != nil || !slices.Contains(rt.Modes, mode) {
 		return daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadPermissionMode, "Runtime %s has no permission mode %q: it has %s",
@@ -37,7 +37,7 @@ func (d *Supervisor) CheckPermissionMode(runtime, mode string) error {
 }
 
 // HeadingsFor returns the headings that roles require, each once.
-func (d *Supervisor) HeadingsFor(roles []string) (titles []string) {
+func (d *Launcher) HeadingsFor(roles []string) (titles []string) {
 	if !d.Settings().Handoff.ValidateContext {
 		return nil
 	}
@@ -63,7 +63,7 @@ func RoleOf(slug string) string {
 
 // inheritedFiles returns the paths of the document and the context file that an heir with another persona than the outgoing
 // agent reads. They are in the outgoing persona's folder.
-func (d *Supervisor) inheritedFiles(ctx context.Context, a *daemon.Agent) (paths []string, err error) {
+func (d *Launcher) inheritedFiles(ctx context.Context, a *daemon.Agent) (paths []string, err error) {
 	if a.PreviousAgentID == nil {
 		return nil, nil
 	}
@@ -80,7 +80,7 @@ func (d *Supervisor) inheritedFiles(ctx context.Context, a *daemon.Agent) (paths
 
 // lastHandoffs returns the newest three recorded documents of a persona, the newest first. Only documents on the
 // given host are named, because agents can read them only there.
-func (d *Supervisor) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
+func (d *Launcher) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
 	const most = 3
 	var paths []string
 	for _, name := range append([]string{slug}, d.formerSlugs(slug)...) { // the newest name first
@@ -103,7 +103,7 @@ func (d *Supervisor) lastHandoffs(ctx context.Context, host, slug string) ([]str
 }
 
 // NewSuccessor makes the row of a's successor.
-func (d *Supervisor) NewSuccessor(ctx context.Context, a *daemon.Agent, now time.Time) (*daemon.Agent, error) {
+func (d *Launcher) NewSuccessor(ctx context.Context, a *daemon.Agent, now time.Time) (*daemon.Agent, error) {
 	id, err := d.Store.NextID(ctx, daemon.AgentIDs)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func ModelFits(p *personas.Persona, runtime string) bool {
 }
 
 // SuccessorOf returns the row of a's successor with the given id.
-func SuccessorOf(d *Supervisor, a *daemon.Agent, id int64, now time.Time) *daemon.Agent {
+func SuccessorOf(d *Launcher, a *daemon.Agent, id int64, now time.Time) *daemon.Agent {
 	return &daemon.Agent{
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
@@ -126,4 +126,15 @@ func SuccessorOf(d *Supervisor, a *daemon.Agent, id int64, now time.Time) *daemo
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
 		Reading: d.RuntimeOf(a).Can.Reads.Shown(), Asked: a.PassedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
 	}
+}
+
+// formerSlugs returns the slugs that a persona had before, the newest first.
+func (d *Launcher) formerSlugs(slug string) []string {
+	p, err := d.Personas.Get(slug)
+	if err != nil || p.Former == "" {
+		return nil
+	}
+	former := strings.Split(p.Former, ",")
+	slices.Reverse(former)
+	return former
 }

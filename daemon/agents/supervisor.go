@@ -10,21 +10,17 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Supervisor starts agents, stops them and opens their sessions again. Its methods are safe for concurrent use.
+// Supervisor stops agents and opens their sessions again, and has all that a [Launcher] does. Its methods are safe for concurrent use.
 type Supervisor struct {
-	*deliveries.Courier
+	*Launcher
 	opening  openings
 	memories engine.Memory[supervisorMemory]
-	diffs    chan struct{} // holds a value for each diff that is made
-	peeking  atomic.Bool   // a peekAtStarting runs
-	resumed  atomic.Bool   // resumeDead has done its work
+	resumed  atomic.Bool // resumeDead has done its work
 }
 
+// New makes a supervisor, and the launcher that it stands on.
 func New(d *deliveries.Courier) *Supervisor {
-	if d.FreePort == nil {
-		d.FreePort = freePort
-	}
-	s := &Supervisor{Courier: d, diffs: make(chan struct{}, maxDiffs)}
+	s := &Supervisor{Launcher: newLauncher(d)}
 	engine.Remember(d.Engine, &s.memories)
 	return s
 }

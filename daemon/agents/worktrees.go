@@ -13,7 +13,7 @@ import (
 )
 
 // planForAgent makes the row of the work tree for a new agent, and puts the agent into it.
-func (d *Supervisor) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.NewWorktree) (*daemon.Worktree, error) {
+func (d *Launcher) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.NewWorktree) (*daemon.Worktree, error) {
 	branch, err := in.BranchFor(a)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (d *Supervisor) planForAgent(ctx context.Context, a *daemon.Agent, in daemo
 }
 
 // PlanTree makes the row of a new work tree. Its lane makes the tree, once the row is committed.
-func (d *Supervisor) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
+func (d *Launcher) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
 	if d.Keeper == nil {
 		return nil, errNoKeeper
 	}
@@ -80,7 +80,7 @@ func plural(n int, one, many string) string {
 }
 
 // treeReady waits until the work tree of an agent that is being launched is there. If the tree can't be made, it ends the launch.
-func (d *Supervisor) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
+func (d *Launcher) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, again time.Duration, err error) {
 	if a.WorktreeID == nil {
 		return false, 0, nil
 	}
@@ -99,7 +99,7 @@ func (d *Supervisor) treeReady(ctx context.Context, a *daemon.Agent) (moved bool
 
 // awaits returns the agents that wait for a planned tree. wanted says whether anybody does, they or its pipeline. A tree that has stood before
 // is made again in any case: it may hold work.
-func (d *Supervisor) awaits(ctx context.Context, t *daemon.Worktree) (agents []int64, wanted bool, err error) {
+func (d *Launcher) awaits(ctx context.Context, t *daemon.Worktree) (agents []int64, wanted bool, err error) {
 	active, err := d.AllAgents(ctx, daemon.AgentFilter{Active: true, Host: t.Host})
 	if err != nil {
 		return nil, false, err
@@ -115,7 +115,7 @@ func (d *Supervisor) awaits(ctx context.Context, t *daemon.Worktree) (agents []i
 
 // MakeTree makes a planned tree, or takes what an earlier daemon has made of it. If nobody waits for the tree any more, or it can't be made,
 // makeTree deletes what stands of it: nobody has worked there.
-func (d *Supervisor) MakeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event, agents []int64, err error) {
+func (d *Launcher) MakeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event, agents []int64, err error) {
 	agents, wanted, err := d.awaits(ctx, t)
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func (d *Supervisor) MakeTree(ctx context.Context, t *daemon.Worktree) (e *event
 	return d.TreeEvent(event.WorktreeCreated, t, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": made.Submodules}), agents, nil
 }
 
-func (d *Supervisor) treeNotMade(ctx context.Context, t *daemon.Worktree, cause error) *event.Event {
+func (d *Launcher) treeNotMade(ctx context.Context, t *daemon.Worktree, cause error) *event.Event {
 	if t.MadeAt == nil && d.Keeper != nil {
 		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: t.Place(), Dir: t.Source(), Discard: true}); err != nil || out.Kept != "" {
 			d.Log.Warn("work tree that nobody has worked in not removed", "worktree_id", t.ID, "path", t.Path, "kept", out.Kept, "error", err)
@@ -157,7 +157,7 @@ func (d *Supervisor) treeNotMade(ctx context.Context, t *daemon.Worktree, cause 
 }
 
 // PipelineOpen reports whether the pipeline of a tree has not ended.
-func (d *Supervisor) PipelineOpen(ctx context.Context, t *daemon.Worktree) (bool, error) {
+func (d *Launcher) PipelineOpen(ctx context.Context, t *daemon.Worktree) (bool, error) {
 	if t.PipelineID == nil {
 		return false, nil
 	}
@@ -169,7 +169,7 @@ func (d *Supervisor) PipelineOpen(ctx context.Context, t *daemon.Worktree) (bool
 }
 
 // TreeEvent makes an event about a work tree, and about its pipeline.
-func (d *Supervisor) TreeEvent(typ event.Type, t *daemon.Worktree, payload map[string]any) *event.Event {
+func (d *Launcher) TreeEvent(typ event.Type, t *daemon.Worktree, payload map[string]any) *event.Event {
 	if payload == nil {
 		payload = map[string]any{}
 	}

@@ -285,7 +285,7 @@ func (r *handoffRun) startHeir(cause string) outcome {
 		return outcome{err: err}
 	}
 	if r.h.HeirsFirst() { // else the outgoing agent has ended after this check, and what has changed since the launch itself tells
-		if out := r.cannotStart(agents.CanStart(r.ctx, r.d.Supervisor, next)); out != nil {
+		if out := r.cannotStart(agents.CanStart(r.ctx, r.d.Supervisor.Launcher, next)); out != nil {
 			return *out
 		}
 	}

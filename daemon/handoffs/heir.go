@@ -152,11 +152,11 @@ func canHandOver(ctx context.Context, d *Flow, a *daemon.Agent, heirs []daemon.H
 		return nil
 	}
 	for _, heir := range heirs { // a copy: nothing is decided yet
-		next := agents.SuccessorOf(d.Supervisor, a, 0, d.Now())
+		next := agents.SuccessorOf(d.Supervisor.Launcher, a, 0, d.Now())
 		if err := becomeHeir(d, a, next, &heir); err != nil {
 			return err
 		}
-		if err := agents.CanStart(ctx, d.Supervisor, next); err != nil {
+		if err := agents.CanStart(ctx, d.Supervisor.Launcher, next); err != nil {
 			return err
 		}
 	}

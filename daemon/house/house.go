@@ -7,7 +7,9 @@ import (
 	"github.com/understudyd/understudy/daemon/history"
 	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/limits"
+	"github.com/understudyd/understudy/daemon/marks"
 	"github.com/understudyd/understudy/daemon/notices"
+	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/pipelines"
@@ -27,6 +29,8 @@ type House struct {
 	Usage       *usage.Room
 	Worktrees   *worktrees.Room
 	History     *history.Room
+	Marks       *marks.Room
+	Peers       *peers.Room
 }
 
 // New makes a daemon with its rooms.
@@ -35,5 +39,6 @@ func New(cfg engine.Config) *House {
 	return &House{
 		Daemon: d, Pipelines: pipelines.Join(d), Permissions: permissions.Join(d), Limits: limits.Join(d), Dialogs: dialogs.Join(d),
 		Notices: notices.Join(d), Pictures: pictures.Join(d), Usage: usage.Join(d), Worktrees: worktrees.Join(d), History: history.Join(d),
+		Marks: marks.New(d), Peers: peers.New(d),
 	}
 }

@@ -86,7 +86,7 @@ func (w EnvWork) Persona(slug string) (personas.Persona, error) { return w.d.Per
 
 // CanStart refuses an agent that cannot be started here.
 func (w EnvWork) CanStart(ctx context.Context, a *daemon.Agent) error {
-	return agents.CanStart(ctx, w.d.Supervisor, a)
+	return agents.CanStart(ctx, w.d.Supervisor.Launcher, a)
 }
 
 // LastPrompt returns the last prompt that gave an agent work. told says that a hook reported it and can be parsed; otherwise prompt is "".

@@ -1,12 +1,11 @@
-package agents
+package marks
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/personas"
 )
@@ -14,7 +13,7 @@ import (
 // RenamePersona gives a persona another slug. It refuses while something is under way under the old one. The rows of what is over keep
 // the old slug, because that is what was; the persona's next agents are pointed to its documents all the same, and the session of
 // an agent that played it goes on under the new slug.
-func (d *Supervisor) RenamePersona(ctx context.Context, slug, to string) (personas.Persona, error) {
+func (d *Room) RenamePersona(ctx context.Context, slug, to string) (personas.Persona, error) {
 	if err := d.refuseUnderWay(ctx, slug); err != nil {
 		return personas.Persona{}, err
 	}
@@ -27,8 +26,8 @@ func (d *Supervisor) RenamePersona(ctx context.Context, slug, to string) (person
 
 // refuseUnderWay refuses to rename a persona that an agent plays, that an open handoff or one that waits for a retry is about, or that
 // an open pipeline needs.
-func (d *Supervisor) refuseUnderWay(ctx context.Context, slug string) error {
-	o, err := d.overview(ctx, daemon.MostAgents)
+func (d *Room) refuseUnderWay(ctx context.Context, slug string) error {
+	o, err := agents.ReadOverview(ctx, d.Supervisor, daemon.MostAgents)
 	if err != nil {
 		return err
 	}
@@ -52,28 +51,4 @@ func (d *Supervisor) refuseUnderWay(ctx context.Context, slug string) error {
 		}
 	}
 	return nil
-}
-
-// formerSlugs returns the slugs that a persona had before, the newest first.
-func (d *Supervisor) formerSlugs(slug string) []string {
-	p, err := d.Personas.Get(slug)
-	if err != nil || p.Former == "" {
-		return nil
-	}
-	former := strings.Split(p.Former, ",")
-	slices.Reverse(former)
-	return former
-}
-
-// presentSlug returns the slug that the persona has now which an ended agent played; nil: it played none.
-func (d *Supervisor) presentSlug(a *daemon.Agent) *string {
-	if a.Persona == nil {
-		return nil
-	}
-	if _, err := d.Personas.Get(*a.Persona); errors.Is(err, personas.ErrNotFound) {
-		if now := d.Personas.Renamed(*a.Persona); now != "" {
-			return &now
-		}
-	}
-	return a.Persona
 }

@@ -1,4 +1,4 @@
-package agents
+package peers
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type PeerPersona struct {
 }
 
 // Peers returns what an agent may know about itself and about the other agents on its host.
-func (d *Supervisor) Peers(ctx context.Context, agentID int64) (Peers, error) {
+func (d *Room) Peers(ctx context.Context, agentID int64) (Peers, error) {
 	a, err := d.Agent(ctx, agentID)
 	if err != nil {
 		return Peers{}, err
@@ -73,14 +73,14 @@ func (d *Supervisor) Peers(ctx context.Context, agentID int64) (Peers, error) {
 
 // activeBeside lists the active agents on an agent's host, the newest first. The agent itself is among them. slug narrows
 // the list to one persona; "": all agents.
-func (d *Supervisor) activeBeside(ctx context.Context, a *daemon.Agent, slug string) ([]daemon.Agent, error) {
+func (d *Room) activeBeside(ctx context.Context, a *daemon.Agent, slug string) ([]daemon.Agent, error) {
 	return d.AllAgents(ctx, daemon.AgentFilter{Active: true, Host: a.Host, Persona: slug})
 }
 
 // SendToPeer queues a text from one agent for another agent. to is the receiver's id or a persona's slug; with a slug,
 // the newest active agent of that persona gets the text. The daemon types the sender's name in the first line. The
 // receiver can't mistake the text for a command, nor a part of it for the words of somebody else.
-func (d *Supervisor) SendToPeer(ctx context.Context, fromID int64, to, text string) (daemon.Delivery, error) {
+func (d *Room) SendToPeer(ctx context.Context, fromID int64, to, text string) (daemon.Delivery, error) {
 	for {
 		dl, err := d.sendToPeer(ctx, fromID, to, text)
 		if !errors.Is(err, daemon.ErrMoved) || ctx.Err() != nil {
@@ -91,7 +91,7 @@ func (d *Supervisor) SendToPeer(ctx context.Context, fromID int64, to, text stri
 
 // sendToPeer is one attempt of SendToPeer. It reads the sender's row, then counts the sender's messages, and commits the
 // row together with the new message. If another message of the sender was committed in between, Commit returns ErrMoved.
-func (d *Supervisor) sendToPeer(ctx context.Context, fromID int64, to, text string) (daemon.Delivery, error) {
+func (d *Room) sendToPeer(ctx context.Context, fromID int64, to, text string) (daemon.Delivery, error) {
 	from, err := d.Agent(ctx, fromID)
 	switch {
 	case err != nil:
@@ -152,7 +152,7 @@ func invisibleIn(s string) (r rune, at int) {
 
 // addressee returns the id of the agent that to names by id or by persona. It refuses agents on other hosts, and agents
 // that a person started and that have no persona.
-func (d *Supervisor) addressee(ctx context.Context, from *daemon.Agent, to string) (int64, error) {
+func (d *Room) addressee(ctx context.Context, from *daemon.Agent, to string) (int64, error) {
 	id, err := strconv.ParseInt(to, 10, 64)
 	if err != nil {
 		if id, err = d.newestOf(ctx, from, to); err != nil {
@@ -174,7 +174,7 @@ func (d *Supervisor) addressee(ctx context.Context, from *daemon.Agent, to strin
 }
 
 // newestOf returns the id of the newest active agent on the sender's host that plays a persona.
-func (d *Supervisor) newestOf(ctx context.Context, from *daemon.Agent, slug string) (int64, error) {
+func (d *Room) newestOf(ctx context.Context, from *daemon.Agent, slug string) (int64, error) {
 	if _, err := personas.ParseSlug(slug); err != nil {
 		return 0, &daemon.Error{Kind: daemon.KindUnprocessable, Code: daemon.CodeUnknownPersona, Cause: err,
 			Message: fmt.Sprintf("%.80q is neither an agent's id nor a persona: list the personas, which name their agents", slug)}
@@ -190,7 +190,7 @@ func (d *Supervisor) newestOf(ctx context.Context, from *daemon.Agent, slug stri
 }
 
 // maySend refuses a message of an agent that has reached MaxPeerRecent or MaxPeerOpen.
-func (d *Supervisor) maySend(ctx context.Context, agentID int64) error {
+func (d *Room) maySend(ctx context.Context, agentID int64) error {
 	sent, err := d.Store.Sent(ctx, agentID, d.Now().Add(-daemon.PeerWindow))
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package agents
+package marks
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type Dismissal struct {
 // DismissAgent notes that the operator has seen that an agent died: nobody is needed for it any more. Its row, its session and its
 // directory stay as they are, so it can still be resumed. Of an agent that did not die, and at the second call, nothing is written.
 // An agent may not dismiss.
-func (d *Supervisor) DismissAgent(ctx context.Context, id int64, in Dismissal) (daemon.Agent, error) {
+func (d *Room) DismissAgent(ctx context.Context, id int64, in Dismissal) (daemon.Agent, error) {
 	if err := d.NotFromAgent(ctx, in.Sender, daemon.CodeDismissByAgent, "dismiss agents"); err != nil {
 		return daemon.Agent{}, err
 	}
@@ -39,7 +39,7 @@ func (d *Supervisor) DismissAgent(ctx context.Context, id int64, in Dismissal) (
 
 // DismissAgents does that for several agents, in the order of their ids. An agent that cannot be dismissed ends it; after that it
 // may be called again.
-func (d *Supervisor) DismissAgents(ctx context.Context, ids []int64, in Dismissal) ([]daemon.Agent, error) {
+func (d *Room) DismissAgents(ctx context.Context, ids []int64, in Dismissal) ([]daemon.Agent, error) {
 	out := []daemon.Agent{}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		a, err := d.DismissAgent(ctx, id, in)

@@ -1,17 +1,18 @@
-package agents
+package marks
 
 import (
 	"context"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 )
 
 // SeeAgent notes that the operator has seen what an agent has finished. until is the FinishedAt that they were shown: a turn
 // that was finished later stays unread. If nothing is unread, nothing is written.
-func (d *Supervisor) SeeAgent(ctx context.Context, id int64, until time.Time) (daemon.Agent, error) {
+func (d *Room) SeeAgent(ctx context.Context, id int64, until time.Time) (daemon.Agent, error) {
 	return d.ChangeAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if !a.UnreadUntil(until) {
 			return engine.ErrUnchanged
@@ -23,11 +24,11 @@ func (d *Supervisor) SeeAgent(ctx context.Context, id int64, until time.Time) (d
 }
 
 // RenameAgent gives an active agent another name. Its successors have that name, too.
-func (d *Supervisor) RenameAgent(ctx context.Context, id int64, name string) (daemon.Agent, error) {
-	if err := daemon.CheckLine("name", name, MaxName); err != nil {
+func (d *Room) RenameAgent(ctx context.Context, id int64, name string) (daemon.Agent, error) {
+	if err := daemon.CheckLine("name", name, agents.MaxName); err != nil {
 		return daemon.Agent{}, err
 	}
-	if err := checkName(name); err != nil {
+	if err := agents.CheckName(name); err != nil {
 		return daemon.Agent{}, err
 	}
 	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
@@ -41,7 +42,7 @@ func (d *Supervisor) RenameAgent(ctx context.Context, id int64, name string) (da
 
 // NotifyWhenFinished sets whether the operator is notified when an agent has finished a turn: "on", "off", or "" for what its
 // persona says.
-func (d *Supervisor) NotifyWhenFinished(ctx context.Context, id int64, says string) (daemon.Agent, error) {
+func (d *Room) NotifyWhenFinished(ctx context.Context, id int64, says string) (daemon.Agent, error) {
 	if says != "" && says != "on" && says != "off" {
 		return daemon.Agent{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadNotify, "notify_finished must be \"on\", \"off\", or \"\" for what the agent's persona says")
 	}

@@ -1,0 +1,12 @@
+package marks
+
+import (
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/intake"
+)
+
+// Room notes what an operator has seen and how they call it. Its methods are safe for concurrent use.
+type Room struct{ *agents.Supervisor }
+
+// New makes the room of a daemon.
+func New(d *intake.Daemon) *Room { return &Room{d.Supervisor} }
