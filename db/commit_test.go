@@ -30,7 +30,7 @@ func TestDropWaitsForNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := db.pool.Exec(ctx, dropQueued, a.ID, "", time.Now(), false); err != nil {
+	if _, err := db.pool.Exec(ctx, dropQueued, a.ID, "", "", time.Now(), false); err != nil {
 		t.Fatalf("the drop waits for another writer: %v", err)
 	}
 	for _, want := range []struct {

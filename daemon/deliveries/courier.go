@@ -7,12 +7,13 @@ import (
 
 // Courier brings one text into one pane, and finds out whether the agent has taken it. Its methods are safe for concurrent use.
 type Courier struct {
-	*sight.Sight
+	*Queue
 	memories engine.Memory[courierMemory]
 }
 
+// New makes a courier, and the queue that it takes texts from.
 func New(s *sight.Sight) *Courier {
-	d := &Courier{Sight: s}
+	d := &Courier{Queue: &Queue{s}}
 	engine.Remember(s.Engine, &d.memories)
 	return d
 }

@@ -11,11 +11,15 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 )
+
+// Queue holds the texts that wait for agents, and passes them on. Its methods are safe for concurrent use.
+type Queue struct{ *sight.Sight }
 
 // SendMessage queues a text for an agent. When the agent is idle, its lane types the queued texts in order. The delivery
 // later gets a verdict: whether the agent took the text. If the agent's handoff is recorded, its successor gets the text.
-func (d *Courier) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
+func (d *Queue) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
 	for {
 		dl, err := d.QueueMessage(ctx, id, text, command, nil)
 		if !errors.Is(err, daemon.ErrMoved) || ctx.Err() != nil {
@@ -25,7 +29,7 @@ func (d *Courier) SendMessage(ctx context.Context, id int64, text string, comman
 }
 
 // QueueMessage is one attempt of SendMessage. from is the agent that sends the text; nil: the operator does.
-func (d *Courier) QueueMessage(ctx context.Context, id int64, text string, command bool, from *daemon.Agent) (daemon.Delivery, error) {
+func (d *Queue) QueueMessage(ctx context.Context, id int64, text string, command bool, from *daemon.Agent) (daemon.Delivery, error) {
 	a, err := d.Agent(ctx, id)
 	if err != nil {
 		return daemon.Delivery{}, err
@@ -78,7 +82,7 @@ const MaxMessage = 64 << 10
 
 // NewMessage checks a text and makes its delivery. It refuses a text that can't be typed. It changes a text only at its
 // ends, as [runtimes.SafePrompt] does.
-func (d *Courier) NewMessage(ctx context.Context, agentID int64, text string, command bool) (*daemon.Delivery, error) {
+func (d *Queue) NewMessage(ctx context.Context, agentID int64, text string, command bool) (*daemon.Delivery, error) {
 	if len(text) > MaxMessage {
 		return nil, daemon.Errorf(daemon.KindTooLarge, daemon.CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), MaxMessage)
 	}
@@ -117,7 +121,7 @@ func CheckTyped(text string) error {
 }
 
 // Deliveries lists the deliveries to an agent, the newest first.
-func (d *Courier) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
+func (d *Queue) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	if _, err := d.Agent(ctx, agentID); err != nil {
 		return nil, err
 	}

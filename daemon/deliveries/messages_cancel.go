@@ -14,7 +14,7 @@ import (
 // from says where the request comes from, for the log. What is being typed can't be cancelled: the guard of the row decides
 // whether the cancellation or the intention to type was first. A message that was passed on can be cancelled as the first
 // agent's as well.
-func (d *Courier) CancelMessages(ctx context.Context, agentID, id int64, from string) ([]daemon.Delivery, error) {
+func (d *Queue) CancelMessages(ctx context.Context, agentID, id int64, from string) ([]daemon.Delivery, error) {
 	a, err := d.Agent(ctx, agentID)
 	switch {
 	case err != nil:
@@ -44,7 +44,7 @@ func (d *Courier) CancelMessages(ctx context.Context, agentID, id int64, from st
 }
 
 // cancelMessage cancels one delivery.
-func (d *Courier) cancelMessage(ctx context.Context, agentID, id int64, from string) (daemon.Delivery, error) {
+func (d *Queue) cancelMessage(ctx context.Context, agentID, id int64, from string) (daemon.Delivery, error) {
 	for {
 		dl, err := d.tryCancel(ctx, agentID, id, from)
 		if !errors.Is(err, daemon.ErrMoved) || ctx.Err() != nil {
@@ -54,7 +54,7 @@ func (d *Courier) cancelMessage(ctx context.Context, agentID, id int64, from str
 }
 
 // tryCancel is one attempt of cancelMessage.
-func (d *Courier) tryCancel(ctx context.Context, agentID, id int64, from string) (daemon.Delivery, error) {
+func (d *Queue) tryCancel(ctx context.Context, agentID, id int64, from string) (daemon.Delivery, error) {
 	missing := daemon.Errorf(daemon.KindNotFound, daemon.CodeMessageNotFound, "Agent %d has no delivery %d", agentID, id)
 	dl, err := d.Store.Delivery(ctx, id)
 	switch {

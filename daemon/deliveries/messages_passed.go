@@ -22,21 +22,21 @@ import (
 const messagesWait = 7 * 24 * time.Hour
 
 // DropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
-func (d *Courier) DropQueued(ctx context.Context, c *daemon.Change, agentID int64, why daemon.EvidenceCode) error {
+func (d *Queue) DropQueued(ctx context.Context, c *daemon.Change, agentID int64, why daemon.EvidenceCode) error {
 	h, open, err := d.OpenHandoff(ctx, agentID)
 	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.Passes()
 	return err
 }
 
 // MessagesOf returns the queued messages of an agent that a successor can get, the oldest first.
-func (d *Courier) MessagesOf(ctx context.Context, a *daemon.Agent) ([]daemon.Delivery, error) {
+func (d *Queue) MessagesOf(ctx context.Context, a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	return slices.DeleteFunc(open, func(dl daemon.Delivery) bool { return !a.Passable(&dl) }), err
 }
 
 // PassMessages adds to a change that the queued messages of an agent go to another one. handoff is nil if the other one opens
 // the agent's session again.
-func (d *Courier) PassMessages(ctx context.Context, c *daemon.Change, a *daemon.Agent, to int64, handoff *int64) error {
+func (d *Queue) PassMessages(ctx context.Context, c *daemon.Change, a *daemon.Agent, to int64, handoff *int64) error {
 	queued, err := d.MessagesOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: messages: %w", a.ID, err)
@@ -55,7 +55,7 @@ func (d *Courier) PassMessages(ctx context.Context, c *daemon.Change, a *daemon.
 }
 
 // WithoutWaiting leaves out of an agent's open deliveries the messages that wait for its successor.
-func (d *Courier) WithoutWaiting(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) ([]daemon.Delivery, error) {
+func (d *Queue) WithoutWaiting(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) ([]daemon.Delivery, error) {
 	waits := func(dl daemon.Delivery) bool { return a.Passable(&dl) }
 	if !slices.ContainsFunc(open, waits) {
 		return open, nil

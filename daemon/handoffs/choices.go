@@ -37,12 +37,12 @@ func (s *assembly) readChoices(got transcript.Choices) {
 
 // keepChoices notes on the agent what its successor begins with, beside the document: the thinking level with which it worked
 // last, and the model and the permission mode that a person has chosen in the session.
-func (r *handoffRun) keepChoices(got *assembled) {
+func keepChoices(r *handoffRun, got *assembled) {
 	if got.model != "" {
 		r.agent.Model = got.model
 	}
 	if got.mode != "" {
 		r.agent.PermissionMode = got.mode
 	}
-	r.keepEffort(got.effort)
+	keepEffort(r, got.effort)
 }

@@ -93,7 +93,7 @@ func (r *handoffRun) move(out outcome) error {
 	}
 	c := out.with
 	if out.next == daemon.Completed {
-		if err := r.complete(&c); err != nil {
+		if err := complete(r, &c); err != nil {
 			return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, out.next, err)
 		}
 	}
@@ -130,7 +130,7 @@ func (r *handoffRun) commitFailure(out outcome) error {
 	c := out.with
 	c.Move = &daemon.Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
 	e := r.d.Event(event.HandoffFailed, &h.AgentID, &h.ID, map[string]any{
-		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.Words() + r.waitingMessages(), "persona": h.Persona,
+		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.Words() + waitingMessages(r), "persona": h.Persona,
 	})
 	e.Alert, e.Cause = true, r.endCause(from)
 	c.Events = append(c.Events, e)

@@ -131,7 +131,7 @@ func (r *handoffRun) takeGenerated(f *fork) outcome {
 	if err := data.WriteSole(r.h.FilePath, []byte(strings.TrimRight(text, "\n")+"\n"), 0o600); err != nil {
 		return r.notGenerated(daemon.CodeGenerationFailed, "the document could not be written: %v", err)
 	}
-	return moveTo(daemon.Verifying, r.generatedBy(), daemon.Change{})
+	return moveTo(daemon.Verifying, generatedBy(r), daemon.Change{})
 }
 
 // theDocument returns the message that is the document: the last message that has any of the fields. If none has, it returns
@@ -151,8 +151,8 @@ func theDocument(texts []string) string {
 // notGenerated makes the outcome of a failure. Its message begins with the words that the contract demands. Hint says what
 // to do next.
 func (r *handoffRun) notGenerated(code daemon.Code, format string, args ...any) outcome {
-	if r.canWriteItself(code) {
-		return r.writeItself(fmt.Sprintf(format, args...))
+	if canWriteItself(r, code) {
+		return writeItself(r, fmt.Sprintf(format, args...))
 	}
 	hint := fmt.Sprintf("the agent goes on as it was: `understudy handoff retry %d` forks its session again; with `--mode agent` the agent itself is asked", r.h.ID)
 	if code == data.DocumentSaysNothing {
@@ -183,7 +183,7 @@ func (r *handoffRun) checkAge(doc data.Document) error {
 	if err != nil {
 		return fmt.Errorf("delivery %d: %w", *r.h.DeliveryID, err)
 	}
-	if dl.TypedAt == nil || doc.ModTime.After(r.d.EarliestShown(*dl.TypedAt)) || !r.documentOutdated(doc) {
+	if dl.TypedAt == nil || doc.ModTime.After(r.d.EarliestShown(*dl.TypedAt)) || !documentOutdated(r, doc) {
 		return nil
 	}
 	return &data.DocumentError{Code: data.DocumentMissing, Message: fmt.Sprintf(

@@ -70,7 +70,7 @@ func (d *Flow) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 }
 
 // makeFolder makes the folder of the document. It returns the failure if it cannot.
-func (r *handoffRun) makeFolder() *outcome {
+func makeFolder(r *handoffRun) *outcome {
 	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
 		out := r.failed(daemon.CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
 		return &out

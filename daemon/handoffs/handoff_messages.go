@@ -9,7 +9,7 @@ import (
 )
 
 // clearQueue decides, at the record, what becomes of the texts that are queued for the outgoing agent.
-func (r *handoffRun) clearQueue(c *daemon.Change) error {
+func clearQueue(r *handoffRun, c *daemon.Change) error {
 	h, a := r.h, r.agent
 	if h.Keep {
 		return nil
@@ -29,12 +29,12 @@ func (r *handoffRun) clearQueue(c *daemon.Change) error {
 
 // complete adds to the change that completes the handoff that the queued messages of the outgoing agent are passed on. It writes
 // the agent's row as well: if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
-func (r *handoffRun) complete(c *daemon.Change) error {
+func complete(r *handoffRun, c *daemon.Change) error {
 	r.h.CompletedAt = &r.now
 	if !r.h.Passes() {
 		return nil
 	}
-	to, err := r.messagesTo()
+	to, err := messagesTo(r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *handoffRun) complete(c *daemon.Change) error {
 
 // messagesTo returns the agent that gets the queued messages: the first heir that has not ended; if all have, the first one,
 // whose lane then tells the operator.
-func (r *handoffRun) messagesTo() (int64, error) {
+func messagesTo(r *handoffRun) (int64, error) {
 	ids := r.h.SuccessorIDs()
 	for _, id := range ids {
 		next, err := r.d.Store.Agent(r.ctx, id)
@@ -56,7 +56,7 @@ func (r *handoffRun) messagesTo() (int64, error) {
 }
 
 // waitingMessages says, for the end of a failure's sentences, that messages wait for the successor; "": none do.
-func (r *handoffRun) waitingMessages() string {
+func waitingMessages(r *handoffRun) string {
 	if !r.h.Passes() || r.agent.Active() {
 		return ""
 	}
@@ -68,7 +68,7 @@ func (r *handoffRun) waitingMessages() string {
 }
 
 // warnOfPlace adds a warning to the handoff if the successor was to take its predecessor's pane and has another one.
-func (r *handoffRun) warnOfPlace(next *daemon.Agent) {
+func warnOfPlace(r *handoffRun, next *daemon.Agent) {
 	if !r.h.InPlace || next.Ref() == r.agent.Ref() {
 		return
 	}

@@ -21,7 +21,7 @@ import (
 // and the move to instructing, so a crash leaves both or neither.
 func (r *handoffRun) request() outcome {
 	if r.h.Mode != daemon.ModeAgent {
-		if out := r.makeFolder(); out != nil {
+		if out := makeFolder(r); out != nil {
 			return *out
 		}
 		return moveTo(daemon.Generating, "the agent itself is not asked", daemon.Change{})
@@ -36,7 +36,7 @@ func (r *handoffRun) request() outcome {
 // queueInstruction makes the delivery of a new instruction with the handoff's current ref.
 func (r *handoffRun) queueInstruction() (daemon.Change, *outcome) {
 	bad := func(err error) (daemon.Change, *outcome) { o := outcome{err: err}; return daemon.Change{}, &o }
-	if out := r.makeFolder(); out != nil {
+	if out := makeFolder(r); out != nil {
 		return daemon.Change{}, out
 	}
 	in := agents.Instruction{
@@ -124,12 +124,12 @@ func (r *handoffRun) verify() outcome {
 	switch {
 	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.TimeLeft(h.PhaseAt, 5*time.Second) > 0:
 		return stayFor(100*time.Millisecond, daemon.HoldWriting.Hold())
-	case errors.As(err, &bad) && h.Retrying && r.canAskAnew():
-		return r.askAnew(bad.Code)
-	case err == nil && h.Retrying && r.canAskAnew() && h.RecordTakenBack():
-		return r.askAnew("the agent was given work that the document may not mention")
-	case err == nil && h.Retrying && r.canAskAnew() && r.documentOutdated(doc):
-		return r.askAnew("the document is older than the agent's last prompt")
+	case errors.As(err, &bad) && h.Retrying && canAskAnew(r):
+		return askAnew(r, bad.Code)
+	case err == nil && h.Retrying && canAskAnew(r) && h.RecordTakenBack():
+		return askAnew(r, "the agent was given work that the document may not mention")
+	case err == nil && h.Retrying && canAskAnew(r) && documentOutdated(r, doc):
+		return askAnew(r, "the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
 		return r.failed(daemon.Code(bad.Code), "%s", words.TrimDot(bad.Message))
 	case err != nil:
@@ -151,7 +151,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	case r.ctx.Err() != nil, daemon.Unavailable(err):
 		return outcome{err: err} // the record could not be committed now, either
 	case err != nil:
-		got = r.basicContext(doc, err)
+		got = basicContext(r, doc, err)
 	}
 	h.WrittenBy = h.Writer(doc.Bytes)
 	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.Structured, got.Warnings, got.Validated, err != nil || h.WrittenBy == daemon.WrittenByDaemon
@@ -182,16 +182,16 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h.Metrics.ContextSizeBytes = int64(len(got.Context))
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.Rendered.Messages, got.Rendered.Decisions
 	h.Metrics.MemoryRefsTransferred = got.Rendered.References
-	if err := r.clearQueue(&c); err != nil {
+	if err := clearQueue(r, &c); err != nil {
 		return outcome{err: err}
 	}
 	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
 	}
-	r.keepChoices(&got)
-	c.Events = append(c.Events, r.recordEvents(&got)...)
+	keepChoices(r, &got)
+	c.Events = append(c.Events, recordEvents(r, &got)...)
 	out := moveTo(daemon.Recorded, "document verified", c)
-	out.then = func() { r.logRecord(&got) }
+	out.then = func() { logRecord(r, &got) }
 	return out
 }
 
@@ -304,7 +304,7 @@ func (r *handoffRun) spawn() outcome {
 	case out != nil:
 		return *out
 	case next.SpawnedAt != nil: // the next phase asks whether it has ended since
-		r.warnOfPlace(next)
+		warnOfPlace(r, next)
 		return moveTo(daemon.AwaitingRegistration, "pane "+*next.Pane+" was made", daemon.Change{})
 	case !next.Active():
 		return r.failed(daemon.CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))

@@ -188,7 +188,7 @@ func (r *handoffRun) heirsAgain() (c daemon.Change, err error) {
 		if heir.Phase != daemon.Failed {
 			continue
 		}
-		to, _, again, err := r.of(heir).again(heir.Error.Phase)
+		to, _, again, err := again(r.of(heir), heir.Error.Phase)
 		if err != nil {
 			return c, err
 		}

@@ -99,7 +99,7 @@ func conversationText(messages []data.Message) string {
 }
 
 // generatedBy says how the document of a one-shot came about.
-func (r *handoffRun) generatedBy() string {
+func generatedBy(r *handoffRun) string {
 	if r.h.Mode == daemon.ModeTranscript {
 		return "written from the transcript by a one-shot of " + r.h.HeirRuntime(r.agent)
 	}
@@ -108,12 +108,12 @@ func (r *handoffRun) generatedBy() string {
 
 // canWriteItself reports whether the daemon writes the document because the one-shot of mode transcript did not. If the agent
 // is at work again, the handoff fails instead: the agent can write the document itself.
-func (r *handoffRun) canWriteItself(code daemon.Code) bool {
+func canWriteItself(r *handoffRun, code daemon.Code) bool {
 	return r.h.Mode == daemon.ModeTranscript && r.h.Phase == daemon.Generating && code != daemon.CodeBusyTimeout
 }
 
 // writeItself writes the document from what the daemon knows. why says why nobody else did.
-func (r *handoffRun) writeItself(why string) outcome {
+func writeItself(r *handoffRun, why string) outcome {
 	r.d.Log.Warn("document not written by the successor's runtime; assembled instead", "handoff_id", r.h.ID, "agent_id", r.agent.ID, "error", words.Log(why))
 	if err := data.WriteSole(r.h.FilePath, r.d.assembledDocument(r.ctx, r.h, r.agent, why), 0o600); err != nil {
 		return r.failed(daemon.CodeFolderUnwritable, "the document could not be written: %v", err)

@@ -34,7 +34,7 @@ func (d *Flow) logHandoff(h *daemon.Handoff, moment string, level slog.Level, tr
 }
 
 // keepEffort notes the thinking level with which the agent worked last, so that its successor begins with it.
-func (r *handoffRun) keepEffort(level string) {
+func keepEffort(r *handoffRun, level string) {
 	if slices.Contains(r.d.RuntimeOf(r.agent).Can.Efforts, level) {
 		r.agent.Effort = level
 	}
@@ -42,7 +42,7 @@ func (r *handoffRun) keepEffort(level string) {
 
 // basicContext returns the context that is used if the assembly failed with cause. It names the two agents and points to
 // the document.
-func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
+func basicContext(r *handoffRun, doc data.Document, cause error) assembled {
 	fields, ok := data.Extract(string(doc.Bytes))
 	got := Extract(r.h, r.agent, doc, r.now, fields, ok)
 	got.fallback = words.TrimDot(cause.Error())
@@ -53,7 +53,7 @@ func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 }
 
 // recordEvents makes the events of a record.
-func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
+func recordEvents(r *handoffRun, got *assembled) []*event.Event {
 	h := r.h
 	about := func(typ event.Type, payload map[string]any) *event.Event {
 		return r.d.Event(typ, &h.AgentID, &h.ID, payload)
@@ -80,7 +80,7 @@ func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 }
 
 // logRecord logs the record after its commit.
-func (r *handoffRun) logRecord(got *assembled) {
+func logRecord(r *handoffRun, got *assembled) {
 	h := r.h
 	if got.Structured != nil {
 		r.d.logHandoff(h, "handoff_extracted", slog.LevelInfo, "")

@@ -152,7 +152,7 @@ func (d *Flow) RetryChange(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 	case h.AwaitsDecision() && h.HeirsFirst():
 		return r.letLive()
 	case h.AwaitsDecision():
-		return r.takeRecordBack()
+		return takeRecordBack(r)
 	}
 	failed := h.Error.Phase
 	if next, _ := r.successor(); !h.HeirsFirst() && (next == nil || !next.Active()) {
@@ -168,7 +168,7 @@ func (d *Flow) RetryChange(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 			return nil, err
 		}
 	}
-	to, c, err := r.resumeAt(failed)
+	to, c, err := resumeAt(r, failed)
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
 	}
@@ -183,7 +183,7 @@ func (d *Flow) RetryChange(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 // takeRecordBack returns the change that takes a handoff from shutting_down back to verifying, where it asks for
 // another document. It writes the agent's row as well: if the agent's end is committed at the same time, one of the
 // two commits gets ErrMoved.
-func (r *handoffRun) takeRecordBack() (*daemon.Change, error) {
+func takeRecordBack(r *handoffRun) (*daemon.Change, error) {
 	h, a := r.h, r.agent
 	if !a.Active() || a.StopAskedAt != nil {
 		return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeAgentEnding, "Agent %d is being ended: its handoff goes on with the document that is recorded", a.ID)
@@ -199,10 +199,10 @@ func (r *handoffRun) takeRecordBack() (*daemon.Change, error) {
 }
 
 // resumeAt returns the phase in which a retry goes on, with the rows that belong to that move.
-func (r *handoffRun) resumeAt(failed daemon.Phase) (to daemon.Phase, c daemon.Change, err error) {
+func resumeAt(r *handoffRun, failed daemon.Phase) (to daemon.Phase, c daemon.Change, err error) {
 	r.h.Retrying = true
 	if hasSuccessor(failed) {
-		return r.successorAgain(failed)
+		return successorAgain(r, failed)
 	}
 	s, _ := daemon.StepAt(failed)
 	switch to = daemon.Target(s.Retry, ""); to {
@@ -222,8 +222,8 @@ func (r *handoffRun) resumeAt(failed daemon.Phase) (to daemon.Phase, c daemon.Ch
 }
 
 // successorAgain is resumeAt for a failure of the only heir. One that is gone gets another agent at once.
-func (r *handoffRun) successorAgain(failed daemon.Phase) (daemon.Phase, daemon.Change, error) {
-	to, next, c, err := r.again(failed)
+func successorAgain(r *handoffRun, failed daemon.Phase) (daemon.Phase, daemon.Change, error) {
+	to, next, c, err := again(r, failed)
 	if err != nil || to != daemon.Spawning {
 		return to, c, err
 	}
@@ -239,14 +239,14 @@ func (r *handoffRun) successorAgain(failed daemon.Phase) (daemon.Phase, daemon.C
 
 // again returns the phase in which an heir that has failed goes on, with its agent, if that can be read, and the rows that belong
 // to it.
-func (r *handoffRun) again(failed daemon.Phase) (to daemon.Phase, next *daemon.Agent, c daemon.Change, err error) {
-	condition, next, err := r.successorForRetry()
+func again(r *handoffRun, failed daemon.Phase) (to daemon.Phase, next *daemon.Agent, c daemon.Change, err error) {
+	condition, next, err := successorForRetry(r)
 	if err != nil {
 		return "", next, c, err
 	}
 	s, _ := daemon.StepAt(failed)
 	if to = daemon.Target(s.Retry, condition); to == daemon.Briefing {
-		c, err = r.briefAgain(next)
+		c, err = briefAgain(r, next)
 	}
 	return to, next, c, err
 }
@@ -254,8 +254,8 @@ func (r *handoffRun) again(failed daemon.Phase) (to daemon.Phase, next *daemon.A
 // successorForRetry restores the files that a successor reads. Then it returns OnSuccessorThere or OnSuccessorGone, with
 // the successor's row; nil: the row can't be read. It refuses the retry if the successor was asked to stop and has not
 // ended.
-func (r *handoffRun) successorForRetry() (condition string, next *daemon.Agent, err error) {
-	if err := r.rewriteContext(); err != nil {
+func successorForRetry(r *handoffRun) (condition string, next *daemon.Agent, err error) {
+	if err := rewriteContext(r); err != nil {
 		return "", nil, err
 	}
 	next, _ = r.successor()
@@ -269,7 +269,7 @@ func (r *handoffRun) successorForRetry() (condition string, next *daemon.Agent, 
 }
 
 // briefAgain queues the injection prompt once more, unless the transcript shows that the successor took it.
-func (r *handoffRun) briefAgain(next *daemon.Agent) (daemon.Change, error) {
+func briefAgain(r *handoffRun, next *daemon.Agent) (daemon.Change, error) {
 	dl, err := r.d.Store.Delivery(r.ctx, *r.heir.DeliveryID)
 	if err != nil {
 		return daemon.Change{}, err
@@ -290,7 +290,7 @@ func (r *handoffRun) briefAgain(next *daemon.Agent) (daemon.Change, error) {
 
 // rewriteContext restores from the record the files that a successor reads: the context file if it was changed, and the
 // document if it is gone. A document that somebody edited stays as it is.
-func (r *handoffRun) rewriteContext() error {
+func rewriteContext(r *handoffRun) error {
 	intact, there := r.d.ContextIntact(r.h), sight.FileHasContent(r.h.FilePath)
 	if intact && there {
 		return nil
@@ -315,7 +315,7 @@ func (r *handoffRun) rewriteContext() error {
 }
 
 // canAskAnew reports whether the agent, or a fork of its session, can be asked for the document once more.
-func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode != daemon.ModeAgent }
+func canAskAnew(r *handoffRun) bool { return r.agent.Active() || r.h.Mode != daemon.ModeAgent }
 
 // documentOutdated reports whether the agent was given work after the document was written. The successor would not learn
 // about that work. Any of three facts shows it:
@@ -323,14 +323,14 @@ func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode != 
 //   - The hook of a prompt came after the document, or at the same time.
 //   - The transcript shows a prompt after the document. The hook of a queued prompt comes before the runtime takes the
 //     prompt.
-func (r *handoffRun) documentOutdated(doc data.Document) bool {
+func documentOutdated(r *handoffRun, doc data.Document) bool {
 	written, prompted := doc.ModTime.Truncate(time.Microsecond), r.agent.LastPromptAt // which the store keeps in microseconds
 	return doc.ModTime.After(r.now) || prompted != nil && !written.After(*prompted) || r.d.PromptedAfter(r.agent, "", doc.ModTime)
 }
 
 // askAnew asks for the document once more, because a retry found no acceptable one. It renames a file that is there,
 // so that no later check takes it for the new document.
-func (r *handoffRun) askAnew(why string) outcome {
+func askAnew(r *handoffRun, why string) outcome {
 	aside := strings.TrimSuffix(r.h.FilePath, ".md") + ".aside.md"
 	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return outcome{err: err}

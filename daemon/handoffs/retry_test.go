@@ -76,7 +76,7 @@ func TestAskingAnewSeesAHookThatCameMeanwhile(t *testing.T) {
 	a := &daemon.Agent{ID: 3, Name: "con", State: daemon.Idle}
 	h := &daemon.Handoff{ID: 2, AgentID: 3, Mode: daemon.ModeAgent, Phase: daemon.Verifying, Retrying: true, Persona: "con", SourceAgent: "con", TargetAgent: "con", FilePath: dir.Persona("con") + "/handoffs/1.md"}
 	r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: d.Settings().Handoff}
-	if out := r.askAnew("document_missing"); out.next != daemon.Instructing || len(out.with.Agents) != 1 || out.with.Agents[0] != a || len(out.with.NewDeliveries) != 1 {
+	if out := askAnew(r, "document_missing"); out.next != daemon.Instructing || len(out.with.Agents) != 1 || out.with.Agents[0] != a || len(out.with.NewDeliveries) != 1 {
 		t.Errorf("the outcome is %+v", out)
 	}
 }
