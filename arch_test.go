@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"daemon/worktrees":   {"daemon", "daemon/intake", "daemon/agents", "daemon/engine", "daemon/event", "daemon/lane", "daemon/words", "daemon/worktree"},
 	"daemon/history":     {"daemon", "daemon/intake", "daemon/agents", "daemon/engine", "daemon/event", "daemon/lane"},
 	"daemon/marks":       {"daemon", "daemon/intake", "daemon/agents", "daemon/engine", "daemon/event", "tmux", "personas"},
-	"daemon/peers":       {"daemon", "daemon/intake", "daemon/agents", "daemon/deliveries", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/words"},
+	"daemon/peers":       {"daemon", "daemon/intake", "daemon/agents", "daemon/deliveries", "daemon/engine", "daemon/event", "daemon/runtimes", "daemon/words", "personas"},
 	"daemon/house":       {"daemon/marks", "daemon/peers", "daemon/usage", "daemon/worktrees", "daemon/history", "daemon/intake", "daemon/engine", "daemon/dialogs", "daemon/limits", "daemon/notices", "daemon/permissions", "daemon/pictures", "daemon/pipelines"},
 	// What an agent has printed is read the same way for pages and for terminals.
 	"daemon/sgr": {},
