@@ -181,6 +181,12 @@ func (t *Worktree) Place() worktree.Place {
 // Source returns the folder of the repository that corresponds to Workdir.
 func (t *Worktree) Source() string { return t.Repository + strings.TrimPrefix(t.Workdir, t.Path) }
 
+// Ask notes what is to be done with the tree.
+func (t *Worktree) Ask(task TreeTask, now time.Time) {
+	task.At = now
+	t.Task = &task
+}
+
 // End ends what was done with the tree.
 func (t *Worktree) End(do TreeAction, done bool, says string, now time.Time) *TreeOutcome {
 	t.Last = &TreeOutcome{Do: do, Done: done, Says: says, Conflicts: []string{}, ByPipeline: t.Task != nil && t.Task.ByPipeline, At: now}

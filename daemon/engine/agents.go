@@ -67,7 +67,8 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, er
 		if err != nil {
 			return daemon.Agent{}, err
 		}
-		c.NewDeliveries, a.FirstPromptID = []*daemon.Delivery{dl}, &dl.ID
+		a.StartWith(dl)
+		c.NewDeliveries = []*daemon.Delivery{dl}
 	}
 	if err := d.commit(ctx, c); err != nil {
 		return daemon.Agent{}, fmt.Errorf("new agent %d: %w", a.ID, err)
@@ -310,27 +311,23 @@ func (d *Daemon) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir
 		return nil, err
 	}
 	id, err := d.Store.NextID(ctx, daemon.DeliveryIDs)
-	return &daemon.Delivery{ID: id, AgentID: a.ID, Kind: daemon.KindSkill, Text: text, Nonce: ref, State: daemon.DeliveryQueued, CreatedAt: d.now()}, err
+	return daemon.NewDelivery(id, a.ID, daemon.KindSkill, text, ref, d.now()), err
 }
 
 // StopAgent commits a request to stop an agent. The agent's lane then climbs the stop ladder. With force the ladder begins
 // with SIGTERM.
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return d.updateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
-		now := d.now()
 		if err := d.dropQueued(ctx, c, id, stopDrops); err != nil {
 			return err
 		}
 		c.Events = []*event.Event{d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == daemon.StopFailed {
-			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, daemon.StopNone, nil
+			a.AskToStop(d.now(), false)
 		}
-		a.StopYields = false // a person asked for the stop, so it stays, even if the agent is given work
-		if force && !a.StopForce {
-			a.StopForce = true
-			if a.StopStage == daemon.StopAsked || a.StopStage == daemon.StopAnswer {
-				a.StopStage, a.StopStageAt = daemon.StopNone, nil
-			}
+		a.StopAnyway() // a person asked for the stop
+		if force {
+			a.StopByForce()
 		}
 		return nil
 	})

@@ -159,8 +159,7 @@ func (d *Daemon) holdByBudget(ctx context.Context, a *daemon.Agent, held bool) (
 		midnight := daemon.DayBegins(d.now(), 1).UTC()
 		return d.setHold(ctx, a, daemon.Hold{Kind: daemon.HoldBudget, Until: &midnight}, again)
 	case !held && a.Hold.Is(daemon.HoldBudget):
-		now := d.now()
-		a.LimitTriedAt = &now // a step's time begins anew
+		a.BeginTimeAnew(d.now())
 		return d.setHold(ctx, a, daemon.Hold{}, 0)
 	}
 	return false, 0, nil

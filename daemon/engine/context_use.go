@@ -96,11 +96,8 @@ func (f *Facts) useContext(c *daemon.Change, a *daemon.Agent, use daemon.Context
 	if use.Limit = knownWindow(use.Tokens, use.Limit); use.Limit != nil {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
 		use.Percent, use.Tier = &percent, f.tier(a, percent)
-		if a.ContextStart == nil || percent < *a.ContextStart {
-			a.ContextStart = &percent
-		}
 	}
-	a.Context = &use
+	a.NoteContext(&use)
 	if use.Sampled(before) {
 		c.Samples = append(c.Samples, daemon.ContextSample{AgentID: a.ID, At: at, Tokens: use.Tokens, Percent: use.Percent})
 	}
@@ -322,8 +319,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *daemon.Agent) (moved bool,
 // tellNotHandedOver alerts the operator that the daemon could not request an agent's handoff. The daemon does not try again.
 // If somebody else requested a handoff first, that handoff is as good, so tellNotHandedOver raises no alert.
 func (d *Daemon) tellNotHandedOver(ctx context.Context, a *daemon.Agent, why *daemon.Error) error {
-	now := d.now()
-	a.AutoAskedAt = &now
+	a.NoteAutoAsked(d.now())
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
 	if why.Code != daemon.ErrHandoffOpen.Code {
 		e := d.event(event.AgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(

@@ -42,7 +42,7 @@ func (d *Daemon) pressEnter(ctx context.Context, a *daemon.Agent, dl *daemon.Del
 	if again := d.untilNextEnter(a, dl); again > 0 {
 		return false, again, nil
 	}
-	dl.Attempts++
+	dl.Press(dl.Attempts + 1)
 	if moved, again, err := d.saveDelivery(ctx, a, dl, true); err != nil {
 		return moved, again, err
 	}

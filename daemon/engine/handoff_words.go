@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -123,4 +124,19 @@ func turnOf(a *daemon.Agent) daemon.Hold {
 		return daemon.HoldDialog.Hold()
 	}
 	return daemon.HoldTurn.Hold()
+}
+
+// warnOfPlace adds a warning to the handoff if the successor was to take its predecessor's pane and has another one.
+func (r *handoffRun) warnOfPlace(next *daemon.Agent) {
+	if !r.h.InPlace || next.Ref() == r.agent.Ref() {
+		return
+	}
+	why := "the pane was gone, a program still ran in it, or a client in control mode was attached"
+	if !r.agent.Managed {
+		why = "the pane is in a tmux server of your own, where a shell may run in it"
+	}
+	warning := fmt.Sprintf("Agent %d did not take the pane of agent %d: %s. It has a pane of its own: `understudy agent attach %[1]d`.", next.ID, r.agent.ID, why)
+	if !slices.Contains(r.h.Warnings, warning) {
+		r.h.Warnings = append(r.h.Warnings, warning)
+	}
 }

@@ -127,7 +127,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in *HandoffR
 		"targets": h.Targets(), "keep": h.Keep, "in_place": h.InPlace, "warnings": h.Warnings,
 	}).For(a.PipelineID, a.StepID)}}
 	if in.auto {
-		a.AutoAskedAt = &h.CreatedAt
+		a.NoteAutoAsked(h.CreatedAt)
 	}
 	if in.ForLimit {
 		a.NoteLimitHandoff(h.ID, in.Heirs[0].Runtime)
@@ -379,7 +379,6 @@ func (f *Facts) cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, 
 		c.Deliveries = []*daemon.Delivery{dl}
 	}
 	spent := h.EnterPhase(daemon.Cancelled, now, f.Settings.Handoff)
-	h.CompletedAt = &now
 	h.Error = &daemon.Failure{Phase: from, Code: daemon.CodeCancelled, Message: "Handoff cancelled" + where}
 	c.Move = &daemon.Move{Handoff: h, From: from, Cause: "cancelled" + where}
 	c.Events = []*event.Event{f.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{

@@ -8,7 +8,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -74,8 +73,8 @@ func (h *hookStep) decide() daemon.HookDecision {
 			a.Release()
 		}
 	}
-	if a.Account == nil && !a.Managed && h.in.PID == a.PID {
-		a.Account = h.account
+	if h.in.PID == a.PID {
+		a.LearnAccount(h.account)
 	}
 	if !a.Active() {
 		h.afterEnd()
@@ -120,14 +119,7 @@ func (h *hookStep) apply() {
 	a := h.tx.Agent
 	was := a.TranscriptPath
 	defer h.noteTranscript(was)
-	if a.SessionID == nil && h.p.SessionID != "" {
-		id := h.p.SessionID
-		a.SessionID = &id
-	}
-	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
-		path := h.p.TranscriptPath
-		a.TranscriptPath = &path
-	}
+	a.LearnSession(h.p)
 	if h.p.PermissionMode != "" && h.p.AgentID == "" { // a subagent may have a mode of its own
 		a.SessionMode = h.p.PermissionMode
 	}
@@ -156,7 +148,7 @@ func (h *hookStep) apply() {
 		case "agent_needs_input":
 			h.beginWaiting()
 		case dialogFollows:
-			a.WaitsFor = ""
+			a.Ask("")
 			h.beginWaiting()
 		case "idle_prompt":
 			h.setState(a.Rest())
@@ -201,7 +193,7 @@ func (h *hookStep) sessionStart() {
 	changed := a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
 	a.SetSession(h.p)
 	if changed || h.p.Source == "compact" {
-		a.Context, a.ContextStart = nil, nil // the window is new, and the last measurement is about the old one
+		a.BeginWindow()
 	}
 	if changed {
 		if a.StopCameAt != nil && !copied {
@@ -220,7 +212,7 @@ func (h *hookStep) sessionStart() {
 		h.setState(a.Rest())
 	}
 	if binds && h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {
-		a.PID, a.PIDStart = h.proc.PID, h.proc.Start
+		a.SetProcess(h.proc)
 	}
 	first := a.RegisteredAt == nil
 	if first {
@@ -232,7 +224,7 @@ func (h *hookStep) sessionStart() {
 	}
 	// The daemon launched the runtime with the skill in its system prompt, so that the session has it from its start.
 	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil && h.runtimeOf(a).Can.Skill != runtimes.SkillAsPrompt {
-		a.SkillInjectedAt = &now
+		a.HasSkillSince(now)
 		h.event(event.AgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
 }
@@ -312,7 +304,7 @@ func (h *hookStep) confirm(dl *daemon.Delivery, evidence string, queued bool) {
 		h.tx.Agent.TakeInstruction()
 	}
 	if dl.Kind == daemon.KindSkill && h.tx.Agent.SkillInjectedAt == nil {
-		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
+		h.tx.Agent.HasSkillSince(*dl.DecidedAt)
 		h.event(event.AgentSkillInjected, map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
 	}
 	if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
@@ -329,9 +321,7 @@ func (h *hookStep) stopped() {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	a.EndLimit()
-	if said := words.Clip(words.Line(h.p.LastAssistantMessage), daemon.MaxLastMessage); said != "" {
-		a.LastMessage = said
-	}
+	a.Answer(h.p.LastAssistantMessage)
 	h.confirmHeard()
 	for _, dl := range h.tx.Deliveries {
 		// Another run of the command that was answered may tell of the same Stop, out of the spool.
@@ -341,7 +331,7 @@ func (h *hookStep) stopped() {
 	}
 	own := !a.HandingOver && !h.promptUnreported()
 	a.EndTurn(h.tx.HookID, &h.p, own)
-	a.StopCameAt = &h.in.At
+	a.StopCame(h.in.At)
 	if !mayGoOn(&h.runtimeOf(a).Can) {
 		h.setState(daemon.Idle)
 	}

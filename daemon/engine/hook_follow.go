@@ -41,8 +41,7 @@ func (h *hookStep) follow(was *string) {
 	late := a.EndHint != "" && h.p.Event != hooks.SessionEnd // a SessionEnd that overtook the hook has told where the transcript is now
 	moves := rt.TranscriptMoved(before, h.p.TranscriptPath, h.p.SessionID)
 	if moves && !late {
-		path := h.p.TranscriptPath
-		a.TranscriptPath = &path
+		a.SetSession(hooks.Payload{TranscriptPath: h.p.TranscriptPath})
 	}
 	if !moves && *a.TranscriptPath != h.p.TranscriptPath || goesBack(&h.p) {
 		return

@@ -128,10 +128,11 @@ func (d *Daemon) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneIn
 	a.SpawnedAt = &now
 	a.SetPane(&info)
 	if a.PID == 0 { // otherwise the hook of its SessionStart has set it
-		a.PID = info.PID
-		if p, err := d.Processes.Find(info.PID); err == nil {
-			a.PIDStart = p.Start
+		p := tmux.Process{PID: info.PID}
+		if found, err := d.Processes.Find(info.PID); err == nil {
+			p.Start = found.Start
 		}
+		a.SetProcess(p)
 	}
 	e := d.event(event.AgentStarted, &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
 	if err := d.commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}}); err != nil {
@@ -162,7 +163,8 @@ func (d *Daemon) passOn(ctx context.Context, prev, next *daemon.Agent) {
 // launchFailed commits the end of an agent that could not be started, and tells the operator.
 func (d *Daemon) launchFailed(ctx context.Context, a *daemon.Agent, cause error) error {
 	now := d.now()
-	a.State, a.EndedAt = daemon.Ended, &now
+	a.Be(daemon.Ended, now)
+	a.EndedAt = &now
 	a.EndBy(daemon.EndedNotStarted, words.TrimDot(cause.Error()))
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": daemon.CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
@@ -197,10 +199,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	}
 	secret := randomHex(d.Random, 32)
 	a.LaunchHash = launchHash(secret)
-	a.SessionID = nil
-	if launch.SessionID != "" {
-		a.SessionID = &launch.SessionID
-	}
+	a.BeginSession(launch.SessionID)
 	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(environ,
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
 		"UNDERSTUDY_LAUNCH="+secret,

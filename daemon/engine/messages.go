@@ -102,7 +102,7 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	if err != nil {
 		return nil, err
 	}
-	return &daemon.Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: daemon.DeliveryQueued, CreatedAt: d.now()}, nil
+	return daemon.NewDelivery(id, agentID, kind, text, "", d.now()), nil
 }
 
 // CheckTyped refuses a text with control characters, because they would act like keys in a pane.

@@ -54,7 +54,6 @@ func (d *Daemon) dropQueued(ctx context.Context, c *daemon.Change, agentID int64
 // complete adds to the change that completes the handoff that the queued messages of the outgoing agent are passed on. It writes
 // the agent's row as well: if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
 func (r *handoffRun) complete(c *daemon.Change) error {
-	r.h.CompletedAt = &r.now
 	if !r.h.Passes() {
 		return nil
 	}

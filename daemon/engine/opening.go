@@ -125,7 +125,7 @@ func (d *Daemon) correctByPane(a *daemon.Agent) (changed bool) {
 	case a.State == daemon.Waiting && a.WaitsFor == g.dialog:
 		return false
 	default:
-		a.WaitsFor = g.dialog
+		a.Ask(g.dialog)
 		a.Be(daemon.Waiting, d.now())
 	}
 	a.Release()

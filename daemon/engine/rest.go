@@ -110,12 +110,12 @@ func endTurnAtRest(d *Daemon, ctx context.Context, a *daemon.Agent) (moved bool,
 // goToRest ends the turn of an agent whose Stop has come and whose runtime rests, and returns the events. The agent has finished,
 // unless it is being handed over, and the operator who wants to know that is told.
 func goToRest(d *Daemon, a *daemon.Agent, handing bool) (events []*event.Event) {
-	stop := leaveTurn(a)
+	stop := a.LeaveTurn()
 	if a.Be(a.Rest(), d.now()) {
 		events = append(events, d.facts().stateEvent(a, map[string]any{"hook": "Stop"}))
 	}
 	if finishes(a) && !handing {
-		a.Unread, a.FinishedAt = true, &stop
+		a.Finish(stop)
 		if d.factsFor(a).notifiesFinished(a) {
 			events = append(events, finishedEvent(d, a))
 		}

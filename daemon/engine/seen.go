@@ -23,7 +23,7 @@ func (d *Daemon) SeeAgent(ctx context.Context, id int64, until time.Time) (daemo
 		if !a.UnreadUntil(until) {
 			return ErrUnchanged
 		}
-		a.Unread = false
+		a.See()
 		c.Events = []*event.Event{d.event(event.AgentSeen, &a.ID, nil, nil).For(a.PipelineID, a.StepID)}
 		return nil
 	})

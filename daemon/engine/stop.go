@@ -119,8 +119,7 @@ const stopDrops = "the agent was asked to stop"
 
 // climbTo commits the next rung.
 func (d *Daemon) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopStage) (bool, time.Duration, error) {
-	now := d.now()
-	a.StopStage, a.StopStageAt = to, &now
+	a.ClimbTo(to, d.now())
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
 	if to == daemon.StopAsked {
 		if err := d.dropQueued(ctx, &c, a.ID, stopDrops); err != nil {
@@ -175,8 +174,9 @@ func (d *Daemon) askToExit(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 	if unknown != nil {
 		way = runtimes.ByEcho
 	}
-	dl := &daemon.Delivery{ID: id, AgentID: a.ID, Way: way, Kind: daemon.KindExit, Text: d.runtimeOf(a).Can.ExitText, State: daemon.DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
-	a.StopStage, a.StopStageAt = daemon.StopAsked, &now
+	dl := daemon.NewDelivery(id, a.ID, daemon.KindExit, d.runtimeOf(a).Can.ExitText, "", now)
+	dl.BeginTyping(way, 0, now)
+	a.ClimbTo(daemon.StopAsked, now)
 	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": daemon.StopAsked})
 	c := daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}
 	if err := d.dropQueued(ctx, &c, a.ID, stopDrops); err != nil {
@@ -210,8 +210,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 func (d *Daemon) exitTypedLate(a *daemon.Agent, dl *daemon.Delivery) bool {
 	late := dl.Kind == daemon.KindExit && dl.State == daemon.DeliveryTyped && a.StopStage == daemon.StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings().Handoff.ExitTimeout/2
 	if late {
-		now := d.now()
-		a.StopStageAt = &now
+		a.ClimbTo(daemon.StopAsked, d.now())
 	}
 	return late
 }

@@ -1,18 +1,9 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 )
-
-// leaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
-func leaveTurn(a *daemon.Agent) (stop time.Time) {
-	stop = *a.StopCameAt
-	a.StopCameAt, a.HandingOver = nil, false
-	return stop
-}
 
 // endTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
 // was in none. The Stop of a turn that ended well calls it, the RetryEnded, and the end of the agent.
@@ -21,6 +12,6 @@ func (f *Facts) endTrouble(a *daemon.Agent, by string) *event.Event {
 		return nil
 	}
 	e := f.event(event.AgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).For(a.PipelineID, a.StepID)
-	a.Trouble = nil
+	a.PassTrouble()
 	return e
 }

@@ -278,5 +278,5 @@ func (h *hookStep) noteTranscript(was *string) {
 	if a.TranscriptPath == nil || was != nil && *was == *a.TranscriptPath || h.runtimeOf(a).Can.Tokens == "" {
 		return
 	}
-	h.out.Change.UsageReads = append(h.out.Change.UsageReads, daemon.UsageRead{Host: a.Host, Path: *a.TranscriptPath, AgentID: a.ID})
+	h.out.Change.UsageReads = append(h.out.Change.UsageReads, a.UsageIn(*a.TranscriptPath))
 }

@@ -51,7 +51,7 @@ func (h *hookStep) beginWaiting() {
 	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
 		return
 	}
-	a.WaitsFor = waitsFor(h.p)
+	a.Ask(waitsFor(h.p))
 	a.Be(daemon.Waiting, h.in.At)
 	h.tellState()
 }
@@ -119,7 +119,7 @@ func nameDialog(d *Daemon, ctx context.Context, a *daemon.Agent) {
 		return // it waits for something that has no name
 	}
 	if p := daemon.FirstAsked(list, 0, a.StateAt); p != nil {
-		a.WaitsFor = words.Clip(daemon.AskedFor(p), daemon.MaxWaitsFor)
+		a.Ask(daemon.AskedFor(p))
 	}
 }
 

@@ -108,10 +108,11 @@ func (d *Daemon) askTree(ctx context.Context, id int64, decide func(*daemon.Work
 		case t.Task != nil:
 			return t, daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeBusy, "Work tree %d has something being done with it (%s): wait until that is over", id, t.Task.Do)
 		}
-		if t.Task, err = decide(&t); err != nil {
+		task, err := decide(&t)
+		if err != nil {
 			return t, err
 		}
-		t.Task.At = d.now()
+		t.Ask(*task, d.now())
 		e := d.treeEvent(event.WorktreeAsked, &t, map[string]any{"do": t.Task.Do, "into": t.Task.Into, "force": t.Task.Force})
 		err = d.commit(ctx, &daemon.Change{Worktrees: []*daemon.Worktree{&t}, Events: []*event.Event{e}})
 		if errors.Is(err, daemon.ErrMoved) && ctx.Err() == nil {

@@ -53,6 +53,9 @@ func (d *Daemon) planTree(ctx context.Context, s worktree.Spec) (*daemon.Worktre
 	return t, nil
 }
 
+// PlanAgain has the lane of a work tree make it once more, because it could not be made or is not there.
+func PlanAgain(t *daemon.Worktree) { t.State = daemon.TreePlanned }
+
 var errNoKeeper = errors.New("this daemon makes no work trees")
 
 // planNotes says what will not be in a work tree.
