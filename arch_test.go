@@ -194,11 +194,12 @@ var parsed = sync.OnceValues(func() ([]*source, error) {
 		return nil, err
 	}
 	var out []*source
+	set := token.NewFileSet()
 	for name, text := range texts {
 		if path.Ext(name) != ".go" || strings.HasPrefix(name, ".") {
 			continue // .ci/lint is a module of its own
 		}
-		s := &source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), text: text, set: token.NewFileSet()}
+		s := &source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), text: text, set: set}
 		if s.ast, err = parser.ParseFile(s.set, name, text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
 			return nil, err
 		}

@@ -1,14 +1,11 @@
 package understudy_test
 
 import (
-	"errors"
 	"go/ast"
 	"go/constant"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,8 +16,10 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// coded are the packages that give errors and failures their codes, and events their types; each may import those before it.
-var coded = []string{"data", "daemon/event", "daemon", "daemon/engine", "daemon/sight", "daemon/deliveries", "daemon/agents", "daemon/handoffs", "daemon/intake", "db", "api", "api/dashboard"}
+// coded are the packages that give errors and failures their codes, and events their types.
+var coded = []string{
+	"data", "daemon/event", "daemon", "daemon/engine", "daemon/sight", "daemon/deliveries", "daemon/agents", "daemon/handoffs", "daemon/intake", "db", "api", "api/dashboard",
+}
 
 // code is a constant of the type daemon.Code.
 type code struct{ name, text, doc string } // doc is the comment of its block
@@ -35,46 +34,21 @@ type vocabulary struct {
 
 // words are read once, for all tests.
 var words = sync.OnceValues(func() (v vocabulary, err error) {
-	sources, err := parsed()
+	p, err := checked()
 	if err != nil {
 		return v, err
 	}
 	v.events = map[string]string{}
-	known := packages{}
 	for _, dir := range coded {
-		set, info := token.NewFileSet(), &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
-		var files []*ast.File
-		for _, s := range sources {
-			if s.dir == dir && !s.test {
-				f, err := parser.ParseFile(set, s.path, s.text, parser.ParseComments)
-				if err != nil {
-					return v, err
-				}
-				files = append(files, f)
-			}
-		}
-		// Packages that are not ours stay unknown, and so does what is made of them.
-		conf := types.Config{Importer: known, Error: func(error) {}}
-		known[path.Join(module, dir)], _ = conf.Check(path.Join(module, dir), set, files, info)
-		for _, f := range files {
-			v.read(set, info, f)
+		for _, s := range p.files[dir] {
+			v.read(p.info, s)
 		}
 	}
 	return v, nil
 })
 
-// packages are an importer of those that were checked already.
-type packages map[string]*types.Package
-
-func (p packages) Import(name string) (*types.Package, error) {
-	if p[name] == nil {
-		return nil, errors.New("not one of ours")
-	}
-	return p[name], nil
-}
-
-func (v *vocabulary) read(set *token.FileSet, info *types.Info, f *ast.File) {
-	ast.Inspect(f, func(n ast.Node) bool {
+func (v *vocabulary) read(info *types.Info, s *source) {
+	ast.Inspect(s.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GenDecl:
 			if n.Tok == token.CONST {
@@ -83,7 +57,7 @@ func (v *vocabulary) read(set *token.FileSet, info *types.Info, f *ast.File) {
 			}
 		case *ast.BasicLit:
 			if of := wordType(info.Types[n].Type); of != "" && n.Value != `""` {
-				v.literals = append(v.literals, set.Position(n.Pos()).String()+": "+n.Value)
+				v.literals = append(v.literals, s.line(n.Pos())+": "+n.Value)
 			}
 		}
 		return true
@@ -111,11 +85,10 @@ func (v *vocabulary) declared(info *types.Info, block *ast.GenDecl) {
 
 // wordType is the name of a type if it is one of codes or events, else "".
 func wordType(t types.Type) string {
-	named, ok := t.(*types.Named)
-	if !ok || named.Obj().Pkg() == nil {
+	if _, ok := t.(*types.Named); !ok {
 		return ""
 	}
-	switch name := path.Base(named.Obj().Pkg().Path()) + "." + named.Obj().Name(); name {
+	switch name := nameOf(t); name {
 	case "daemon.Code", "event.Type":
 		return name
 	}

@@ -18,7 +18,6 @@ var update = flag.Bool("update", false, "write the generated parts of the docume
 //	go test . -run TestDuties -update
 func TestDuties(t *testing.T) {
 	t.Parallel()
-	const path, begin, end = "docs/architecture.md", "<!-- duties -->\n", "<!-- /duties -->\n"
 	var list strings.Builder
 	names, place := map[string]bool{}, engine.Place(-1)
 	for _, d := range engine.Duties(house.New(engine.Config{}).Daemon.Engine) {
@@ -32,6 +31,13 @@ func TestDuties(t *testing.T) {
 		}
 		fmt.Fprintf(&list, "  - `%s`: %s\n", d.Name, d.Why)
 	}
+	generated(t, "docs/architecture.md", "duties", "go test . -run TestDuties -update", list.String())
+}
+
+// generated holds that a part of a document is what the code says, and writes it with -update.
+func generated(t *testing.T, path, part, command, want string) {
+	t.Helper()
+	begin, end := "<!-- "+part+" -->\n", "<!-- /"+part+" -->\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -40,12 +46,12 @@ func TestDuties(t *testing.T) {
 	was, after, ends := strings.Cut(rest, end)
 	switch {
 	case !begins || !ends:
-		t.Fatalf("%s has no list of duties", path)
+		t.Fatalf("%s has no part %s", path, part)
 	case *update:
-		if err := os.WriteFile(path, []byte(before+begin+list.String()+end+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	case was != list.String():
-		t.Errorf("the duties in %s are not those that the rooms register: run go test . -run TestDuties -update", path)
+	case was != want:
+		t.Errorf("the %s in %s are not those of the code: run %s", part, path, command)
 	}
 }

@@ -14,11 +14,11 @@ var sentences = []string{"Note", "EndReason", "Evidence"}
 // readsWords are the files that may compare such words, with what they do there. Other fields with these names are those of a file in a
 // document, of an answer to a dialog and of a pipeline.
 var readsWords = map[string]string{
-	"daemon/hold_old.go":              "reads the words that a daemon of the last release has written",
+	"daemon/hold_old.go":                "reads the words that a daemon of the last release has written",
 	"daemon/handoffs/assemble_files.go": "the note of a file in a document",
-	"daemon/dialog.go":                "the note of an answer to a dialog",
-	"daemon/pipelines/run.go":         "whether the words about a pipeline have changed, which is told",
-	"daemon/pipelines/watch.go":       "whether there is a reason to print",
+	"daemon/dialog.go":                  "the note of an answer to a dialog",
+	"daemon/pipelines/run.go":           "whether the words about a pipeline have changed, which is told",
+	"daemon/pipelines/watch.go":         "whether there is a reason to print",
 	"daemon/handoffs/handoff_words.go":  "whether there is a reason to print",
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -205,6 +206,16 @@ func (a *Agent) Be(s AgentState, now time.Time) bool {
 	return true
 }
 
+// RestSince notes a sign of rest that came before the hook of its prompt: a hook of an earlier moment tells of no turn that runs.
+func (a *Agent) RestSince(at time.Time) {
+	if a.AtRest() && at.After(a.StateAt) {
+		a.StateAt = at
+	}
+}
+
+// Ask notes what the agent asks a person for while it waits, in one line; "": that is not known.
+func (a *Agent) Ask(what string) { a.WaitsFor = words.Clip(words.Line(what), MaxWaitsFor) }
+
 // Active reports whether the agent has not ended.
 func (a *Agent) Active() bool { return a.EndedAt == nil }
 
@@ -272,6 +283,9 @@ func (a *Agent) Ref() tmux.Ref {
 	}
 	return ref
 }
+
+// SetProcess notes the runtime's process, which may change while the agent lives.
+func (a *Agent) SetProcess(p tmux.Process) { a.PID, a.PIDStart = p.PID, p.Start }
 
 // Process returns the identity of the agent's process.
 func (a *Agent) Process() tmux.Process { return tmux.Process{PID: a.PID, Start: a.PIDStart} }

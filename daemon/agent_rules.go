@@ -10,9 +10,17 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
+
+// LearnAccount notes the account of a session that a person has started, unless it is known.
+func (a *Agent) LearnAccount(account *runtimes.Account) {
+	if a.Account == nil && !a.Managed {
+		a.Account = account
+	}
+}
 
 // NoteLost notes on the row of an agent that is about to be launched which secrets of its account are lost. It returns what tells the
 // operator; nil: none is lost.
@@ -67,6 +75,12 @@ func (a *Agent) MoveTo(dir string) {
 	}
 	a.Cwd = dir
 }
+
+// FindBase notes the state in which the agent has found its working directory.
+func (a *Agent) FindBase(base *worktree.Base) { a.Base = base }
+
+// HasSkillSince notes when the agent's session got the skill of its persona.
+func (a *Agent) HasSkillSince(at time.Time) { a.SkillInjectedAt = &at }
 
 func (a *Agent) SetPane(p *tmux.PaneInfo) {
 	pane := p.Pane
@@ -139,6 +153,23 @@ func (a *Agent) NoPaneError() error {
 		return Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane: %s", a.Hold.Words())
 	}
 	return ErrAgentNoPane
+}
+
+// LearnSession is [Agent.SetSession] for what is not known of the session yet.
+func (a *Agent) LearnSession(p hooks.Payload) {
+	if a.SessionID != nil {
+		p.SessionID = ""
+	}
+	if a.TranscriptPath != nil {
+		p.TranscriptPath = ""
+	}
+	a.SetSession(p)
+}
+
+// BeginSession notes the session that the agent is launched with; "": the runtime tells its id later.
+func (a *Agent) BeginSession(id string) {
+	a.SessionID = nil
+	a.SetSession(hooks.Payload{SessionID: id})
 }
 
 // LeavePane notes that the agent's session goes on without a pane.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -12,6 +13,20 @@ const (
 	FromHook       = "hook"
 	FromTranscript = "transcript"
 )
+
+// NoteContext notes how full the agent's window is, and the least that it was.
+func (a *Agent) NoteContext(use *ContextUse) {
+	if use.Limit != nil && (a.ContextStart == nil || *use.Percent < *a.ContextStart) {
+		a.ContextStart = use.Percent
+	}
+	a.Context = use
+}
+
+// BeginWindow notes that the window is new: the last measurement is about the old one.
+func (a *Agent) BeginWindow() { a.Context, a.ContextStart = nil, nil }
+
+// NoteAutoAsked notes that the daemon has requested a handoff because the window is nearly full, or could not. It does so once.
+func (a *Agent) NoteAutoAsked(at time.Time) { a.AutoAskedAt = &at }
 
 // Words says how full a window is; "", if u is nil. If the size of the window is not known, Words gives the tokens in use.
 func (u *ContextUse) Words() string {

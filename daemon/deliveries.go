@@ -76,6 +76,11 @@ type Delivery struct {
 	Way runtimes.Way `json:"-"`
 }
 
+// NewDelivery returns the row of a text that begins to wait in an agent's queue. nonce is the mark in it; "": it has none.
+func NewDelivery(id, agentID int64, kind DeliveryKind, text, nonce string, now time.Time) *Delivery {
+	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, Nonce: nonce, State: DeliveryQueued, CreatedAt: now}
+}
+
 // Open reports whether the delivery has no verdict yet.
 func (d *Delivery) Open() bool { return d.State != DeliveryDone }
 

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// EnterPhase puts the handoff into phase p and sets the deadline. It adds the time in the previous phase to the handoff's
+// EnterPhase puts the handoff into phase p and sets the deadline, and with one of its ends when that came. It adds the time in the previous phase to the handoff's
 // metrics, and returns that time in milliseconds; 0, if the handoff was not open.
 func (h *Handoff) EnterPhase(p Phase, now time.Time, settings HandoffSettings) (spent float64) {
 	if h.Metrics.Phases == nil {
@@ -24,7 +24,9 @@ func (h *Handoff) EnterPhase(p Phase, now time.Time, settings HandoffSettings) (
 	if h.StartedAt == nil && p != Cancelled {
 		h.StartedAt = &now
 	}
+	h.CompletedAt = nil
 	if !h.Open() {
+		h.CompletedAt = &now
 		h.Metrics.TotalMS = Elapsed(h.CreatedAt, now).Milliseconds()
 	}
 	h.repeatHeir()

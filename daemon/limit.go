@@ -97,6 +97,15 @@ func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 	a.Limit, a.LimitedUntil = &next, next.Until
 }
 
+// ReachLimitInTurn is [Agent.ReachLimit] while the turn still runs: only its end makes the agent limited.
+func (a *Agent) ReachLimitInTurn(kind LimitKind, until *time.Time, now time.Time) {
+	a.ReachLimit(kind, until, now)
+	a.LimitedUntil = nil
+}
+
+// BeginTimeAnew has the time of the agent's step begin anew, because the agent goes on only now.
+func (a *Agent) BeginTimeAnew(now time.Time) { a.LimitTriedAt = &now }
+
 // past reports whether a limit may have ended: its time is over, or the work went on because somebody thought so.
 func (l *Limit) past(now time.Time) bool {
 	return l.DeliveryID != nil || l.ResumingAt != nil || l.Until != nil && !now.Before(*l.Until)
@@ -115,7 +124,7 @@ func (a *Agent) tryLimit(now time.Time) {
 // Interrupt notes that somebody has interrupted the running turn, and returns the state of the agent then. If the limit
 // cannot have ended yet, the turn has not shown that it has: the agent is limited as before, and what was decided stays.
 func (a *Agent) Interrupt(now time.Time) AgentState {
-	a.StopCameAt = nil
+	a.ForgetStop()
 	if a.Ending() && a.Trouble != nil {
 		a.FailTurn(*a.Trouble)
 	}

@@ -137,6 +137,16 @@ func (p *Permission) Output() json.RawMessage {
 	})
 }
 
+// NewPermission returns the row of a permission for which an agent asks by the hook with the id.
+func NewPermission(id int64, a *Agent, at time.Time) *Permission {
+	return &Permission{ID: id, AgentID: a.ID, Host: a.Host, AskedAt: at, State: PermissionOpen}
+}
+
+// Answer notes the answer, and who has given it.
+func (p *Permission) Answer(v PermissionVerdict, by, sentence string, now time.Time) {
+	p.State, p.Verdict, p.AnsweredBy, p.Sentence, p.AnsweredAt = PermissionAnswered, v, by, sentence, &now
+}
+
 // End moves the permission to a final state.
 func (p *Permission) End(s PermissionState, note string, now time.Time) {
 	p.State, p.Note, p.EndedAt = s, note, &now

@@ -11,11 +11,6 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// Hear notes the hook of a typed prompt on its delivery and its handoff.
-func (d *Delivery) Hear(hook int64, at time.Time) {
-	d.State, d.Heard, d.HeardAt, d.Attempts = DeliveryTyped, hook, &at, max(d.Attempts, 1)
-}
-
 // Refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:
 // see refusedSince.
 func (d *Delivery) Refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {

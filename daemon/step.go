@@ -46,6 +46,9 @@ func (s *Step) Who() string {
 	return s.AgentName
 }
 
+// StartWith notes the text that the agent is started with.
+func (a *Agent) StartWith(dl *Delivery) { a.FirstPromptID = &dl.ID }
+
 // StartedWith reports whether a delivery is the agent's first prompt.
 func (a *Agent) StartedWith(dl *Delivery) bool {
 	return a.FirstPromptID != nil && *a.FirstPromptID == dl.ID

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -28,13 +29,6 @@ func (a *Agent) EndUnknownTurn(promptID string, at time.Time) {
 	a.RestSince(at)
 }
 
-// RestSince notes a sign of rest that came before the hook of its prompt: a hook of an earlier moment tells of no turn that runs.
-func (a *Agent) RestSince(at time.Time) {
-	if a.AtRest() && at.After(a.StateAt) {
-		a.StateAt = at
-	}
-}
-
 // TakeWork notes a prompt that gave the agent work of its own. The agent's UserPromptSubmit calls it after BeginTurn,
 // unless the prompt comes from a handoff or a pipeline, or reports the end of a background task.
 // The operator has seen the turn before if they give the next one.
@@ -47,6 +41,32 @@ func (a *Agent) TakeWork(hook int64, at time.Time, prompt string) {
 		a.Asked = asked
 	}
 }
+
+// Answer notes the beginning of what the agent has said last; "": its Stop did not tell that.
+func (a *Agent) Answer(said string) {
+	if said = words.Clip(words.Line(said), MaxLastMessage); said != "" {
+		a.LastMessage = said
+	}
+}
+
+// StopCame notes that the Stop of the turn has come, so that its end is looked for.
+func (a *Agent) StopCame(at time.Time) { a.StopCameAt = &at }
+
+// ForgetStop notes that the Stop that came ended nothing: the turn goes on, or has ended by something else.
+func (a *Agent) ForgetStop() { a.StopCameAt = nil }
+
+// LeaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
+func (a *Agent) LeaveTurn() (stop time.Time) {
+	stop = *a.StopCameAt
+	a.StopCameAt, a.HandingOver = nil, false
+	return stop
+}
+
+// Finish notes that the agent has finished a turn that the operator waits for.
+func (a *Agent) Finish(at time.Time) { a.Unread, a.FinishedAt = true, &at }
+
+// See notes that the operator has seen what the agent has finished.
+func (a *Agent) See() { a.Unread = false }
 
 // EndTask notes the end of a background task. The UserPromptSubmit that reports the end calls it. The Stop of the
 // turn says how many tasks are left; the StopFailure of a failed turn does not.
@@ -78,8 +98,11 @@ func (a *Agent) EndTurn(hook int64, stop *hooks.Payload, own bool) {
 
 // FailTurn notes that the runtime ended a turn with an error. The agent's StopFailure calls it. It clears
 // LastMessage, because the answer of an earlier turn would pass for the answer of this one. If the turn had a Stop that another
-// hook has blocked, that Stop has ended no work.
+// hook has blocked, that Stop has ended no work. The trouble lasts since the first turn that failed.
 func (a *Agent) FailTurn(t Trouble) {
+	if a.Trouble != nil {
+		t.Since = a.Trouble.Since
+	}
 	if a.StopCameAt != nil {
 		a.WorkStop, a.StopCameAt = 0, nil
 	}
@@ -89,8 +112,17 @@ func (a *Agent) FailTurn(t Trouble) {
 // RefuseTurn notes that no turn runs, because another hook has refused its prompt. why says so.
 func (a *Agent) RefuseTurn(why string) { a.TurnError, a.HandingOver = why, false }
 
-// RetryTurn notes that the API refuses the requests of the running turn. The agent's RetryStarted calls it.
-func (a *Agent) RetryTurn(t Trouble) { a.Trouble = &t }
+// RetryTurn notes that the API refuses the requests of the running turn. The agent's RetryStarted calls it. Trouble with the API that has
+// not ended goes on.
+func (a *Agent) RetryTurn(t Trouble) {
+	if was := a.Trouble; was != nil && (was.Retrying || runtimes.APIFails(was.Code)) {
+		t.Since = was.Since
+	}
+	a.Trouble = &t
+}
+
+// PassTrouble notes that the agent's trouble is over.
+func (a *Agent) PassTrouble() { a.Trouble = nil }
 
 // endRetrying notes that no turn runs any more whose request the runtime sends again. [Agent.Be] calls it. The trouble itself
 // lasts until the API answers.

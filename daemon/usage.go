@@ -132,3 +132,8 @@ func (r *UsageRow) CostWords() string {
 	}
 	return fmt.Sprintf("$%.2f", *r.CostUSD)
 }
+
+// UsageIn says that what the agent has used is read from a file, from its beginning.
+func (a *Agent) UsageIn(path string) UsageRead {
+	return UsageRead{Host: a.Host, Path: path, AgentID: a.ID}
+}

@@ -85,6 +85,9 @@ type TreeOutcome struct {
 	At         time.Time `json:"at"`
 }
 
+// Be puts the tree into another state. Its lane makes a planned one, also once more.
+func (t *Worktree) Be(s TreeState) { t.State = s }
+
 // Stands reports whether the tree is there, or may be.
 func (t *Worktree) Stands() bool { return t.State == TreeStanding }
 
@@ -181,11 +184,18 @@ func (t *Worktree) Place() worktree.Place {
 // Source returns the folder of the repository that corresponds to Workdir.
 func (t *Worktree) Source() string { return t.Repository + strings.TrimPrefix(t.Workdir, t.Path) }
 
-// End ends what was done with the tree.
-func (t *Worktree) End(do TreeAction, done bool, says string, now time.Time) *TreeOutcome {
-	t.Last = &TreeOutcome{Do: do, Done: done, Says: says, Conflicts: []string{}, ByPipeline: t.Task != nil && t.Task.ByPipeline, At: now}
+// Ask notes what is to be done with the tree.
+func (t *Worktree) Ask(task TreeTask, now time.Time) {
+	task.At = now
+	t.Task = &task
+}
+
+// End ends what was done with the tree. conflicts are the files in which a merge had conflicts.
+func (t *Worktree) End(do TreeAction, done bool, says string, now time.Time, conflicts ...string) {
+	t.Last = &TreeOutcome{
+		Do: do, Done: done, Says: says, Conflicts: append([]string{}, conflicts...), ByPipeline: t.Task != nil && t.Task.ByPipeline, At: now,
+	}
 	t.Task = nil
-	return t.Last
 }
 
 // Within reports whether a path is a folder or something in it.

@@ -67,7 +67,8 @@ func (d *Launcher) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, 
 		if err != nil {
 			return daemon.Agent{}, err
 		}
-		c.NewDeliveries, a.FirstPromptID = []*daemon.Delivery{dl}, &dl.ID
+		a.StartWith(dl)
+		c.NewDeliveries = []*daemon.Delivery{dl}
 	}
 	if err := d.Commit(ctx, c); err != nil {
 		return daemon.Agent{}, fmt.Errorf("new agent %d: %w", a.ID, err)
@@ -288,7 +289,7 @@ func (d *Launcher) newSkill(ctx context.Context, a *daemon.Agent, slug string, d
 		return nil, err
 	}
 	id, err := d.Store.NextID(ctx, daemon.DeliveryIDs)
-	return &daemon.Delivery{ID: id, AgentID: a.ID, Kind: daemon.KindSkill, Text: text, Nonce: ref, State: daemon.DeliveryQueued, CreatedAt: d.Now()}, err
+	return daemon.NewDelivery(id, a.ID, daemon.KindSkill, text, ref, d.Now()), err
 }
 
 // MaxName is the longest name of an agent, in characters.

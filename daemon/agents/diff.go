@@ -61,7 +61,7 @@ func (d *Launcher) noteBase(ctx context.Context, a *daemon.Agent) {
 	case err != nil:
 		base.Problem = words.TrimDot(err.Error())
 	}
-	a.Base = &base
+	a.FindBase(&base)
 }
 
 const noRepository = "the directory was in no git repository then"

@@ -50,10 +50,11 @@ func (d *Launcher) launched(ctx context.Context, a *daemon.Agent, info tmux.Pane
 	a.SpawnedAt = &now
 	a.SetPane(&info)
 	if a.PID == 0 { // otherwise the hook of its SessionStart has set it
-		a.PID = info.PID
-		if p, err := d.Processes.Find(info.PID); err == nil {
-			a.PIDStart = p.Start
+		p := tmux.Process{PID: info.PID}
+		if found, err := d.Processes.Find(info.PID); err == nil {
+			p.Start = found.Start
 		}
+		a.SetProcess(p)
 	}
 	e := d.Event(event.AgentStarted, &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
 	if err := d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}}); err != nil {
@@ -84,10 +85,7 @@ func (d *Launcher) prepareLaunch(ctx context.Context, a *daemon.Agent) error {
 	}
 	secret := randomHex(d.Random, 32)
 	a.LaunchHash = LaunchHash(secret)
-	a.SessionID = nil
-	if launch.SessionID != "" {
-		a.SessionID = &launch.SessionID
-	}
+	a.BeginSession(launch.SessionID)
 	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(environ,
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
 		"UNDERSTUDY_LAUNCH="+secret,

@@ -70,7 +70,8 @@ func (d *Launcher) PassOn(ctx context.Context, prev, next *daemon.Agent) {
 // launchFailed commits the end of an agent that could not be started, and tells the operator.
 func (d *Launcher) launchFailed(ctx context.Context, a *daemon.Agent, cause error) error {
 	now := d.Now()
-	a.State, a.EndedAt = daemon.Ended, &now
+	a.Be(daemon.Ended, now)
+	a.EndedAt = &now
 	a.EndBy(daemon.EndedNotStarted, words.TrimDot(cause.Error()))
 	e := d.Event(event.AgentFailed, &a.ID, nil, map[string]any{"code": daemon.CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})

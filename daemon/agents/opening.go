@@ -97,7 +97,7 @@ func (d *Launcher) CorrectByPane(a *daemon.Agent) (changed bool) {
 	case a.State == daemon.Waiting && a.WaitsFor == g.Dialog:
 		return false
 	default:
-		a.WaitsFor = g.Dialog
+		a.Ask(g.Dialog)
 		a.Be(daemon.Waiting, d.Now())
 	}
 	a.Release()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
@@ -89,12 +88,12 @@ func EndTurnAtRest(d *Supervisor, ctx context.Context, a *daemon.Agent) (moved b
 // GoToRest ends the turn of an agent whose Stop has come and whose runtime rests, and returns the events. The agent has finished,
 // unless it is being handed over, and the operator who wants to know that is told.
 func GoToRest(d *Supervisor, a *daemon.Agent, handing bool) (events []*event.Event) {
-	stop := engine.LeaveTurn(a)
+	stop := a.LeaveTurn()
 	if a.Be(a.Rest(), d.Now()) {
 		events = append(events, d.Facts().StateEvent(a, map[string]any{"hook": "Stop"}))
 	}
 	if finishes(a) && !handing {
-		a.Unread, a.FinishedAt = true, &stop
+		a.Finish(stop)
 		if d.FactsFor(a).NotifiesFinished(a) {
 			events = append(events, finishedEvent(d, a))
 		}

@@ -117,8 +117,7 @@ func (d *Supervisor) StopLadder(ctx context.Context, a *daemon.Agent) (bool, tim
 
 // climbTo commits the next rung.
 func (d *Supervisor) climbTo(ctx context.Context, a *daemon.Agent, to daemon.StopStage) (bool, time.Duration, error) {
-	now := d.Now()
-	a.StopStage, a.StopStageAt = to, &now
+	a.ClimbTo(to, d.Now())
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
 	if to == daemon.StopAsked {
 		if err := d.DropQueued(ctx, &c, a.ID, daemon.EvidenceStopAsked); err != nil {
@@ -173,8 +172,9 @@ func (d *Supervisor) askToExit(ctx context.Context, a *daemon.Agent) (bool, time
 	if unknown != nil {
 		way = runtimes.ByEcho
 	}
-	dl := &daemon.Delivery{ID: id, AgentID: a.ID, Way: way, Kind: daemon.KindExit, Text: d.RuntimeOf(a).Can.ExitText, State: daemon.DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
-	a.StopStage, a.StopStageAt = daemon.StopAsked, &now
+	dl := daemon.NewDelivery(id, a.ID, daemon.KindExit, d.RuntimeOf(a).Can.ExitText, "", now)
+	dl.BeginTyping(way, 0, now)
+	a.ClimbTo(daemon.StopAsked, now)
 	e := d.Event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": daemon.StopAsked})
 	c := daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}
 	if err := d.DropQueued(ctx, &c, a.ID, daemon.EvidenceStopAsked); err != nil {
@@ -250,20 +250,16 @@ func (d *Supervisor) Running(ctx context.Context, a *daemon.Agent) bool {
 // with SIGTERM.
 func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return d.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
-		now := d.Now()
 		if err := d.DropQueued(ctx, c, id, daemon.EvidenceStopAsked); err != nil {
 			return err
 		}
 		c.Events = []*event.Event{d.Event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == daemon.StopFailed {
-			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, daemon.StopNone, nil
+			a.AskToStop(d.Now(), false)
 		}
-		a.StopYields = false // a person asked for the stop, so it stays, even if the agent is given work
-		if force && !a.StopForce {
-			a.StopForce = true
-			if a.StopStage == daemon.StopAsked || a.StopStage == daemon.StopAnswer {
-				a.StopStage, a.StopStageAt = daemon.StopNone, nil
-			}
+		a.StopAnyway() // a person asked for the stop
+		if force {
+			a.StopByForce()
 		}
 		return nil
 	})

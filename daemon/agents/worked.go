@@ -104,7 +104,7 @@ func (d *Supervisor) withdrawExit(ctx context.Context, a *daemon.Agent) error {
 		return err
 	}
 	d.takeExitBack(ctx, a, open)
-	a.StopAskedAt, a.StopStage, a.StopStageAt, a.StopYields = nil, daemon.StopNone, nil, false
+	a.WithdrawStop()
 	c := daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{d.Event(event.AgentStopWithdrawn, &a.ID, nil, map[string]any{})}}
 	for i := range open {
 		if dl := &open[i]; dl.Kind == daemon.KindExit {

@@ -32,7 +32,7 @@ func (d *Launcher) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.
 // PlanTree makes the row of a new work tree. Its lane makes the tree, once the row is committed.
 func (d *Launcher) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Worktree, error) {
 	if d.Keeper == nil {
-		return nil, errNoKeeper
+		return nil, ErrNoKeeper
 	}
 	id, err := d.Store.NextID(ctx, daemon.WorktreeIDs)
 	if err != nil {
@@ -53,7 +53,8 @@ func (d *Launcher) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Workt
 	return t, nil
 }
 
-var errNoKeeper = errors.New("this daemon makes no work trees")
+// ErrNoKeeper says that this daemon makes no work trees.
+var ErrNoKeeper = errors.New("this daemon makes no work trees")
 
 // planNotes says what will not be in a work tree.
 func planNotes(p *worktree.Plan, path string) string {
@@ -97,77 +98,6 @@ func (d *Launcher) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, 
 	return false, 0, nil
 }
 
-// awaits returns the agents that wait for a planned tree. wanted says whether anybody does, they or its pipeline. A tree that has stood before
-// is made again in any case: it may hold work.
-func (d *Launcher) awaits(ctx context.Context, t *daemon.Worktree) (agents []int64, wanted bool, err error) {
-	active, err := d.AllAgents(ctx, daemon.AgentFilter{Active: true, Host: t.Host})
-	if err != nil {
-		return nil, false, err
-	}
-	for i := range active {
-		if a := &active[i]; t.Has(a) && a.StopAskedAt == nil {
-			agents = append(agents, a.ID)
-		}
-	}
-	open, err := d.PipelineOpen(ctx, t)
-	return agents, open || len(agents) > 0 || t.MadeAt != nil, err
-}
-
-// MakeTree makes a planned tree, or takes what an earlier daemon has made of it. If nobody waits for the tree any more, or it can't be made,
-// makeTree deletes what stands of it: nobody has worked there.
-func (d *Launcher) MakeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event, agents []int64, err error) {
-	agents, wanted, err := d.awaits(ctx, t)
-	if err != nil {
-		return nil, nil, err
-	}
-	var made worktree.Made
-	cause := errNoKeeper
-	if wanted && d.Keeper != nil {
-		from := ""
-		if t.NewBranch {
-			from = t.BaseCommit
-		}
-		if made, cause = d.Keeper.Make(ctx, worktree.Spec{Dir: t.Source(), Branch: t.Branch, From: from, Path: t.Path}); ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		if agents, wanted, err = d.awaits(ctx, t); err != nil {
-			return nil, nil, err
-		}
-	}
-	if !wanted {
-		cause = errors.New("nobody waits for it any more")
-	}
-	if cause != nil {
-		return d.treeNotMade(ctx, t, cause), agents, nil
-	}
-	now := d.Now()
-	t.State, t.MadeAt, t.Copied, t.Workdir = daemon.TreeStanding, &now, made.Copied, made.Workdir
-	return d.TreeEvent(event.WorktreeCreated, t, map[string]any{"base": t.Base, "copied": copiedWords(t.Copied), "submodules": made.Submodules}), agents, nil
-}
-
-func (d *Launcher) treeNotMade(ctx context.Context, t *daemon.Worktree, cause error) *event.Event {
-	if t.MadeAt == nil && d.Keeper != nil {
-		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: t.Place(), Dir: t.Source(), Discard: true}); err != nil || out.Kept != "" {
-			d.Log.Warn("work tree that nobody has worked in not removed", "worktree_id", t.ID, "path", t.Path, "kept", out.Kept, "error", err)
-		}
-	}
-	t.State = daemon.TreeFailed
-	t.End(daemon.TreeMake, false, daemon.NotMade(t.Branch, cause)+".", d.Now())
-	return d.TreeEvent(event.WorktreeFailed, t, map[string]any{"error": words.TrimDot(cause.Error())})
-}
-
-// PipelineOpen reports whether the pipeline of a tree has not ended.
-func (d *Launcher) PipelineOpen(ctx context.Context, t *daemon.Worktree) (bool, error) {
-	if t.PipelineID == nil {
-		return false, nil
-	}
-	p, err := d.Store.Pipeline(ctx, *t.PipelineID)
-	if errors.Is(err, daemon.ErrNotFound) { // it was deleted meanwhile
-		return false, nil
-	}
-	return err == nil && p.Open(), err
-}
-
 // TreeEvent makes an event about a work tree, and about its pipeline.
 func (d *Launcher) TreeEvent(typ event.Type, t *daemon.Worktree, payload map[string]any) *event.Event {
 	if payload == nil {
@@ -175,16 +105,4 @@ func (d *Launcher) TreeEvent(typ event.Type, t *daemon.Worktree, payload map[str
 	}
 	payload["worktree_id"], payload["path"], payload["branch"] = t.ID, t.Path, t.Branch
 	return d.Event(typ, nil, nil, payload).For(t.PipelineID, nil)
-}
-
-// copiedWords names what was copied into a tree.
-func copiedWords(copied []worktree.Copied) string {
-	var names []string
-	for _, c := range copied[:min(len(copied), 5)] {
-		names = append(names, c.Path)
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return words.List(names, len(copied))
 }

@@ -44,7 +44,7 @@ func (d *Courier) pressEnter(ctx context.Context, a *daemon.Agent, dl *daemon.De
 	if again := d.untilNextEnter(a, dl); again > 0 {
 		return false, again, nil
 	}
-	dl.Attempts++
+	dl.Press(dl.Attempts + 1)
 	if moved, again, err := d.saveDelivery(ctx, a, dl, true); err != nil {
 		return moved, again, err
 	}
@@ -166,8 +166,7 @@ func (d *Courier) NudgeExit(ctx context.Context, a *daemon.Agent) {
 func (d *Courier) exitTypedLate(a *daemon.Agent, dl *daemon.Delivery) bool {
 	late := dl.Kind == daemon.KindExit && dl.State == daemon.DeliveryTyped && a.StopStage == daemon.StopAsked && d.TimeOnRung(*a.StopStageAt) > d.Settings().Handoff.ExitTimeout/2
 	if late {
-		now := d.Now()
-		a.StopStageAt = &now
+		a.ClimbTo(daemon.StopAsked, d.Now())
 	}
 	return late
 }

@@ -132,7 +132,7 @@ func (d *Courier) commitIntention(ctx context.Context, a *daemon.Agent, dl *daem
 		_, _, err := d.saveDelivery(ctx, a, dl, false)
 		return err
 	}
-	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence, dl.Way = daemon.DeliveryTyping, &now, a.LastHook, 1, "", way
+	dl.BeginTyping(way, a.LastHook, now)
 	c := daemon.Change{Deliveries: []*daemon.Delivery{dl}}
 	// If a hook, or for a message the retry of a handoff, writes the agent's row first, this commit gets ErrMoved.
 	if a.Hold != nil || a.StartedWith(dl) || dl.Kind == daemon.KindGoOn || dl.Kind == daemon.KindMessage {
@@ -155,7 +155,7 @@ func (d *Courier) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.
 		if can.EnterAfter > 0 && !lane.Ticked(ctx, time.After(can.EnterAfter)) { // the text may have been pasted a moment ago
 			return false, 0, context.Cause(ctx)
 		}
-		dl.State, dl.Attempts = daemon.DeliveryTyped, 0 // an earlier daemon died between the paste and Enter, which comes next
+		dl.Pasted() // an earlier daemon died between the paste and Enter, which comes next
 		return d.saveDelivery(ctx, a, dl, true)
 	}
 	screen, _, again := d.Composer(ctx, a)
@@ -195,7 +195,7 @@ func (d *Courier) TypeText(ctx context.Context, a *daemon.Agent, dl *daemon.Deli
 	case err == nil:
 		d.NotePaste(a, dl, screen)
 		if !d.pressFirstEnter(ctx, a, dl, term) {
-			dl.Attempts = 0
+			dl.Press(0)
 		}
 	case errors.Is(err, tmux.ErrChanged) && dl.Kind == daemon.KindExit:
 		return false, 100 * time.Millisecond, nil // the stop ladder types the command again, or climbs
@@ -341,7 +341,7 @@ func (d *Courier) saveDelivery(ctx context.Context, a *daemon.Agent, dl *daemon.
 		e.Alert = *dl.Verdict != daemon.Submitted && dl.HandoffID == nil && dl.Kind != daemon.KindExit
 		c.Events = append(c.Events, e)
 		if dl.Kind == daemon.KindSkill && dl.Has(daemon.Submitted) && a.SkillInjectedAt == nil {
-			a.SkillInjectedAt = dl.DecidedAt
+			a.HasSkillSince(*dl.DecidedAt)
 			c.Agents = []*daemon.Agent{a}
 			c.Events = append(c.Events, d.Event(event.AgentSkillInjected, &a.ID, dl.HandoffID,
 				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).For(a.PipelineID, a.StepID))

@@ -106,7 +106,7 @@ func (d *Queue) NewMessage(ctx context.Context, agentID int64, text string, comm
 	if err != nil {
 		return nil, err
 	}
-	return &daemon.Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: daemon.DeliveryQueued, CreatedAt: d.Now()}, nil
+	return daemon.NewDelivery(id, agentID, kind, text, "", d.Now()), nil
 }
 
 // CheckTyped refuses a text with control characters, because they would act like keys in a pane.

@@ -207,7 +207,7 @@ func (r *Room) afterChoice(ctx context.Context, a *daemon.Agent) (daemon.DialogS
 		case errors.As(err, &told):
 			return daemon.DialogGone, "the dialog is gone"
 		case err == nil && s.ID != a.DialogAnswer.Dialog:
-			a.WaitsFor = s.Asks()
+			a.Ask(s.Asks())
 			return daemon.DialogOther, "another dialog is open now, " + words.Quote(s.Name)
 		case time.Now().After(until) && err != nil:
 			return daemon.DialogUnknown, "it was taken, and then the pane could not be read"
@@ -255,7 +255,7 @@ func (r *Room) endAnswer(ctx context.Context, a *daemon.Agent, state daemon.Dial
 		}
 		events := []*event.Event{r.dialogEvent(event.AgentDialogEnded, &fresh, message)}
 		if state == daemon.DialogOther && fresh.State == daemon.Waiting && fresh.LastHook == a.LastHook { // else its own hook has named it
-			fresh.WaitsFor = a.WaitsFor
+			fresh.Ask(a.WaitsFor)
 			events = append(events, r.env.StateEvent(&fresh, map[string]any{"dialog": daemon.DialogOther}))
 		}
 		err = r.env.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{&fresh}, Events: events})

@@ -50,11 +50,8 @@ func (f *Facts) UseContext(c *daemon.Change, a *daemon.Agent, use daemon.Context
 	if use.Limit = KnownWindow(use.Tokens, use.Limit); use.Limit != nil {
 		percent := math.Round(1000*float64(use.Tokens)/float64(*use.Limit)) / 10
 		use.Percent, use.Tier = &percent, f.tier(a, percent)
-		if a.ContextStart == nil || percent < *a.ContextStart {
-			a.ContextStart = &percent
-		}
 	}
-	a.Context = &use
+	a.NoteContext(&use)
 	if use.Sampled(before) {
 		c.Samples = append(c.Samples, daemon.ContextSample{AgentID: a.ID, At: at, Tokens: use.Tokens, Percent: use.Percent})
 	}

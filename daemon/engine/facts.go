@@ -106,13 +106,6 @@ func (f *Facts) CameAfter(hook int64, at time.Time, dl *daemon.Delivery) bool {
 	return hook > dl.AfterHook && at.Truncate(time.Microsecond).After(f.Past.Earliest(*dl.TypedAt)) // the store keeps microseconds
 }
 
-// LeaveTurn notes that the turn whose Stop has come is over, and returns when that Stop came.
-func LeaveTurn(a *daemon.Agent) (stop time.Time) {
-	stop = *a.StopCameAt
-	a.StopCameAt, a.HandingOver = nil, false
-	return stop
-}
-
 // EndTrouble ends the trouble of an agent and returns the event, in which by says what ended the trouble; nil: the agent
 // was in none. The Stop of a turn that ended well calls it, the RetryEnded, and the end of the agent.
 func (f *Facts) EndTrouble(a *daemon.Agent, by string) *event.Event {
@@ -120,7 +113,7 @@ func (f *Facts) EndTrouble(a *daemon.Agent, by string) *event.Event {
 		return nil
 	}
 	e := f.Event(event.AgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).For(a.PipelineID, a.StepID)
-	a.Trouble = nil
+	a.PassTrouble()
 	return e
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -32,25 +31,6 @@ func (f *Facts) SeesToLimit(a *daemon.Agent) bool {
 		return f.LimitPolicy(a).OnLimit != daemon.LimitAsk
 	}
 	return a.State == daemon.Limited && a.Limit != nil && a.Limit.Do != daemon.LimitAsk
-}
-
-// Cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
-// nil: none. where ends the sentence that says that it was cancelled.
-func (f *Facts) Cancelled(h *daemon.Handoff, dl *daemon.Delivery, where string, now time.Time) *daemon.Change {
-	from := h.Phase
-	c := &daemon.Change{}
-	if dl != nil && dl.State == daemon.DeliveryQueued {
-		dl.Decide(daemon.NotSubmitted, "the handoff was cancelled", now)
-		c.Deliveries = []*daemon.Delivery{dl}
-	}
-	spent := h.EnterPhase(daemon.Cancelled, now, f.Settings.Handoff)
-	h.CompletedAt = &now
-	h.Error = &daemon.Failure{Phase: from, Code: daemon.CodeCancelled, Message: "Handoff cancelled" + where}
-	c.Move = &daemon.Move{Handoff: h, From: from, Cause: "cancelled" + where}
-	c.Events = []*event.Event{f.Event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
-		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
-	})}
-	return c
 }
 
 // PermissionEvent makes an event about a permission. It does not contain all that was shown.

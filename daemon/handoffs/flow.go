@@ -126,7 +126,7 @@ func (r *handoffRun) move(out outcome) error {
 func (r *handoffRun) commitFailure(out outcome) error {
 	h, from := r.h, r.h.Phase
 	spent := h.EnterPhase(daemon.Failed, r.now, r.settings)
-	h.Error, h.CompletedAt = out.fail, &r.now
+	h.Error = out.fail
 	c := out.with
 	c.Move = &daemon.Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
 	e := r.d.Event(event.HandoffFailed, &h.AgentID, &h.ID, map[string]any{

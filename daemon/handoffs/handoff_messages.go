@@ -30,7 +30,6 @@ func clearQueue(r *handoffRun, c *daemon.Change) error {
 // complete adds to the change that completes the handoff that the queued messages of the outgoing agent are passed on. It writes
 // the agent's row as well: if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
 func complete(r *handoffRun, c *daemon.Change) error {
-	r.h.CompletedAt = &r.now
 	if !r.h.Passes() {
 		return nil
 	}

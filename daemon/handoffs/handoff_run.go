@@ -58,10 +58,8 @@ func (r *handoffRun) queueInstruction() (daemon.Change, *outcome) {
 		return bad(err)
 	}
 	r.h.ExpectInstruction(id)
-	dl := &daemon.Delivery{
-		ID: id, AgentID: r.h.AgentID, HandoffID: &r.h.ID, Kind: daemon.KindInstruction, Text: text, Nonce: r.h.Ref,
-		State: daemon.DeliveryQueued, CreatedAt: r.now,
-	}
+	dl := daemon.NewDelivery(id, r.h.AgentID, daemon.KindInstruction, text, r.h.Ref, r.now)
+	dl.HandoffID = &r.h.ID
 	return daemon.Change{NewDeliveries: []*daemon.Delivery{dl}}, nil
 }
 
@@ -267,7 +265,7 @@ func (r *handoffRun) shutDown() outcome {
 			return *out
 		}
 	}
-	a.StopAskedAt, a.StopYields = &r.now, true // the stop ladder withdraws this if the agent is given work meanwhile
+	a.AskToStop(r.now, true) // the stop ladder withdraws this if the agent is given work meanwhile
 	return outcome{with: daemon.Change{Agents: []*daemon.Agent{a}}}
 }
 
@@ -356,10 +354,9 @@ func (r *handoffRun) queuePrompt(successor int64) (daemon.Change, *outcome) {
 		return daemon.Change{}, &outcome{err: err}
 	}
 	r.heir.DeliveryID = &id
-	return daemon.Change{NewDeliveries: []*daemon.Delivery{{
-		ID: id, AgentID: successor, HandoffID: &r.h.ID, Kind: daemon.KindPrompt, Text: *r.h.InjectionPrompt, Nonce: r.h.Ref,
-		State: daemon.DeliveryQueued, CreatedAt: r.now,
-	}}}, nil
+	dl := daemon.NewDelivery(id, successor, daemon.KindPrompt, *r.h.InjectionPrompt, r.h.Ref, r.now)
+	dl.HandoffID = &r.h.ID
+	return daemon.Change{NewDeliveries: []*daemon.Delivery{dl}}, nil
 }
 
 // brief waits until the successor's runtime has taken the injection prompt.

@@ -128,7 +128,7 @@ func (d *Flow) requestHandoff(ctx context.Context, agentID int64, in *HandoffReq
 		"targets": h.Targets(), "keep": h.Keep, "in_place": h.InPlace, "warnings": h.Warnings,
 	}).For(a.PipelineID, a.StepID)}}
 	if in.Auto {
-		a.AutoAskedAt = &h.CreatedAt
+		a.NoteAutoAsked(h.CreatedAt)
 	}
 	if in.ForLimit {
 		a.NoteLimitHandoff(h.ID, in.Heirs[0].Runtime)
@@ -328,14 +328,32 @@ func (d *Flow) cancel(ctx context.Context, h *daemon.Handoff) error {
 // CancelChange returns the change that cancels a handoff which has no record yet.
 func (d *Flow) CancelChange(ctx context.Context, h *daemon.Handoff, now time.Time) (*daemon.Change, error) {
 	if h.DeliveryID == nil {
-		return d.Facts().Cancelled(h, nil, "", now), nil
+		return Cancelled(d.Facts(), h, nil, "", now), nil
 	}
 	dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
 	if err != nil {
 		return nil, err
 	}
-	return d.Facts().Cancelled(h, &dl, "", now), nil
+	return Cancelled(d.Facts(), h, &dl, "", now), nil
 }
 
 // ReasonCommand is the reason of a handoff that a person has requested with /handoff in the agent's pane.
 const ReasonCommand = "command"
+
+// Cancelled returns the change that cancels a handoff which has no record yet. dl is the delivery that its phase waits for;
+// nil: none. where ends the sentence that says that it was cancelled.
+func Cancelled(f *engine.Facts, h *daemon.Handoff, dl *daemon.Delivery, where string, now time.Time) *daemon.Change {
+	from := h.Phase
+	c := &daemon.Change{}
+	if dl != nil && dl.State == daemon.DeliveryQueued {
+		dl.Decide(daemon.NotSubmitted, "the handoff was cancelled", now)
+		c.Deliveries = []*daemon.Delivery{dl}
+	}
+	spent := h.EnterPhase(daemon.Cancelled, now, f.Settings.Handoff)
+	h.Error = &daemon.Failure{Phase: from, Code: daemon.CodeCancelled, Message: "Handoff cancelled" + where}
+	c.Move = &daemon.Move{Handoff: h, From: from, Cause: "cancelled" + where}
+	c.Events = []*event.Event{f.Event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{
+		"phase": from, "phase_ms": spent, "persona": h.Persona, "message": fmt.Sprintf("Handoff %d was cancelled%s.", h.ID, where),
+	})}
+	return c
+}

@@ -213,7 +213,7 @@ func (r *handoffRun) letLive() (*daemon.Change, error) {
 	}
 	from := h.Phase
 	spent := h.EnterPhase(daemon.Completed, r.now, r.settings)
-	h.Keep, h.CompletedAt = true, &r.now
+	h.Keep = true
 	e := r.d.Event(event.Of("handoff", daemon.Completed), &h.AgentID, &h.ID, map[string]any{
 		"from": from, "phase_ms": spent, "cause": "retry", "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
 		"message": h.CompletedWords(), "mode": h.Mode, "total_ms": h.Metrics.TotalMS,

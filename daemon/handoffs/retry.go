@@ -174,7 +174,7 @@ func (d *Flow) RetryChange(ctx context.Context, h *daemon.Handoff, a *daemon.Age
 	}
 	c.WriteAgent(a) // if its session is resumed, its step ends, or it gets a message, at the same time, one of the two commits gets ErrMoved
 	h.EnterPhase(to, r.now, r.settings)
-	h.Error, h.CompletedAt = nil, nil
+	h.Error = nil
 	c.Move = &daemon.Move{Handoff: h, From: daemon.Failed, Cause: "retry of " + string(failed)}
 	c.Events = append(c.Events, d.Event(event.HandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
 	return &c, nil
@@ -212,7 +212,7 @@ func resumeAt(r *handoffRun, failed daemon.Phase) (to daemon.Phase, c daemon.Cha
 		r.h.IgnoreHooksUpTo(r.agent.LastHook)
 	case daemon.ShuttingDown:
 		if r.agent.Active() && r.agent.StopStage == daemon.StopFailed {
-			r.agent.StopAskedAt, r.agent.StopStage, r.agent.StopStageAt = nil, daemon.StopNone, nil
+			r.agent.WithdrawStop()
 			c.Agents = []*daemon.Agent{r.agent}
 		}
 	case daemon.BriefingHeirs:

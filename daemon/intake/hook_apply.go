@@ -12,7 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -78,8 +77,8 @@ func (h *hookStep) decide() daemon.HookDecision {
 			a.Release()
 		}
 	}
-	if a.Account == nil && !a.Managed && h.in.PID == a.PID {
-		a.Account = h.account
+	if h.in.PID == a.PID {
+		a.LearnAccount(h.account)
 	}
 	if !a.Active() {
 		h.afterEnd()
@@ -124,14 +123,7 @@ func (h *hookStep) apply() {
 	a := h.tx.Agent
 	was := a.TranscriptPath
 	defer h.noteTranscript(was)
-	if a.SessionID == nil && h.p.SessionID != "" {
-		id := h.p.SessionID
-		a.SessionID = &id
-	}
-	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
-		path := h.p.TranscriptPath
-		a.TranscriptPath = &path
-	}
+	a.LearnSession(h.p)
 	if h.p.PermissionMode != "" && h.p.AgentID == "" { // a subagent may have a mode of its own
 		a.SessionMode = h.p.PermissionMode
 	}
@@ -160,7 +152,7 @@ func (h *hookStep) apply() {
 		case "agent_needs_input":
 			h.beginWaiting()
 		case sight.DialogFollows:
-			a.WaitsFor = ""
+			a.Ask("")
 			h.beginWaiting()
 		case "idle_prompt":
 			h.setState(a.Rest())
@@ -205,7 +197,7 @@ func (h *hookStep) sessionStart() {
 	changed := a.SessionID != nil && h.p.SessionID != "" && *a.SessionID != h.p.SessionID
 	a.SetSession(h.p)
 	if changed || h.p.Source == "compact" {
-		a.Context, a.ContextStart = nil, nil // the window is new, and the last measurement is about the old one
+		a.BeginWindow()
 	}
 	if changed {
 		if a.StopCameAt != nil && !copied {
@@ -224,7 +216,7 @@ func (h *hookStep) sessionStart() {
 		h.setState(a.Rest())
 	}
 	if binds && h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {
-		a.PID, a.PIDStart = h.proc.PID, h.proc.Start
+		a.SetProcess(h.proc)
 	}
 	first := a.RegisteredAt == nil
 	if first {
@@ -236,7 +228,7 @@ func (h *hookStep) sessionStart() {
 	}
 	// The daemon launched the runtime with the skill in its system prompt, so that the session has it from its start.
 	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil && h.RuntimeOf(a).Can.Skill != runtimes.SkillAsPrompt {
-		a.SkillInjectedAt = &now
+		a.HasSkillSince(now)
 		h.event(event.AgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
 }
@@ -316,7 +308,7 @@ func (h *hookStep) confirm(dl *daemon.Delivery, evidence string, queued bool) {
 		h.tx.Agent.TakeInstruction()
 	}
 	if dl.Kind == daemon.KindSkill && h.tx.Agent.SkillInjectedAt == nil {
-		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
+		h.tx.Agent.HasSkillSince(*dl.DecidedAt)
 		h.event(event.AgentSkillInjected, map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
 	}
 	if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
@@ -333,9 +325,7 @@ func (h *hookStep) stopped() {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
 	a.EndLimit()
-	if said := words.Clip(words.Line(h.p.LastAssistantMessage), daemon.MaxLastMessage); said != "" {
-		a.LastMessage = said
-	}
+	a.Answer(h.p.LastAssistantMessage)
 	h.confirmHeard()
 	for _, dl := range h.tx.Deliveries {
 		// Another run of the command that was answered may tell of the same Stop, out of the spool.
@@ -345,7 +335,7 @@ func (h *hookStep) stopped() {
 	}
 	own := !a.HandingOver && !h.promptUnreported()
 	a.EndTurn(h.tx.HookID, &h.p, own)
-	a.StopCameAt = &h.in.At
+	a.StopCame(h.in.At)
 	if !agents.MayGoOn(&h.RuntimeOf(a).Can) {
 		h.setState(daemon.Idle)
 	}

@@ -24,8 +24,7 @@ func (h *hookStep) follow(was *string) {
 	late := a.EndHint != "" && h.p.Event != hooks.SessionEnd // a SessionEnd that overtook the hook has told where the transcript is now
 	moves := rt.TranscriptMoved(before, h.p.TranscriptPath, h.p.SessionID)
 	if moves && !late {
-		path := h.p.TranscriptPath
-		a.TranscriptPath = &path
+		a.SetSession(hooks.Payload{TranscriptPath: h.p.TranscriptPath})
 	}
 	if !moves && *a.TranscriptPath != h.p.TranscriptPath || goesBack(&h.p) {
 		return
@@ -94,7 +93,7 @@ func (h *hookStep) noteTranscript(was *string) {
 	if a.TranscriptPath == nil || was != nil && *was == *a.TranscriptPath || h.RuntimeOf(a).Can.Tokens == "" {
 		return
 	}
-	h.out.Change.UsageReads = append(h.out.Change.UsageReads, daemon.UsageRead{Host: a.Host, Path: *a.TranscriptPath, AgentID: a.ID})
+	h.out.Change.UsageReads = append(h.out.Change.UsageReads, a.UsageIn(*a.TranscriptPath))
 }
 
 // contextReported notes the use of the context window that a hook tells.

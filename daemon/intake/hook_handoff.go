@@ -150,7 +150,7 @@ func (h *hookStep) cancelInPane() {
 			waits = dl
 		}
 	}
-	c := h.Facts.Cancelled(hf, waits, inPane, h.Now)
+	c := handoffs.Cancelled(&h.Facts, hf, waits, inPane, h.Now)
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, c.Deliveries...)
 	h.out.Change.Move = c.Move
 	for _, e := range c.Events {

@@ -33,7 +33,7 @@ func (h *hookStep) permission() {
 // in it. A sub-agent may ask below an agent that rests.
 func (h *hookStep) turnGoesOn() {
 	if a := h.tx.Agent; h.p.AgentID == "" && a.StopCameAt != nil && h.in.At.After(*a.StopCameAt) {
-		a.StopCameAt = nil
+		a.ForgetStop()
 	}
 }
 
@@ -65,13 +65,13 @@ func (h *hookStep) asks() {
 		return
 	}
 	a := h.tx.Agent
-	p := &daemon.Permission{ID: h.tx.HookID, AgentID: a.ID, Host: a.Host, AskedAt: h.in.At, State: daemon.PermissionOpen}
+	p := daemon.NewPermission(h.tx.HookID, a, h.in.At)
 	call.Show(p)
 	verdict, rule := h.byRule(&call)
 	switch {
 	case verdict != "":
-		now := h.Now
-		p.State, p.Verdict, p.AnsweredBy, p.Sentence, p.AnsweredAt, p.EndedAt = daemon.PermissionGiven, verdict, daemon.PermissionByRule, "rule "+rule, &now, &now
+		p.Answer(verdict, daemon.PermissionByRule, "rule "+rule, h.Now)
+		p.End(daemon.PermissionGiven, "", h.Now)
 		h.out.Output = p.Output()
 	case !h.holds || !can.HoldsPermission || h.Settings.Permissions.Hold <= 0:
 		h.beginWaiting()

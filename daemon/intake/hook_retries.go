@@ -18,12 +18,9 @@ func (h *hookStep) retryStarted() {
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, "")
 	now := daemon.Trouble{Code: code, Message: words.Clip(words.Line(text), daemon.MaxTrouble), Since: h.retriesSince(), Retrying: true}
 	was := a.Trouble
-	if was != nil && (was.Retrying || runtimes.APIFails(was.Code)) {
-		now.Since = was.Since
-	}
 	a.RetryTurn(now)
 	if was == nil || was.Code != code {
-		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.TroubleWords()}, a)
+		h.event(event.AgentTrouble, map[string]any{"code": code, "since": a.Trouble.Since, "agent_name": a.Name, "reported": now.Message, "message": a.TroubleWords()}, a)
 	}
 }
 

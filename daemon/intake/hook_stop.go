@@ -3,7 +3,6 @@ package intake
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
@@ -55,8 +54,7 @@ func (h *hookStep) answerLost() {
 	}
 	for _, dl := range h.tx.Deliveries {
 		if dl.State == daemon.DeliveryAnswered && dl.HookKey == h.in.Key {
-			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = daemon.DeliveryQueued, "", nil, 0
-			dl.Evidence = "the answer to the stop hook did not arrive"
+			dl.LoseAnswer()
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if a := h.tx.Agent; a != nil && a.Active() && a.State == daemon.Working {
 				h.setState(a.Rest())
@@ -81,14 +79,12 @@ func (h *hookStep) answerWithInstruction(hf *daemon.Handoff) {
 		if dl.ID != *hf.DeliveryID || dl.State != daemon.DeliveryQueued {
 			continue
 		}
-		now := h.Now
-		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = daemon.DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
-		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
+		dl.AnswerStop(h.in.Key, h.tx.HookID, h.Now)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		h.event(event.DeliveryAnswered, deliveries.DeliveryPayload(dl), h.tx.Agent)
 		h.tx.Agent.TakeInstruction()
 		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
-		h.tx.Agent.StopCameAt = nil
+		h.tx.Agent.ForgetStop()
 		h.setState(daemon.Working)
 		return
 	}

@@ -20,7 +20,7 @@ func (h *hookStep) beginWaiting() {
 	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
 		return
 	}
-	a.WaitsFor = waitsFor(h.p)
+	a.Ask(waitsFor(h.p))
 	a.Be(daemon.Waiting, h.in.At)
 	h.tellState()
 }

@@ -17,9 +17,6 @@ func (h *hookStep) stopFailed() {
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
 	now := daemon.Trouble{Code: code, Message: words.Clip(words.Line(text), daemon.MaxTrouble), Since: h.in.At}
 	was, hint := a.Trouble, a.TroubleHint()
-	if was != nil {
-		now.Since = was.Since
-	}
 	a.FailTurn(now)
 	h.hitLimit(code)
 	hf := h.tx.Handoff
@@ -29,7 +26,7 @@ func (h *hookStep) stopFailed() {
 		h.touchHandoff()
 	}
 	if was == nil || was.Code != code {
-		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.TroubleWords()}, a)
+		h.event(event.AgentTrouble, map[string]any{"code": code, "since": a.Trouble.Since, "agent_name": a.Name, "reported": now.Message, "message": a.TroubleWords()}, a)
 		// Notify again only if the trouble asks a person for something else. A handoff or a pipeline fails because of the
 		// trouble, and reports that itself. The decision about a limit is a notice of its own.
 		if a.State != daemon.Limited && a.TroubleHint() != hint && !handing && a.PipelineID == nil {

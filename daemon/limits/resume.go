@@ -68,7 +68,7 @@ func (r *Room) resumeChange(ctx context.Context, a *daemon.Agent) (*daemon.Chang
 	if err != nil {
 		return nil, err
 	}
-	next.FirstPromptID = &dl.ID
+	next.StartWith(dl)
 	l := *a.Limit
 	l.DeliveryID, a.Limit = &dl.ID, &l
 	return &daemon.Change{NewAgent: next, Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{resumed}}, nil

@@ -33,8 +33,7 @@ func (r *Room) endRetries(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 			return false, min(left, daemon.LimitLook), nil
 		}
 		now := r.env.Now()
-		a.ReachLimit(daemon.LimitAPI, &now, now)
-		a.LimitedUntil = nil // the turn still runs
+		a.ReachLimitInTurn(daemon.LimitAPI, &now, now)
 		if err := r.env.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}}); err != nil {
 			return false, 0, fmt.Errorf("agent %d: limit of its API: %w", a.ID, err)
 		}

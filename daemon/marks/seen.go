@@ -17,7 +17,7 @@ func (d *Room) SeeAgent(ctx context.Context, id int64, until time.Time) (daemon.
 		if !a.UnreadUntil(until) {
 			return engine.ErrUnchanged
 		}
-		a.Unread = false
+		a.See()
 		c.Events = []*event.Event{d.Event(event.AgentSeen, &a.ID, nil, nil).For(a.PipelineID, a.StepID)}
 		return nil
 	})

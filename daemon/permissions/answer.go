@@ -49,8 +49,8 @@ func (r *Room) Answer(ctx context.Context, id int64, in Answer) (daemon.Permissi
 		if err := r.checkAnswer(p, &in); err != nil {
 			return err
 		}
-		now := r.env.Now()
-		p.State, p.Verdict, p.AnsweredBy, p.From, p.Sentence, p.AnsweredAt = daemon.PermissionAnswered, in.Verdict, daemon.PermissionByOperator, in.From, in.Sentence, &now
+		p.Answer(in.Verdict, daemon.PermissionByOperator, in.Sentence, r.env.Now())
+		p.From = in.From
 		if in.Verdict == daemon.AllowAgent && !slices.Contains(a.AllowRules, p.Rule) {
 			if len(a.AllowRules) >= maxAllowRules {
 				return daemon.Errorf(daemon.KindConflict, daemon.CodeBadVerdict, "Agent %d has %d rules already: allow it once", a.ID, maxAllowRules)

@@ -139,7 +139,7 @@ func (r *Room) workAfter(ctx context.Context, p *daemon.Permission, a *daemon.Ag
 		return // the registry will tell
 	}
 	if next := daemon.FirstAsked(list, p.ID, a.StateAt); next != nil {
-		a.WaitsFor = daemon.AskedFor(next)
+		a.Ask(daemon.AskedFor(next))
 		c.Agents = []*daemon.Agent{a}
 		return
 	}

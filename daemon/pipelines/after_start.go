@@ -84,7 +84,7 @@ func resumption(r *pipelineRun, skip bool) (*daemon.Change, error) {
 	if t, err := r.tree(); err != nil {
 		return nil, err
 	} else if t != nil && t.State == daemon.TreeFailed && t.Task == nil {
-		t.State = daemon.TreePlanned
+		t.Be(daemon.TreePlanned)
 		c.Worktrees = []*daemon.Worktree{t}
 	}
 	if s != nil && skip {

@@ -114,9 +114,9 @@ func (r *pipelineRun) queueStepPrompt(a *daemon.Agent, text, why string) runOutc
 	if err != nil {
 		return runOutcome{err: err}
 	}
-	a.FirstPromptID = &id
-	dl := &daemon.Delivery{ID: id, AgentID: a.ID, Kind: daemon.KindMessage, Text: text, State: daemon.DeliveryQueued, CreatedAt: r.now,
-		Evidence: why}
+	dl := daemon.NewDelivery(id, a.ID, daemon.KindMessage, text, "", r.now)
+	dl.Evidence = why
+	a.StartWith(dl)
 	e := r.room.env.Event(event.DeliveryQueued, a, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
 	return runOutcome{with: &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}}
 }

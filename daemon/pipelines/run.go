@@ -205,7 +205,7 @@ func (r *pipelineRun) enterTree() runOutcome {
 	case why != nil:
 		return r.treeFailed(words.Capital(words.TrimDot(why.Error())))
 	case missing(t.Path):
-		t.State = daemon.TreePlanned
+		t.Be(daemon.TreePlanned)
 		return runOutcome{with: &daemon.Change{Worktrees: []*daemon.Worktree{t}}}
 	}
 	r.p.Worktree, r.p.WorkDir, r.p.Note = &t.Path, t.Workdir, ""
@@ -271,7 +271,7 @@ func (r *pipelineRun) endTree() *runOutcome {
 	case t.Task != nil || t.State == daemon.TreePlanned:
 		return &runOutcome{again: time.Second, note: r.p.Note}
 	case t.Last == nil || !t.Last.ByPipeline:
-		t.Task = &daemon.TreeTask{Do: daemon.TreeRemove, KeepBranch: true, ByPipeline: true, At: r.now}
+		t.Ask(daemon.TreeTask{Do: daemon.TreeRemove, KeepBranch: true, ByPipeline: true}, r.now)
 		e := r.room.env.TreeEvent(event.WorktreeAsked, t, map[string]any{"do": daemon.TreeRemove, "message": fmt.Sprintf(
 			"Pipeline %d has no step left, and its work tree %d is removed unless work would be lost", r.p.ID, t.ID)})
 		return &runOutcome{with: &daemon.Change{Worktrees: []*daemon.Worktree{t}, Events: []*event.Event{e}}}
@@ -344,11 +344,12 @@ func (r *pipelineRun) fail(s *daemon.Step, a *daemon.Agent, f failure) *daemon.C
 // daemon looks at the pipeline again.
 func (r *pipelineRun) dismiss(a *daemon.Agent, c *daemon.Change, interrupt bool) {
 	c.WriteAgent(a)
-	a.StopYields = false // its step is over, so stop it even if it was given work
+	a.StopAnyway() // its step is over, so stop it even if it was given work
 	if a.StopAskedAt != nil || !a.Active() {
 		return
 	}
-	a.StopAskedAt, a.StopInterrupt = &r.now, interrupt
+	a.AskToStop(r.now, false)
+	a.StopInterrupt = interrupt
 	c.DropQueued, c.DropEvidence = a.ID, daemon.EvidenceStepEnded
 	c.Events = append(c.Events, r.room.env.Event(event.AgentStopRequested, a, map[string]any{"force": false, "by": "pipeline"}))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -67,11 +68,11 @@ func (d *Sight) followDir(ctx context.Context, a *daemon.Agent, dir string) (boo
 	if !FileHasContent(path) {
 		return false, 0, nil
 	}
-	a.TranscriptPath = &path
+	a.SetSession(hooks.Payload{TranscriptPath: path})
 	a.MoveTo(m.To)
 	d.LookAgain(a.ID)
 	e := d.Event(event.AgentMoved, &a.ID, nil, map[string]any{"from": m.From, "to": m.To})
-	read := []daemon.UsageRead{{Host: a.Host, Path: path, AgentID: a.ID}}
+	read := []daemon.UsageRead{a.UsageIn(path)}
 	return true, 0, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, UsageReads: read, Events: []*event.Event{e}})
 }
 
@@ -84,7 +85,7 @@ func (d *Sight) followJob(ctx context.Context, a *daemon.Agent, job string) (boo
 	if err != nil {
 		return false, time.Second, nil // it has just ended: the entry will be gone at the next look
 	}
-	a.PID, a.PIDStart = proc.PID, proc.Start
+	a.SetProcess(proc)
 	text := fmt.Sprintf("The session of agent %d (%s) moved to a process in the background, because the agents view was opened in its pane (←). "+
 		"It goes on there, and texts wait while the view is open: press Esc in its pane to return to it, `understudy agent attach %[1]d`.", a.ID, a.Name)
 	if !a.Managed { // in a person's pane a shell may read what is typed, as soon as the view is closed
@@ -109,9 +110,9 @@ func (d *Sight) followTranscript(ctx context.Context, a *daemon.Agent) (moved bo
 	if !d.HasContent(ctx, path) {
 		return false, nil
 	}
-	a.SessionID, a.TranscriptPath = &reg.SessionID, &path
+	a.SetSession(hooks.Payload{SessionID: reg.SessionID, TranscriptPath: path})
 	e := d.Event(event.AgentSessionChanged, &a.ID, nil, map[string]any{"session_id": reg.SessionID, "source": "background"})
-	read := []daemon.UsageRead{{Host: a.Host, Path: path, AgentID: a.ID}}
+	read := []daemon.UsageRead{a.UsageIn(path)}
 	return true, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, UsageReads: read, Events: []*event.Event{e}})
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/words"
 )
 
 // NameDialog names what a waiting agent asks for, if its registry entry alone has told that it waits.
@@ -18,7 +17,7 @@ func NameDialog(d *Sight, ctx context.Context, a *daemon.Agent) {
 		return // it waits for something that has no name
 	}
 	if p := daemon.FirstAsked(list, 0, a.StateAt); p != nil {
-		a.WaitsFor = words.Clip(daemon.AskedFor(p), daemon.MaxWaitsFor)
+		a.Ask(daemon.AskedFor(p))
 	}
 }
 

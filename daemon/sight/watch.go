@@ -132,7 +132,7 @@ func (d *Sight) Reconcile(a *daemon.Agent) (changed bool) {
 	switch {
 	case a.PID != 0 && d.Processes.Standing(a.Process()).Stopped:
 		changed = a.Be(daemon.Waiting, d.Now()) || a.WaitsFor != daemon.WaitsForFg
-		a.WaitsFor = daemon.WaitsForFg
+		a.Ask(daemon.WaitsForFg)
 		return changed
 	case a.WaitsFor == daemon.WaitsForFg:
 		return a.Be(a.Rest(), d.Now()) // if a turn runs, a later look at the registry makes it Working

@@ -159,8 +159,7 @@ func (d *Room) holdByBudget(ctx context.Context, a *daemon.Agent, held bool) (bo
 		midnight := daemon.DayBegins(d.Now(), 1).UTC()
 		return d.SetHold(ctx, a, daemon.Hold{Kind: daemon.HoldBudget, Until: &midnight}, again)
 	case !held && a.Hold.Is(daemon.HoldBudget):
-		now := d.Now()
-		a.LimitTriedAt = &now // a step's time begins anew
+		a.BeginTimeAnew(d.Now())
 		return d.SetHold(ctx, a, daemon.Hold{}, 0)
 	}
 	return false, 0, nil

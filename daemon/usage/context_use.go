@@ -202,8 +202,7 @@ func (d *Room) handOverFull(ctx context.Context, a *daemon.Agent) (moved bool, a
 // tellNotHandedOver alerts the operator that the daemon could not request an agent's handoff. The daemon does not try again.
 // If somebody else requested a handoff first, that handoff is as good, so tellNotHandedOver raises no alert.
 func (d *Room) tellNotHandedOver(ctx context.Context, a *daemon.Agent, why *daemon.Error) error {
-	now := d.Now()
-	a.AutoAskedAt = &now
+	a.NoteAutoAsked(d.Now())
 	c := daemon.Change{Agents: []*daemon.Agent{a}}
 	if why.Code != daemon.ErrHandoffOpen.Code {
 		e := d.Event(event.AgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(

@@ -110,10 +110,11 @@ func (d *Room) askTree(ctx context.Context, id int64, decide func(*daemon.Worktr
 		case t.Task != nil:
 			return t, daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeBusy, "Work tree %d has something being done with it (%s): wait until that is over", id, t.Task.Do)
 		}
-		if t.Task, err = decide(&t); err != nil {
+		task, err := decide(&t)
+		if err != nil {
 			return t, err
 		}
-		t.Task.At = d.Now()
+		t.Ask(*task, d.Now())
 		e := d.TreeEvent(event.WorktreeAsked, &t, map[string]any{"do": t.Task.Do, "into": t.Task.Into, "force": t.Task.Force})
 		err = d.Commit(ctx, &daemon.Change{Worktrees: []*daemon.Worktree{&t}, Events: []*event.Event{e}})
 		if errors.Is(err, daemon.ErrMoved) && ctx.Err() == nil {
@@ -132,7 +133,7 @@ func (d *Room) worktreeRow(ctx context.Context, id int64) (daemon.Worktree, erro
 // successor in it. nil: it is not. A pipeline that itself asks for the removal of its tree is no use.
 func (d *Room) treeUsed(ctx context.Context, t *daemon.Worktree) (used *daemon.Error, err error) {
 	if t.Task == nil || !t.Task.ByPipeline {
-		if open, err := d.PipelineOpen(ctx, t); open || err != nil {
+		if open, err := d.pipelineOpen(ctx, t); open || err != nil {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeUsed, "Pipeline %s works in its work tree: abort it first, or wait until it is done", agents.OptionalID(t.PipelineID)), err
 		}
 	}
@@ -170,7 +171,7 @@ func (d *Room) workTree(ctx context.Context, id int64) (moved bool, again time.D
 	var wake []int64 // agents that wait for the outcome
 	switch do {
 	case daemon.TreeMake:
-		e, wake, err = d.MakeTree(ctx, &t)
+		e, wake, err = d.makeTree(ctx, &t)
 	case daemon.TreeMerge:
 		e, err = d.mergeTree(ctx, &t)
 	case daemon.TreeRemove:
@@ -216,7 +217,7 @@ func (d *Room) mergeTree(ctx context.Context, t *daemon.Worktree) (*event.Event,
 	}
 	if m.Refused != "" {
 		about["why"] = m.Refused
-		t.End(daemon.TreeMerge, false, words.Capital(m.Refused)+".", d.Now()).Conflicts = append([]string{}, m.Conflicts...)
+		t.End(daemon.TreeMerge, false, words.Capital(m.Refused)+".", d.Now(), m.Conflicts...)
 		return d.TreeEvent(event.WorktreeMergeRefused, t, about), nil
 	}
 	says := fmt.Sprintf("%s was merged into %s, which is at %s now", t.Branch, task.Into, agents.Short(m.Commit))
@@ -274,7 +275,8 @@ func (d *Room) removeTree(ctx context.Context, t *daemon.Worktree) (*event.Event
 	default:
 		says += "; the branch " + t.Branch + " stays"
 	}
-	t.State, t.RemovedAt = daemon.TreeRemoved, &now
+	t.Be(daemon.TreeRemoved)
+	t.RemovedAt = &now
 	if out.Ref {
 		t.KeptRef = ref
 		says += fmt.Sprintf("; `understudy worktree restore %d` brings it back from %s", t.ID, ref)
@@ -298,7 +300,8 @@ func (d *Room) restoreTree(ctx context.Context, t *daemon.Worktree) (*event.Even
 	for _, c := range made.Copied {
 		t.Copied = append(slices.DeleteFunc(t.Copied, func(old worktree.Copied) bool { return old.Path == c.Path }), c)
 	}
-	t.State, t.RemovedAt = daemon.TreeStanding, nil
+	t.Be(daemon.TreeStanding)
+	t.RemovedAt = nil
 	t.End(daemon.TreeRestore, true, fmt.Sprintf("Work tree %d stands in %s again.", t.ID, t.Path), d.Now())
 	return d.TreeEvent(event.WorktreeRestored, t, nil), nil
 }

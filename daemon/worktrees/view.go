@@ -100,7 +100,7 @@ func (d *Room) lookAtTrees(ctx context.Context, views []TreeView) error {
 	for i := range views {
 		v := &views[i]
 		v.Agents = []TreeAgent{}
-		if v.InUse, err = d.PipelineOpen(ctx, &v.Worktree); err != nil {
+		if v.InUse, err = d.pipelineOpen(ctx, &v.Worktree); err != nil {
 			return err
 		}
 		for j := range agents {
