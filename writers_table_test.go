@@ -54,8 +54,6 @@ var neverStored = map[string]string{
 var sharedColumns = []struct{ row, columns, writers, why string }{
 	{"Agent", "Limit", "agents, handoffs, intake, limits, permissions, sight",
 		"hooks and a new state note by the rules in `daemon/limit.go` that it begins and ends, and a handoff notes itself; what is done about it, the room limits decides"},
-	{"Delivery", "DecidedAt Verdict", "agents, deliveries, engine, handoffs, intake, pipelines",
-		"whoever learns what became of a text decides it by `Decide`; the store itself decides those that are queued when it drops them, in one statement"},
 	{"Delivery", "Evidence EvidenceCode State", "agents, deliveries, engine, handoffs, intake, pipelines",
-		"the same, and deliveries moves a text on its way without a rule of the rows"},
+		"whoever learns what became of a text decides it by `Decide`; deliveries moves it on its way, and whoever passes it on says so"},
 }

@@ -53,3 +53,8 @@ func (d *Delivery) DecideBy(v Verdict, code EvidenceCode, at time.Time) {
 	d.Decide(v, code.Words(), at)
 	d.EvidenceCode = code
 }
+
+// Drop has the store decide an agent's queued deliveries as not submitted; its messages stay queued if they are spared.
+func (c *Change) Drop(agentID int64, why EvidenceCode, spareMessages bool) {
+	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, spareMessages
+}

@@ -24,7 +24,7 @@ const messagesWait = 7 * 24 * time.Hour
 // DropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
 func (d *Queue) DropQueued(ctx context.Context, c *daemon.Change, agentID int64, why daemon.EvidenceCode) error {
 	h, open, err := d.OpenHandoff(ctx, agentID)
-	c.DropQueued, c.DropEvidence, c.SpareMessages = agentID, why, open && h.Passes()
+	c.Drop(agentID, why, open && h.Passes())
 	return err
 }
 

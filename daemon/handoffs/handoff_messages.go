@@ -14,7 +14,8 @@ func clearQueue(r *handoffRun, c *daemon.Change) error {
 	if h.Keep {
 		return nil
 	}
-	c.DropQueued, c.DropEvidence, c.SpareMessages, c.DropAsked = a.ID, daemon.EvidenceRecorded, !h.DropMessages, h.DropMessages
+	c.Drop(a.ID, daemon.EvidenceRecorded, !h.DropMessages)
+	c.DropAsked = h.DropMessages
 	if a.StepID == nil || a.FirstPromptID == nil || !c.SpareMessages {
 		return nil
 	}

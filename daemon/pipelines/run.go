@@ -350,6 +350,6 @@ func (r *pipelineRun) dismiss(a *daemon.Agent, c *daemon.Change, interrupt bool)
 	}
 	a.AskToStop(r.now, false)
 	a.StopInterrupt = interrupt
-	c.DropQueued, c.DropEvidence = a.ID, daemon.EvidenceStepEnded
+	c.Drop(a.ID, daemon.EvidenceStepEnded, false)
 	c.Events = append(c.Events, r.room.env.Event(event.AgentStopRequested, a, map[string]any{"force": false, "by": "pipeline"}))
 }
