@@ -19,7 +19,7 @@ func newBackgroundRig(t *testing.T) (*runtimeRig, *daemonChild) {
 	t.Helper()
 	for _, c := range runtimeCases {
 		if c.name == "claude" {
-			r := newRuntimeRig(t, c, false)
+			r := newRuntimeRig(t, c)
 			r.halt()
 			return r, r.startDaemonChild()
 		}
