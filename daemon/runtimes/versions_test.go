@@ -2,10 +2,14 @@ package runtimes
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/hooks/hookstest"
 )
 
 // TestTried holds versions.json against the runtimes: a version that is said to work is not refused at the launch, the
@@ -39,6 +43,29 @@ func TestTried(t *testing.T) {
 				t.Errorf("%s %s fails its tests, is older than all that pass, and is not refused at the launch", rt.Name, version)
 			}
 		}
+	}
+}
+
+// TestRecordedVersions: the screens of each CLI, what it asks in its modes, and the hooks of Claude Code were recorded with the pinned
+// version. So they need not be recorded in each run of the tests.
+func TestRecordedVersions(t *testing.T) {
+	t.Parallel()
+	for _, rt := range all {
+		screens, from := filepath.Join(rt.Name, "version"), "realcli"
+		if rt == claude {
+			screens, from = filepath.Join("screens", "version"), "claudetest"
+		}
+		for path, record := range map[string]string{screens: from + " -run TestScreens -update", "asks_" + rt.Name + "_version": "stories -run TestModes -modes " + rt.Name} {
+			version, err := os.ReadFile(filepath.Join("testdata", path))
+			if err != nil || strings.TrimSpace(string(version)) != rt.Can.Tested {
+				t.Errorf("%s has version %q (%v), and the pinned one is %s: run go test -tags e2e ./cmd/internal/%s", path, version, err, rt.Can.Tested, record)
+			}
+		}
+	}
+	hooks, err := hookstest.Load()
+	if err != nil || hooks.Version != claude.Can.Tested {
+		t.Errorf("the hooks of claude were recorded with version %q (%v), and the pinned one is %s: run go test -tags e2e ./cmd/internal/claudetest -run TestHooks -update",
+			hooks.Version, err, claude.Can.Tested)
 	}
 }
 

@@ -22,36 +22,23 @@ const screensDir = "../../../daemon/runtimes/testdata/screens"
 
 // scene leads the real CLI to one screen.
 type scene struct {
-	name   string
-	narrow bool // 80x24 instead of 120x40
-	script claudetest.Script
-	args   []string
-	env    []string
-	status string // what the status line prints
-	setup  func(*testing.T, claudetest.Home)
-	play   func(*terminal)
-	// first is true if the scene needs a CLI that has just started, last if no scene can come after it in the same CLI.
-	// A scene with its own arguments, variables or setup is both.
-	first, last bool
-	follows     bool // the scene goes on from the screen of the one before
+	name    string
+	narrow  bool // 80x24 instead of 120x40
+	script  claudetest.Script
+	args    []string
+	env     []string
+	status  string // what the status line prints
+	setup   func(*testing.T, claudetest.Home)
+	play    func(*terminal)
+	follows bool // the scene goes on from the screen of the one before
 }
-
-func (sc scene) size() [2]int {
-	if sc.narrow {
-		return [2]int{80, 24}
-	}
-	return [2]int{120, 40}
-}
-
-// own reports whether the scene needs a CLI of its own.
-func (sc scene) own() bool { return sc.setup != nil || len(sc.args) > 0 || len(sc.env) > 0 }
 
 // oddStatus is a status line that looks like everything that ReadScreen looks for: a composer with a draft between its
 // rules, a running turn, a dialog.
 var oddStatus = strings.Repeat("─", 300) + "\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n" + strings.Repeat("─", 300) +
 	"\n\x1b[1;33mDo you want to proceed?\x1b[0m ❯ 1. Yes · esc to interrupt · draft stashed"
 
-// statusScenes are the scenes that TestScreensWithStatusLine plays.
+// statusScenes are the scenes that are played with a status line as well.
 var statusScenes = []string{"idle", "draft_narrow", "stashed", "busy_narrow", "busy_draft", "permission_write", "exit_tasks"}
 
 // withStatus returns the scenes of these names with a status line. ReadScreen must read the same from them.
@@ -100,8 +87,8 @@ func scenes() []scene {
 		}
 	}
 	return []scene{
-		{name: "just_started", first: true, play: func(x *terminal) { x.shows("Claude Code") }},
-		{name: "agents_view", last: true, play: func(x *terminal) { x.ready(); x.keys("Left"); x.shows("Completed") }},
+		{name: "just_started", play: func(x *terminal) { x.shows("Claude Code") }},
+		{name: "agents_view", play: func(x *terminal) { x.ready(); x.keys("Left"); x.shows("Completed") }},
 		{name: "idle", script: claudetest.Says("Hello."), play: func(x *terminal) { submit("hello")(x); x.shows("done ") }},
 		{name: "draft", play: compose("please look at the parser")},
 		{name: "draft_lines", play: compose("first line\n\nthird line")},
@@ -128,7 +115,7 @@ func scenes() []scene {
 		{name: "permission_bash", script: claudetest.Ask("go", claudetest.Bash("touch /nowhere/x", false), claudetest.Says("done")), play: submit("go")},
 		{name: "question", script: claudetest.Ask("go", claudetest.Question(false), claudetest.Says("done")), play: submit("go")},
 		{name: "question_many", script: claudetest.Ask("go", claudetest.Question(true), claudetest.Says("done")), play: submit("go")},
-		{name: "exit_tasks", last: true, script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
+		{name: "exit_tasks", script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
 			play: func(x *terminal) { submit("go")(x); x.shows("1 shell"); x.ready(); x.deliver(runtimes.ExitText) }},
 	}
 }

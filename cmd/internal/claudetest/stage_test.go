@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,35 +15,25 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// TestScreens and the tests after it compare what ReadScreen reads from the real CLI with want.json, which the golden
-// test of daemon/runtimes uses as well. With -update they write the golden screens.
-func TestScreens(t *testing.T) { performAll(t, inOrder(scenes())) }
-
-func TestScreensOfFirstStarts(t *testing.T) { performAll(t, firstScenes()) }
-
-func TestScreensWithStatusLine(t *testing.T) {
-	performAll(t, inOrder(append(withStatus(scenes(), "_status", "con, 12% of the context used", statusScenes...),
-		withStatus(scenes(), "_odd_status", oddStatus, statusScenes...)...)))
-}
-
-// inOrder orders the scenes so that few sessions are needed.
-func inOrder(all []scene) []scene {
-	turn := func(sc scene) int {
-		switch {
-		case sc.last:
-			return 2
-		case sc.narrow:
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(all, func(a, b scene) int { return turn(a) - turn(b) })
-	return all
-}
-
-// performAll performs scenes in the given order.
-func performAll(t *testing.T, all []scene) {
+// TestScreens: want.json says what ReadScreen reads from each scene, and the golden test of daemon/runtimes compares it with the
+// recorded screens. With -update the scenes are played with the real CLI, recorded, and the version of the CLI is noted.
+// TestRecordedVersions of daemon/runtimes wants them of the pinned version.
+func TestScreens(t *testing.T) {
 	t.Parallel()
+	withStatusLine := append(withStatus(scenes(), "_status", "con, 12% of the context used", statusScenes...),
+		withStatus(scenes(), "_odd_status", oddStatus, statusScenes...)...)
+	for name, all := range map[string][]scene{"running": scenes(), "first starts": firstScenes(), "status line": withStatusLine} {
+		t.Run(name, func(t *testing.T) { recordAll(t, all) })
+	}
+	if *update && !t.Failed() {
+		if err := os.WriteFile(filepath.Join(screensDir, "version"), []byte(claudetest.Version+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// recordAll records scenes in the given order. Without -update it only holds them against want.json.
+func recordAll(t *testing.T, all []scene) {
 	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,67 +43,63 @@ func performAll(t *testing.T, all []scene) {
 		t.Fatal(err)
 	}
 	s := &stage{t: t}
-	for i, sc := range all {
+	for _, sc := range all {
 		want, ok := wants[sc.name]
-		if !ok {
+		switch {
+		case !ok:
 			t.Errorf("%s is not in want.json", sc.name)
-			continue
+		case *update:
+			t.Run(sc.name, func(t *testing.T) { s.record(t, sc, want) })
 		}
-		followed := i+1 < len(all) && all[i+1].follows
-		t.Run(sc.name, func(t *testing.T) { s.perform(t, sc, followed, want) })
 	}
 }
 
-// stage performs scenes, one after the other in one session of the CLI. A scene that fails ends the session, so that the
-// next scene gets another one.
+// stage plays scenes, each in a session of the CLI of its own, or in that of the scene from which it goes on.
 type stage struct {
 	t    *testing.T // test of all scenes
 	x    *terminal  // the session; nil if there is none
 	api  *claudetest.FakeAPI
 	home claudetest.Home
-	size [2]int
 }
 
-func (s *stage) perform(t *testing.T, sc scene, followed bool, want runtimes.Screen) {
-	if s.x != nil && (sc.first || sc.own()) {
-		s.close()
+func (s *stage) record(t *testing.T, sc scene, want runtimes.Screen) {
+	size := [2]int{120, 40}
+	if sc.narrow {
+		size = [2]int{80, 24}
 	}
-	fresh := s.x == nil
 	switch {
-	case fresh && sc.follows:
+	case !sc.follows:
+		if s.x != nil {
+			s.x.end()
+		}
+		s.open(t, sc, size)
+	case s.x == nil:
 		t.Fatal("the scene before, from which this one goes on, has failed")
-	case fresh:
-		s.open(t, sc)
+	default:
+		s.x.tmux("resize-window", "-x", strconv.Itoa(size[0]), "-y", strconv.Itoa(size[1]))
 	}
 	s.x.t = t
 	defer func() {
-		switch {
-		case t.Failed(), !followed && (sc.last || sc.own() || sc.follows || *update): // a golden screen must show nothing of an earlier scene
-			s.close()
-		default:
-			s.x.t = s.t
+		s.x.t = s.t
+		if t.Failed() {
+			s.x.end()
+			s.x = nil
 		}
 	}()
-	if !fresh {
-		s.change(sc)
-	}
 	if sc.script != nil {
 		s.api.SetScript(sc.script)
 	}
 	if sc.play != nil {
 		sc.play(s.x)
 	}
-	screen := s.x.settled(want)
-	if *update {
-		screen = strings.ReplaceAll(screen, filepath.Dir(s.home.Workdir), "/home/dev")
-		if err := os.WriteFile(filepath.Join(screensDir, sc.name+".txt"), []byte(screen), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	screen := strings.ReplaceAll(s.x.settled(want), filepath.Dir(s.home.Workdir), "/home/dev")
+	if err := os.WriteFile(filepath.Join(screensDir, sc.name+".txt"), []byte(screen), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // open starts the CLI for a scene.
-func (s *stage) open(t *testing.T, sc scene) {
+func (s *stage) open(t *testing.T, sc scene, size [2]int) {
 	s.api = claudetest.NewFakeAPI(s.t, sc.script)
 	s.home = claudetest.Env(s.t, s.api)
 	if sc.setup != nil {
@@ -124,97 +109,14 @@ func (s *stage) open(t *testing.T, sc scene) {
 	if len(sc.args) == 0 || sc.args[0] != "--dangerously-skip-permissions" {
 		args = append(args, "--permission-mode", "manual")
 	}
-	s.setStatus(t, sc)
 	if sc.status != "" {
+		if err := os.WriteFile(statusFile(s.home), []byte(sc.status+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		args = append(args, "--settings", statusSettings(s.home))
 	}
-	s.size = sc.size()
-	s.x = start(s.t, s.home, s.size, sc.env, args...)
+	s.x = start(s.t, s.home, size, sc.env, args...)
 	s.x.api = s.api
-}
-
-// close ends the session.
-func (s *stage) close() {
-	s.x.end()
-	s.x = nil
-}
-
-// change gives the session the size and the status line of the scene. Unless the scene follows another one, change empties
-// the conversation.
-func (s *stage) change(sc scene) {
-	s.x.t.Helper()
-	if sc.size() != s.size {
-		s.size = sc.size()
-		s.x.tmux("resize-window", "-x", strconv.Itoa(s.size[0]), "-y", strconv.Itoa(s.size[1]))
-	}
-	if sc.follows {
-		return
-	}
-	s.setStatus(s.x.t, sc)
-	s.clear()
-	if sc.status != "" { // the CLI prints it a moment later; each status line has its own end
-		const end = len("draft stashed")
-		s.x.shows(sc.status[len(sc.status)-end:])
-	}
-}
-
-func (s *stage) setStatus(t *testing.T, sc scene) {
-	t.Helper()
-	if err := os.WriteFile(statusFile(s.home), []byte(sc.status+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// clear brings the session back to an empty composer in an empty conversation.
-func (s *stage) clear() {
-	s.x.t.Helper()
-	s.api.SetScript(claudetest.Says("OK"))
-	pressed, still := "", time.Now()
-	var last runtimes.Screen
-	s.x.until("the end of the scene before", func(now runtimes.Screen, _ string) bool {
-		s.api.Release()
-		if now != last {
-			last, still = now, time.Now()
-		}
-		if time.Since(still) < settles { // the screen may be half drawn, and two keys that the CLI reads at once can mean another key
-			return false
-		}
-		r, err := s.x.registry()
-		key := ""
-		switch {
-		case err != nil || r.Status == runtimes.StatusBusy:
-			return false
-		case now.Dialog != "":
-			key = "Escape"
-		case now.Draft != "":
-			key = "C-c"
-		case now.Stashed:
-			key = "C-s"
-		default:
-			return now.Composer
-		}
-		if key != pressed { // not twice: a second C-c would end the CLI
-			s.x.keys(key)
-			pressed, still = key, time.Now()
-		}
-		return false
-	})
-	before := s.x.sessionID()
-	s.x.deliver("/clear")
-	poll(s.x.t, "another conversation", func() bool { return s.x.sessionID() != before })
-	s.x.untilStatus(runtimes.StatusIdle)
-	s.x.until("an empty screen", func(now runtimes.Screen, screen string) bool {
-		return now.Composer && now.Draft == "" && strings.Contains(screen, "Claude Code") && strings.Contains(screen, "❯ /clear")
-	})
-}
-
-// sessionID returns the session id in the registry, "" while the CLI writes the entry.
-func (x *terminal) sessionID() string {
-	r, err := x.registry()
-	if err != nil {
-		return ""
-	}
-	return r.SessionID
 }
 
 // shows waits for a text on the screen.

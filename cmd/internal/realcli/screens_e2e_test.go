@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,20 +99,50 @@ func limitScenes() []scene {
 	}, play: submits("work"), want: limits, moves: true}}
 }
 
-// TestScreens leads each CLI to its screens. With -update it records them.
+// slots limits how many CLIs run at once: one takes up to 600 MB, and one core while it starts.
+var slots = make(chan struct{}, 2)
+
+// TestScreens holds the recorded screens against the scenes. With -update it plays the scenes with each real CLI, records
+// them, and notes the version of the CLI. TestRecordedVersions of daemon/runtimes wants them of the pinned version.
 func TestScreens(t *testing.T) {
-	each(t, func(t *testing.T, cli CLI) { perform(t, cli, false, scenes()) })
+	t.Parallel()
+	for _, cli := range All() {
+		t.Run(string(cli), func(t *testing.T) {
+			t.Parallel()
+			slots <- struct{}{}
+			t.Cleanup(func() { <-slots })
+			play(t, cli, false, scenes())
+			play(t, cli, true, askScenes())
+			play(t, cli, false, limitScenes())
+			if *update && !t.Failed() {
+				writeFile(t, filepath.Join(screensDir, string(cli), "version"), version(cli)+"\n")
+			}
+		})
+	}
 }
 
-func TestScreensOfDialogs(t *testing.T) {
-	each(t, func(t *testing.T, cli CLI) { perform(t, cli, true, askScenes()) })
+// play holds the recorded screens of some scenes against what they must show. With -update it records them before, in one
+// session of the CLI.
+func play(t *testing.T, cli CLI, ask bool, all []scene) {
+	all = slices.DeleteFunc(all, func(sc scene) bool { return sc.want[cli]+sc.want[""] == "" })
+	if *update {
+		record(t, cli, ask, all)
+	}
+	file := goldens{filepath.Join(screensDir, string(cli))}
+	for _, sc := range all {
+		want, wantTitle := sc.patterns(cli)
+		if screen, title := file.read(t, sc.name); !want.MatchString(screen) || !wantTitle.MatchString(title) {
+			t.Errorf("the recorded screen %s lacks %q or its title %q lacks %q: record it with -update", sc.name, want, title, wantTitle)
+		}
+	}
 }
 
-func TestScreensOfLimits(t *testing.T) {
-	each(t, func(t *testing.T, cli CLI) { perform(t, cli, false, limitScenes()) })
+// patterns are what the screen and the title must show.
+func (sc scene) patterns(cli CLI) (screen, title *regexp.Regexp) {
+	return regexp.MustCompile(sc.want[cli] + sc.want[""]), regexp.MustCompile(sc.title[cli] + sc.title[""])
 }
 
-func perform(t *testing.T, cli CLI, ask bool, all []scene) {
+func record(t *testing.T, cli CLI, ask bool, all []scene) {
 	api := NewFakeAPI(t, claudetest.Says("OK"))
 	home := Env(t, cli, api)
 	if ask {
@@ -120,34 +151,23 @@ func perform(t *testing.T, cli CLI, ask bool, all []scene) {
 	s := start(t, cli, api, home)
 	s.ready()
 	for _, sc := range all {
-		want := sc.want[cli] + sc.want[""]
-		if want == "" {
-			continue
-		}
 		if sc.script != nil {
 			api.SetScript(sc.script)
 		}
 		if sc.play != nil {
 			sc.play(s)
 		}
-		screenWant, titleWant := regexp.MustCompile(want), regexp.MustCompile(sc.title[cli]+sc.title[""])
+		want, wantTitle := sc.patterns(cli)
 		var screen, title string
-		s.still("the scene "+sc.name+" with "+want, func(nowScreen, nowTitle string) (string, bool) {
+		s.still("the scene "+sc.name+" with "+want.String(), func(nowScreen, nowTitle string) (string, bool) {
 			screen, title = nowScreen, nowTitle
 			part := screen
 			if sc.moves {
 				part = ""
 			}
-			return part, screenWant.MatchString(screen) && titleWant.MatchString(title)
+			return part, want.MatchString(screen) && wantTitle.MatchString(title)
 		})
-		file := goldens{filepath.Join(screensDir, string(cli))}
-		if *update {
-			file.write(t, sc.name, private(home, screen), private(home, title))
-		}
-		screen, title = file.read(t, sc.name)
-		if !screenWant.MatchString(screen) || !titleWant.MatchString(title) {
-			t.Errorf("the recorded screen %s lacks %q or its title %q lacks %q: record it with -update", sc.name, screenWant, title, titleWant)
-		}
+		goldens{filepath.Join(screensDir, string(cli))}.write(t, sc.name, private(home, screen), private(home, title))
 		if sc.after != nil {
 			sc.after(s)
 		}
@@ -194,13 +214,17 @@ func (g goldens) write(t *testing.T, name, screen, title string) {
 	if err := enc.Encode(titles); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"titles.json": b.String(), name + ".txt": screen} {
-		if err := os.MkdirAll(g.dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(g.dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	writeFile(t, filepath.Join(g.dir, "titles.json"), b.String())
+	writeFile(t, filepath.Join(g.dir, name+".txt"), screen)
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -24,7 +24,7 @@ func BenchmarkRuntime(b *testing.B) {
 			continue // the starts of the others are most of the time
 		}
 		b.Run(c.name, func(b *testing.B) {
-			r := newRuntimeRig(b, c, false)
+			r := newRuntimeRig(b, c)
 			server := tmuxtest.Server(b)
 			a := r.newAgent()
 			var alone, heir, whole []time.Duration

@@ -51,11 +51,6 @@ func TestBrowserAnswersPermissions(t *testing.T) {
 	p.wantNames("permission")
 	p.click(fmt.Sprintf("#permission-%d .primary", asked.ID))
 	settle(asked.ID, daemon.Allow)
-	for range 4 {
-		asked = ask()
-		p.click(fmt.Sprintf("#permission-%d .primary", asked.ID))
-		settle(asked.ID, daemon.Allow)
-	}
 	asked = ask()
 	p.click(fmt.Sprintf("#permission-%d [data-open=deny]", asked.ID))
 	p.typeInto("#deny textarea", "Not on a Friday.")

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
@@ -19,20 +21,34 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestBrowserPagesFitAndCanBeRead looks at every page on wide and narrow screens, light and dark. Each page must fit,
-// its text must be readable, and a screen reader must get a name for everything. With UNDERSTUDY_SHOTS it keeps
-// pictures.
+// TestBrowserPagesFitAndCanBeRead looks at every page on wide and narrow screens, light and dark. Each page must fit, although names have
+// 76 characters; its text must be readable, the links to all pages must be seen, and a screen reader must get a name for everything. With
+// UNDERSTUDY_SHOTS it keeps pictures.
 func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.openDashboard()
-	same := func(text string) string { return text }
-	s := r.stageScene(same, same)
+	name := regexp.MustCompile(`^[a-z-]+-\d$`)
+	long := func(text string) string {
+		if name.MatchString(text) {
+			return text + "-" + strings.Repeat("n", 75-len(text))
+		}
+		return text
+	}
+	s := r.stageScene(long, func(text string) string { return text })
+	second := daemon.Permission{ID: 900, AgentID: s.agents["asks"], Host: farHost, Tool: "WebFetch", Subject: "https://example.com/" + strings.Repeat("n", 60), Shown: "https://example.com/" + strings.Repeat("n", 60),
+		Whole: true, State: daemon.PermissionOpen, AskedAt: s.now, HeldUntil: new(s.now.Add(time.Hour))}
+	s.commit(&daemon.Change{NewPermissions: []*daemon.Permission{&second}})
+	r.commitAgents(0, 45, strings.Repeat("n", 60))
 	p := b.openTab("/")
-	for _, page := range append(s.pages(), page{"not-found", "/ui/agents/99999"}) {
+	if got := eval[int](p, "document.querySelector('#main').innerText.split('permission for Bash').length - 1"); got != 15 {
+		t.Errorf("%d cards say what an agent asks permission for, want it once in 15", got) // those of commitAgents have no buttons
+	}
+	for _, page := range append(s.pages(), page{"persona-lines", "/ui/personas/developer-con-1"}, page{"not-found", "/ui/agents/99999"}) {
 		p.refused = page.name == "not-found"
 		p.visit(page.path)
 		p.wantReadable(page.name)
+		p.wantHeld(page.name)
 		p.wantNames(page.name)
 	}
 	p.visit("/")
@@ -66,6 +82,17 @@ func (p *tab) wantReadable(what string) {
 		p.wantFits(what)
 		for _, problem := range eval[[]string](p, p.script("contrast.js")) {
 			p.r.t.Errorf("%s, %s on %d: contrast %s", what, screen.scheme, screen.width, problem)
+		}
+	}
+}
+
+// wantHeld fails if long names leave their cards, rows and tables, or if the links to all pages cannot be seen.
+func (p *tab) wantHeld(what string) {
+	p.r.t.Helper()
+	for _, width := range []int64{390, 1280} {
+		p.setScreen(width, "light")
+		for _, problem := range eval[[]string](p, p.script("names.js")) {
+			p.r.t.Errorf("%s on %d: %s", what, width, problem)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func TestBrowserTabsShareOneConnection(t *testing.T) {
 	r := newRig(t)
 	b := r.openDashboard()
 	var tabs []*tab
-	for range 12 {
+	for range 7 {
 		tabs = append(tabs, b.openTab("/"))
 	}
 	a := r.startAgent("developer-con-1")
@@ -181,7 +181,7 @@ func TestBrowserTabsShareOneConnection(t *testing.T) {
 	}
 	metrics := eval[string](tabs[0], "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
 	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
-		t.Errorf("12 tabs are not one reader of the feed:\n%s", metrics)
+		t.Errorf("7 tabs are not one reader of the feed:\n%s", metrics)
 	}
 }
 

@@ -99,10 +99,9 @@ func (r *runtimeRig) moveToBackground(agentID int64) daemon.Agent {
 
 // TestClaudeInBackground: the agents view.
 func TestClaudeInBackground(t *testing.T) {
-	t.Parallel()
 	for _, c := range runtimeCases {
 		if c.name == "claude" {
-			newRuntimeRig(t, c, false).tell(t, []runtimeStory{
+			newRuntimeRig(t, c).tell(t, []runtimeStory{
 				{"handoff", goesOnInTheBackground, nil}, {"resume", isTakenBackFromTheBackground, nil},
 			})
 		}

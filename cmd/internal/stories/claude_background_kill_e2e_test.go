@@ -19,7 +19,7 @@ func newBackgroundRig(t *testing.T) (*runtimeRig, *daemonChild) {
 	t.Helper()
 	for _, c := range runtimeCases {
 		if c.name == "claude" {
-			r := newRuntimeRig(t, c, false)
+			r := newRuntimeRig(t, c)
 			r.halt()
 			return r, r.startDaemonChild()
 		}
@@ -56,11 +56,13 @@ func (r *runtimeRig) wantIdle(agentID int64, times int) {
 	}
 }
 
+// On a machine that is busy with others, the real CLI gives up starting its copy in the background, and its view says "stopped": so no other
+// test runs beside those of the background.
+
 // TestClaudeInBackgroundOutlivesTheDaemon: a person opens the agents view in the middle of a turn, while no daemon runs. The
 // next daemon finds the session in the background, where the turn goes on. That daemon is killed, and the turn ends. A
 // handoff is asked for while the view is still open, and the daemon is killed again. All is told once and done once.
 func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
-	t.Parallel()
 	r, child := newBackgroundRig(t)
 	a := r.newAgent()
 	r.hold(a.ID, "count the stairs", "There are twelve stairs.")
@@ -103,7 +105,6 @@ func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
 // TestClaudeInBackgroundIsHandedOverWithoutItsPane: the pane of a session in the background is closed in the middle of a
 // turn, after a handoff was asked for. The agent gets its instruction as the answer to the end of that turn.
 func TestClaudeInBackgroundIsHandedOverWithoutItsPane(t *testing.T) {
-	t.Parallel()
 	r, child := newBackgroundRig(t)
 	a := r.newAgent()
 	r.hold(a.ID, "count the doors", "There are five doors.")
@@ -138,7 +139,6 @@ func (r *runtimeRig) copiesAsked(part string) (n int) {
 // TestClaudeOfAPersonGoesToTheBackground: a person opens the agents view in a session of their own, in their own tmux. Nothing
 // is typed there any more. Stop and resume take the session into a pane of ours, with all that was said.
 func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
-	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}}
 	r.installHooks()
@@ -165,9 +165,7 @@ func TestClaudeOfAPersonGoesToTheBackground(t *testing.T) {
 	if told := r.agentEvents(a.ID, "agent_in_background"); len(told) != 1 || !strings.Contains(string(told[0].Payload), "understudy agent resume") {
 		t.Errorf("the operator was told %+v", told)
 	}
-	r.await("the hooks of the copy and of a spare session", func() (bool, string) {
-		return strings.Contains(r.tap.String(), ": fork") && strings.Count(r.tap.String(), ": startup") == 2, r.tap.String()
-	})
+	r.await("the hook of the copy", func() (bool, string) { return strings.Contains(r.tap.String(), ": fork"), r.tap.String() })
 	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
 	again, err := r.client.ResumeAgent(t.Context(), a.ID)

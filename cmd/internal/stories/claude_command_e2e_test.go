@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
-	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -49,6 +48,17 @@ func cancelsByEsc(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	return a.ID
 }
 
+// handsOverByCommand: a person types the command.
+func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	said, before := len(r.requests(a.ID)), r.countMade()
+	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	h := r.wantCommanded(r.awaitCommanded(a.ID, len(r.handoffsOf(a.ID))), before)
+	if n := len(r.requests(a.ID)); n != said {
+		t.Errorf("the model was asked %d times, want %d", n, said)
+	}
+	return r.awaitTakeover(h).ID
+}
+
 // handsOverByItself: the model itself can run the command.
 func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	prompts, before := len(r.tap.of(a.ID, hooks.UserPromptSubmit)), r.countMade()
@@ -63,15 +73,6 @@ func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) 
 		t.Errorf("%d prompts after %d, want the one that was sent", len(got), prompts)
 	}
 	return *h.SuccessorID
-}
-
-// installCommand installs the command /handoff, with the hooks, in the home.
-func (r *claudeRig) installCommand() {
-	r.t.Helper()
-	env := map[string]string{"HOME": r.home.Dir, "CLAUDE_CONFIG_DIR": r.home.ConfigDir, "UNDERSTUDY_DATA": r.root}
-	if code, stdout, stderr := r.runInside(env, "", "hooks", "install"); code != commands.ExitDone {
-		r.t.Fatalf("hooks install: exit code %d\n%s%s", code, stdout, stderr)
-	}
 }
 
 // made counts what a handoff makes: agents, and requests of forks.
@@ -110,29 +111,4 @@ func (r *claudeRig) wantCommanded(id int64, before made) daemon.Handoff {
 		r.t.Errorf("agents and requests of forks %+v, want %+v: one request, and a fork is no agent", now, want)
 	}
 	return h
-}
-
-// TestClaudeLaunchBringsTheCommand: without hooks install an agent that the daemon has started knows /handoff, for a person who types it
-// and for the model, and nothing is written into the person's settings.
-func TestClaudeLaunchBringsTheCommand(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, obeys)
-	r.start()
-	a := r.startAgent(con)
-	r.talk(a.ID, "hello")
-	r.awaitState(a.ID, daemon.Idle)
-	said, before := len(r.requests(a.ID)), r.countMade()
-	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
-	h := r.wantCommanded(r.awaitCommanded(a.ID, 0), before)
-	if n := len(r.requests(a.ID)); n != said {
-		t.Errorf("the model was asked %d times, want %d", n, said)
-	}
-	next := r.awaitTakeover(h)
-	r.awaitState(next.ID, daemon.Idle)
-	handsOverByItself(t, r, r.getAgent(next.ID))
-	for _, path := range []string{"commands", "skills"} {
-		if _, err := os.Stat(filepath.Join(r.home.ConfigDir, path)); !os.IsNotExist(err) {
-			t.Errorf("the person's settings have %s: %v", path, err)
-		}
-	}
 }

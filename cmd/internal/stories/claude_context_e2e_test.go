@@ -4,93 +4,13 @@ package stories
 
 import (
 	"encoding/json"
-	"fmt"
-	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/cmd/internal/claudetest"
-	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/hooks"
 )
-
-// TestClaudeHandsOverFieldsMessagesAndFiles: The daemon reads what an agent said, decided and edited off a real
-// session: its transcript, its document and its repository. All of it reaches the successor. The panes have the
-// smallest size that the CLI can start in.
-func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, nil)
-	source := filepath.Join(r.work, "parser.go")
-	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
-		if strings.Contains(strings.Join(req.NewTexts(), "\n"), "Write the parser") && !req.Wrote(source) {
-			call := claudetest.Write(source, "package parser\n")
-			call.Text = "I write it."
-			return call
-		}
-		return obeys(req)
-	})
-	r.makeRepository()
-	r.cfg.Settings.Runtimes["claude"] = serve.RuntimeSettings{Command: append([]string{r.cli, "--allowedTools", "Edit(parser.go)"}, manual...)}
-	r.start()
-	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
-	a = r.awaitState(a.ID, daemon.Idle)
-	r.talk(a.ID, "Write the parser")
-	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-	r.wantTakenOver(h)
-	r.wantNoDialog(a.ID)
-	r.wantSize(r.getAgent(*h.SuccessorID), "80x24 manual ")
-
-	doc := r.readFile(h.FilePath)
-	for _, heading := range []string{"Current Story", "Architecture Decisions", "Code Patterns"} {
-		if sectionOf(t, doc, heading) == "" {
-			t.Errorf("the document has nothing under %q", heading)
-		}
-	}
-	want := daemon.Structured{}
-	for name, field := range map[string]**string{"What Was Done": &want.WhatWasDone, "Decisions Made": &want.DecisionsMade,
-		"Open Questions": &want.OpenQuestions, "Next Agent Context": &want.NextAgentContext} {
-		text := sections[name]
-		*field = &text
-	}
-	if !reflect.DeepEqual(h.Structured, &want) || !h.ContextValidated || h.Degraded || len(h.Warnings) > 0 {
-		t.Errorf("handoff %+v, want all four fields, validated, without warnings", h)
-	}
-	c := r.contextOf(h)
-	r.wantHeard(c, heard{a.Name, "user", "Write the parser"}, heard{a.Name, "assistant", "I write it."}, heard{a.Name, "assistant", "OK"})
-	if got := paths(c.files); len(got) != 1 || got[0] != "parser.go" {
-		t.Errorf("files %q, want parser.go", c.files)
-	}
-	if got := summaries(r.recordOf(h.ID).Decisions); len(got) != 2 || len(c.decisions) != 2 || !strings.HasPrefix(got[0], "Tabs are an error") {
-		t.Errorf("decisions %q, in the file %q", got, c.decisions)
-	}
-	if !strings.HasPrefix(c.header, fmt.Sprintf("## Handoff from previous step (%s)\n\n**What was done**: ", a.Name)) || c.document != doc {
-		t.Errorf("context file:\n%s", c.text)
-	}
-	for _, path := range []string{h.FilePath, *h.ContextPath} {
-		if !strings.Contains(*h.InjectionPrompt, path) {
-			t.Errorf("prompt %q does not name %s", *h.InjectionPrompt, path)
-		}
-	}
-}
-
-// makeRepository makes the working directory a git repository with one commit.
-func (r *claudeRig) makeRepository() {
-	r.t.Helper()
-	for _, args := range [][]string{
-		{"init", "-q"},
-		{"-c", "user.name=Con", "-c", "user.email=con@localhost", "commit", "-q", "--allow-empty", "-m", "begin"},
-	} {
-		cmd := exec.Command("git", append([]string{"-C", r.work}, args...)...)
-		cmd.Env = append(r.home.Environ, "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			r.t.Fatalf("git %q: %v: %s", args, err, out)
-		}
-	}
-}
 
 // wantHeard fails unless the context file has exactly these messages.
 func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
@@ -127,6 +47,10 @@ func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 		t.Errorf("context use %+v, want 76 %%", use)
 	}
 	r.awaitShown(a.ID, con+", 76 % of the context used")
+	report, err := r.client.Usage(r.t.Context(), daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{a.ID}})
+	if err != nil || report.Total.CostUSD == nil || *report.Total.CostUSD <= 0 {
+		t.Errorf("the status line tells the cost, and %+v was counted: %v", report.Total, err)
+	}
 	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
 	r.wantTakenOver(h)
 	if h.ContextUse == nil || h.ContextUse.Tokens != 760_000 {

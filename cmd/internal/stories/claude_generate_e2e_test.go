@@ -22,15 +22,20 @@ import (
 )
 
 // TestClaudeForkWritesTheDocument: A fork of the session writes the document, or is cancelled. The handoff is requested by the
-// API, or by the command /handoff.
+// API, by a person who types the command /handoff, or by the model. Without hooks install an agent that the daemon has started knows the
+// command, and nothing is written into the person's settings.
 func TestClaudeForkWritesTheDocument(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	atExit := r.readAtExit()
-	r.installCommand()
 	r.start()
 	r.relay(t, leg{"written", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 { return handsOverByFork(t, r, a, atExit) }},
-		leg{"cancelled", cancelsFork}, leg{"cancelled by Esc", cancelsByEsc})
+		leg{"cancelled", cancelsFork}, leg{"cancelled by Esc", cancelsByEsc}, leg{"by a person", handsOverByCommand}, leg{"by the model", handsOverByItself})
+	for _, path := range []string{"commands", "skills"} {
+		if _, err := os.Stat(filepath.Join(r.home.ConfigDir, path)); !os.IsNotExist(err) {
+			t.Errorf("the person's settings have %s: %v", path, err)
+		}
+	}
 }
 
 // handsOverByFork hands over a new agent. The fork begins with everything that the provider has cached of the

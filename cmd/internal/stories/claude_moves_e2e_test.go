@@ -5,10 +5,13 @@ package stories
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
@@ -133,4 +136,66 @@ func TestClaudeOfAPersonInATreeOfTheCLI(t *testing.T) {
 	if argv := r.launchFile(got.ID).Argv; !strings.Contains(strings.Join(argv, " "), strings.Join(manual, " ")) {
 		t.Errorf("the successor was launched with %q, want the inherited mode", argv)
 	}
+}
+
+// makeRepository makes the working directory a git repository with one commit.
+func (r *claudeRig) makeRepository() {
+	r.t.Helper()
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"-c", "user.name=Con", "-c", "user.email=con@localhost", "commit", "-q", "--allow-empty", "-m", "begin"},
+	} {
+		cmd := exec.Command("git", append([]string{"-C", r.work}, args...)...)
+		cmd.Env = append(r.home.Environ, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			r.t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+}
+
+// installHooks puts our hooks into the person's settings.
+func (r *claudeRig) installHooks() {
+	r.t.Helper()
+	path := filepath.Join(r.home.ConfigDir, "settings.json")
+	before, err := hooks.ReadSettings(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents(claudetest.Version)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := hooks.Apply(plan.For(path, time.Now())); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// startForeign runs a command as a person would, on a tmux server that is not ours.
+func (r *claudeRig) startForeign(argv ...string) (socket string) {
+	r.t.Helper()
+	socket = filepath.Join(filepath.Dir(r.root), "person")
+	run := func(args ...string) string {
+		cmd := exec.Command("tmux", append([]string{"-S", socket, "-f", "/dev/null"}, args...)...)
+		cmd.Env = r.cfg.Environ
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			r.t.Errorf("tmux %q: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run(append([]string{"new-session", "-d", "-x", "120", "-y", "40", "-c", r.work, "--"}, argv...)...)
+	run("new-window", "-d", "--", "tail", "-f", "/dev/null") // The server must outlive the agent, as a person's server does.
+	pid, err := strconv.Atoi(run("display-message", "-p", "#{pid}"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	server, err := tmux.FindProcess(pid)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		run("kill-server")
+		r.await("the end of the person's tmux server", func() (bool, string) { return !server.Alive(), socket })
+	})
+	return socket
 }

@@ -112,25 +112,12 @@ func (c completion) completeIn(t *testing.T, config string, argv ...string) {
 	s.awaitShownOnTerminal(`persona +reviewer-ada-1\n`)
 }
 
-// TestBashCompletesIdsAndSlugs has bash complete ids and a slug. The hostile agent's name is text that a shell would
-// run.
-func TestBashCompletesIdsAndSlugs(t *testing.T) {
+// TestShellsCompleteIdsAndSlugs has each shell complete ids and a slug. The hostile agent's name is text that a shell would run.
+func TestShellsCompleteIdsAndSlugs(t *testing.T) {
 	t.Parallel()
 	c := newCompletion(t)
 	c.completeIn(t, "source <(understudy completion bash)", "bash", "--norc", "--noprofile", "-i")
-	wantNoFile(t, filepath.Join(c.r.work, "ran"))
-}
-
-func TestZshCompletesIdsAndSlugs(t *testing.T) {
-	t.Parallel()
-	c := newCompletion(t)
 	c.completeIn(t, "autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", "zsh", "-f", "-i")
-	wantNoFile(t, filepath.Join(c.r.work, "ran"))
-}
-
-func TestFishCompletesIdsAndSlugs(t *testing.T) {
-	t.Parallel()
-	c := newCompletion(t)
 	fish := exec.Command("fish", "--no-config", "-c", `understudy completion fish | source
 		complete -C "understudy agent show "; complete -C "understudy persona show rev"; complete -C "understudy handoff dev"`)
 	fish.Env, fish.Dir = append(c.env, "XDG_CONFIG_HOME="+c.r.work, "XDG_DATA_HOME="+c.r.work), c.r.work

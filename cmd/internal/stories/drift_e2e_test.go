@@ -27,8 +27,8 @@ var (
 )
 
 // driftStories are the short conformance test of a version: launch with the skill, texts to an idle agent, the end of its
-// turn, a handoff with exit and successor, exit and resume.
-const driftStories = "^(launch|idle|handoff|exit_and_resume)$"
+// turn, a handoff with exit and successor, a kill and a resume.
+const driftStories = "^(launch|idle|handoff|kill_and_resume)$"
 
 // refusalStory is told of a version that CheckVersion refuses: the start says so at once.
 const refusalStory = "^TestStartOfATooOldRuntimeIsRefused$"

@@ -3,8 +3,6 @@
 package stories
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,33 +17,17 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// untilReset is how long the limits of these stories last.
-const untilReset = 5 * time.Second
-
-// resumption is a part of the prompt with which Claude Code goes on by itself.
-const resumption = "usage limit has reset. Continue the task"
-
-// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription. Its settings say that it goes on by itself.
-// That is the default as well, but Claude Code takes the default only if it has read by then, in every file of settings, that the key is
-// absent; otherwise it asks what to do.
+// newLimitRig makes a rig with all real CLIs whose Claude Code has a subscription and asks what to do at a limit.
 func newLimitRig(t *testing.T) *roundRig {
 	t.Helper()
 	r := newRoundRig(t)
 	r.cfg.Environ = lastOfEach(append(r.cfg.Environ, claudetest.Subscription()...))
-	r.goesOnByItself(true)
-	return r
-}
-
-// goesOnByItself sets whether Claude Code goes on by itself after a limit.
-func (r *roundRig) goesOnByItself(is bool) {
-	r.t.Helper()
 	for _, e := range r.cfg.Environ {
 		if dir, ok := strings.CutPrefix(e, "CLAUDE_CONFIG_DIR="); ok {
-			if err := os.WriteFile(filepath.Join(dir, "settings.json"), fmt.Appendf(nil, `{"autoContinueAtUsageLimit": %t}`, is), 0o600); err != nil {
-				r.t.Fatal(err)
-			}
+			r.writeFile(filepath.Join(dir, "settings.json"), `{"autoContinueAtUsageLimit": false}`)
 		}
 	}
+	return r
 }
 
 // startOn starts an agent on a runtime and waits until it is idle.
@@ -55,8 +37,8 @@ func (r *roundRig) startOn(runtime string) daemon.Agent {
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
-// limits makes the models of one CLI refuse everything with a usage limit until a time.
-func limits(cli string, over time.Time, next claudetest.Script) claudetest.Script {
+// limited makes the models of one CLI refuse everything with a usage limit until a time.
+func limited(cli string, over time.Time, next claudetest.Script) claudetest.Script {
 	return func(req claudetest.Request) claudetest.Reply {
 		if req.CLI == cli && time.Now().Before(over) {
 			return claudetest.Reply{Limit: over, Error: "You have hit your usage limit."}
@@ -83,7 +65,7 @@ func (r *roundRig) heard(part string) (n int) {
 func (r *roundRig) hit(a daemon.Agent, cli string, lasts time.Duration, next claudetest.Script) daemon.Agent {
 	r.t.Helper()
 	over := sync.OnceValue(func() time.Time { return time.Now().Add(lasts) })
-	r.api.SetScript(func(req claudetest.Request) claudetest.Reply { return limits(cli, over(), next)(req) })
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply { return limited(cli, over(), next)(req) })
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now mend the roof").ID, daemon.Submitted)
 	a = r.awaitDecided(a.ID)
 	if l := a.Limit; l.Kind != daemon.LimitUsage || l.By != daemon.LimitByPolicy || l.Until == nil || l.Until.Sub(over()).Abs() > time.Minute {
@@ -92,91 +74,34 @@ func (r *roundRig) hit(a daemon.Agent, cli string, lasts time.Duration, next cla
 	return a
 }
 
-// TestClaudeWaitsForItsLimit: Claude Code goes on by itself some time after the reset, while the daemon is killed. The next
-// daemon leaves it alone, so that the work goes on once.
-func TestClaudeWaitsForItsLimit(t *testing.T) {
+// TestClaudeHandsOverItsLimit: Claude Code has hit its limit, so a one-shot of the fallback's CLI writes the document from the
+// transcript. The daemon is killed while the one-shot writes. The work goes on once, on the fallback. Claude Code may not go on by
+// itself, and asks what to do: the daemon closes that question, and nobody is told that the agent waits.
+func TestClaudeHandsOverItsLimit(t *testing.T) {
 	t.Parallel()
+	const fallback = "codex"
 	r := newLimitRig(t)
-	r.onLimit(daemon.LimitWait)
+	r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(daemon.LimitHandOver), []string{fallback}
 	child := r.startDaemonChild()
 	r.database() // before the first kill
 	a := r.startOn("claude")
-	a = r.hit(a, "", untilReset, complies)
-	if a.Limit.Do != daemon.LimitWait {
-		t.Fatalf("limit %+v, want it to wait", a.Limit)
+	r.talk(a.ID, roundTask(0))
+	var held atomic.Bool
+	holds := func(req claudetest.Request) claudetest.Reply {
+		reply := decides(req)
+		reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork) && !held.Swap(true)
+		return reply
 	}
-	r.awaitShown(a.ID, "Continuing ") // it waits for the reset, and goes on 30 to 90 s behind it
+	a = r.hit(a, "", time.Hour, holds)
+	r.api.Await(t, "the question about the conversation", func(req claudetest.Request) bool {
+		return req.CLI != "" && slices.ContainsFunc(req.UserTexts(), isFork)
+	})
 	child.kill()
-	r.await("its own prompt after the reset", func() (bool, string) { return r.heard(resumption) > 0, "" })
+	r.api.Release() // the answer of a one-shot that has ended with the daemon
 	r.startDaemonChild()
-	a = r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
-	if a.Trouble != nil || a.LimitedUntil != nil || a.LastMessage != "OK" {
-		t.Errorf("after its turn the agent is %+v", a)
-	}
-	if list := r.goesOn(a.ID); len(list) != 0 || r.heard(resumption) != 1 || r.heard("Now mend the roof") != 1 {
-		t.Errorf("%d prompts after the reset; it has gone on by itself %d times, and was given its task %d times", len(list), r.heard(resumption), r.heard("Now mend the roof"))
-	}
-}
-
-// TestCodexWaitsForItsLimit: Codex does not go on by itself: it is prompted once after the reset. The daemon is killed before
-// the reset, and again when the prompt is queued.
-func TestCodexWaitsForItsLimit(t *testing.T) {
-	t.Parallel()
-	r := newLimitRig(t)
-	r.onLimit(daemon.LimitWait)
-	child := r.startDaemonChild()
-	r.database() // before the first kill
-	a := r.hit(r.startOn("codex"), "codex", untilReset, complies)
-	child.kill()
-	child = r.startDaemonChild()
-	r.await("a prompt after the reset", func() (bool, string) { return len(r.goesOn(a.ID)) > 0, "" })
-	child.kill()
-	r.startDaemonChild()
-	a = r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
-	const prompt = "Your usage limit has ended."
-	list := r.goesOn(a.ID)
-	if len(list) != 1 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted || r.heard(prompt) != 1 || r.heard("Now mend the roof") != 1 {
-		t.Errorf("prompts after the reset: %+v; the model was given it %d times, and its task %d times", list, r.heard(prompt), r.heard("Now mend the roof"))
-	}
-	if a.Trouble != nil || a.LastMessage != "OK" {
-		t.Errorf("after its turn the agent is %+v", a)
-	}
-}
-
-// TestClaudeHandsOverItsLimit: Claude Code has hit its limit, so a one-shot of the fallback's CLI writes the document from the
-// transcript. The daemon is killed while the one-shot writes. The work goes on once, on the fallback. One of the two Claude Codes may not go
-// on by itself, and asks what to do: the daemon closes that question, and nobody is told that the agent waits.
-func TestClaudeHandsOverItsLimit(t *testing.T) {
-	t.Parallel()
-	for _, fallback := range []string{"codex", "omp"} {
-		t.Run(fallback, func(t *testing.T) {
-			t.Parallel()
-			r := newLimitRig(t)
-			r.goesOnByItself(fallback != "omp")
-			r.cfg.Settings.Limits.OnLimit, r.cfg.Settings.Limits.Fallback = string(daemon.LimitHandOver), []string{fallback}
-			child := r.startDaemonChild()
-			r.database() // before the first kill
-			a := r.startOn("claude")
-			r.talk(a.ID, roundTask(0))
-			var held atomic.Bool
-			holds := func(req claudetest.Request) claudetest.Reply {
-				reply := decides(req)
-				reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork) && !held.Swap(true)
-				return reply
-			}
-			a = r.hit(a, "", time.Hour, holds)
-			r.api.Await(t, "the question about the conversation", func(req claudetest.Request) bool {
-				return req.CLI != "" && slices.ContainsFunc(req.UserTexts(), isFork)
-			})
-			child.kill()
-			r.api.Release() // the answer of a one-shot that has ended with the daemon
-			r.startDaemonChild()
-			h := r.awaitLimitHandoff(a.ID)
-			r.wantHandedOver(h, fallback)
-			if waited := r.agentEvents(a.ID, string(event.AgentWaiting)); len(waited) > 0 {
-				t.Errorf("events %v", waited)
-			}
-		})
+	r.wantHandedOver(r.awaitLimitHandoff(a.ID), fallback)
+	if waited := r.agentEvents(a.ID, string(event.AgentWaiting)); len(waited) > 0 {
+		t.Errorf("events %v", waited)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
@@ -19,22 +18,17 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestOhMyPi: what is peculiar to oh-my-pi, with the real CLI. The stories of all runtimes are told of it as well.
-func TestOhMyPi(t *testing.T) {
-	t.Parallel()
-	i := slices.IndexFunc(runtimeCases, func(c runtimeCase) bool { return c.name == "omp" })
-	newRuntimeRig(t, runtimeCases[i], false).tell(t, []runtimeStory{
-		{"context", tellsItsContext, nil},
-		{"first prompt", takesItsFirstPrompt, nil},
-		{"instruction interrupted", keepsAnInstructionFromAnInterruption, nil},
-		{"sub-agent", tellsNothingOfSubAgents, nil},
-		{"later turn", staysAfterALaterTurn, nil},
-		{"command", takesACommand, nil},
-		{"question", asksAPerson, nil},
-		{"copy without tools", copyUsesNoTools, nil},
-		{"compaction", compacts, nil},
-		{"quit", quitsByAPerson, nil},
-	})
+// ompStories are what is peculiar to oh-my-pi.
+var ompStories = []runtimeStory{
+	{"context", tellsItsContext, nil},
+	{"first prompt", takesItsFirstPrompt, nil},
+	{"instruction interrupted", keepsAnInstructionFromAnInterruption, nil},
+	{"sub-agent", tellsNothingOfSubAgents, nil},
+	{"later turn", staysAfterALaterTurn, nil},
+	{"command", takesACommand, nil},
+	{"question", asksAPerson, nil},
+	{"compaction", compacts, nil},
+	{"quit", quitsByAPerson, nil},
 }
 
 // tellsItsContext: with the end of each turn the extension tells how full the window is.
@@ -166,32 +160,6 @@ func asksAPerson(r *runtimeRig, a daemon.Agent) int64 {
 	r.personPresses(a.ID, tmux.Enter)
 	r.awaitState(a.ID, daemon.Idle)
 	return a.ID
-}
-
-// copyUsesNoTools: the copy that writes the document has the persona, offers the model its tools, and refuses their use.
-func copyUsesNoTools(r *runtimeRig, a daemon.Agent) int64 {
-	r.talk(a.ID, "hello before the copy")
-	touched := filepath.Join(r.rig.work, "touched")
-	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
-		if isFork(strings.Join(req.UserTexts(), "\n")) && !answered(req) {
-			return claudetest.Bash("touch "+touched, false)
-		}
-		return complies(req)
-	})
-	h := r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
-	copied := r.api.Await(r.t, "the copy", func(req claudetest.Request) bool {
-		return req.Aside == "" && isFork(strings.Join(req.UserTexts(), "\n"))
-	})
-	if n := strings.Count(copied.SystemText(), "You play the persona "+con); n != 1 || len(copied.Tools) == 0 {
-		r.t.Errorf("the copy's system prompt has the persona %d times, and it has %d tools", n, len(copied.Tools))
-	}
-	if _, err := os.Lstat(touched); !os.IsNotExist(err) {
-		r.t.Errorf("the copy has used a tool: %v", err)
-	}
-	if got := r.readFile(h.FilePath); !strings.Contains(got, "Tabs are an error") {
-		r.t.Errorf("document %q", got)
-	}
-	return *h.SuccessorID
 }
 
 // compacts: the operator is alerted of a compaction that oh-my-pi begins by itself, and the use of the window is known

@@ -79,16 +79,3 @@ func TestSecondDaemonOfAHostIsRefused(t *testing.T) {
 	r.wantPipelineEvents(id, "step_running", 2)
 	r.wantPipelineEvents(id, "step_done", 2)
 }
-
-// TestPipelinesGoOnAfterTheDaemonIsKilled: It goes on as after a daemon that was stopped while agents work.
-func TestPipelinesGoOnAfterTheDaemonIsKilled(t *testing.T) {
-	t.Parallel()
-	for _, finish := range []bool{false, true} {
-		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			var first *daemonChild
-			r.restartWhileWorking(finish, func() { first = r.startDaemonChild() }, func() { first.kill() })
-		})
-	}
-}

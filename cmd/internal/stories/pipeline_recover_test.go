@@ -194,35 +194,30 @@ func TestRestartWhileAgentsWorkBeginsNothingTwice(t *testing.T) {
 	t.Parallel()
 	for _, finish := range []bool{false, true} {
 		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
-			story(t, func(t *testing.T, r *rig) { r.restartWhileWorking(finish, func() { r.start() }, r.halt) })
+			story(t, func(t *testing.T, r *rig) {
+				held, release := r.limitPipelines(1).holdingStep("developer")
+				r.writeTemplate("held", held, "reviewer")
+				r.start()
+				id := r.startPipeline("held", roof).ID
+				r.awaitWorkingAgent(id, 1)
+				pending := r.startPipeline("held", roof).ID
+				r.halt()
+				if finish {
+					release()
+					r.await("end of the turn", func() (bool, string) { return r.countSpooled() > 0, "no Stop in the spool" })
+				}
+				r.start()
+				release()
+				for _, id := range []int64{id, pending} {
+					r.wantOneAgentPerStep(r.awaitPipeline(id, daemon.PipelineDone))
+					for _, typ := range []string{"step_running", "step_done", "handoff_created", "agent_created"} {
+						r.wantPipelineEvents(id, typ, 2)
+					}
+				}
+				r.wantAtMostLive(1)
+			})
 		})
 	}
-}
-
-// restartWhileWorking stops the daemon while it is at work, and starts it again. If finish, the agent's turn ends in
-// between.
-func (r *rig) restartWhileWorking(finish bool, begin, end func()) {
-	r.t.Helper()
-	held, release := r.limitPipelines(1).holdingStep("developer")
-	r.writeTemplate("held", held, "reviewer")
-	begin()
-	id := r.startPipeline("held", roof).ID
-	r.awaitWorkingAgent(id, 1)
-	pending := r.startPipeline("held", roof).ID
-	end()
-	if finish {
-		release()
-		r.await("end of the turn", func() (bool, string) { return r.countSpooled() > 0, "no Stop in the spool" })
-	}
-	r.start()
-	release()
-	for _, id := range []int64{id, pending} {
-		r.wantOneAgentPerStep(r.awaitPipeline(id, daemon.PipelineDone))
-		for _, typ := range []string{"step_running", "step_done", "handoff_created", "agent_created"} {
-			r.wantPipelineEvents(id, typ, 2)
-		}
-	}
-	r.wantAtMostLive(1)
 }
 
 // TestAgentThatEndsWithoutDaemonFailsItsStep: An agent that ends while no daemon runs fails its step, unless its turn

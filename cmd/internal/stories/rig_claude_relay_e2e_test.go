@@ -16,13 +16,6 @@ type leg struct {
 	tell func(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) // next is the agent of the next leg, mostly the successor.
 }
 
-// relay tells stories in a rig with the default settings, and starts its daemon.
-func relay(t *testing.T, legs ...leg) {
-	r := newClaudeRig(t, obeys)
-	r.start()
-	r.relay(t, legs...)
-}
-
 // relay tells stories one after the other in one rig, whose model obeys. Each story gets the agent that the previous
 // one has left. The first story, and the one after a failure, gets a new agent of the persona con.
 func (r *claudeRig) relay(t *testing.T, legs ...leg) {

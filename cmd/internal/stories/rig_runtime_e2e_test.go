@@ -3,12 +3,16 @@
 package stories
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/cmd/internal/realcli"
@@ -25,8 +29,10 @@ import (
 // runtimeCase is what the stories about all runtimes must know of one.
 type runtimeCase struct {
 	name string // of the runtime
-	// place makes a home for the CLI and a fake model. With asks, the CLI asks before it runs a command.
-	place func(t testing.TB, script claudetest.Script, asks bool) runtimePlace
+	// place makes a home for the CLI and a fake model.
+	place func(t testing.TB, script claudetest.Script) runtimePlace
+	// with has the stories, by name, that need an agent which was started with more than the persona.
+	with map[string]agents.NewAgent
 	// asked is what the screen shows while the CLI asks whether it may run a command; no answers it with no.
 	asked string
 	no    tmux.Key
@@ -37,6 +43,14 @@ type runtimeCase struct {
 	untimed bool
 	// heals says that the agent is idle after its turn even if the hook of its Stop was lost.
 	heals bool
+	// retries is a status of the API after which the CLI tries again without end, and says so; 0: no such status is known.
+	retries int
+	// bare says that a one-shot offers its model no tools.
+	bare bool
+	// noted are the model and the mode that the transcript shows, as a launch takes them; none: they are not compared.
+	noted [2]string
+	plan  claudetest.Reply // a call of the CLI's own tool for todos; none: the CLI shows no todos in a transcript
+	own   []runtimeStory   // what is peculiar to the runtime
 	// cannot has the stories, by name, that the runtime cannot tell. The reason is a sentence of the runtime's Can.Cannot.
 	cannot map[string]string
 }
@@ -57,7 +71,7 @@ type runtimePlace struct {
 var runtimeCases = []runtimeCase{
 	{
 		name: "claude",
-		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script) runtimePlace {
 			api := claudetest.NewFakeAPI(t, script)
 			home := claudetest.Env(t, api)
 			p := runtimePlace{api: api, environ: home.Environ, work: home.Workdir, command: append([]string{claudetest.Install(t)}, manual...)}
@@ -74,8 +88,9 @@ var runtimeCases = []runtimeCase{
 	},
 	{
 		name: "codex",
-		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script) runtimePlace {
 			p, home := realPlace(t, realcli.Codex, script)
+			p.command = append(p.command, "-c", "tools.update_plan.enabled=true")
 			p.untouched = []string{filepath.Join(home.ConfigDir, "config.toml")}
 			p.gate = filepath.Join(home.Dir, "gate")
 			p.guard = func() {
@@ -86,38 +101,41 @@ var runtimeCases = []runtimeCase{
 		asked: "Would you like to run the following command?", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.OtherTrouble, 401: runtimes.Unauthenticated, 429: runtimes.RateLimit, 500: "server_error"},
 		limit:  runtimes.UsageLimit, heals: true,
+		noted: [2]string{"gpt-5.5", "workspace-write"},
+		plan: claudetest.Reply{Tool: "update_plan", Input: map[string]any{"plan": []map[string]any{
+			{"step": "Count them", "status": "completed"}, {"step": "Lay them", "status": "in_progress"}, {"step": "Sweep", "status": "pending"}}}},
 	}, {
 		name: "opencode",
-		place: func(t testing.TB, script claudetest.Script, asks bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script) runtimePlace {
 			p, home := realPlace(t, realcli.OpenCode, script)
-			if asks {
-				home.AskFirst(t, realcli.OpenCode, p.api)
-			}
 			p.untouched = []string{filepath.Join(home.ConfigDir, "opencode.json")}
 			return p
 		},
 		asked: "Permission required", no: tmux.Escape,
+		with:   map[string]agents.NewAgent{"dialog": {PermissionMode: "ask"}},
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
-		limit:  runtimes.UsageLimit,
+		limit:  runtimes.UsageLimit, retries: http.StatusServiceUnavailable, bare: true,
 	},
 	{
 		name: "omp",
-		place: func(t testing.TB, script claudetest.Script, asks bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script) runtimePlace {
 			p, home := realPlace(t, realcli.Pi, script)
 			p.command = append(p.command, "--model", realcli.Pi.Model(), "--no-lsp")
-			if asks {
-				p.command = append(p.command, "--approval-mode", "always-ask")
-			}
 			p.untouched = []string{filepath.Join(home.ConfigDir, "config.yml"), filepath.Join(home.ConfigDir, "models.yml")}
 			return p
 		},
 		asked: "Allow tool: bash", no: tmux.Escape,
+		with:   map[string]agents.NewAgent{"dialog": {PermissionMode: "always-ask"}},
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
 		limit:  runtimes.UsageLimit, heals: true,
+		retries: http.StatusConflict, // after a 5xx it tries for half a minute before it says so; it knows this one by the text
+		noted:   [2]string{"fake/fake-1", ""},
+		plan:    claudetest.Reply{Tool: "todo", Input: map[string]any{"op": "init", "list": []map[string]any{{"phase": "One", "items": []string{"Lay them", "Sweep"}}}}},
+		own:     ompStories,
 	},
 	{
 		name: "gemini",
-		place: func(t testing.TB, script claudetest.Script, _ bool) runtimePlace {
+		place: func(t testing.TB, script claudetest.Script) runtimePlace {
 			p, home := realPlace(t, realcli.Gemini, script)
 			p.data = home.SystemDir // whose folders the person has trusted
 			p.untouched = []string{filepath.Join(home.ConfigDir, "settings.json")}
@@ -127,7 +145,11 @@ var runtimeCases = []runtimeCase{
 		},
 		asked: "Allow execution of", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
-		limit:  runtimes.UsageLimit, untimed: true, heals: true,
+		limit:  runtimes.UsageLimit, untimed: true, heals: true, bare: true,
+		plan: claudetest.Reply{Tool: "write_todos", Input: map[string]any{"todos": []map[string]any{
+			{"description": "Count them", "status": "completed"}, {"description": "Lay them", "status": "in_progress"}, {"description": "Sweep", "status": "blocked"},
+			{"description": "Ask", "status": "cancelled"}}}},
+		with: map[string]agents.NewAgent{"todos": {Model: "gemini-2.5-pro", PermissionMode: "yolo"}}, // it offers the tool to older models only, and would ask
 		cannot: map[string]string{
 			"draft": "A draft of a person cannot be put aside: a text waits until the person has submitted or deleted it.",
 			"fork":  "Its session cannot be copied: the agent itself writes its handoff document.",
@@ -150,10 +172,13 @@ type runtimeRig struct {
 	runtimePlace
 	rt  *runtimes.Runtime
 	tap *hookTap
+
+	loseStop    atomic.Bool  // the next Stop does not reach the daemon
+	losePasteOf atomic.Int64 // the agent whose next paste is lost; 0: none
 }
 
 // newRuntimeRig makes a rig and starts its daemon. The experience file of the persona con holds one line.
-func newRuntimeRig(t testing.TB, c runtimeCase, asks bool) *runtimeRig {
+func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	t.Helper()
 	claudeSlots <- struct{}{}
 	t.Cleanup(func() { <-claudeSlots })
@@ -161,12 +186,31 @@ func newRuntimeRig(t testing.TB, c runtimeCase, asks bool) *runtimeRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runtimeRig{runtimeCase: c, runtimePlace: c.place(t, complies, asks), rt: rt, tap: &hookTap{}}
+	r := &runtimeRig{runtimeCase: c, runtimePlace: c.place(t, complies), rt: rt, tap: &hookTap{}}
 	r.rig = newRigIn(t, r.data)
 	r.rig.work = r.runtimePlace.work
 	r.cfg.Environ = append(slices.Clone(r.environ), "GORACE=atexit_sleep_ms=0")
-	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}}
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: r.command}, r.secondAccount(): {Command: r.command}}
+	r.cfg.Settings.Limits.OnLimit = string(daemon.LimitWait)
+	if c.retries != 0 {
+		r.cfg.Settings.Limits.APITimeout = 4 * time.Second
+	}
 	r.around(func(c *engine.Config) { c.Store = tappedStore{c.Store, r.tap} })
+	r.bendWith(&bend{
+		hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Event == hooks.Stop && r.loseStop.CompareAndSwap(true, false) {
+				return daemon.HookResult{}, nil
+			}
+			return do()
+		},
+		paste: func(_ context.Context, _ string, do func() error) error {
+			err := do()
+			if id := r.losePasteOf.Swap(0); id != 0 && err == nil {
+				r.personPresses(id, tmux.CtrlU)
+			}
+			return err
+		},
+	})
 	if _, err := r.dir.Seed(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,6 +230,9 @@ func newRuntimeRig(t testing.TB, c runtimeCase, asks bool) *runtimeRig {
 	return r
 }
 
+// secondAccount is a runtime that runs the same CLI.
+func (r *runtimeRig) secondAccount() string { return r.name + "-work" }
+
 func (r *runtimeRig) experience() string { return filepath.Join(r.dir.Persona(con), "experience.md") }
 
 // runtimeStory is one story about each runtime. It begins with an idle agent of the persona con.
@@ -197,7 +244,8 @@ type runtimeStory struct {
 	refused func(r *runtimeRig, a daemon.Agent) (next int64)
 }
 
-// tell tells stories one after the other. After a failure, and where a story leaves no agent, the next one gets a new agent.
+// tell tells stories one after the other. After a failure, and where a story leaves no agent, the next one gets a
+// new agent.
 func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 	var left int64
 	for _, s := range stories {
@@ -216,14 +264,18 @@ func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 			if tell == nil {
 				return
 			}
+			with, own := r.with[s.name]
+			if own && left != 0 {
+				r.endAll()
+				left = 0
+			}
 			var a daemon.Agent
 			if left == 0 {
-				a = r.newAgent()
+				a = r.newAgentWith(with)
 			} else {
 				a = r.awaitState(left, daemon.Idle)
 			}
-			left = 0
-			if left = tell(r, a); t.Failed() {
+			if left = tell(r, a); t.Failed() || own {
 				left = 0
 			}
 			if left == 0 {
@@ -236,7 +288,13 @@ func (r *runtimeRig) tell(t *testing.T, stories []runtimeStory) {
 // newAgent starts an agent of the persona con and waits until it is idle.
 func (r *runtimeRig) newAgent() daemon.Agent {
 	r.t.Helper()
-	a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.rig.work, Runtime: r.name})
+	return r.newAgentWith(agents.NewAgent{})
+}
+
+func (r *runtimeRig) newAgentWith(with agents.NewAgent) daemon.Agent {
+	r.t.Helper()
+	with.Persona, with.Cwd, with.Runtime = con, r.rig.work, r.name
+	a := r.createAgent(with)
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 

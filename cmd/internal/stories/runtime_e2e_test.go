@@ -3,20 +3,22 @@
 package stories
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -30,35 +32,30 @@ var runtimeStories = []runtimeStory{
 	{"refused", isRefused, nil},
 	{"draft", takesATextBesideADraft, waitsForADraft},
 	{"interrupt", isInterrupted, nil},
+	{"lost hook", losesAHook, nil},
+	{"lost paste", losesAPaste, nil},
 	{"error", reportsErrors, nil},
+	{"retries", becomesLimitedByRetries, nil},
 	{"handoff", handsOverItsWork, nil},
 	{"handoff while busy", handsOverWhenItsTurnEnds, nil},
 	{"fork", handsOverByACopy, nil},
-	{"exit and resume", exitsAndIsResumed, nil},
-	{"kill", isKilled, nil},
+	{"kill and resume", isKilledAndResumed, nil},
+	{"todos", keepsTodos, nil},
+	{"dialog", asksInADialog, nil},
 	{"limit", reportsALimit, nil},
 }
 
 // TestRuntime: what understudy needs of a runtime is so with each real CLI, on a fake model.
 func TestRuntime(t *testing.T) {
-	eachRuntime(t, false, runtimeStories)
-}
-
-// TestRuntimeThatAsks: the same for a CLI that asks a person before it runs a command.
-func TestRuntimeThatAsks(t *testing.T) {
-	eachRuntime(t, true, []runtimeStory{{"dialog", keepsATextFromADialog, nil}, {"dialog, yes", goesOnAfterADialog, nil}})
-}
-
-func eachRuntime(t *testing.T, asks bool, stories []runtimeStory) {
 	t.Parallel()
 	for _, c := range runtimeCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRuntimeRig(t, c, asks)
+			r := newRuntimeRig(t, c)
 			if r.guard != nil {
 				r.guard() // before the first agent is started
 			}
-			r.tell(t, stories)
+			r.tell(t, append(slices.Clone(runtimeStories), c.own...))
 		})
 	}
 }
@@ -73,76 +70,42 @@ func TestRuntimeCasesAreComplete(t *testing.T) {
 	}
 	for _, c := range runtimeCases {
 		for name := range c.cannot {
-			if !strings.HasPrefix(name, "dialog") && !slices.ContainsFunc(runtimeStories, func(s runtimeStory) bool { return s.name == name }) {
+			if !slices.ContainsFunc(runtimeStories, func(s runtimeStory) bool { return s.name == name }) {
 				t.Errorf("%s cannot tell %q, which is no story", c.name, name)
 			}
 		}
 	}
 }
 
-// TestRuntimeLosesAHook: the hook of a Stop is lost, because its process was killed. The agent is idle all the same.
-func TestRuntimeLosesAHook(t *testing.T) {
-	t.Parallel()
-	for _, c := range runtimeCases {
-		if !c.heals {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var lost atomic.Bool
-			r := newRuntimeRig(t, c, false)
-			r.halt()
-			r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
-				if in.Event == hooks.Stop && lost.CompareAndSwap(false, true) {
-					return daemon.HookResult{}, nil
-				}
-				return do()
-			}})
-			r.start()
-			a := r.newAgent()
-			r.awaitVerdict(a.ID, r.sendMessage(a.ID, "how is the house?").ID, daemon.Submitted)
-			r.await("the loss", func() (bool, string) { return lost.Load(), r.tap.String() })
-			r.awaitState(a.ID, daemon.Idle)
-			r.talk(a.ID, "and the garden?")
-			if n := len(r.tap.of(a.ID, hooks.Stop)); n != 1 {
-				t.Errorf("%d Stops have come, want the second alone", n)
-			}
-		})
+// losesAHook: the hook of a Stop is lost, because its process was killed. The agent is idle all the same.
+func losesAHook(r *runtimeRig, a daemon.Agent) int64 {
+	if !r.heals {
+		return a.ID
 	}
+	stops := len(r.tap.of(a.ID, hooks.Stop))
+	r.loseStop.Store(true)
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "how is the cellar?").ID, daemon.Submitted)
+	r.await("the loss", func() (bool, string) { return !r.loseStop.Load(), r.tap.String() })
+	r.awaitState(a.ID, daemon.Idle)
+	r.talk(a.ID, "and the garden?")
+	if n := len(r.tap.of(a.ID, hooks.Stop)) - stops; n != 1 {
+		r.t.Errorf("%d Stops have come, want the second alone", n)
+	}
+	return a.ID
 }
 
-// TestRuntimeLosesAPaste: the composer loses a pasted text while the CLI draws it anew. The text is pasted again and taken once.
-func TestRuntimeLosesAPaste(t *testing.T) {
-	t.Parallel()
-	for _, c := range runtimeCases {
-		rt, err := runtimes.For(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !rt.Can.LosesPastes {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var pastes atomic.Int64
-			r := newRuntimeRig(t, c, false)
-			r.halt()
-			r.bendWith(&bend{paste: func(_ context.Context, _ string, do func() error) error {
-				err := do()
-				if pastes.Add(1) == 1 && err == nil {
-					r.personPresses(1, tmux.CtrlU) // the only agent's composer is empty then
-				}
-				return err
-			}})
-			r.start()
-			a := r.newAgent()
-			r.talk(a.ID, "how is the house?")
-			r.wantOnce("how is the house?")
-			if list := r.deliveries(a.ID); pastes.Load() != 2 || list[len(list)-1].Attempts != 1 {
-				t.Errorf("%d pastes, %+v", pastes.Load(), list)
-			}
-		})
+// losesAPaste: the composer loses a pasted text while the CLI draws it anew. The text is pasted again and taken once.
+func losesAPaste(r *runtimeRig, a daemon.Agent) int64 {
+	if !r.rt.Can.LosesPastes {
+		return a.ID
 	}
+	r.losePasteOf.Store(a.ID)
+	r.talk(a.ID, "how is the chimney?")
+	r.wantOnce("how is the chimney?")
+	if list := r.deliveries(a.ID); r.losePasteOf.Load() != 0 || list[len(list)-1].Attempts != 1 {
+		r.t.Errorf("the paste was lost: %t, %+v", r.losePasteOf.Load() == 0, list[len(list)-1])
+	}
+	return a.ID
 }
 
 // startsWithItsSkill: an agent is idle before anybody has said a word to it, and its model is not asked. With the first
@@ -169,6 +132,17 @@ func startsWithItsSkill(r *runtimeRig, a daemon.Agent) int64 {
 	}
 	if n := len(r.agentEvents(a.ID, "agent_registered")); n != 1 {
 		r.t.Errorf("it registered %d times", n)
+	}
+	if r.noted != [2]string{} { // successors are launched with them
+		var got [2]string
+		for line := range strings.Lines(r.readFile(*now.TranscriptPath)) {
+			if e, err := r.rt.ParseEntry([]byte(line)); err == nil && e.Model != "" {
+				got = [2]string{e.Model, e.Mode}
+			}
+		}
+		if got != r.noted {
+			r.t.Errorf("the transcript shows the model and the mode %q, want %q", got, r.noted)
+		}
 	}
 	r.wantUntouched(files)
 	return a.ID
@@ -348,12 +322,29 @@ func handsOverWhenItsTurnEnds(r *runtimeRig, a daemon.Agent) int64 {
 	return *h.SuccessorID
 }
 
-// handsOverByACopy: a copy of the session writes the document; the session itself does not change.
+// handsOverByACopy: a copy of the session writes the document; the session itself does not change. The copy has the persona, and
+// refuses the use of the tools that it offers the model.
 func handsOverByACopy(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "hello before the copy")
+	touched := filepath.Join(r.rig.work, "touched")
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
+		if isFork(strings.Join(req.UserTexts(), "\n")) && !answered(req) {
+			return claudetest.Bash("touch "+touched, false)
+		}
+		return complies(req)
+	})
 	h := r.awaitPhase(r.requestGenerate(a.ID, "Focus on the parser."), daemon.Completed)
 	r.wantFollowed(h)
 	r.wantOnce("Answer with the handoff document itself")
+	copied := r.api.Await(r.t, "the copy", func(req claudetest.Request) bool {
+		return req.Aside == "" && isFork(strings.Join(req.UserTexts(), "\n"))
+	})
+	if n := strings.Count(copied.SystemText(), "You play the persona "+con); n != 1 || (len(copied.Tools) == 0) != r.bare {
+		r.t.Errorf("the copy's system prompt has the persona %d times, and it has %d tools", n, len(copied.Tools))
+	}
+	if _, err := os.Lstat(touched); !os.IsNotExist(err) {
+		r.t.Errorf("the copy has used a tool: %v", err)
+	}
 	if got := r.readFile(h.FilePath); !strings.Contains(got, "Tabs are an error") || h.Structured == nil {
 		r.t.Errorf("document %q", got)
 	}
@@ -431,22 +422,25 @@ func (r *runtimeRig) wantExitedByItself(agentID int64) {
 	}
 }
 
-// exitsAndIsResumed: an agent exits when it is asked to, after a turn that failed. Its session can be opened again, and knows
-// what was said; the failure is not told again.
-func exitsAndIsResumed(r *runtimeRig, a daemon.Agent) int64 {
+// isKilledAndResumed: somebody kills the process in a turn, after one that failed. The operator is told. The session can be opened
+// again, and knows what was said; the failure is not told again.
+func isKilledAndResumed(r *runtimeRig, a daemon.Agent) int64 {
 	r.talk(a.ID, "remember the number 4711")
 	session := r.getAgent(a.ID).SessionID
 	failures := len(r.tap.of(a.ID, hooks.StopFailure))
 	r.api.SetScript(claudetest.Fails(slices.Min(slices.Collect(maps.Keys(r.errors))), "refused by the fake"))
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
 	r.awaitHooks(a.ID, hooks.StopFailure, failures+1)
-	r.api.SetScript(complies)
-	r.stopAgent(a.ID, false)
-	r.wantExitedByItself(a.ID)
+	r.hold(a.ID, "hold the door", "It is heavy, so very heavy.")
+	r.killProcess(r.agentRow(a.ID).PID)
+	r.awaitState(a.ID, daemon.Ended)
+	r.api.Release()
+	r.awaitAlertEvent("agent_ended")
 	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.api.SetScript(complies)
 	r.awaitState(again.ID, daemon.Idle)
 	r.talk(again.ID, "which number was it?")
 	now := r.getAgent(again.ID)
@@ -466,30 +460,54 @@ func exitsAndIsResumed(r *runtimeRig, a daemon.Agent) int64 {
 	return again.ID
 }
 
-// isKilled: somebody kills the process in the middle of a turn. The operator is told, and the session can be opened again.
-func isKilled(r *runtimeRig, a daemon.Agent) int64 {
-	r.talk(a.ID, "hello before the end")
-	r.hold(a.ID, "hold the door", "It is heavy, so very heavy.")
-	r.killProcess(r.agentRow(a.ID).PID)
-	r.awaitState(a.ID, daemon.Ended)
-	r.api.Release()
-	r.awaitAlertEvent("agent_ended")
-	again, err := r.client.ResumeAgent(r.t.Context(), a.ID)
-	if err != nil {
-		r.t.Fatal(err)
+// becomesLimitedByRetries: the API fails, and the CLI would try again without end. After api_timeout the daemon ends the turn, and the
+// agent tries again, once, with a prompt.
+func becomesLimitedByRetries(r *runtimeRig, a daemon.Agent) int64 {
+	if r.retries == 0 {
+		return a.ID
 	}
-	r.api.SetScript(complies)
-	r.awaitState(again.ID, daemon.Idle)
-	r.talk(again.ID, "are you back?")
-	return again.ID
+	const prompt = "Your last turn ended with an error of the API"
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
+		if !strings.Contains(strings.Join(req.UserTexts(), "\n"), prompt) {
+			return claudetest.Reply{Status: r.retries, Error: "The server is overloaded"}
+		}
+		return complies(req)
+	})
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now mend the roof").ID, daemon.Submitted)
+	tries := r.awaitAgent(a.ID, "a request that is sent again", func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Retrying })
+	if tries.State != daemon.Working || tries.Limit != nil || tries.Trouble.Code != "overloaded" {
+		r.t.Errorf("agent is %s with limit %+v and trouble %+v", tries.State, tries.Limit, tries.Trouble)
+	}
+	r.awaitAgent(a.ID, "the decision to end the turn", func(a daemon.Agent) bool { return a.Limit != nil })
+	now := r.awaitAgent(a.ID, "a good turn", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Limit == nil })
+	list := r.goesOn(a.ID)
+	if len(list) != 1 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted || now.Trouble != nil || now.LastMessage != "OK" {
+		r.t.Errorf("prompts after the limit: %+v; agent %+v", list, now)
+	}
+	r.wantOnce(prompt)
+	if n := len(r.agentEvents(a.ID, "agent_limited")); n != 1 {
+		r.t.Errorf("it was limited %d times", n)
+	}
+	return a.ID
 }
 
-// reportsALimit: a usage limit ends the turn. The agent is in trouble with the limit's own code.
+// reportsALimit: a usage limit ends the turn. The agent is in trouble with the limit's own code. A person has it handed over to a second
+// account: a new session of the CLI there writes the document from the transcript. It leaves the person's settings and list of sessions
+// as they are.
 func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
-	failures := len(r.tap.of(a.ID, hooks.StopFailure))
+	failures, files := len(r.tap.of(a.ID, hooks.StopFailure)), r.ownFiles()
 	until := time.Now().Add(time.Hour)
-	r.api.SetScript(claudetest.Limited(until))
-	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
+		texts := req.UserTexts()
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(text, "Now mend the fence") }) {
+			return claudetest.Limited(until)(req)
+		}
+		if r.bare && slices.ContainsFunc(texts, isFork) && len(req.Tools) != 0 {
+			r.t.Errorf("the one-shot offers %d tools", len(req.Tools))
+		}
+		return complies(req)
+	})
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Now mend the fence").ID, daemon.Submitted)
 	r.awaitAgent(a.ID, r.limit, func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Code == r.limit })
 	all := r.tap.of(a.ID, hooks.StopFailure)
 	if len(all) != failures+1 {
@@ -504,12 +522,65 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 	if off := time.Unix(told.ResetsAt, 0).Sub(until).Abs(); r.limit == runtimes.UsageLimit && (r.untimed && told.ResetsAt != 0 || !r.untimed && off > time.Minute) {
 		r.t.Errorf("the limit ends at %s, the runtime tells %s: %s", until, time.Unix(told.ResetsAt, 0), all[failures].in.Body)
 	}
+	r.awaitDecided(a.ID)
+	if _, err := r.client.DecideLimit(r.t.Context(), a.ID, limits.LimitDecision{Do: daemon.LimitHandOver, Runtime: r.secondAccount()}); err != nil {
+		r.t.Fatal(err)
+	}
+	h := r.awaitLimitHandoff(a.ID)
+	if h.WrittenBy != daemon.WrittenByFallback || h.Degraded || h.Structured == nil {
+		r.t.Errorf("handoff %+v, want a document of the second account", h)
+	}
+	if next := r.awaitTakeover(h); next.Runtime != r.secondAccount() {
+		r.t.Errorf("successor on %s", next.Runtime)
+	}
+	r.wantUntouched(files)
+	for _, path := range r.sessions() {
+		if strings.Contains(fileText(path), "Answer with the handoff document itself") {
+			r.t.Errorf("the one-shot has left its session in %s of the person's", path)
+		}
+	}
 	return 0
+}
+
+// sessions lists the files with sessions in the home of the person.
+func (r *runtimeRig) sessions() (paths []string) {
+	home := ""
+	for _, e := range r.environ {
+		if dir, is := strings.CutPrefix(e, "HOME="); is {
+			home = dir
+		}
+	}
+	for _, pattern := range []string{".gemini/tmp/*/chats/*", ".local/share/opencode/opencode.db*"} {
+		found, _ := filepath.Glob(filepath.Join(home, pattern)) // the patterns are right
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+// asksInADialog is told in a mode in which the CLI asks a person before it runs a command.
+func asksInADialog(r *runtimeRig, a daemon.Agent) int64 {
+	keepsATextFromADialog(r, a)
+	return goesOnAfterADialog(r, a)
+}
+
+// keepsTodos: the CLI shows its list of todos in its transcript.
+func keepsTodos(r *runtimeRig, a daemon.Agent) int64 {
+	if r.plan.Tool == "" {
+		return a.ID
+	}
+	r.api.SetScript(claudetest.Ask("plan the bricks", r.plan, complies))
+	r.talk(a.ID, "plan the bricks")
+	got, err := transcript.Read(r.t.Context(), r.rt, *r.getAgent(a.ID).TranscriptPath, transcript.Want{Messages: 9, Todos: true})
+	want := []data.Todo{{Text: "Lay them", Status: "in_progress"}, {Text: "Sweep", Status: "pending"}}
+	if err != nil || !slices.Equal(got.Todos, want) {
+		r.t.Errorf("todos %+v, %v, want %+v", got.Todos, err, want)
+	}
+	return a.ID
 }
 
 // keepsATextFromADialog: nothing is typed while the CLI asks a person something. The text comes when the person has
 // answered.
-func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) int64 {
+func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) {
 	r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), complies))
 	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "make the file").ID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Waiting)
@@ -523,7 +594,6 @@ func keepsATextFromADialog(r *runtimeRig, a daemon.Agent) int64 {
 	r.awaitAsked("mind the dialog")
 	r.wantOnce("mind the dialog")
 	r.awaitState(a.ID, daemon.Idle)
-	return a.ID
 }
 
 // goesOnAfterADialog: a person allows a command. While it runs, the agent works and waits for nobody.

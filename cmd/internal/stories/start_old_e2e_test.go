@@ -29,38 +29,40 @@ var tooOld = map[string]struct{ version, advice string }{
 // `just drift` sets that variable.
 func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	t.Parallel()
+	r := newRig(t)
+	versions := map[string]string{}
+	for _, c := range runtimeCases {
+		rt, err := runtimes.For(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[c.name] = tooOld[c.name].version
+		if named := npmtest.Version(c.name, rt.Can.Tested); rt.CheckVersion(named) != nil {
+			place := c.place(t, complies)
+			versions[c.name], r.cfg.Environ, r.work = named, place.environ, place.work
+			r.cfg.Settings.Runtimes[c.name] = serve.RuntimeSettings{Command: place.command}
+			continue
+		}
+		script := filepath.Join(filepath.Dir(r.root), "old-"+c.name)
+		r.writeFile(script, "#!/bin/sh\necho '"+versions[c.name]+"'\n")
+		if err := os.Chmod(script, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r.cfg.Settings.Runtimes[c.name] = serve.RuntimeSettings{Command: []string{script}}
+	}
+	r.start()
 	for _, c := range runtimeCases {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			rt, err := runtimes.For(c.name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := newRig(t)
-			old := tooOld[c.name]
-			if named := npmtest.Version(c.name, rt.Can.Tested); rt.CheckVersion(named) != nil {
-				place := c.place(t, complies, false)
-				old.version, r.cfg.Environ, r.work = named, place.environ, place.work
-				r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: place.command}}
-			} else {
-				script := filepath.Join(r.work, "old-"+c.name)
-				r.writeFile(script, "#!/bin/sh\necho '"+old.version+"'\n")
-				if err := os.Chmod(script, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{c.name: {Command: []string{script}}}
-			}
-			r.start()
 			s := r.sit(false, "agent", "start", con, "--cwd", r.work, "--runtime", c.name)
 			s.wantExit(1)
-			s.awaitPrinted(old.version+" is too old to be supervised|"+old.version+" is too old to register", 1)
-			if a := r.getAgent(1); a.HasPane() || a.Active() {
+			s.awaitPrinted(versions[c.name]+" is too old to be supervised|"+versions[c.name]+" is too old to register", 1)
+			a := r.newestAgent()
+			if a.Runtime != c.name || a.HasPane() || a.Active() {
 				t.Errorf("agent %+v", a)
 			}
-			r.awaitAlertEvent("agent_failed")
 			r.await("the operator is told what to do", func() (bool, string) {
-				told := r.agentEvents(1, "operator_notified")
-				return len(told) == 1 && strings.Contains(field(t, told[0], "message").(string), old.advice), fmt.Sprint(len(told))
+				told := r.agentEvents(a.ID, "operator_notified")
+				return len(told) == 1 && strings.Contains(field(t, told[0], "message").(string), tooOld[c.name].advice), fmt.Sprint(len(told))
 			})
 		})
 	}
