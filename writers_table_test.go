@@ -33,7 +33,7 @@ var beginnings = map[string]string{
 	"daemon/agents/successor.go: SuccessorOf":           "Agent",
 	"daemon/handoffs/heir.go: becomeHeir":               "Agent",
 	"daemon/agents/resume.go: opensAgain":               "Agent",
-	"daemon/intake/env_work.go: EnvWork.NewResumed":     "Agent",
+	"daemon/agents/rooms.go: NewResumed":                "Agent",
 	"daemon/resume.go: Agent.GoesOnFrom":                "Agent",
 	"daemon/pipelines/step.go: pipelineRun.agentFor":    "Agent",
 	"daemon/pipelines/step.go: pipelineRun.startAgent":  "Agent",

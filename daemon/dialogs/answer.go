@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/words"
@@ -49,10 +50,10 @@ func (r *Room) AnswerDialog(ctx context.Context, id int64, in DialogChoiceReques
 	if err := r.env.NotFromAgent(ctx, in.Sender, daemon.CodeDialogByAgent, "answer dialogs"); err != nil {
 		return daemon.DialogAnswer{}, err
 	}
-	if _, err := r.env.Sight().AgentInPane(ctx, id); err != nil {
+	if _, err := agents.InPane(ctx, r.env, id); err != nil {
 		return daemon.DialogAnswer{}, err
 	}
-	_, err := r.env.UpdateActive(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
+	_, err := r.env.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		s, err := r.dialogToAnswer(ctx, a, &in)
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ func (r *Room) dialogToAnswer(ctx context.Context, a *daemon.Agent, in *DialogCh
 	if last != nil && (last.Dialog == in.Dialog || last.Open()) {
 		return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeDialogAnswered, "The dialog of agent %d has been answered: %s", a.ID, last.Words())
 	}
-	s, err := r.env.Sight().ReadDialog(ctx, a)
+	s, err := r.env.ReadDialog(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (r *Room) pressChoice(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 		return r.settleUnknown(ctx, a)
 	case !a.Active():
 		return r.endAnswer(ctx, a, daemon.DialogNotPressed, "the agent has ended", false)
-	case r.env.Spent(in.At) > answerDialogWithin:
+	case r.env.TimeSpent(in.At) > answerDialogWithin:
 		return r.endAnswer(ctx, a, daemon.DialogNotPressed, "the daemon was not there in time, and nothing was pressed", true)
 	}
 	if err := r.mayAnswerDialog(ctx, a); err != nil {
@@ -160,14 +161,14 @@ func (r *Room) pressChoice(ctx context.Context, a *daemon.Agent) (bool, time.Dur
 // takeChoice selects the choice, one row at a time, and presses Enter when the screen shows that it is selected. tmux presses each
 // key only if the row that was selected is still there. pressed says that Enter was pressed; why says why it was not.
 func (r *Room) takeChoice(ctx context.Context, a *daemon.Agent) (pressed bool, why string, err error) {
-	term, err := r.env.Sight().Terminal(a)
+	term, err := r.env.TerminalOf(a)
 	if err != nil {
 		return false, "", err
 	}
 	in := a.DialogAnswer
 	var mv moves
 	for until := time.Now().Add(dialogMoves); ; {
-		s, err := r.env.Sight().ReadDialog(ctx, a)
+		s, err := r.env.ReadDialog(ctx, a)
 		var told *daemon.Error
 		switch {
 		case errors.As(err, &told):
@@ -201,7 +202,7 @@ func (r *Room) takeChoice(ctx context.Context, a *daemon.Agent) (pressed bool, w
 // afterChoice waits until the dialog has gone, and says what the pane shows then.
 func (r *Room) afterChoice(ctx context.Context, a *daemon.Agent) (daemon.DialogState, string) {
 	for until := time.Now().Add(dialogLeaves); ; {
-		s, err := r.env.Sight().ReadDialog(ctx, a)
+		s, err := r.env.ReadDialog(ctx, a)
 		var told *daemon.Error
 		switch {
 		case errors.As(err, &told):
@@ -222,7 +223,7 @@ func (r *Room) settleUnknown(ctx context.Context, a *daemon.Agent) (bool, time.D
 	if !a.Active() {
 		return r.endAnswer(ctx, a, daemon.DialogUnknown, "the daemon was interrupted meanwhile, and the agent has ended", false)
 	}
-	s, err := r.env.Sight().ReadDialog(ctx, a)
+	s, err := r.env.ReadDialog(ctx, a)
 	var told *daemon.Error
 	switch {
 	case err != nil && !errors.As(err, &told):
@@ -256,7 +257,7 @@ func (r *Room) endAnswer(ctx context.Context, a *daemon.Agent, state daemon.Dial
 		events := []*event.Event{r.dialogEvent(event.AgentDialogEnded, &fresh, message)}
 		if state == daemon.DialogOther && fresh.State == daemon.Waiting && fresh.LastHook == a.LastHook { // else its own hook has named it
 			fresh.Ask(a.WaitsFor)
-			events = append(events, r.env.StateEvent(&fresh, map[string]any{"dialog": daemon.DialogOther}))
+			events = append(events, r.env.Facts().StateEvent(&fresh, map[string]any{"dialog": daemon.DialogOther}))
 		}
 		err = r.env.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{&fresh}, Events: events})
 		if errors.Is(err, daemon.ErrMoved) && ctx.Err() == nil {

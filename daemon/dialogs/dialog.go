@@ -5,17 +5,19 @@ import (
 	"sync"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Dialog returns the dialog that an agent's pane shows now.
 func (r *Room) Dialog(ctx context.Context, id int64) (daemon.Dialog, error) {
-	a, err := r.env.Sight().AgentInPane(ctx, id)
+	a, err := agents.InPane(ctx, r.env, id)
 	if err != nil {
 		return daemon.Dialog{}, err
 	}
-	s, err := r.env.Sight().ReadDialog(ctx, &a)
+	s, err := r.env.ReadDialog(ctx, &a)
 	if err != nil {
 		return daemon.Dialog{}, err
 	}
@@ -79,7 +81,7 @@ func (r *Room) dialogEvent(typ event.Type, a *daemon.Agent, message string) *eve
 	if message != "" {
 		payload["message"] = message
 	}
-	e := r.env.Event(typ, a, payload)
+	e := engine.EventAbout(r.env.Engine, typ, a, payload)
 	e.Alert = message != ""
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
@@ -93,14 +94,14 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 	if err := r.mayTakeKeys(ctx, id, in.Sender); err != nil {
 		return daemon.KeysTaken{}, err
 	}
-	session, err := r.env.NewID()
+	session, err := engine.NewID(r.env.Engine)
 	if err != nil {
 		return daemon.KeysTaken{}, err
 	}
 	now := r.env.Now()
 	taken := daemon.KeysTaken{Session: session, From: in.From, Since: now}
 	var former *daemon.KeysTaken
-	_, err = r.env.UpdateActive(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
+	_, err = r.env.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if former = a.Keys; former != nil {
 			was := keySession{}
 			r.keys.with(id, func(s *keySession) {
@@ -111,7 +112,7 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 			c.Events = append(c.Events, r.keysOffEvent(a, &was, "another page takes over"))
 		}
 		a.Keys = &taken
-		c.Events = append(c.Events, r.env.Event(event.AgentKeysOn, a, map[string]any{"from": in.From}))
+		c.Events = append(c.Events, engine.EventAbout(r.env.Engine, event.AgentKeysOn, a, map[string]any{"from": in.From}))
 		return nil
 	})
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *Room) BeginKeys(ctx context.Context, id int64, in KeysRequest) (daemon.
 
 // mayTakeKeys refuses keys that come over the machine's socket, and all keys if a setting forbids them.
 func (r *Room) mayTakeKeys(ctx context.Context, id int64, sender *tmux.Peer) error {
-	if _, err := r.env.Sight().AgentInPane(ctx, id); err != nil {
+	if _, err := agents.InPane(ctx, r.env, id); err != nil {
 		return err
 	}
 	if r.env.Settings().NoKeys {
@@ -154,7 +155,7 @@ func (r *Room) EndKeys(ctx context.Context, id int64, session string, in KeysReq
 // stopKeys commits the end of a session of keys. The session ends first, so that no key is typed after the event.
 func (r *Room) stopKeys(ctx context.Context, id int64, session, why string) (daemon.Agent, error) {
 	was := r.keys.drop(id, session)
-	return r.env.Update(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
+	return r.env.ChangeAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		if a.Keys == nil || a.Keys.Session != session {
 			return engine.ErrUnchanged
 		}
@@ -171,7 +172,7 @@ func (r *Room) keysOffEvent(a *daemon.Agent, was *keySession, why string) *event
 	if was.id != "" { // else nobody knows how many
 		payload["keys"] = was.keys
 	}
-	return r.env.Event(event.AgentKeysOff, a, payload)
+	return engine.EventAbout(r.env.Engine, event.AgentKeysOff, a, payload)
 }
 
 // takesKeys reports whether the agent's pane takes keys from a browser.
@@ -183,7 +184,7 @@ func (r *Room) keysOver(a *daemon.Agent) (why string, again time.Duration) {
 	r.keys.with(a.ID, func(s *keySession) {
 		switch {
 		case s == nil || s.id != a.Keys.Session:
-			if r.env.Spent(a.Keys.Since) < KeysGone {
+			if r.env.TimeSpent(a.Keys.Since) < KeysGone {
 				why, again = "", time.Second // BeginKeys may have committed the row, and remembers the session in a moment
 			}
 		case !a.Active():

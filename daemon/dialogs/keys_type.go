@@ -186,7 +186,7 @@ func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) er
 	switch {
 	case a.StopAskedAt != nil && a.StopStage != daemon.StopFailed:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStopping, "Agent %d was asked to stop: nothing was typed", a.ID)
-	case !r.env.Sight().InFront(a):
+	case !r.env.InFront(a):
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The agent is not in the foreground of its pane: nothing was typed")
 	}
 	open, err := r.store.OpenDeliveries(ctx, a.ID)
@@ -196,7 +196,7 @@ func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) er
 	for i := range open {
 		dl := &open[i]
 		byHand := dl.Way == "" || dl.Way == runtimes.ByTyping || dl.Way == runtimes.ByEcho
-		if byHand && dl.TypedAt != nil && (dl.State == daemon.DeliveryTyping || dl.State == daemon.DeliveryTyped && r.env.Spent(*dl.TypedAt) < deliveries.EntersWithin) {
+		if byHand && dl.TypedAt != nil && (dl.State == daemon.DeliveryTyping || dl.State == daemon.DeliveryTyped && r.env.TimeSpent(*dl.TypedAt) < deliveries.EntersWithin) {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The daemon types a text into the pane: your keys were not typed; try again in a moment")
 		}
 	}
@@ -217,7 +217,7 @@ func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) er
 // typeBatch types the items of a batch in order. Each is guarded by tmux: it goes to this agent's pane alone, and only while its
 // program lives.
 func (r *Room) typeBatch(ctx context.Context, a *daemon.Agent, b *keyBatch) error {
-	term, err := r.env.Sight().Terminal(a)
+	term, err := r.env.TerminalOf(a)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (r *Room) typeBatch(ctx context.Context, a *daemon.Agent, b *keyBatch) erro
 		case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysOff, "The agent's pane is gone: its program has ended")
 		case err != nil:
-			r.env.Log().Warn("keys of a browser not typed", "agent_id", a.ID, "item", i, "error", err)
+			r.env.Log.Warn("keys of a browser not typed", "agent_id", a.ID, "item", i, "error", err)
 			return &daemon.Error{Kind: daemon.KindUnavailable, Code: daemon.CodeTmuxUnavailable, Cause: err,
 				Message: fmt.Sprintf("It is not known whether all of agent %d's keys were typed: look at its screen", a.ID)}
 		}

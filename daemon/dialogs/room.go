@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // Room answers dialogs and types keys for the agents of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env   intake.Env
+	env   *agents.Supervisor
 	store Store
 	keys  keySessions
 }
@@ -25,7 +26,8 @@ type Store interface {
 // Join makes the room of a daemon. Call it before the daemon runs.
 func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = intake.Join(d, engine.Part{Duties: []engine.Duty{
+	r.env = d.Supervisor
+	engine.Join(d.Engine, engine.Part{Duties: []engine.Duty{
 		{Name: "pressChoice", Why: "The operator has answered the dialog, and it may open another one.", Place: engine.BeforeTyping, When: answersDialog, Do: r.pressChoice},
 		{Name: "typeKeys", Why: "Keys from a browser come in the order in which a person typed them.", Place: engine.BeforeTyping, When: takesKeys, Do: r.typeKeys},
 	}})

@@ -259,6 +259,8 @@ type callouts struct {
 	LookFor func(ctx context.Context, proc tmux.Process, q Question) Answer
 	// CountNow counts what an agent's transcripts say of its usage that is new.
 	CountNow func(ctx context.Context, a *daemon.Agent) error
+	// Arriving reports whether a hook of an agent has arrived and is not applied yet.
+	Arriving func(a *daemon.Agent) bool
 	// HoldsText reports whether a text must wait although its agent could take it.
 	HoldsText func(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, error)
 }

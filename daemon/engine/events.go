@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -52,4 +53,21 @@ func (d *Engine) PipelineEvent(typ event.Type, p *daemon.Pipeline, s *daemon.Ste
 	}
 	e.Payload = event.Payload(payload)
 	return e
+}
+
+// EventAbout makes an event about an agent, and about the pipeline that it works for; with nil, an event of the host.
+func EventAbout(d *Engine, typ event.Type, a *daemon.Agent, payload map[string]any) *event.Event {
+	if a == nil {
+		return d.Event(typ, nil, nil, payload)
+	}
+	return d.Event(typ, &a.ID, nil, payload).For(a.PipelineID, a.StepID)
+}
+
+// NewID returns an id that nobody can guess.
+func NewID(d *Engine) (string, error) {
+	b := make([]byte, 9)
+	if _, err := d.Random.Read(b); err != nil {
+		return "", fmt.Errorf("random id: %w", err)
+	}
+	return fmt.Sprintf("%x", b), nil
 }

@@ -33,12 +33,12 @@ func New(cfg engine.Config) *Daemon {
 		Flow:      handoffs.New(agents.New(deliveries.New(sight.New(engine.New(cfg))))),
 		paneLooks: make(chan struct{}, paneLooks),
 	}
-	d.Report, d.ReplayFor = d.takeReport, d.applySpooledFor
+	d.Report, d.ReplayFor, d.Arriving = d.takeReport, d.applySpooledFor, d.arriving.of
 	d.LookFor = func(ctx context.Context, proc tmux.Process, q engine.Question) engine.Answer {
 		return lookFor(ctx, d, proc, q)
 	}
 	d.Spool.OnBad = d.badSpoolFile
-	Join(d, engine.Part{Duties: ownDuties(d), Lanes: []engine.Lane{
+	engine.Join(d.Engine, engine.Part{Duties: ownDuties(d), Lanes: []engine.Lane{
 		{Kind: engine.SweepLane.Kind, Do: doneOnce(d, sweepOnce)}, {Kind: engine.SpoolLane.Kind, Do: doneOnce(d, replayOnce)},
 		{Kind: engine.AgentLane, Do: d.work},
 	}})

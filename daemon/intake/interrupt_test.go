@@ -27,7 +27,7 @@ func TestInterruptionIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown, stored := &board{began: time.Now()}, &brokenStore{}
 		d := New(engine.Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Data: dir})
-		Join(d, engine.Part{Tell: shown.tell})
+		engine.Join(d.Engine, engine.Part{Tell: shown.tell})
 		if err := d.Recovered(t.Context()); err != nil || len(stored.events) != 0 || d.Interrupted() != nil {
 			t.Fatalf("without an interruption: %v, %d events, %v", err, len(stored.events), d.Interrupted())
 		}

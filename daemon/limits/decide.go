@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -24,14 +25,14 @@ func (r *Room) DecideLimit(ctx context.Context, id int64, in LimitDecision) (dae
 	case in.Runtime != "" && in.Do != daemon.LimitHandOver:
 		return daemon.Agent{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadDecision, "runtime goes with do: hand_over only")
 	}
-	return r.env.UpdateActive(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
+	return r.env.UpdateAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
 		switch {
 		case a.State != daemon.Limited || a.Limit == nil:
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentNotLimited, "Agent is not limited: it is %s", a.State)
 		case a.StopAskedAt != nil:
 			return daemon.ErrAgentStopping
 		}
-		if _, open, err := r.env.Work().OpenHandoff(ctx, id); err != nil {
+		if _, open, err := r.env.OpenHandoff(ctx, id); err != nil {
 			return err
 		} else if open {
 			return daemon.ErrHandoffOpen
@@ -63,10 +64,10 @@ func (r *Room) checkDecision(ctx context.Context, a *daemon.Agent, l *daemon.Lim
 		return daemon.ErrAgentNoPersona
 	case !a.HasPane():
 		return daemon.ErrAgentNoPane
-	case a.Host != r.env.Host():
+	case a.Host != r.env.Host:
 		return nil
 	case l.Runtime != "":
-		return r.env.Work().CheckRuntime(l.Runtime)
+		return r.env.CheckRuntime(l.Runtime)
 	}
 	_, why, err := r.heirRuntime(ctx, a, l)
 	if err == nil && why != "" {
@@ -83,7 +84,7 @@ func (r *Room) decidedEvent(a *daemon.Agent) *event.Event {
 	if a.Trouble != nil && a.Trouble.Message != "" {
 		text = " " + words.Quote(a.Trouble.Message)
 	}
-	e := r.env.Event(event.AgentLimitDecided, a, map[string]any{
+	e := engine.EventAbout(r.env.Engine, event.AgentLimitDecided, a, map[string]any{
 		"kind": l.Kind, "until": l.Until, "do": l.Do, "by": l.By, "why": l.Why, "waits": l.Waits, "agent_name": a.Name,
 		"message": fmt.Sprintf("Agent %d (%s) %s%s: %s.", a.ID, a.Name, l.What(), text, a.LimitWords()),
 	})

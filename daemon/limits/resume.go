@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -17,7 +18,7 @@ func (r *Room) wakeLimited(ctx context.Context) error {
 		return fmt.Errorf("agents that have ended: %w", err)
 	}
 	for i := range ended {
-		if a := &ended[i]; a.Host == r.env.Host() && waitsAfterEnd(a) {
+		if a := &ended[i]; a.Host == r.env.Host && waitsAfterEnd(a) {
 			r.env.Wake(a.ID)
 		}
 	}
@@ -60,11 +61,11 @@ func (r *Room) resumeAfterReset(ctx context.Context, a *daemon.Agent) (bool, tim
 
 // resumeChange returns the change that opens an agent's session again after a limit.
 func (r *Room) resumeChange(ctx context.Context, a *daemon.Agent) (*daemon.Change, error) {
-	next, resumed, err := r.env.Work().NewResumed(ctx, a)
+	next, resumed, err := agents.NewResumed(ctx, r.env.Supervisor, a)
 	if err != nil {
 		return nil, err
 	}
-	dl, err := r.env.Work().NewMessage(ctx, next.ID, prompt(a.Limit))
+	dl, err := r.env.NewMessage(ctx, next.ID, prompt(a.Limit), false)
 	if err != nil {
 		return nil, err
 	}

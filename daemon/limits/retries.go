@@ -29,7 +29,7 @@ func (r *Room) endRetries(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 		if a.Limit != nil && since.Before(a.StateAt) { // the turn tries whether the API is back
 			since = a.StateAt
 		}
-		if left := r.env.Left(since, r.env.Settings().Limits.APITimeout); left > 0 {
+		if left := r.env.TimeLeft(since, r.env.Settings().Limits.APITimeout); left > 0 {
 			return false, min(left, daemon.LimitLook), nil
 		}
 		now := r.env.Now()
@@ -39,10 +39,10 @@ func (r *Room) endRetries(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 		}
 		return true, 0, nil
 	}
-	if r.env.Sight().TurnInterrupted(ctx, a) { // another Escape could open something; the report of the end is on its way
+	if r.env.TurnInterrupted(ctx, a) { // another Escape could open something; the report of the end is on its way
 		return false, endRetriesAgain, nil
 	}
-	if err := r.env.Sight().PressEscape(ctx, a); err != nil {
+	if err := r.env.PressEscape(ctx, a); err != nil {
 		return false, 0, fmt.Errorf("agent %d: ending the turn whose requests the API refuses: %w", a.ID, err)
 	}
 	return false, endRetriesAgain, nil

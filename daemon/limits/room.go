@@ -5,12 +5,13 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // Room sees to the limits of a daemon's agents. Its methods are safe for concurrent use.
 type Room struct {
-	env   intake.Env
+	env   *handoffs.Flow
 	store Store
 }
 
@@ -24,7 +25,8 @@ type Store interface {
 // Join makes the room of a daemon. Call it before the daemon runs.
 func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = intake.Join(d, engine.Part{
+	r.env = d.Flow
+	engine.Join(d.Engine, engine.Part{
 		Start: r.wakeLimited,
 		Duties: []engine.Duty{
 			{Name: "seeToLimit", Why: "It may request a handoff or queue a prompt.", Place: engine.AtLimit, When: (*daemon.Agent).NotStopping, Do: r.seeToLimit},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/words"
@@ -28,7 +29,7 @@ func (r *Room) seeToLimit(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 	if !fails && !retries && (a.State != daemon.Limited || a.Limit == nil) {
 		return false, 0, nil
 	}
-	if _, open, err := r.env.Work().OpenHandoff(ctx, a.ID); err != nil || open {
+	if _, open, err := r.env.OpenHandoff(ctx, a.ID); err != nil || open {
 		return false, 0, err
 	}
 	switch {
@@ -50,13 +51,13 @@ func (r *Room) seeToLimit(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 
 // limitByAPI makes a limit of an API that has failed for longer than LimitSettings.APITimeout, without a good turn since.
 func (r *Room) limitByAPI(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
-	if left := r.env.Left(a.Trouble.Since, r.env.Settings().Limits.APITimeout); left > 0 {
+	if left := r.env.TimeLeft(a.Trouble.Since, r.env.Settings().Limits.APITimeout); left > 0 {
 		return false, min(left, daemon.LimitLook), nil
 	}
 	now := r.env.Now()
 	a.ReachLimit(daemon.LimitAPI, &now, now)
 	a.Be(daemon.Limited, now)
-	c := daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{r.env.StateEvent(a, map[string]any{"kind": daemon.LimitAPI})}}
+	c := daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{r.env.Facts().StateEvent(a, map[string]any{"kind": daemon.LimitAPI})}}
 	if err := r.env.Commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: limit of its API: %w", a.ID, err)
 	}
@@ -65,7 +66,7 @@ func (r *Room) limitByAPI(ctx context.Context, a *daemon.Agent) (bool, time.Dura
 
 // decideLimit decides by the policy what is done about a limit, and commits that.
 func (r *Room) decideLimit(ctx context.Context, a *daemon.Agent) (bool, time.Duration, error) {
-	l, policy := *a.Limit, r.env.Work().LimitPolicy(a)
+	l, policy := *a.Limit, r.env.FactsFor(a).LimitPolicy(a)
 	l.Do, l.By = policy.OnLimit, daemon.LimitByPolicy
 	switch l.Do {
 	case daemon.LimitWait:
@@ -129,17 +130,17 @@ func (r *Room) waitForReset(ctx context.Context, a *daemon.Agent) (bool, time.Du
 	if left := r.untilPrompt(a); left > 0 {
 		return false, min(left, daemon.LimitLook), nil
 	}
-	if r.env.Sight().Busy(a) {
+	if r.env.Look(a).Busy() {
 		return false, time.Second, nil // it goes on, and its state will say so
 	}
-	dl, err := r.env.Work().NewMessage(ctx, a.ID, prompt(l))
+	dl, err := r.env.NewMessage(ctx, a.ID, prompt(l), false)
 	if err != nil {
 		return false, 0, fmt.Errorf("agent %d: prompt after the reset: %w", a.ID, err)
 	}
 	dl.Kind = daemon.KindGoOn
 	next := *l
 	next.DeliveryID, a.Limit = &dl.ID, &next
-	e := r.env.Event(event.DeliveryQueued, a, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})
+	e := engine.EventAbout(r.env.Engine, event.DeliveryQueued, a, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})
 	if err := r.env.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}); err != nil {
 		return false, 0, fmt.Errorf("agent %d: prompt after the reset: %w", a.ID, err)
 	}
@@ -154,7 +155,7 @@ func (r *Room) untilPrompt(a *daemon.Agent) time.Duration {
 	if l.Until != nil {
 		reset = *l.Until
 	}
-	if r.env.Work().Runtime(a).Can.Continues && l.Kind == daemon.LimitUsage && a.Active() {
+	if r.env.RuntimeOf(a).Can.Continues && l.Kind == daemon.LimitUsage && a.Active() {
 		patience = continuesWithin
 	}
 	if l.ResumingAt != nil && l.ResumingAt.After(reset) {
@@ -169,7 +170,7 @@ func (r *Room) untilPrompt(a *daemon.Agent) time.Duration {
 	if began := r.env.Began(); began.After(reset) {
 		reset = began
 	}
-	return r.env.Left(reset, patience)
+	return r.env.TimeLeft(reset, patience)
 }
 
 // prompt is what an agent is told after the reset.
@@ -206,7 +207,7 @@ func (r *Room) handOverLimited(ctx context.Context, a *daemon.Agent) (bool, time
 	case why != "":
 		return r.askAbout(ctx, a, "it can't be handed over: "+why, false)
 	}
-	_, err = r.env.Work().RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{
+	_, err = r.env.RequestHandoff(ctx, a.ID, handoffs.HandoffRequest{
 		Reason: daemon.ReasonLimit, Mode: daemon.ModeTranscript, Force: true, Heirs: []daemon.Heir{{Runtime: runtime}}, ForLimit: true,
 	})
 	switch told := daemon.RefusalIn(err); {
@@ -245,14 +246,14 @@ func (r *Room) heirRuntime(ctx context.Context, a *daemon.Agent, l *daemon.Limit
 	if err != nil {
 		return "", "", err
 	}
-	candidates := r.env.Work().LimitPolicy(a).Fallback
+	candidates := r.env.FactsFor(a).LimitPolicy(a).Fallback
 	if l.Kind == daemon.LimitContext {
 		candidates = slices.Concat([]string{a.Runtime}, candidates)
 	}
 	var not []string
 	for _, name := range candidates {
 		until, is := limited[name]
-		told := r.env.Work().CheckRuntime(name)
+		told := r.env.CheckRuntime(name)
 		switch {
 		case l.Kind != daemon.LimitContext && name == a.Runtime:
 		case told != nil:
@@ -274,7 +275,7 @@ func (r *Room) heirRuntime(ctx context.Context, a *daemon.Agent, l *daemon.Limit
 // limitedRuntimes returns the runtimes that agents of this host have hit a limit of, with the times at which the limits end;
 // nil: that is not known. An agent that has ended counts until its limit ends: its successor must not go back to it.
 func (r *Room) limitedRuntimes(ctx context.Context) (map[string]*time.Time, error) {
-	active, err := r.env.ActiveAgents(ctx)
+	active, err := r.env.Roster.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func (r *Room) limitedRuntimes(ctx context.Context) (map[string]*time.Time, erro
 	for _, a := range slices.Concat(active, ended) {
 		l := a.Limit
 		switch {
-		case l == nil || l.Kind == daemon.LimitContext || a.Host != r.env.Host() || l.TriedAt != nil:
+		case l == nil || l.Kind == daemon.LimitContext || a.Host != r.env.Host || l.TriedAt != nil:
 		case a.Active() && (l.Until == nil || l.Kind == daemon.LimitAPI): // its next try is no time at which the API is back
 			limited[a.Runtime] = nil
 		case l.Until == nil || !now.Before(*l.Until):

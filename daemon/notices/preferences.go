@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
 )
@@ -20,7 +21,7 @@ type PreferenceChange struct {
 
 // Preferences returns the preferences of this host's operator.
 func (r *Room) Preferences(ctx context.Context) (tell.Preferences, error) {
-	p, err := r.store.NotificationPreferences(ctx, r.env.Host())
+	p, err := r.store.NotificationPreferences(ctx, r.env.Host)
 	return r.complete(p), err
 }
 
@@ -34,19 +35,19 @@ func (r *Room) SetPreferences(ctx context.Context, in PreferenceChange) (tell.Pr
 		return tell.Preferences{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeDesktopIsASetting,
 			"Field \"desktop\" is what notify.desktop in config.yaml says: set it to %t there and run `understudy reload`", *in.Desktop)
 	}
-	p, err := r.store.ChangeNotificationPreferences(ctx, r.env.Host(), func(p *tell.Preferences) *event.Event {
+	p, err := r.store.ChangeNotificationPreferences(ctx, r.env.Host, func(p *tell.Preferences) *event.Event {
 		was := *p
 		set(&p.Waiting, in.Waiting)
 		set(&p.Completed, in.Completed)
 		if p.Waiting == was.Waiting && p.Completed == was.Completed {
 			return nil
 		}
-		return r.env.Event(event.OperatorPreferencesChanged, nil, map[string]any{"waiting": p.Waiting, "completed": p.Completed})
+		return engine.EventAbout(r.env, event.OperatorPreferencesChanged, nil, map[string]any{"waiting": p.Waiting, "completed": p.Completed})
 	})
 	if err != nil {
 		return tell.Preferences{}, err
 	}
-	r.env.Logged()
+	r.env.EventsChanged()
 	return r.complete(p), nil
 }
 
@@ -76,7 +77,7 @@ func (r *Room) Test(ctx context.Context) Tested {
 	ctx, cancel := context.WithTimeoutCause(ctx, testLimit, fmt.Errorf("notification took over %s", testLimit))
 	defer cancel()
 	n := tell.Notification{Title: "understudy: test", Message: "This is how you will be told: `understudy notifications` says of what."}
-	r.env.Log().Info(n.Title, "message", n.Message)
+	r.env.Log.Info(n.Title, "message", n.Message)
 	channel, err := r.notifier.Notify(ctx, n)
 	if err == nil {
 		return Tested{Channel: channel}

@@ -12,7 +12,7 @@ import (
 
 // Room tells the operator of what happens. Its methods are safe for concurrent use.
 type Room struct {
-	env      intake.Env
+	env      *engine.Engine
 	store    Store
 	notifier tell.Notifier
 	targets  []tell.Route
@@ -46,13 +46,14 @@ func Join(d *intake.Daemon) *Room {
 	if len(r.targets) > 0 {
 		part.Runs = append(part.Runs, engine.Run{Name: "pusher", Do: func(ctx context.Context) { r.pusher.Run(ctx) }})
 	}
-	r.env = intake.Join(d, part)
+	r.env = d.Engine
+	engine.Join(d.Engine, part)
 	r.pusher = tell.NewPusher(tell.PusherConfig{
-		Host: r.env.Host(), Store: r.store, Routes: r.targets, Base: d.PublicURL, Log: r.env.Log(), Clock: r.env.Now, Moved: r.env.Logged,
+		Host: r.env.Host, Store: r.store, Routes: r.targets, Base: d.PublicURL, Log: r.env.Log, Clock: r.env.Now, Moved: r.env.EventsChanged,
 	})
 	teller = tell.New(tell.Config{
-		Host: r.env.Host(), Store: rowsToTell{r.store}, Notifier: r.notifier, Log: r.env.Log(), Clock: r.env.Now, Spent: r.env.Spent,
-		Routes: r.targets, Marked: func() { r.env.Publish(); r.pusher.Wake() },
+		Host: r.env.Host, Store: rowsToTell{r.store}, Notifier: r.notifier, Log: r.env.Log, Clock: r.env.Now, Spent: r.env.TimeSpent,
+		Routes: r.targets, Marked: func() { r.env.Hub.Poke(); r.pusher.Wake() },
 		Kept: func(phase string) bool { return !daemon.BeforeRecord(daemon.Phase(phase)) },
 	})
 	return r
@@ -64,6 +65,6 @@ func (r *Room) tellAll(ctx context.Context, n tell.Notification) {
 	sending.Go(func() { r.pusher.Broadcast(ctx, n) })
 	defer sending.Wait()
 	if _, err := r.notifier.Notify(ctx, n); err != nil {
-		r.env.Log().Warn("operator not told on the desktop", "error", err)
+		r.env.Log.Warn("operator not told on the desktop", "error", err)
 	}
 }

@@ -26,7 +26,7 @@ type TargetReport struct {
 
 // Targets returns the targets of this host's settings, in the order of their names.
 func (r *Room) Targets(ctx context.Context) ([]TargetReport, error) {
-	reports, err := r.store.PushReports(ctx, r.env.Host())
+	reports, err := r.store.PushReports(ctx, r.env.Host)
 	if err != nil {
 		return nil, fmt.Errorf("targets of notifications: %w", err)
 	}

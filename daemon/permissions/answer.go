@@ -42,7 +42,7 @@ func (r *Room) Answer(ctx context.Context, id int64, in Answer) (daemon.Permissi
 	}
 	if p, err := r.Permission(ctx, id); err != nil {
 		return daemon.Permission{}, err
-	} else if p.State == daemon.PermissionOpen && p.Host == r.env.Host() {
+	} else if p.State == daemon.PermissionOpen && p.Host == r.env.Host {
 		r.asking.awaitHook(ctx, id, hookComes) // checkAnswer refuses the answer if none has come
 	}
 	err := r.changePermission(ctx, id, func(p *daemon.Permission, a *daemon.Agent, c *daemon.Change) error {
@@ -58,7 +58,7 @@ func (r *Room) Answer(ctx context.Context, id int64, in Answer) (daemon.Permissi
 			a.AllowRules = append(slices.Clone(a.AllowRules), p.Rule)
 			c.Agents = []*daemon.Agent{a}
 		}
-		c.Events = []*event.Event{r.env.PermissionEvent(event.PermissionAnswered, p, a)}
+		c.Events = []*event.Event{r.env.Facts().PermissionEvent(event.PermissionAnswered, p, a)}
 		return nil
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Room) checkAnswer(p *daemon.Permission, in *Answer) error {
 		return daemon.Errorf(daemon.KindConflict, daemon.CodePermissionNotShown, "Permission %d is too long to be shown as a whole: allow it in its pane, `understudy agent attach %d`", p.ID, p.AgentID)
 	case in.Verdict == daemon.AllowAgent && p.Rule == "":
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeBadVerdict, "No rule can say what permission %d asks: allow it once", p.ID)
-	case p.Host == r.env.Host() && !r.asking.waits(p.ID):
+	case p.Host == r.env.Host && !r.asking.waits(p.ID):
 		return daemon.Errorf(daemon.KindUnavailable, daemon.CodePermissionNotHeld, "The hook of permission %d is away for a moment: try again, or answer in its pane, `understudy agent attach %d`", p.ID, p.AgentID)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 const (
@@ -112,9 +113,9 @@ func (r *Room) endPermission(ctx context.Context, id int64, state daemon.Permiss
 			state = daemon.PermissionLost
 		}
 		p.End(state, note, now)
-		e := r.env.PermissionEvent(event.PermissionEnded, p, a)
+		e := r.env.Facts().PermissionEvent(event.PermissionEnded, p, a)
 		if state == daemon.PermissionLost {
-			e = r.env.Event(event.PermissionEnded, a, map[string]any{
+			e = engine.EventAbout(r.env.Engine, event.PermissionEnded, a, map[string]any{
 				"permission_id": p.ID, "state": p.State, "verdict": p.Verdict, "message": fmt.Sprintf(
 					"Your answer to permission %d of agent %d (%s) did not get there, because its hook had gone: answer it in its pane, `understudy agent attach %[2]d`.",
 					p.ID, a.ID, a.Name),
@@ -143,10 +144,10 @@ func (r *Room) workAfter(ctx context.Context, p *daemon.Permission, a *daemon.Ag
 		c.Agents = []*daemon.Agent{a}
 		return
 	}
-	r.env.Sight().NoteAnswered(a.ID, now)
+	sight.NoteAnswered(r.env.Sight, a.ID, now)
 	a.Be(daemon.Working, now)
 	c.Agents = []*daemon.Agent{a}
-	c.Events = append(c.Events, r.env.StateEvent(a, map[string]any{"permission_id": p.ID}))
+	c.Events = append(c.Events, r.env.Facts().StateEvent(a, map[string]any{"permission_id": p.ID}))
 }
 
 // changePermission commits a change of a permission. If another writer changes a row first, it reads both rows again and
@@ -204,7 +205,7 @@ func (r *Room) endLeft(ctx context.Context) {
 // notePermissions remembers the open permissions of this host. It returns false if they can't be read now.
 func (r *Room) notePermissions(ctx context.Context) bool {
 	for before := int64(0); ; {
-		open, err := r.store.Permissions(ctx, daemon.PermissionFilter{Host: r.env.Host(), Open: true, Before: before})
+		open, err := r.store.Permissions(ctx, daemon.PermissionFilter{Host: r.env.Host, Open: true, Before: before})
 		if err != nil {
 			return false
 		}
@@ -230,16 +231,16 @@ func (r *Room) seeToLeft(ctx context.Context, id int64, since time.Time) {
 	}
 	signs, _ := dialogSignsOf(r, ctx, &p, &paneDialog{})
 	state, note := signs.over()
-	if state == "" && r.env.Spent(since) >= rejoinPermission {
+	if state == "" && r.env.TimeSpent(since) >= rejoinPermission {
 		state, note = daemon.PermissionUnanswered, noteHookGone
 	}
-	if state == "" || p.State == daemon.PermissionAnswered && state == daemon.PermissionPane && r.env.Spent(since) < rejoinPermission {
+	if state == "" || p.State == daemon.PermissionAnswered && state == daemon.PermissionPane && r.env.TimeSpent(since) < rejoinPermission {
 		return
 	}
 	if p.State == daemon.PermissionAnswered {
 		state, note = daemon.PermissionUnanswered, noteHookGone
 	}
 	if err := r.endPermission(ctx, id, state, note); err != nil && ctx.Err() == nil {
-		r.env.Log().Warn("a permission without a hook could not be ended: it is tried again", "permission_id", id, "error", err)
+		r.env.Log.Warn("a permission without a hook could not be ended: it is tried again", "permission_id", id, "error", err)
 	}
 }

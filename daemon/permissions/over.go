@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // dialogShows is how long after the hook of a permission the registry says at the latest that a dialog is open: 0.4 s were measured
@@ -55,13 +56,13 @@ func dialogSignsOf(r *Room, ctx context.Context, p *daemon.Permission, dialog *p
 		return s, false
 	}
 	s = dialogSigns{
-		ended: !a.Active(), late: p.HeldUntil != nil && r.env.Left(p.AskedAt, p.HeldUntil.Sub(p.AskedAt)) <= 0, asked: r.env.Spent(p.AskedAt),
+		ended: !a.Active(), late: p.HeldUntil != nil && r.env.TimeLeft(p.AskedAt, p.HeldUntil.Sub(p.AskedAt)) <= 0, asked: r.env.TimeSpent(p.AskedAt),
 		moved: a.State != daemon.Waiting && (a.StateAt.After(p.AskedAt) || a.LastPrompt > p.ID || a.LastStop > p.ID), // its id is that of its hook
 	}
 	if r.env.Now().Before(p.AskedAt) {
 		s.asked = dialogShows // the clock was set back since, so its time tells nothing
 	}
-	status := r.env.Sight().Status(&a)
+	status := sight.StatusOf(r.env.Sight, &a)
 	if status == runtimes.StatusUnknown {
 		return s, true
 	}
@@ -83,7 +84,7 @@ func showsOther(r *Room, ctx context.Context, p *daemon.Permission, a *daemon.Ag
 	if err != nil || dialog.stood && len(open) < 2 || !a.HasPane() {
 		return false
 	}
-	s, err := r.env.Sight().ReadDialog(ctx, a)
+	s, err := r.env.ReadDialog(ctx, a)
 	if err != nil {
 		return false
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // Room answers the permissions of a daemon's agents. Its methods are safe for concurrent use.
 type Room struct {
-	env    intake.Env
+	env    *agents.Supervisor
 	store  Store
 	asking held
 }
@@ -24,7 +25,8 @@ type Store interface {
 // Join makes the room of a daemon. Call it before the daemon runs.
 func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store}
-	r.env = intake.Join(d, engine.Part{
+	r.env = d.Supervisor
+	engine.Join(d.Engine, engine.Part{
 		Runs:  []engine.Run{{Name: "permissions", Do: r.endLeft}},
 		Asked: func(p *daemon.Permission) { r.asking.note(p, r.env.Now()) },
 		Hold:  r.hold,

@@ -28,7 +28,7 @@ const MostCompared = 50
 
 // Durations compares the phases of a handoff with those of the newest completed handoffs, without the handoff itself.
 func (r *Room) Durations(ctx context.Context, id int64) (Durations, error) {
-	h, err := r.env.Work().Handoff(ctx, id)
+	h, err := r.env.Handoff(ctx, id)
 	if err != nil {
 		return Durations{}, err
 	}

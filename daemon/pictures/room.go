@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/intake"
 )
 
 // Room draws pictures of what is known of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env   intake.Env
+	env   *handoffs.Flow
 	store Store
 }
 
@@ -23,4 +23,4 @@ type Store interface {
 }
 
 // Join makes the room of a daemon.
-func Join(d *intake.Daemon) *Room { return &Room{env: intake.Join(d, engine.Part{}), store: d.Store} }
+func Join(d *intake.Daemon) *Room { return &Room{env: d.Flow, store: d.Store} }

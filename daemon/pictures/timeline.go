@@ -79,7 +79,7 @@ func (r *Room) AgentTimeline(ctx context.Context, id int64, span time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	line, err := r.env.Work().Generations(ctx, &a, mostLives/2-1)
+	line, err := r.env.Generations(ctx, &a, mostLives/2-1)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (r *Room) LineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.
 			handoffs = append(handoffs, *g.Handoff)
 		}
 	}
-	return r.timeline(ctx, q, r.env.Work().AutoFor(a), handoffs, span)
+	return r.timeline(ctx, q, r.env.FactsFor(a).AutoFor(a), handoffs, span)
 }
 
 // timeline returns the timeline of the agents that q selects, and of their handoffs, which come the newest first.

@@ -20,7 +20,7 @@ func (room *Room) resumePipelines(ctx context.Context, pipelines []daemon.Pipeli
 	}
 	for i := range pipelines {
 		p := &pipelines[i]
-		if p.Host != room.env.Host() || !interrupted(p, died) || room.env.Now().Sub(p.UpdatedAt) >= daemon.Recently {
+		if p.Host != room.env.Host || !interrupted(p, died) || room.env.Now().Sub(p.UpdatedAt) >= daemon.Recently {
 			continue
 		}
 		_, err := room.changePipeline(ctx, p.ID, func(r *pipelineRun) (*daemon.Change, error) {

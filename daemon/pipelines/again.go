@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/deliveries"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
@@ -21,14 +23,14 @@ func (r *pipelineRun) promptAgain(s *daemon.Step, a *daemon.Agent) (out runOutco
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
 		return out, false
 	}
-	if r.room.env.Work().Runtime(a).Can.Registers == runtimes.RegistersByServer { // its command line has no prompt
+	if r.room.env.RuntimeOf(a).Can.Registers == runtimes.RegistersByServer { // its command line has no prompt
 		text, err := r.typedPrompt(s, a)
 		if err != nil {
 			return runOutcome{err: err}, true
 		}
 		return r.queueStepPrompt(a, text, ""), true
 	}
-	holds, wait := r.room.env.Sight().FirstPrompt(r.ctx, a)
+	holds, wait := agents.FirstPrompt(r.ctx, r.room.env.Supervisor, a)
 	switch {
 	case wait > 0:
 		return runOutcome{again: wait, note: r.p.Note}, true
@@ -41,7 +43,7 @@ func (r *pipelineRun) promptAgain(s *daemon.Step, a *daemon.Agent) (out runOutco
 	}
 	// Queue nothing if the screen or the transcript shows that the prompt was taken: the user's own hooks may delay the
 	// report of it.
-	if holds(text) || hasPrompt(r.room.env.Work().Runtime(a), sight.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
+	if holds(text) || hasPrompt(r.room.env.RuntimeOf(a), sight.TranscriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text, promptNotTaken), true
@@ -83,13 +85,13 @@ func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, wait
 			return "", false, err
 		}
 	}
-	last, _, err := r.room.env.Work().LastPrompt(r.ctx, a)
+	last, _, err := r.room.env.LastPrompt(r.ctx, a)
 	first := runtimes.FirstPrompt(s.Input)
 	if err != nil || runtimes.MatchesPrompt(last, first) {
 		return "", false, err
 	}
 	if given.ID != 0 && given.Open() && a.Active() {
-		return "", !hasPrompt(r.room.env.Work().Runtime(a), sight.TranscriptTail(a), first, given.Text), nil
+		return "", !hasPrompt(r.room.env.RuntimeOf(a), sight.TranscriptTail(a), first, given.Text), nil
 	}
 	sessions, err := r.room.store.Events(r.ctx, event.Filter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
@@ -98,7 +100,7 @@ func (r *pipelineRun) forgot(s *daemon.Step, a *daemon.Agent) (text string, wait
 	if text, err = r.typedPrompt(s, a); err != nil {
 		return "", false, err
 	}
-	jsonl, rt := sight.TranscriptTail(a), r.room.env.Work().Runtime(a)
+	jsonl, rt := sight.TranscriptTail(a), r.room.env.RuntimeOf(a)
 	if len(jsonl) == sight.TranscriptEnd || !rt.Prompted(jsonl) || hasPrompt(rt, jsonl, first, text) {
 		return "", false, nil
 	}
@@ -117,7 +119,7 @@ func (r *pipelineRun) queueStepPrompt(a *daemon.Agent, text, why string) runOutc
 	dl := daemon.NewDelivery(id, a.ID, daemon.KindMessage, text, "", r.now)
 	dl.Evidence = why
 	a.StartWith(dl)
-	e := r.room.env.Event(event.DeliveryQueued, a, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
+	e := engine.EventAbout(r.room.env.Engine, event.DeliveryQueued, a, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
 	return runOutcome{with: &daemon.Change{Agents: []*daemon.Agent{a}, NewDeliveries: []*daemon.Delivery{dl}, Events: []*event.Event{e}}}
 }
 
@@ -135,6 +137,6 @@ func (r *pipelineRun) typedPrompt(s *daemon.Step, a *daemon.Agent) (string, erro
 	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= deliveries.MaxMessage && deliveries.CheckTyped(text) == nil {
 		return safe, nil
 	}
-	_, words, err := r.room.env.Work().TaskFile(a, s)
+	_, words, err := r.room.env.TaskFile(a, s)
 	return words, err
 }

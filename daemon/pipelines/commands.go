@@ -197,7 +197,7 @@ func (r *pipelineRun) sendAway(s *daemon.Step, c *daemon.Change) error {
 // there is no room, and changePipeline then makes the pipeline pending. A pipeline of another host becomes pending at
 // once, because only that host's daemon knows its limit.
 func (r *pipelineRun) goAhead() *daemon.Change {
-	if r.p.Host != r.room.env.Host() {
+	if r.p.Host != r.room.env.Host {
 		c := &daemon.Change{}
 		r.queue(c)
 		return c

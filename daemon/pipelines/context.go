@@ -56,7 +56,7 @@ func (r *pipelineRun) logOutput(out *daemon.StepHandoff) {
 	if out.Metadata == nil {
 		moment, level, trouble = "handoff_extraction_failed", slog.LevelWarn, "the output has none of the headings that were asked for"
 	}
-	r.room.env.Log().Log(context.Background(), level, moment, "pipeline_id", r.p.ID, "step_id", out.StepID, "agent_id", out.AgentID,
+	r.room.env.Log.Log(context.Background(), level, moment, "pipeline_id", r.p.ID, "step_id", out.StepID, "agent_id", out.AgentID,
 		"duration_ms", out.Metrics.DurationMS, "context_size", out.Metrics.ContextSizeBytes,
 		"messages_transferred", out.Metrics.MessagesTransferred, "decisions_transferred", out.Metrics.DecisionsTransferred,
 		"context_validated", out.ContextValidated, "error", trouble)

@@ -29,10 +29,10 @@ func (r *pipelineRun) handover(s *daemon.Step, prev *daemon.Agent) *runOutcome {
 			return &runOutcome{err: err}
 		}
 	}
-	c, err := r.room.env.Work().RetryHandoff(r.ctx, h, &a)
+	c, err := r.room.env.RetryChange(r.ctx, h, &a)
 	switch {
 	case daemon.RefusalIn(err) != nil: // the handoff can't be retried: start a new agent
-		r.room.env.Log().Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
+		r.room.env.Log.Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
 		return nil
 	case err != nil:
 		return &runOutcome{err: err}

@@ -91,7 +91,7 @@ func (room *Room) newPipeline(ctx context.Context, in NewPipeline) (*daemon.Pipe
 	}
 	now := room.env.Now()
 	p := &daemon.Pipeline{
-		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: room.env.Host(),
+		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: room.env.Host,
 		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,
 	}
 	if in.Branch != "" {
@@ -247,13 +247,13 @@ func sameDirectory(a, b string) bool {
 // persona of that role.
 func (room *Room) castOf(agent string) (personas.Persona, error) {
 	if _, err := personas.ParseSlug(agent); err == nil {
-		if p, err := room.env.Work().Persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
+		if p, err := room.env.Persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
 			return p, err
 		}
 	}
 	for _, p := range room.personas.List() {
 		if p.Role == agent && !p.Archived && p.Problem == "" {
-			return room.env.Work().Persona(p.Slug)
+			return room.env.Persona(p.Slug)
 		}
 	}
 	return personas.Persona{}, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeUnknownPersona, "Persona %q does not exist, as a slug or as a role: `understudy persona list` shows those that do", agent)

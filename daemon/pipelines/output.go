@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -31,7 +32,7 @@ func (r *pipelineRun) takeOutput(s *daemon.Step, a *daemon.Agent) runOutcome {
 	if next := after(r.p, s, edgeOf(rule)); next != nil {
 		heir = next.Who()
 	}
-	out, rec, fallback, err := r.room.env.Work().AssembleStep(r.ctx, s, a, id, text, heir)
+	out, rec, fallback, err := handoffs.AssembleStep(r.ctx, r.room.env, s, a, id, text, heir)
 	if err != nil {
 		return runOutcome{err: err}
 	}
@@ -103,11 +104,11 @@ func (r *pipelineRun) output(a *daemon.Agent) (text string, wait time.Duration, 
 	if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.LastAssistantMessage != "" {
 		return p.LastAssistantMessage, 0, nil
 	}
-	if late := outputLate - r.room.env.Spent(hook.ReceivedAt); late > 0 && a.Active() {
+	if late := outputLate - r.room.env.TimeSpent(hook.ReceivedAt); late > 0 && a.Active() {
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {
-		return intake.LastAnswer(r.ctx, r.room.env.Work().Runtime(a), *a.TranscriptPath), 0, nil
+		return intake.LastAnswer(r.ctx, r.room.env.RuntimeOf(a), *a.TranscriptPath), 0, nil
 	}
 	return "", 0, nil
 }

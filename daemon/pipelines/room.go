@@ -6,6 +6,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -13,7 +14,7 @@ import (
 
 // Room runs the pipelines of a daemon. Its methods are safe for concurrent use.
 type Room struct {
-	env       intake.Env
+	env       *handoffs.Flow
 	store     Store
 	data      data.Dir
 	personas  *personas.Store
@@ -35,7 +36,8 @@ type Store interface {
 // Join makes the room of a daemon. Call it before the daemon runs.
 func Join(d *intake.Daemon) *Room {
 	r := &Room{store: d.Store, data: d.Data, personas: d.Personas, templates: d.Templates}
-	r.env = intake.Join(d, engine.Part{
+	r.env = d.Flow
+	engine.Join(d.Engine, engine.Part{
 		Lanes:   []engine.Lane{{Kind: engine.PipelineLane, Do: r.workPipeline}},
 		Resumed: r.resumePipelines,
 	})

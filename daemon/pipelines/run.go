@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
@@ -53,7 +54,7 @@ type runOutcome struct {
 // again at once. Otherwise the lane looks again after again; 0: only at a wake.
 func (room *Room) workPipeline(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	p, err := room.store.Pipeline(ctx, id)
-	if err != nil || p.Host != room.env.Host() {
+	if err != nil || p.Host != room.env.Host {
 		return false, 0, err
 	}
 	r := room.runOf(ctx, &p)
@@ -106,7 +107,7 @@ func (r *pipelineRun) commit(c *daemon.Change) error {
 	}
 	for _, e := range c.Events {
 		if e.Type.About("pipeline") || e.Type.About("step") {
-			r.room.env.Log().Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", agents.OptionalID(e.StepID), "event", e.Type)
+			r.room.env.Log.Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", agents.OptionalID(e.StepID), "event", e.Type)
 		}
 	}
 	return nil
@@ -216,7 +217,7 @@ func (r *pipelineRun) enterTree() runOutcome {
 }
 
 func (r *pipelineRun) planTree() runOutcome {
-	t, err := r.room.env.Work().PlanTree(r.ctx, worktree.Spec{Dir: r.p.Cwd, Branch: *r.p.Branch})
+	t, err := r.room.env.PlanTree(r.ctx, worktree.Spec{Dir: r.p.Cwd, Branch: *r.p.Branch})
 	switch {
 	case err != nil && (r.ctx.Err() != nil || daemon.Unavailable(err)):
 		return runOutcome{err: err}
@@ -287,7 +288,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	if s == nil || s.RemindAfter == 0 || s.AskedAt == nil {
 		return runOutcome{}
 	}
-	if left := s.RemindAfter - r.room.env.Spent(*s.AskedAt); left > 0 {
+	if left := s.RemindAfter - r.room.env.TimeSpent(*s.AskedAt); left > 0 {
 		return runOutcome{again: left}
 	}
 	s.AskedAt = &r.now
@@ -332,7 +333,7 @@ func (r *pipelineRun) fail(s *daemon.Step, a *daemon.Agent, f failure) *daemon.C
 		"message": fmt.Sprintf("Pipeline %d (%s) failed: %s; %s.", r.p.ID, r.p.Title, f.says, f.hint)})
 	e.Alert = true
 	if a != nil {
-		e.Cause = r.room.env.Sight().EndCause(a)
+		e.Cause = r.room.env.EndCauseOf(a)
 		r.dismiss(a, c, true)
 	}
 	c.Events = append(c.Events, e)
@@ -351,5 +352,5 @@ func (r *pipelineRun) dismiss(a *daemon.Agent, c *daemon.Change, interrupt bool)
 	a.AskToStop(r.now, false)
 	a.StopInterrupt = interrupt
 	c.Drop(a.ID, daemon.EvidenceStepEnded, false)
-	c.Events = append(c.Events, r.room.env.Event(event.AgentStopRequested, a, map[string]any{"force": false, "by": "pipeline"}))
+	c.Events = append(c.Events, engine.EventAbout(r.room.env.Engine, event.AgentStopRequested, a, map[string]any{"force": false, "by": "pipeline"}))
 }

@@ -61,7 +61,7 @@ func (room *Room) checkStepRuntime(s *daemon.Step) error {
 	if s.Runtime == "" {
 		return nil
 	}
-	err := room.env.Work().CheckRuntime(s.Runtime)
+	err := room.env.CheckRuntime(s.Runtime)
 	told, ok := errors.AsType[*daemon.Error](err)
 	if !ok {
 		return err

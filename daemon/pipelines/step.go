@@ -103,7 +103,7 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 				return &runOutcome{with: c}
 			}
 			note := r.p.Note
-			if r.room.env.Spent(*a.StopAskedAt) > engine.NoteAfter {
+			if r.room.env.TimeSpent(*a.StopAskedAt) > engine.NoteAfter {
 				note = noteLeave
 			}
 			return &runOutcome{again: time.Second, note: note}
@@ -133,7 +133,7 @@ func (r *pipelineRun) cast(s *daemon.Step) *failure {
 func (r *pipelineRun) agentFor(s *daemon.Step) (*daemon.Agent, error) {
 	a := &daemon.Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
-		Host: r.room.env.Host(), State: daemon.Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
+		Host: r.room.env.Host, State: daemon.Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
 	if r.p.Branch == nil {
@@ -149,9 +149,9 @@ func (r *pipelineRun) agentFor(s *daemon.Step) (*daemon.Agent, error) {
 // startable is [canStart] for the agent of a step. The work tree of a pipeline is made again if a person has removed it.
 func (r *pipelineRun) startable(a *daemon.Agent) error {
 	if r.p.Branch != nil && missing(r.p.WorkDir) {
-		return r.room.env.Work().CheckRuntime(a.Runtime)
+		return r.room.env.CheckRuntime(a.Runtime)
 	}
-	return r.room.env.Work().CanStart(r.ctx, a)
+	return agents.CanStart(r.ctx, r.room.env.Launcher, a)
 }
 
 // startAgent commits a new agent's row with the step; the agent's lane makes its pane. prev is the newest agent of an earlier
@@ -168,7 +168,7 @@ func (r *pipelineRun) startAgent(s *daemon.Step, a, prev *daemon.Agent) runOutco
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
 	c := &daemon.Change{NewAgent: a, PipelineMove: &daemon.PipelineMove{Steps: []*daemon.Step{s}}, Events: []*event.Event{
-		r.room.env.Event(event.AgentCreated, a, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
+		engine.EventAbout(r.room.env.Engine, event.AgentCreated, a, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
 		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID}),
 	}}
 	if prev != nil {
@@ -192,7 +192,7 @@ func (r *pipelineRun) cancelOpen(h *daemon.Handoff, c *daemon.Change) error {
 	if h == nil || !h.Cancellable() {
 		return nil
 	}
-	with, err := r.room.env.Work().CancelHandoff(r.ctx, h, r.now)
+	with, err := r.room.env.CancelChange(r.ctx, h, r.now)
 	if err != nil {
 		return err
 	}

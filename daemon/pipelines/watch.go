@@ -35,7 +35,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 			return out
 		}
 		return r.takeOutput(s, a)
-	case !handing && r.room.env.Work().SeesToLimit(a):
+	case !handing && r.room.env.FactsFor(a).SeesToLimit(a):
 		return runOutcome{again: daemon.LimitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.LimitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
 	case !handing && a.Active() && a.Hold.Is(daemon.HoldBudget):
 		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, a.Hold.Words())}
@@ -45,7 +45,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 		}
 		return r.takeOutputLate(s, a)
 	case left <= 0 && a.AsksBeforeSession():
-		_, asked := r.room.env.Sight().StartDeadline(a)
+		_, asked := r.room.env.StartDeadline(a)
 		return r.failStep(s, a, h, failure{code: daemon.CodeStepTimeout, says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
@@ -54,7 +54,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
 		return r.failStep(s, a, h, failure{code: daemon.CodeRuntimeError, says: "The agent's runtime reported an error instead of finishing: " + words.TrimDot(a.TurnError)})
-	case !a.Active() && a.LastPrompt > 0 && (r.room.env.Spent(*a.EndedAt) < goneLate || r.room.env.Sight().Arriving(a)):
+	case !a.Active() && a.LastPrompt > 0 && (r.room.env.TimeSpent(*a.EndedAt) < goneLate || r.room.env.Arriving(a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
 		return r.failStep(s, a, h, r.gone(a, h))
@@ -83,13 +83,13 @@ func timedOut(r *pipelineRun, s *daemon.Step) failure {
 func (r *pipelineRun) stepLeft(s *daemon.Step, a *daemon.Agent) time.Duration {
 	switch {
 	case a.AsksBeforeSession():
-		return r.room.env.Left(r.room.env.Sight().StartDeadline(a))
+		return r.room.env.TimeLeft(r.room.env.StartDeadline(a))
 	case a.LimitTriedAt != nil && a.LimitTriedAt.After(*s.StartedAt):
-		return r.room.env.Left(*a.LimitTriedAt, s.TimeLimit(r.set))
+		return r.room.env.TimeLeft(*a.LimitTriedAt, s.TimeLimit(r.set))
 	case a.AnsweredAt != nil && a.AnsweredAt.After(*s.StartedAt):
-		return r.room.env.Left(*a.AnsweredAt, s.TimeLimit(r.set))
+		return r.room.env.TimeLeft(*a.AnsweredAt, s.TimeLimit(r.set))
 	}
-	return r.room.env.Left(*s.StartedAt, s.TimeLimit(r.set))
+	return r.room.env.TimeLeft(*s.StartedAt, s.TimeLimit(r.set))
 }
 
 // goesOn reports whether an agent whose turn is over may go on, because a message for it is queued, or a person has
@@ -114,11 +114,11 @@ func (r *pipelineRun) goesOn(s *daemon.Step, a *daemon.Agent) (time.Duration, er
 // so, it returns after how long to look again; otherwise 0. No hook reports that the agent goes on, but the registry says
 // busy again. If the last prompt was the step's own, no prompt is queued.
 func (r *pipelineRun) queuedBehind(s *daemon.Step, a *daemon.Agent) (time.Duration, error) {
-	last, told, err := r.room.env.Work().LastPrompt(r.ctx, a)
+	last, told, err := r.room.env.LastPrompt(r.ctx, a)
 	if err != nil || !told || runtimes.MatchesPrompt(last, s.Input) {
 		return 0, err
 	}
-	if !r.room.env.Sight().Settled(a) {
+	if !r.room.env.Look(a).Settled() {
 		return sight.ForkSettle / 3, nil
 	}
 	return 0, nil
@@ -132,7 +132,7 @@ func (r *pipelineRun) worker(s *daemon.Step) (*daemon.Agent, *daemon.Handoff, er
 	if err != nil {
 		return nil, nil, err
 	}
-	_, now, err := r.room.env.Work().StepOf(r.ctx, &a)
+	_, now, err := r.room.env.StepOf(r.ctx, &a)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -167,7 +167,7 @@ func (r *pipelineRun) stepNote(a *daemon.Agent, h *daemon.Handoff) runOutcome {
 	switch {
 	case a.State == daemon.Waiting:
 		return dialog
-	case a.State == daemon.Idle && asked && r.room.env.Sight().QuietFor(a.ID, sight.Settle):
+	case a.State == daemon.Idle && asked && r.room.env.QuietFor(a.ID, sight.Settle):
 		return runOutcome{alert: true, note: fmt.Sprintf(noteInterrupted, a.ID, r.p.ID)}
 	case a.State == daemon.Idle && a.BackgroundTasks > 0:
 		return runOutcome{note: "its agent has background tasks"}

@@ -90,3 +90,12 @@ func (d *Sight) LastWords(ctx context.Context, a *daemon.Agent) (said string, lo
 	}
 	return daemon.PaneShows + words.Quote(line), lost
 }
+
+// StatusOf returns what the entry of an agent in its runtime's registry says. It reads the entry now.
+func StatusOf(d *Sight, a *daemon.Agent) runtimes.Status {
+	reg, ok := EntryOf(d, a)
+	if !ok {
+		return runtimes.StatusUnknown
+	}
+	return reg.Status
+}
