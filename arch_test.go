@@ -384,6 +384,55 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+const (
+	// maxRoomLines is how long a package of the domain may be, and package daemon with the engine.
+	maxRoomLines, maxRowsAndEngine = 4500, 7950
+	// maxTypeMethods is how many methods a type of the domain may have.
+	maxTypeMethods = 60
+)
+
+// larger are packages and types of the domain that are larger. The list may only become shorter.
+var larger = map[string]int{
+	"daemon":          6000, // all rows
+	"daemon/runtimes": 8600, // of all CLIs
+	"daemon: Agent":   104,  // rules of the row with the most columns
+}
+
+// TestRoomsAreSmall: a floor or a room is read in an hour, and no type is a hall.
+func TestRoomsAreSmall(t *testing.T) {
+	t.Parallel()
+	size := map[string]int{}
+	for _, s := range sources(t) {
+		if s.test || parent(s.dir) != "daemon" || forTests(s.dir) || simulated(s.dir) {
+			continue
+		}
+		size[s.dir] += bytes.Count(s.text, []byte("\n"))
+		for _, d := range s.ast.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				of := f.Recv.List[0].Type
+				if star, ok := of.(*ast.StarExpr); ok {
+					of = star.X
+				}
+				if id, ok := of.(*ast.Ident); ok {
+					size[s.dir+": "+id.Name]++
+				}
+			}
+		}
+	}
+	for name, n := range size {
+		most := maxRoomLines
+		if strings.Contains(name, ": ") {
+			most = maxTypeMethods
+		}
+		if n > max(most, larger[name]) {
+			t.Errorf("%s has %d lines or methods, at most %d are allowed: something in it is a room of its own", name, n, max(most, larger[name]))
+		}
+	}
+	if n := size["daemon"] + size["daemon/engine"]; n > maxRowsAndEngine {
+		t.Errorf("the rows and the engine have %d lines, at most %d are allowed", n, maxRowsAndEngine)
+	}
+}
+
 // methods counts the methods that an interface declares itself.
 func methods(i *ast.InterfaceType) int {
 	n := 0

@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// NewAgent is the input of [Daemon.CreateAgent].
+// NewAgent is the input of [Launcher.CreateAgent].
 type NewAgent struct {
 	Persona string // its slug; "": none
 	Cwd     string // absolute

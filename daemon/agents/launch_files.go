@@ -37,7 +37,7 @@ func (d *Launcher) launchFilesFit(a *daemon.Agent) bool {
 }
 
 // removeLaunchFiles removes the launch files of an ended agent. It keeps the secrets of its account, and the conversation of a runtime
-// that keeps none in a file: a handoff may still be retried, and people read it. [Daemon.pruneMirrors] removes them later.
+// that keeps none in a file: a handoff may still be retried, and people read it. [Launcher.PruneMirrors] removes them later.
 func (d *Launcher) removeLaunchFiles(a *daemon.Agent) error {
 	dir := d.Data.Launch(a.ID)
 	kept := []string{sight.AccountFile}

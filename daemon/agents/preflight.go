@@ -12,7 +12,7 @@ import (
 )
 
 // startCheck looks for one thing that would leave a new agent unable to work. next is the row that the agent would have; the
-// check changes nothing. The error is an [Error] whose code names the thing and whose sentence names the fix.
+// check changes nothing. The error is a [daemon.Error] whose code names the thing and whose sentence names the fix.
 type startCheck func(next *daemon.Agent) error
 
 // preflight reports whether an agent could be started, by the first check that says no. Whoever is about to end an agent so

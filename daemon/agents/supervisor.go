@@ -25,7 +25,7 @@ func New(d *deliveries.Courier) *Supervisor {
 	return s
 }
 
-// supervisorMemory is what a Supervisor remembers about one agent: see [Memory].
+// supervisorMemory is what a Supervisor remembers about one agent: see [engine.Memory].
 type supervisorMemory struct {
 	// actedRung is the last rung of the stop ladder that the daemon acted on. After a restart the daemon acts on that
 	// rung once more. This does no harm: a signal may be sent twice, and before it presses a key the daemon looks at the

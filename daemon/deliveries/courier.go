@@ -18,7 +18,7 @@ func New(s *sight.Sight) *Courier {
 	return d
 }
 
-// courierMemory is what a Courier remembers about one agent: see [Memory].
+// courierMemory is what a Courier remembers about one agent: see [engine.Memory].
 type courierMemory struct {
 	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press Enter once
 	// more than [maxEnters] allows, and ack_timeout counts from when the text was typed.

@@ -1,6 +1,6 @@
 // Package engine makes the rows of package daemon move: lanes, duties, commits, time that counts, settings, and what a process remembers. It is
 // the lowest floor, and knows none above it: a floor or a room joins it with a [Part], and what it asks of one above is among its callouts. It
-// writes no column of its own but events.
+// writes events, how full an agent's context is, and what a change drops from a queue.
 //
 // # How it works
 //

@@ -81,7 +81,7 @@ type Lane struct {
 
 // Run is work that goes on beside the lanes while the daemon runs. It must end soon after ctx has.
 type Run struct {
-	Name string // see [WithCaller]
+	Name string // see [daemon.WithCaller]
 	Do   func(ctx context.Context)
 }
 

@@ -105,7 +105,7 @@ type Settings struct {
 // Config holds the settings of a daemon, and the parts that it works with.
 type Config struct {
 	Host     string   // this machine's host id
-	Settings Settings // those of the start; [Daemon.Settings] returns the present ones
+	Settings Settings // those of the start; [Engine.Settings] returns the present ones
 	// Reread reads the operator's settings again. It returns those that the daemon works with from now on, and which have
 	// changed since the start or the last call that succeeded; nil: settings can't be read again.
 	Reread    func() (Settings, []SettingChange, error)

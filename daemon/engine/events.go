@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// Audit returns events, the newest first. If the search takes too long, it returns an [Error].
+// Audit returns events, the newest first. If the search takes too long, it returns a [daemon.Error].
 func (d *Engine) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
 	return d.Store.Audit(ctx, f)
 }

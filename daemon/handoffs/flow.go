@@ -13,7 +13,7 @@ import (
 )
 
 // handoffRun is one look at one handoff, or at one of its heirs: the rows as they were read, and the other values that a step
-// may use. A step reads and decides; [Daemon.advance] commits.
+// may use. A step reads and decides; [Flow.Advance] commits.
 type handoffRun struct {
 	d        *Flow
 	ctx      context.Context
@@ -283,7 +283,7 @@ func New(a *agents.Supervisor) *Flow {
 	return f
 }
 
-// flowMemory is what a Flow remembers about one agent: see [Memory].
+// flowMemory is what a Flow remembers about one agent: see [engine.Memory].
 type flowMemory struct {
 	// read is how far the transcript was read for whether the agent has read its handoff; nil: not at all. After a restart
 	// the daemon reads it from its beginning.

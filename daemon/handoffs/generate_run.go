@@ -313,7 +313,7 @@ func (d *Flow) forkJob(rt *runtimes.Runtime, prompt string, a *daemon.Agent) (en
 	return engine.OneShot{Argv: cmd.Argv, Dir: a.Cwd, Env: env, Stdin: cmd.Stdin}, nil
 }
 
-// ForkMemory is what a [Daemon.Run] remembers about the fork of an agent's session. The fork may outlive the agent, but
+// ForkMemory is what a run of the daemon remembers about the fork of an agent's session. The fork may outlive the agent, but
 // not the Run. The next Run forks the session anew.
 type ForkMemory struct {
 	hasPlace    bool      // the fork runs or is about to, and has one of the [maxForks] places

@@ -7,7 +7,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// maxLine is how many handoffs of a line [Daemon.Line] returns at most.
+// maxLine is how many handoffs of a line [Flow.Line] returns at most.
 const maxLine = 500
 
 // Line returns the newest handoffs of the line that a handoff's agent belongs to, the newest first.

@@ -36,9 +36,9 @@ func New(e *engine.Engine) *Sight {
 	return s
 }
 
-// sightMemory is what a Sight remembers about one agent: see [Memory].
+// sightMemory is what a Sight remembers about one agent: see [engine.Memory].
 type sightMemory struct {
-	// watched is the process whose end a goroutine waits for. The next [Daemon.Run] starts a new goroutine.
+	// watched is the process whose end a goroutine waits for. The next run of the daemon starts a new goroutine.
 	watched tmux.Process
 	// sighting is what the runtime's registry said last. After a restart the registry must say the same for another
 	// [Settle] before it overrules the hooks.
@@ -49,7 +49,7 @@ type sightMemory struct {
 	// unreadySince is when the daemon began to wait for the composer; the zero time: it does not wait. After a restart
 	// [NoteAfter] must pass once more before the daemon says that the composer is not ready.
 	unreadySince time.Time
-	// followed is the process whose server a goroutine follows. The next [Daemon.Run] starts a new goroutine.
+	// followed is the process whose server a goroutine follows. The next run of the daemon starts a new goroutine.
 	followed tmux.Process
 	// tail is how far the transcript was read for what no hook reports. After a restart the daemon reads its end again; what
 	// it reports counts once.
