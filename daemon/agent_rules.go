@@ -223,7 +223,7 @@ func AnswersDialog(a *Agent) bool {
 	return err == nil && rt.AnswersDialog(a.WaitsFor)
 }
 
-// IsNameOf reports whether freeName has made a name from a persona's slug, so that nobody has given it.
+// IsNameOf reports whether FreeName has made a name from a persona's slug, so that nobody has given it.
 func IsNameOf(name, slug string) bool {
 	number, numbered := strings.CutPrefix(name, slug+"-")
 	n, err := strconv.Atoi(number)

@@ -12,7 +12,7 @@ import (
 )
 
 // Refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:
-// see refusedSince.
+// see RefusedSince.
 func (d *Delivery) Refusal(rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
 	for line := range bytes.Lines(jsonl) {
 		r, ok := rt.Tail("", line)

@@ -154,7 +154,7 @@ func (h *Handoff) ConfirmTakenIn(promptID string, queued bool) {
 	h.PromptID, h.PromptQueue = promptID, queued
 }
 
-// EndTurn notes that the turn that took the instruction has ended, unless another hook has it go on: see documentDone. The Stop that counts
+// EndTurn notes that the turn that took the instruction has ended, unless another hook has it go on: see DocumentDone. The Stop that counts
 // calls it, with the turn that it names. If no Stop comes, the step that finds the document of an idle agent calls it, with the agent's newest
 // hook and no turn.
 func (h *Handoff) EndTurn(hook int64, promptID string) {

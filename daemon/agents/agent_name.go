@@ -10,7 +10,7 @@ import (
 // namesRead is how many active agents are read for their names.
 const namesRead = 500
 
-// agentLister is what freeName needs of the store.
+// agentLister is what FreeName needs of the store.
 type agentLister interface {
 	Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error)
 }

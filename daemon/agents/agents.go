@@ -208,7 +208,7 @@ func (d *Launcher) AgentBySecret(ctx context.Context, secret string) (daemon.Age
 	return a, engine.NotFoundAs(err, daemon.Errorf(daemon.KindUnauthorized, daemon.CodeUnknownLaunch, "No agent was launched with that secret"))
 }
 
-// UpdateAgent changes an active agent's row. If another writer changes the row first, updateAgent reads the row again and
+// UpdateAgent changes an active agent's row. If another writer changes the row first, UpdateAgent reads the row again and
 // calls change with the new row.
 func (d *Launcher) UpdateAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
 	return d.ChangeAgent(ctx, id, func(a *daemon.Agent, c *daemon.Change) error {
@@ -219,7 +219,7 @@ func (d *Launcher) UpdateAgent(ctx context.Context, id int64, change func(a *dae
 	})
 }
 
-// ChangeAgent is updateAgent for an agent that may have ended. If change returns ErrUnchanged, nothing is written.
+// ChangeAgent is UpdateAgent for an agent that may have ended. If change returns ErrUnchanged, nothing is written.
 func (d *Launcher) ChangeAgent(ctx context.Context, id int64, change func(a *daemon.Agent, c *daemon.Change) error) (daemon.Agent, error) {
 	for {
 		a, err := d.Agent(ctx, id)
@@ -296,7 +296,7 @@ func (d *Launcher) newSkill(ctx context.Context, a *daemon.Agent, slug string, d
 const MaxName = 80
 
 // CheckPersona refuses a persona that agents cannot play. Only the daemon of a host knows the personas of that host, so for
-// another host checkPersona checks only the form of the slug.
+// another host CheckPersona checks only the form of the slug.
 func (d *Launcher) CheckPersona(host, slug string) error {
 	if host == d.Host {
 		_, err := d.Persona(slug)

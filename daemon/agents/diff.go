@@ -168,6 +168,7 @@ func (d *Launcher) sharers(ctx context.Context, a *daemon.Agent) (found []int64,
 	return found, err
 }
 
+// Short returns the first ten digits of a commit.
 func Short(commit string) string { return commit[:min(len(commit), 10)] }
 
 // diffNotes says what the diff does not say by itself.

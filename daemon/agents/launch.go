@@ -44,7 +44,7 @@ func (d *Launcher) findPane(ctx context.Context, term engine.Terminal, a *daemon
 	return tmux.PaneInfo{}, false, nil
 }
 
-// launched commits a new agent's pane. If the agent has a managed predecessor that has ended, launched calls passOn.
+// launched commits a new agent's pane. If the agent has a managed predecessor that has ended, launched calls PassOn.
 func (d *Launcher) launched(ctx context.Context, a *daemon.Agent, info tmux.PaneInfo) error {
 	now := d.Now()
 	a.SpawnedAt = &now

@@ -16,7 +16,7 @@ func (d *Launcher) CleanUp(ctx context.Context, a *daemon.Agent) {
 	if !a.Managed {
 		return
 	}
-	// Keep the pane: people may be attached to it. passOn switches them to the successor's pane, and then cleans up; or the
+	// Keep the pane: people may be attached to it. PassOn switches them to the successor's pane, and then cleans up; or the
 	// successor takes the pane.
 	if h, ok, err := d.OpenHandoff(ctx, a.ID); err == nil && ok && (h.Phase == daemon.ShuttingDown || h.InPlace) {
 		return

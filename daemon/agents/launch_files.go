@@ -82,6 +82,7 @@ func (d *Launcher) PruneMirrors(ctx context.Context) error {
 	return err
 }
 
+// OptionalID returns an id in decimal; "": there is none.
 func OptionalID(id *int64) string {
 	if id == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 type Launcher struct {
 	*deliveries.Courier
 	diffs   chan struct{} // holds a value for each diff that is made
-	peeking atomic.Bool   // a peekAtStarting runs
+	peeking atomic.Bool   // a PeekAtStarting runs
 }
 
 func newLauncher(d *deliveries.Courier) *Launcher {

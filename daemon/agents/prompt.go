@@ -21,6 +21,7 @@ import (
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
+// Prompts are the templates of all that is typed to agents, and of the files that it points to.
 var Prompts = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"))
 })

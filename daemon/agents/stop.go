@@ -197,7 +197,7 @@ func (d *Supervisor) askToExit(ctx context.Context, a *daemon.Agent) (bool, time
 	}
 	if time.Since(screen.At) > deliveries.LookFresh {
 		if screen, err = d.ReadScreen(ctx, a); err != nil || !d.InFront(a) {
-			return false, deliveries.EnterAfter, nil // nudgeExit types the command later
+			return false, deliveries.EnterAfter, nil // NudgeExit types the command later
 		}
 	}
 	return d.TypeText(ctx, a, dl, screen)

@@ -15,7 +15,7 @@ type Supervisor struct {
 	*Launcher
 	opening  openings
 	memories engine.Memory[supervisorMemory]
-	resumed  atomic.Bool // resumeDead has done its work
+	resumed  atomic.Bool // ResumeDead has done its work
 }
 
 // New makes a supervisor, and the launcher that it stands on.

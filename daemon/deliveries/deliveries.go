@@ -6,6 +6,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
+// DeliveryPayload returns the payload of an event about a delivery, with what to do if its text was not taken.
 func DeliveryPayload(dl *daemon.Delivery) map[string]any {
 	p := map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "attempts": dl.Attempts, "evidence": dl.Evidence}
 	if dl.Verdict != nil && *dl.Verdict != daemon.Submitted {

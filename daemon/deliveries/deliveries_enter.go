@@ -123,7 +123,7 @@ func (d *Courier) timeLeftToTake(a *daemon.Agent, dl *daemon.Delivery) time.Dura
 	return max(left, d.timeLeftOver(a, dl))
 }
 
-// untilNextEnter returns how long to wait before Enter may be pressed for a text that stands in the composer: enterAfter since the last
+// untilNextEnter returns how long to wait before Enter may be pressed for a text that stands in the composer: EnterAfter since the last
 // Enter, because the agent may not have taken that one yet, and [runtimes.Can.EnterAfter] since the paste. If an earlier daemon has pasted
 // the text, that was before this one ran.
 func (d *Courier) untilNextEnter(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
@@ -134,8 +134,8 @@ func (d *Courier) untilNextEnter(a *daemon.Agent, dl *daemon.Delivery) time.Dura
 	return max(EnterAfter-time.Since(d.lastEnter(a).at), d.RuntimeOf(a).Can.EnterAfter-time.Since(pasted))
 }
 
-// NudgeExit helps an exit command that has had no effect. If an earlier daemon died before it typed the command, nudgeExit
-// types it; tmux refuses to type it twice. If the command still stands in the composer, nudgeExit presses Enter again.
+// NudgeExit helps an exit command that has had no effect. If an earlier daemon died before it typed the command, NudgeExit
+// types it; tmux refuses to type it twice. If the command still stands in the composer, NudgeExit presses Enter again.
 func (d *Courier) NudgeExit(ctx context.Context, a *daemon.Agent) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil {

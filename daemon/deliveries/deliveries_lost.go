@@ -123,7 +123,7 @@ func (d *Courier) noteDialogOver(a *daemon.Agent, dl *daemon.Delivery, s *sight.
 }
 
 // timeLeftOver returns how long the daemon waits for a text over which a dialog was seen: as long as the dialog is open, but at
-// most openingLimit, and then until it is known whether the dialog has swallowed the text. The deadlines of a handoff are not
+// most OpeningLimit, and then until it is known whether the dialog has swallowed the text. The deadlines of a handoff are not
 // put off.
 func (d *Courier) timeLeftOver(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	over := d.pastedOf(a, dl).dialog

@@ -23,7 +23,7 @@ const (
 	// paneGone is how long a pane may be gone, while the agent's process lives, before a delivery to it is not_submitted.
 	paneGone = 5 * time.Second
 	// LookFresh is how old a look at the screen may be when a text is typed. tmux itself compares a part of the screen with
-	// that look. lookFresh limits how long the rest of the screen may change unseen.
+	// that look. LookFresh limits how long the rest of the screen may change unseen.
 	LookFresh = 100 * time.Millisecond
 	// ShownWithin is how long the composer may take to show a typed text. After that, pressFirstEnter presses Enter if the
 	// composer shows any text, because the runtime folds or scrolls a long text. But not if that is known to be another text.
@@ -169,7 +169,7 @@ func (d *Courier) resumeTyping(ctx context.Context, a *daemon.Agent, dl *daemon.
 	return d.decideByTranscript(ctx, a, dl, daemon.EvidenceBlocked)
 }
 
-// TypeText types a text and presses Enter; the intention to type it is committed already. typeText may run again after a
+// TypeText types a text and presses Enter; the intention to type it is committed already. TypeText may run again after a
 // crash, because tmux refuses a token that it has seen before. tmux also refuses to type if the pane has changed since the
 // look at the screen.
 func (d *Courier) TypeText(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, screen *sight.Screen) (bool, time.Duration, error) {

@@ -86,7 +86,7 @@ func (d *Courier) contextUnchanged(ctx context.Context, dl *daemon.Delivery) (bo
 	return d.ContextIntact(&h), nil
 }
 
-// SetHold stores why the daemon does not type to an agent; people see its words. If the row says so already, setHold writes nothing, and
+// SetHold stores why the daemon does not type to an agent; people see its words. If the row says so already, SetHold writes nothing, and
 // the lane looks again after the time again.
 func (d *Courier) SetHold(ctx context.Context, a *daemon.Agent, why daemon.Hold, again time.Duration) (bool, time.Duration, error) {
 	if a.Hold.Same(&why) {

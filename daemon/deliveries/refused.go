@@ -88,7 +88,7 @@ func readRefusal(ctx context.Context, d *Courier, a *daemon.Agent, r runtimes.Re
 		return r, false, err
 	}
 	body := map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
-	taken := func(dl daemon.Delivery) bool { return daemon.RefusedPrompt(p, &dl, d.Now()) && d.InTranscript(a, &dl) } // promptedAfter leaves out what we gave
+	taken := func(dl daemon.Delivery) bool { return daemon.RefusedPrompt(p, &dl, d.Now()) && d.InTranscript(a, &dl) } // PromptedAfter leaves out what we gave
 	if p.Prompt == "" && !p.Kept && (slices.ContainsFunc(open, taken) || d.PromptedAfter(a, "", a.StateAt)) {
 		body["notification_type"] = "idle_prompt"
 		r.Event, r.Body = hooks.Notification, event.Payload(body)
@@ -110,7 +110,7 @@ func readRefusal(ctx context.Context, d *Courier, a *daemon.Agent, r runtimes.Re
 }
 
 // submittedWithMore reports whether the hooks have told of an open text a second time, with what a person has typed behind it in the composer,
-// while the refusal is about the text alone. A person who types at that moment is faster than any of the times that refusedSince compares.
+// while the refusal is about the text alone. A person who types at that moment is faster than any of the times that RefusedSince compares.
 func submittedWithMore(ctx context.Context, d *Courier, a *daemon.Agent, p hooks.Payload) (bool, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {

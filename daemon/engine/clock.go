@@ -43,7 +43,7 @@ func (d *Engine) EarliestShown(since time.Time) time.Time {
 
 // ShownSince returns the earliest and the latest time that the clock has shown after it showed the time since. A result that
 // is not known is the zero time. A clock that was set back may have shown since more than once. Nothing says which of those
-// moments is meant, so shownSince begins at the first of them: a span that is too wide is the safe error.
+// moments is meant, so ShownSince begins at the first of them: a span that is too wide is the safe error.
 func (d *Engine) ShownSince(since time.Time) (least, most time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

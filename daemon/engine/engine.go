@@ -245,7 +245,7 @@ type Engine struct {
 	RunBegan   time.Time // when Run was called last
 	RunsSince  time.Time // the same, by the monotonic clock
 	Presence   presence.Presence
-	Refused    map[string]bool  // the things that were already reported to the operator: see firstTime
+	Refused    map[string]bool  // the things that were already reported to the operator: see FirstTime
 	laneErrors map[lane.Key]int // how many errors in a row a lane had
 }
 

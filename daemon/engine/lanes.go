@@ -25,6 +25,7 @@ var (
 	SpoolLane = lane.Key{Kind: "spool"} // applies the spooled hooks, which may take long
 )
 
+// LaneOf returns the lane of an agent.
 func LaneOf(id int64) lane.Key { return lane.Key{Kind: AgentLane, ID: id} }
 
 // maxMoves is how many times in a row a lane does work before it lets the other lanes go first. It then comes back after
@@ -99,6 +100,7 @@ func (d *Engine) countLaneError(ctx context.Context, key lane.Key, cause error) 
 	}
 }
 
+// ClearLaneErrors notes that the work of a lane has succeeded, or that nothing is left to do in it.
 func (d *Engine) ClearLaneErrors(key lane.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -59,18 +59,19 @@ func (d *Engine) FirstTime(what string) bool {
 // Retryable reports whether err only means that another writer changed the row first. Read the row again, and decide anew.
 func Retryable(err error) bool { return errors.Is(err, daemon.ErrMoved) }
 
+// Checksum returns the SHA-256 of bytes, in hexadecimal digits.
 func Checksum(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
 // ContextIntact reports whether the context file still holds the recorded content. Agents can write to its folder, so
-// contextIntact reads the file with the same care as a document.
+// ContextIntact reads the file with the same care as a document.
 func (d *Engine) ContextIntact(h *daemon.Handoff) bool {
 	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
 	return err == nil && file.SHA256 == *h.ContextChecksum
 }
 
-// MaxFirsts bounds what firstTime remembers. An operator who was told of so many different things knows that something is
+// MaxFirsts bounds what FirstTime remembers. An operator who was told of so many different things knows that something is
 // wrong.
 const MaxFirsts = 200

@@ -74,6 +74,7 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	return r.d.Assemble(r.ctx, &assembly{d: r.d, H: *r.h, agent: *r.agent, Doc: doc, settings: r.settings, lapBegan: time.Now()})
 }
 
+// Assemble is assemble, also for what a step leaves.
 func (d *Flow) Assemble(from context.Context, s *assembly) (out assembled, err error) {
 	select {
 	case d.assemblies <- struct{}{}:

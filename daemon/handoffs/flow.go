@@ -271,9 +271,10 @@ type Flow struct {
 	*agents.Supervisor
 	assemblies chan struct{} // holds a value for each assembly that runs
 	memories   engine.Memory[flowMemory]
-	Forks      engine.Memory[ForkMemory] // of agents that may have ended: endFork drops them
+	Forks      engine.Memory[ForkMemory] // of agents that may have ended: EndFork drops them
 }
 
+// New makes a flow on a supervisor.
 func New(a *agents.Supervisor) *Flow {
 	if a.Extract == nil {
 		a.Extract = underHeadings

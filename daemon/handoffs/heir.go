@@ -146,7 +146,7 @@ func HeirName(a *daemon.Agent, heir *daemon.Heir) string {
 	return heir.Persona
 }
 
-// canHandOver is [canStart] for all successors that a handoff of an agent would have.
+// canHandOver is [CanStart] for all successors that a handoff of an agent would have.
 func canHandOver(ctx context.Context, d *Flow, a *daemon.Agent, heirs []daemon.HandoffHeir) error {
 	if a.Host != d.Host {
 		return nil

@@ -55,7 +55,7 @@ func (r *handoffRun) notStartable(err error) *daemon.Failure {
 	return r.failed(daemon.CodeSpawnFailed, "The successor could not be started: %s", words.TrimDot(told.Message)).fail
 }
 
-// cannotStart returns the outcome if err, which [canStart] has returned, says that no successor can be started; else nil. The
+// cannotStart returns the outcome if err, which [CanStart] has returned, says that no successor can be started; else nil. The
 // outgoing agent goes on, if it has not ended.
 func (r *handoffRun) cannotStart(err error) *outcome {
 	told := daemon.RefusalIn(err)
@@ -237,7 +237,7 @@ func (r *handoffRun) successor() (*daemon.Agent, *outcome) {
 }
 
 // awaitAnswer waits for a successor that has not registered. While a person may answer a dialog in its pane, and from
-// the answer on, the deadline of startDeadline replaces that of the phase.
+// the answer on, the deadline of StartDeadline replaces that of the phase.
 func (r *handoffRun) awaitAnswer(next *daemon.Agent) outcome {
 	out := stayFor(time.Second, next.Hold.Value())
 	if !next.AsksBeforeSession() && next.AnsweredAt == nil {

@@ -66,7 +66,7 @@ func (d *Daemon) removeDeadPanes(ctx context.Context) {
 	}
 }
 
-// runSweep wakes the sweep's lane at once, and then every sweepEvery until ctx ends.
+// runSweep wakes the sweep's lane at once, and then every SweepEvery until ctx ends.
 func (d *Daemon) runSweep(ctx context.Context) {
 	tick := time.NewTicker(engine.SweepEvery)
 	defer tick.Stop()

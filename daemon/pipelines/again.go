@@ -14,7 +14,7 @@ import (
 )
 
 // promptAgain queues a step's prompt if the step's agent has begun its session without it. A runtime that opens a dialog
-// before the session may forget the prompt of its command line; it has until untilForgotten to take that prompt. promptAgain does
+// before the session may forget the prompt of its command line; it has until UntilForgotten to take that prompt. promptAgain does
 // so once for an agent, as FirstPromptID shows. It writes the agent's row together with the delivery: if a hook reports
 // the prompt at the same time, the second of the two gets ErrMoved. due says that the look at the step ends here, with
 // out as its result.

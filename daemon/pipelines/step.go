@@ -146,7 +146,7 @@ func (r *pipelineRun) agentFor(s *daemon.Step) (*daemon.Agent, error) {
 	return a, err
 }
 
-// startable is [canStart] for the agent of a step. The work tree of a pipeline is made again if a person has removed it.
+// startable is [CanStart] for the agent of a step. The work tree of a pipeline is made again if a person has removed it.
 func (r *pipelineRun) startable(a *daemon.Agent) error {
 	if r.p.Branch != nil && missing(r.p.WorkDir) {
 		return r.room.env.CheckRuntime(a.Runtime)

@@ -42,7 +42,7 @@ func (d *Sight) LookAt(ctx context.Context, path string, look func() bool) bool 
 	}
 }
 
-// HasContent is fileHasContent for a hook. It also returns false if the file system does not answer in time.
+// HasContent is FileHasContent for a hook. It also returns false if the file system does not answer in time.
 func (d *Sight) HasContent(ctx context.Context, path string) bool {
 	return d.LookAt(ctx, path, func() bool { return FileHasContent(path) })
 }

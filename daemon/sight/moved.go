@@ -24,7 +24,7 @@ import (
 // 2.1.329). Hooks come from the job's process. So the job's process becomes the agent's process and, once it has a
 // transcript, the job's session the agent's session: hooks, the registry, the stop ladder and a resume are then about what does the work.
 
-// MaybeMoved reports whether followSession may have something to do for an agent.
+// MaybeMoved reports whether FollowSession may have something to do for an agent.
 func (d *Sight) MaybeMoved(a *daemon.Agent) bool {
 	s := d.Sighted(a.ID)
 	return s.Parked != "" || s.Behind || s.strayed(a)

@@ -13,10 +13,11 @@ type Sight struct {
 	*engine.Engine
 	Accounts  accounts
 	fileLooks chan struct{} // holds a value for each look at a file for a hook, even if the look hangs
-	heading   atomic.Bool   // a lookAtHeads runs
+	heading   atomic.Bool   // a LookAtHeads runs
 	memories  engine.Memory[sightMemory]
 }
 
+// New makes a sight on an engine.
 func New(e *engine.Engine) *Sight {
 	if e.Registry == nil {
 		e.Registry = readEntry

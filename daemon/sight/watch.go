@@ -231,7 +231,7 @@ func (d *Sight) NotReady(agentID int64, again time.Duration, why daemon.Hold) (t
 	return Rarer(again, age), why
 }
 
-// IsReady notes that the composer is ready, so that notReady counts anew.
+// IsReady notes that the composer is ready, so that NotReady counts anew.
 func (d *Sight) IsReady(agentID int64) {
 	d.memories.Change(agentID, func(m *sightMemory) { m.unreadySince = time.Time{} })
 }

@@ -29,7 +29,7 @@ func newSeen() seen {
 	return seen{map[string]daemon.Agent{}, map[string]time.Time{}, map[string]bool{}}
 }
 
-// lookFresh is how old a look at a pane may be when a lane types there after a commit.
+// LookFresh is how old a look at a pane may be when a lane types there after a commit.
 const lookFresh = 100 * time.Millisecond
 
 // checkLook notes when a lane looks at a pane, and checks before a paste that the lane has looked there after its last
