@@ -79,7 +79,7 @@ func keepsAnInstructionFromAnInterruption(r *runtimeRig, a daemon.Agent) int64 {
 	r.api.SetScript(claudetest.Ask(instructed, claudetest.Reply{Text: "I write it.", Hold: true}, complies))
 	r.api.Release()
 	r.awaitAsked(instructed)
-	r.awaitState(a.ID, daemon.Working)
+	r.awaitShown(a.ID, "I wri") // an Escape before the answer begins is the turn's before
 	r.personPresses(a.ID, tmux.Escape)
 	r.awaitState(a.ID, daemon.Idle)
 	r.api.Release()

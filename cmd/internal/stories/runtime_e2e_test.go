@@ -495,7 +495,7 @@ func becomesLimitedByRetries(r *runtimeRig, a daemon.Agent) int64 {
 // account: a new session of the CLI there writes the document from the transcript. It leaves the person's settings and list of sessions
 // as they are.
 func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
-	failures, files := len(r.tap.of(a.ID, hooks.StopFailure)), r.ownFiles()
+	failures, files, copies := len(r.tap.of(a.ID, hooks.StopFailure)), r.ownFiles(), r.copiesIn()
 	until := time.Now().Add(time.Hour)
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
 		texts := req.UserTexts()
@@ -534,12 +534,24 @@ func reportsALimit(r *runtimeRig, a daemon.Agent) int64 {
 		r.t.Errorf("successor on %s", next.Runtime)
 	}
 	r.wantUntouched(files)
-	for _, path := range r.sessions() {
-		if strings.Contains(fileText(path), "Answer with the handoff document itself") {
-			r.t.Errorf("the one-shot has left its session in %s of the person's", path)
+	for dir := range r.copiesIn() {
+		if !copies[dir] {
+			r.t.Errorf("the one-shot has left its session in %s of the person's", dir)
 		}
 	}
 	return 0
+}
+
+// copiesIn returns the folders of sessions in the home of the person in which a one-shot has left one. An earlier story may have copied a session
+// there: a deleted row stays in a database's file.
+func (r *runtimeRig) copiesIn() map[string]bool {
+	dirs := map[string]bool{}
+	for _, path := range r.sessions() {
+		if strings.Contains(fileText(path), "Answer with the handoff document itself") {
+			dirs[filepath.Dir(path)] = true
+		}
+	}
+	return dirs
 }
 
 // sessions lists the files with sessions in the home of the person.
