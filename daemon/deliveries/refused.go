@@ -232,6 +232,4 @@ func (d *Courier) ReadTail(ctx context.Context, a *daemon.Agent) (moved bool, ag
 const (
 	// TwinWithin is how far apart a runtime starts two runs of one hook at most.
 	TwinWithin = 2 * time.Second
-	// MaxTwins is how many hooks are remembered.
-	MaxTwins = 1000
 )

@@ -27,6 +27,13 @@ func (ms *Memory[M]) Change(agentID int64, f func(m *M)) {
 	ms.changeLocked(agentID, f)
 }
 
+// ChangeAmong is Change for an f that decides by what is remembered about all agents, which it must not change.
+func (ms *Memory[M]) ChangeAmong(agentID int64, f func(m *M, all map[int64]M)) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.changeLocked(agentID, func(m *M) { f(m, ms.agents) })
+}
+
 // ChangeAll is Change for all agents about whom something is remembered, one after the other without a pause.
 func (ms *Memory[M]) ChangeAll(f func(agentID int64, m *M)) {
 	ms.mu.Lock()

@@ -323,16 +323,17 @@ type ForkMemory struct {
 
 // takeForkPlace gives an agent's fork one of the [maxForks] places. It returns false if forks of other agents have them all.
 func takeForkPlace(forks *engine.Memory[ForkMemory], agentID int64) (has bool) {
-	taken := 0
-	forks.ChangeAll(func(id int64, m *ForkMemory) {
-		if m.hasPlace && id != agentID {
-			taken++
+	forks.ChangeAmong(agentID, func(m *ForkMemory, all map[int64]ForkMemory) {
+		taken := 0
+		for _, other := range all {
+			if other.hasPlace {
+				taken++
+			}
 		}
+		m.hasPlace = m.hasPlace || taken < maxForks
+		has = m.hasPlace
 	})
-	if taken < maxForks {
-		forks.Change(agentID, func(m *ForkMemory) { m.hasPlace = true })
-	}
-	return forks.Of(agentID).hasPlace
+	return has
 }
 
 // RememberedForks returns the agents whose forks are remembered, also those that have ended by themselves.

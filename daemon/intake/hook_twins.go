@@ -9,6 +9,9 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 )
 
+// maxTwins is how many hooks are remembered.
+const maxTwins = 1000
+
 // twins remembers what hooks have told, so that what two runs of one hook's command tell counts once. A runtime runs the command once for
 // each settings file that has it. If both counted, the second UserPromptSubmit would come in the turn that the first began, and the second
 // Stop would end the turn that the answer to the first began. It is safe for concurrent use.
@@ -38,7 +41,7 @@ func (t *twins) tell(h *hookStep) (twin bool, end func(applied bool)) {
 	switch first, known := t.told[what]; {
 	case known && first.key != run.key && run.at.Sub(first.at).Abs() <= deliveries.TwinWithin:
 		return true, end
-	case t.told == nil || len(t.told) >= deliveries.MaxTwins:
+	case t.told == nil || len(t.told) >= maxTwins:
 		t.told = map[string]hookRun{}
 	}
 	t.told[what] = run
