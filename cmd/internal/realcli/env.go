@@ -90,7 +90,7 @@ func (h Home) Command(cli []string, args ...string) []string {
 
 func (h *Home) codex(t testing.TB, url string) {
 	h.ConfigDir = filepath.Join(h.Dir, ".codex")
-	// With the model that it knows, the CLI would propose a newer one; the pair below is what it saves as our answer.
+	// With the model that it knows, the CLI would propose a newer one; what is below is what it saves as our answer, and after its fourth start of announcing another one.
 	write(t, filepath.Join(h.ConfigDir, "config.toml"), fmt.Sprintf(`model = %q
 model_provider = "fake"
 model_context_window = %d
@@ -113,6 +113,12 @@ hide_rate_limit_model_nudge = true
 
 [notice.model_migrations]
 "gpt-5.5" = "gpt-6-sol"
+
+[tui]
+screen_reader_detection_done = true
+
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 4
 `, Codex.Model(), Window, url+"/v1", h.Workdir))
 	h.Environ = append(h.Environ, "CODEX_HOME="+h.ConfigDir, "REALCLI_KEY=dummy")
 	h.Args = []string{"--no-daemon", "--dangerously-bypass-hook-trust", "-s", "danger-full-access", "-a", "never"}

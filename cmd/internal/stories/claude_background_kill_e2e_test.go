@@ -102,30 +102,6 @@ func TestClaudeInBackgroundOutlivesTheDaemon(t *testing.T) {
 	r.wantPassedOn(id, 1, was.PID, moved.PID)
 }
 
-// TestClaudeInBackgroundIsHandedOverWithoutItsPane: the pane of a session in the background is closed in the middle of a
-// turn, after a handoff was asked for. The agent gets its instruction as the answer to the end of that turn.
-func TestClaudeInBackgroundIsHandedOverWithoutItsPane(t *testing.T) {
-	r, child := newBackgroundRig(t)
-	a := r.newAgent()
-	r.hold(a.ID, "count the doors", "There are five doors.")
-	moved := r.moveToBackground(a.ID)
-	r.await("the turn goes on in the background", func() (bool, string) { return r.copiesAsked("count the doors") == 2, r.report() })
-	r.resetExperience()
-	id := r.requestHandoff(a.ID)
-	if err := r.tmux.(*tmux.Server).Kill(t.Context(), r.pane(a.ID).Ref); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitAgent(a.ID, "no pane", func(a daemon.Agent) bool { return !a.HasPane() })
-	child.kill()
-	r.startDaemonChild()
-	_, err := r.client.SendMessage(t.Context(), a.ID, "are you there?", false)
-	wantCode(t, err, "agent_no_pane")
-	r.api.SetScript(complies)
-	r.api.Release()
-	r.wantPassedOn(id, 2, moved.PID)
-	r.wantOnce("count the doors")
-}
-
 // copiesAsked counts the requests with which a turn was begun or taken up: the model is asked anew for the copy.
 func (r *runtimeRig) copiesAsked(part string) (n int) {
 	for _, req := range r.api.Requests() {

@@ -153,14 +153,11 @@ type walk struct {
 
 // startWalk starts the first daemon. Calls count from the commit of an event of the type armedBy; "" stands for the
 // request of a handoff. calls are the kinds of calls that are points; none means all. Each daemon takes over the idle
-// database sessions of the previous one, because to begin them costs as much as everything else that it does. A walk
-// to few points has sessions of its own.
+// database sessions of the previous one, because to begin them costs as much as everything else that it does.
 func (r *rig) startWalk(armedBy string, calls ...string) *walk {
 	r.t.Helper()
 	w := &walk{r: r, told: crashDaemon{Walk: filepath.Join(filepath.Dir(r.root), "walk"), Arm: armedBy, Calls: calls}}
-	if len(calls) == 0 {
-		r.cfg.Settings.DatabaseURL = dbtest.With(dbtest.NewRelay(r.t, r.cfg.Settings.DatabaseURL).ConnString(), "pool_max_conns", "2")
-	}
+	r.cfg.Settings.DatabaseURL = dbtest.With(dbtest.NewRelay(r.t, r.cfg.Settings.DatabaseURL).ConnString(), "pool_max_conns", "2")
 	w.now = r.launchDaemon(w.told)
 	return w
 }

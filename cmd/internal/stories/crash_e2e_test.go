@@ -42,11 +42,11 @@ func (b *bomb) wentOff() bool {
 	return b.gone
 }
 
-// walkHandoff is a handoff whose daemon is killed at every point. It fails unless there were at least so many points
-// of each kind.
-func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int) {
+// walkHandoff is a handoff whose daemon is killed at every point, or at those of some kinds of calls. It fails unless there were
+// at least so many points of each kind.
+func walkHandoff(t *testing.T, in handoffs.HandoffRequest, least map[string]int, calls ...string) {
 	r := newRig(t)
-	w := r.startWalk("")
+	w := r.startWalk("", calls...)
 	a := r.startAgent("developer-con-1")
 	pane := r.pane(a.ID)
 	if in.Mode == daemon.ModeGenerate {

@@ -41,8 +41,6 @@ type runtimeCase struct {
 	limit  string // the code of trouble of a usage limit
 	// untimed says that the runtime does not tell when a usage limit ends.
 	untimed bool
-	// heals says that the agent is idle after its turn even if the hook of its Stop was lost.
-	heals bool
 	// retries is a status of the API after which the CLI tries again without end, and says so; 0: no such status is known.
 	retries int
 	// bare says that a one-shot offers its model no tools.
@@ -83,7 +81,6 @@ var runtimeCases = []runtimeCase{
 		},
 		asked: "Do you want to proceed?", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.OtherTrouble, 401: runtimes.Unauthenticated, 429: runtimes.RateLimit},
-		heals:  true,
 		limit:  runtimes.UsageLimit, untimed: true, // the home has a key: only a subscription is told the time
 	},
 	{
@@ -100,8 +97,8 @@ var runtimeCases = []runtimeCase{
 		},
 		asked: "Would you like to run the following command?", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.OtherTrouble, 401: runtimes.Unauthenticated, 429: runtimes.RateLimit, 500: "server_error"},
-		limit:  runtimes.UsageLimit, heals: true,
-		noted: [2]string{"gpt-5.5", "workspace-write"},
+		limit:  runtimes.UsageLimit,
+		noted:  [2]string{"gpt-5.5", "workspace-write"},
 		plan: claudetest.Reply{Tool: "update_plan", Input: map[string]any{"plan": []map[string]any{
 			{"step": "Count them", "status": "completed"}, {"step": "Lay them", "status": "in_progress"}, {"step": "Sweep", "status": "pending"}}}},
 	}, {
@@ -125,9 +122,9 @@ var runtimeCases = []runtimeCase{
 			return p
 		},
 		asked: "Allow tool: bash", no: tmux.Escape,
-		with:   map[string]agents.NewAgent{"dialog": {PermissionMode: "always-ask"}},
-		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
-		limit:  runtimes.UsageLimit, heals: true,
+		with:    map[string]agents.NewAgent{"dialog": {PermissionMode: "always-ask"}},
+		errors:  map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
+		limit:   runtimes.UsageLimit,
 		retries: http.StatusConflict, // after a 5xx it tries for half a minute before it says so; it knows this one by the text
 		noted:   [2]string{"fake/fake-1", ""},
 		plan:    claudetest.Reply{Tool: "todo", Input: map[string]any{"op": "init", "list": []map[string]any{{"phase": "One", "items": []string{"Lay them", "Sweep"}}}}},
@@ -145,7 +142,7 @@ var runtimeCases = []runtimeCase{
 		},
 		asked: "Allow execution of", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
-		limit:  runtimes.UsageLimit, untimed: true, heals: true, bare: true,
+		limit:  runtimes.UsageLimit, untimed: true, bare: true,
 		plan: claudetest.Reply{Tool: "write_todos", Input: map[string]any{"todos": []map[string]any{
 			{"description": "Count them", "status": "completed"}, {"description": "Lay them", "status": "in_progress"}, {"description": "Sweep", "status": "blocked"},
 			{"description": "Ask", "status": "cancelled"}}}},
@@ -173,7 +170,6 @@ type runtimeRig struct {
 	rt  *runtimes.Runtime
 	tap *hookTap
 
-	loseStop    atomic.Bool  // the next Stop does not reach the daemon
 	losePasteOf atomic.Int64 // the agent whose next paste is lost; 0: none
 }
 
@@ -197,12 +193,6 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	}
 	r.around(func(c *engine.Config) { c.Store = tappedStore{c.Store, r.tap} })
 	r.bendWith(&bend{
-		hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
-			if in.Event == hooks.Stop && r.loseStop.CompareAndSwap(true, false) {
-				return daemon.HookResult{}, nil
-			}
-			return do()
-		},
 		paste: func(_ context.Context, _ string, do func() error) error {
 			err := do()
 			if id := r.losePasteOf.Swap(0); id != 0 && err == nil {

@@ -32,11 +32,9 @@ var runtimeStories = []runtimeStory{
 	{"refused", isRefused, nil},
 	{"draft", takesATextBesideADraft, waitsForADraft},
 	{"interrupt", isInterrupted, nil},
-	{"lost hook", losesAHook, nil},
 	{"lost paste", losesAPaste, nil},
 	{"error", reportsErrors, nil},
 	{"retries", becomesLimitedByRetries, nil},
-	{"handoff", handsOverItsWork, nil},
 	{"handoff while busy", handsOverWhenItsTurnEnds, nil},
 	{"fork", handsOverByACopy, nil},
 	{"kill and resume", isKilledAndResumed, nil},
@@ -75,23 +73,6 @@ func TestRuntimeCasesAreComplete(t *testing.T) {
 			}
 		}
 	}
-}
-
-// losesAHook: the hook of a Stop is lost, because its process was killed. The agent is idle all the same.
-func losesAHook(r *runtimeRig, a daemon.Agent) int64 {
-	if !r.heals {
-		return a.ID
-	}
-	stops := len(r.tap.of(a.ID, hooks.Stop))
-	r.loseStop.Store(true)
-	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "how is the cellar?").ID, daemon.Submitted)
-	r.await("the loss", func() (bool, string) { return !r.loseStop.Load(), r.tap.String() })
-	r.awaitState(a.ID, daemon.Idle)
-	r.talk(a.ID, "and the garden?")
-	if n := len(r.tap.of(a.ID, hooks.Stop)) - stops; n != 1 {
-		r.t.Errorf("%d Stops have come, want the second alone", n)
-	}
-	return a.ID
 }
 
 // losesAPaste: the composer loses a pasted text while the CLI draws it anew. The text is pasted again and taken once.
@@ -282,39 +263,27 @@ func reportsErrors(r *runtimeRig, a daemon.Agent) int64 {
 	return a.ID
 }
 
-// handsOverItsWork is the main job: an idle agent writes the document, its successor reads it. The handoff has a focus:
-// then, as with long paths, the agent reads the rest of its instruction in a file.
-func handsOverItsWork(r *runtimeRig, a daemon.Agent) int64 {
-	r.talk(a.ID, "hello before the handoff")
+// handsOverWhenItsTurnEnds: an agent in a turn gets the instruction when the turn ends.
+func handsOverWhenItsTurnEnds(r *runtimeRig, a daemon.Agent) int64 {
 	r.resetExperience()
+	r.hold(a.ID, "count the stairs", "One, two, three.")
 	in, err := r.client.RequestHandoff(r.t.Context(), a.ID, handoffs.HandoffRequest{Focus: "the lexer above all", Force: true})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}
+	ref := r.awaitNote(in.HandoffID, noteBusyPart).Ref
+	r.wantUntyped(a.ID, ref)
+	r.api.Release()
 	h := r.awaitPhase(in.HandoffID, daemon.Completed)
 	r.wantHandedOver(h)
+	if got := r.wantOnce("hand over your work"); !strings.Contains(got, ref) {
+		r.t.Errorf("the model was told %q, want %s", got, ref)
+	}
 	if !slices.ContainsFunc(r.api.Requests(), func(q claudetest.Request) bool {
 		return strings.Contains(strings.Join(results(q), "\n"), "the lexer above all")
 	}) {
 		r.t.Error("the agent has not read the rest of its instruction")
 	}
-	if got := r.wantOnce("hand over your work"); !strings.Contains(got, h.Ref) {
-		r.t.Errorf("the model was told %q, want %s", got, h.Ref)
-	}
-	return *h.SuccessorID
-}
-
-// handsOverWhenItsTurnEnds: an agent in a turn gets the instruction when the turn ends.
-func handsOverWhenItsTurnEnds(r *runtimeRig, a daemon.Agent) int64 {
-	r.resetExperience()
-	r.hold(a.ID, "count the stairs", "One, two, three.")
-	id := r.requestHandoff(a.ID)
-	ref := r.awaitNote(id, noteBusyPart).Ref
-	r.wantUntyped(a.ID, ref)
-	r.api.Release()
-	h := r.awaitPhase(id, daemon.Completed)
-	r.wantHandedOver(h)
-	r.wantOnce("hand over your work")
 	asPrompt := slices.ContainsFunc(r.tap.of(a.ID, hooks.UserPromptSubmit), func(s tapped) bool { return strings.Contains(s.p.Prompt, ref) })
 	if asPrompt == r.rt.Can.HoldsTurn {
 		r.t.Errorf("the instruction came as a prompt: %t; the turn can be held: %t", asPrompt, r.rt.Can.HoldsTurn)
