@@ -47,7 +47,7 @@ type runtimeCase struct {
 	bare bool
 	// noted are the model and the mode that the transcript shows, as a launch takes them; none: they are not compared.
 	noted [2]string
-	plan  claudetest.Reply // a call of the CLI's own tool for todos; none: the CLI shows no todos in a transcript
+	plan  claudetest.Reply // a call of the CLI's own tool for todos; none: its transcript shows none, or it has the tool with older models only
 	own   []runtimeStory   // what is peculiar to the runtime
 	// cannot has the stories, by name, that the runtime cannot tell. The reason is a sentence of the runtime's Can.Cannot.
 	cannot map[string]string
@@ -143,10 +143,6 @@ var runtimeCases = []runtimeCase{
 		asked: "Allow execution of", no: tmux.Escape,
 		errors: map[int]string{400: runtimes.InvalidRequest, 401: runtimes.Unauthenticated},
 		limit:  runtimes.UsageLimit, untimed: true, bare: true,
-		plan: claudetest.Reply{Tool: "write_todos", Input: map[string]any{"todos": []map[string]any{
-			{"description": "Count them", "status": "completed"}, {"description": "Lay them", "status": "in_progress"}, {"description": "Sweep", "status": "blocked"},
-			{"description": "Ask", "status": "cancelled"}}}},
-		with: map[string]agents.NewAgent{"todos": {Model: "gemini-2.5-pro", PermissionMode: "yolo"}}, // it offers the tool to older models only, and would ask
 		cannot: map[string]string{
 			"draft": "A draft of a person cannot be put aside: a text waits until the person has submitted or deleted it.",
 			"fork":  "Its session cannot be copied: the agent itself writes its handoff document.",
