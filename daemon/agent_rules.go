@@ -265,3 +265,19 @@ const (
 	MaxLastMessage = 600 // runes
 	maxAsked       = 600 // runes
 )
+
+// WhyBusy returns why an agent is not at rest, as its row tells; "": it is at rest.
+func WhyBusy(a *Agent) HoldKind {
+	switch {
+	case a.State == Waiting:
+		return HoldDialog
+	case a.State == Working:
+		return HoldTurn
+	case !a.AtRest(): // it starts
+		return HoldNotReady
+	}
+	return ""
+}
+
+// BeingEnded reports whether the stop ladder has the agent and its pane: it types the exit command, and answers the dialogs after it.
+func BeingEnded(a *Agent) bool { return a.StopAskedAt != nil && a.StopStage != StopFailed }

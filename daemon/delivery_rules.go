@@ -53,9 +53,9 @@ func (d *Delivery) QueuedWords(g *Agent) string {
 		return ""
 	case !g.Active():
 		return fmt.Sprintf("agent %d has handed over; its successor gets the text after its briefing", g.ID)
-	case g.State == Waiting:
+	case WhyBusy(g) == HoldDialog:
 		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
-	case g.State == Working:
+	case WhyBusy(g) == HoldTurn:
 		return fmt.Sprintf("agent %d is in a turn; it gets the text when the turn ends", g.ID)
 	case g.Hold.Is(HoldBudget):
 		return g.Hold.Words() + ": " + g.budgetNext()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -110,8 +109,8 @@ var HoldKinds = []holdKind{
 	{Kind: HoldNotResumed, Ends: EndsPerson, words: func(h *Hold) string { return saysNotResumed + h.Says }},
 	{Kind: HoldBehind, Ends: EndsPerson, Says: "the agent is not in the foreground of its terminal, which a shell reads now: run `fg` in its pane"},
 	{Kind: HoldUnreadable, Ends: EndsAgent, Says: "the agent's screen cannot be read"},
-	{Kind: HoldDraft, Ends: EndsPerson, Says: runtimes.ErrDraft.Error()},
-	{Kind: HoldDrafts, Ends: EndsPerson, Says: runtimes.ErrDrafts.Error()},
+	{Kind: HoldDraft, Ends: EndsPerson, Says: "the composer holds a draft, which this runtime cannot put aside: submit or delete it"},
+	{Kind: HoldDrafts, Ends: EndsPerson, Says: "the composer holds a draft and keeps another one aside: submit or delete one of them"},
 	{Kind: HoldDialog, Ends: EndsPerson, Alert: true, Says: "a dialog is open in the agent's pane; answer it there"},
 	{Kind: HoldNotReady, Ends: EndsAgent, Says: "the agent's composer is not ready"},
 	{Kind: HoldOther, Ends: EndsPerson, words: func(h *Hold) string { return h.Says }},

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -154,8 +155,8 @@ func (d *Supervisor) askToExit(ctx context.Context, a *daemon.Agent) (bool, time
 		return false, 0, err // tmux may answer at the next look
 	}
 	unknown := d.Unrecognised(ctx, a)
-	switch _, cannot := screen.CanType(d.RuntimeOf(a).Can.StashKey != ""); {
-	case err == nil && cannot == nil && d.InFront(a):
+	switch {
+	case err == nil && sight.BlocksExit(d.Sight, a, screen) == "":
 		unknown = nil
 	case unknown != nil: // delivered by echo
 	case a.StopYields:
@@ -254,7 +255,7 @@ func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemo
 			return err
 		}
 		c.Events = []*event.Event{d.Event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
-		if a.StopAskedAt == nil || a.StopStage == daemon.StopFailed {
+		if !daemon.BeingEnded(a) {
 			a.AskToStop(d.Now(), false)
 		}
 		a.StopAnyway() // a person asked for the stop
@@ -267,16 +268,9 @@ func (d *Supervisor) StopAgent(ctx context.Context, id int64, force bool) (daemo
 
 // Screen returns the text on the screen of an agent's pane. With ansi, colours are SGR sequences.
 func (d *Supervisor) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
-	a, err := d.Agent(ctx, id)
-	switch {
-	case err != nil:
+	a, err := InPane(ctx, d, id)
+	if err != nil {
 		return "", err
-	case !a.Active():
-		return "", daemon.ErrAgentNotActive
-	case !a.HasPane():
-		return "", daemon.ErrAgentNoPane
-	case a.Host != d.Host:
-		return "", d.RequireThisHost(a.Host)
 	}
 	d.readyLine(ctx, &a)
 	text, err := d.Capture(ctx, &a, ansi)

@@ -41,7 +41,7 @@ func (d *Supervisor) sendExit(ctx context.Context, a *daemon.Agent) error {
 // exitByEcho types the exit command of a runtime whose screen is hardly known. The rung climbs on if that does not help.
 func (d *Supervisor) exitByEcho(ctx context.Context, a *daemon.Agent, text string) error {
 	s, err := d.ReadScreen(ctx, a)
-	if err != nil || !s.Composer || !d.InFront(a) {
+	if err != nil || !s.Composer || !d.InFront(a) { // no draft and no turn can be told on such a screen: sight.BlocksExit asks for more
 		return err
 	}
 	term, err := d.TerminalOf(a)

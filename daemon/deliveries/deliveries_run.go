@@ -1,7 +1,6 @@
 package deliveries
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +43,9 @@ func (d *Courier) Deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceWentOn, d.Now())
 		return d.saveDelivery(ctx, a, dl, true)
 	}
+	if dl.State == daemon.DeliveryQueued && (daemon.WhyBusy(a) != "" || a.RegisteredAt == nil || a.StopAskedAt != nil) {
+		return false, time.Second, nil
+	}
 	sent := dl.Way != "" && dl.Way != runtimes.ByTyping
 	switch {
 	case dl.State == daemon.DeliveryQueued && d.firstWay(a, dl) != runtimes.ByTyping && d.firstWay(a, dl) != runtimes.ByEcho:
@@ -79,12 +81,8 @@ func (d *Courier) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *d
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// beginTyping commits the intention to type a queued text and types it, as soon as the agent is idle and its composer is
-// ready.
+// beginTyping commits the intention to type a queued text for an agent at rest and types it, as soon as the composer is ready.
 func (d *Courier) beginTyping(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery) (bool, time.Duration, error) {
-	if !a.AtRest() || a.RegisteredAt == nil || a.StopAskedAt != nil {
-		return false, time.Second, nil
-	}
 	screen, why, again := d.Composer(ctx, a)
 	if way := d.wayAroundDraft(a, dl, why); way != "" {
 		return d.beginSending(ctx, a, dl, way)
@@ -106,7 +104,7 @@ func (d *Courier) beginTyping(ctx context.Context, a *daemon.Agent, dl *daemon.D
 	}
 	if time.Since(screen.At) > LookFresh { // look again: the screen may have changed during the commit
 		if screen, why, _ = d.Composer(ctx, a); screen == nil {
-			return d.requeue(ctx, a, dl, cmp.Or(why.Words(), daemon.HoldTurn.Row().Says))
+			return d.requeue(ctx, a, dl, why.Words())
 		}
 	}
 	return d.TypeText(ctx, a, dl, screen)
@@ -182,13 +180,15 @@ func (d *Courier) TypeText(ctx context.Context, a *daemon.Agent, dl *daemon.Deli
 	} else if why != "" {
 		return d.decideByTranscript(ctx, a, dl, why)
 	}
-	opt := tmux.PasteOptions{Once: d.onceToken(a, dl), If: screen.Sight()}
-	stash, err := screen.CanType(d.RuntimeOf(a).Can.StashKey != "")
-	if err != nil {
+	if dl.Kind == daemon.KindExit && sight.BlocksExit(d.Sight, a, screen) != "" { // Composer has asked that for every other text
 		return false, time.Second, nil
 	}
-	if stash {
-		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; the runtime itself brings the draft back
+	opt := tmux.PasteOptions{Once: d.onceToken(a, dl), If: screen.Sight()}
+	if d.RuntimeOf(a).Can.StashKey != "" && !screen.Stashed {
+		// The key puts a person's draft aside; the runtime itself brings the draft back after the submission. Press the key even if the
+		// composer is empty: it does no harm, and it saves a draft that a person begins after this look. But not if a draft is aside
+		// already: the key would bring that one back.
+		opt.Before = []tmux.Key{tmux.CtrlS}
 	}
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {

@@ -48,11 +48,8 @@ func (d *Courier) wayAroundDraft(a *daemon.Agent, dl *daemon.Delivery, why daemo
 	return runtimes.ByQueue
 }
 
-// beginSending commits the intention to send a queued text and sends it, as soon as the agent is idle.
+// beginSending commits the intention to send a queued text to an agent at rest and sends it.
 func (d *Courier) beginSending(ctx context.Context, a *daemon.Agent, dl *daemon.Delivery, way runtimes.Way) (bool, time.Duration, error) {
-	if !a.AtRest() || a.RegisteredAt == nil || a.StopAskedAt != nil {
-		return false, time.Second, nil
-	}
 	if err := d.commitIntention(ctx, a, dl, way); err != nil || !dl.Open() {
 		return err == nil, 0, err
 	}

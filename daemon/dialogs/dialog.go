@@ -59,7 +59,7 @@ func (r *Room) Dialogs(ctx context.Context, agents []*daemon.Agent) map[int64]*d
 // mayAnswerDialog returns an error if a dialog must not be answered from elsewhere now, because another part of the daemon sees to
 // it.
 func (r *Room) mayAnswerDialog(ctx context.Context, a *daemon.Agent) error {
-	if a.StopAskedAt != nil && a.StopStage != daemon.StopFailed {
+	if daemon.BeingEnded(a) {
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStopping, "Agent %d was asked to stop, and the daemon itself answers its dialogs", a.ID)
 	}
 	asked, err := r.store.Permissions(ctx, daemon.PermissionFilter{AgentID: a.ID, Open: true})

@@ -181,10 +181,11 @@ func (r *Room) typeKeys(ctx context.Context, a *daemon.Agent) (bool, time.Durati
 	return false, time.Millisecond, nil // look at the session again; the row is as it was
 }
 
-// mayTypeKeys returns an error if keys must not be typed into an agent's pane now.
+// mayTypeKeys returns an error if keys must not be typed into an agent's pane now. A person's keys may go into a turn, a dialog or a draft, so
+// it asks something else than [sight.PaneFacts].
 func (r *Room) mayTypeKeys(ctx context.Context, a *daemon.Agent, b *keyBatch) error {
 	switch {
-	case a.StopAskedAt != nil && a.StopStage != daemon.StopFailed:
+	case daemon.BeingEnded(a):
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeAgentStopping, "Agent %d was asked to stop: nothing was typed", a.ID)
 	case !r.env.InFront(a):
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeKeysWait, "The agent is not in the foreground of its pane: nothing was typed")

@@ -115,7 +115,7 @@ func (r *handoffRun) verify() outcome {
 	h := r.h
 	busy := !r.agent.AtRest() || r.d.Sighted(r.agent.ID).Busy() // no hook tells that a runtime has taken a prompt off its queue
 	if h.Retrying && r.agent.Active() && busy && r.d.TimeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
-		return stayFor(time.Second, turnOf(r.agent)) // it may be writing the document right now
+		return stayFor(time.Second, cmp.Or(daemon.WhyBusy(r.agent), daemon.HoldTurn).Hold()) // it may be writing the document right now
 	}
 	doc, err := r.readDocument()
 	var bad *data.DocumentError
@@ -219,12 +219,8 @@ func (r *handoffRun) shutDown() outcome {
 		return r.failed(daemon.CodeExitFailed, "The outgoing agent could not be ended%s", r.paneShows())
 	case a.StopAskedAt != nil:
 		return outcome{}
-	case a.State == daemon.Working:
-		return r.stayLong(time.Second, daemon.HoldTurn.Hold())
-	case a.State == daemon.Waiting:
-		return stayFor(time.Second, daemon.HoldDialog.Hold())
-	case !a.AtRest(): // it starts; yieldToWork would withdraw the request
-		return r.stayLong(time.Second, daemon.HoldNotReady.Hold())
+	case daemon.WhyBusy(a) != "": // even if it starts: yieldToWork would withdraw the request
+		return r.stayLong(time.Second, daemon.WhyBusy(a).Hold())
 	case daemon.AwaitedTasks(a, r.settings.Background) > 0:
 		return r.stayLong(time.Second, daemon.HoldTasks.Hold())
 	}
@@ -250,11 +246,7 @@ func (r *handoffRun) shutDown() outcome {
 	default:
 		screen, why, again := r.d.Composer(r.ctx, a)
 		if screen == nil && (why.Kind != daemon.HoldNotReady || r.d.Unrecognised(r.ctx, a) == nil) {
-			again, why = r.d.NotReady(a.ID, again, why)
-			if why.Kind == daemon.HoldDialog {
-				return stayFor(again, why)
-			}
-			return r.stayLong(again, why)
+			return r.stayLong(r.d.NotReady(a.ID, again, why))
 		}
 		if screen != nil {
 			r.d.IsReady(a.ID)

@@ -12,10 +12,10 @@ import (
 
 // busy returns what the instruction waits for.
 func (r *handoffRun) busy() daemon.Hold {
-	switch r.agent.State {
-	case daemon.Working:
+	switch daemon.WhyBusy(r.agent) {
+	case daemon.HoldTurn:
 		return daemon.HoldBusy.Hold()
-	case daemon.Waiting:
+	case daemon.HoldDialog:
 		return daemon.HoldDialog.Hold()
 	}
 	return r.agent.Hold.Value()
@@ -25,10 +25,11 @@ func (r *handoffRun) busy() daemon.Hold {
 // because the daemon ends no agent whose work is not written down.
 const longWait = time.Minute
 
-// stayLong waits like stayFor. Once the phase has lasted longer than longWait, the outcome is an alert as well.
+// stayLong waits like stayFor. Once the phase has lasted longer than longWait, the outcome is an alert as well. A dialog has its own alert,
+// which comes at once.
 func (r *handoffRun) stayLong(t time.Duration, hold daemon.Hold) outcome {
 	out := stayFor(t, hold)
-	if !hold.None() && r.d.TimeSpent(r.h.PhaseAt) > longWait {
+	if !hold.None() && hold.Kind != daemon.HoldDialog && r.d.TimeSpent(r.h.PhaseAt) > longWait {
 		out.hold.LookAt, out.alert = r.agent.ID, true
 	}
 	return out
@@ -116,12 +117,4 @@ func (r *handoffRun) noTurnRuns() bool {
 // contextChanged is the failure if the context file is not the recorded one: the successor must not start from it.
 func (r *handoffRun) contextChanged() outcome {
 	return r.failed(daemon.CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
-}
-
-// turnOf returns the hold of a handoff that waits for the turn of an agent, or for the dialog that is open in it.
-func turnOf(a *daemon.Agent) daemon.Hold {
-	if a.State == daemon.Waiting {
-		return daemon.HoldDialog.Hold()
-	}
-	return daemon.HoldTurn.Hold()
 }

@@ -1,8 +1,6 @@
 package runtimes
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,34 +101,6 @@ func readClaudeScreen(v View) Screen {
 		Held:     strings.Contains(spinnerAbove(lines[:top]), startsHooks),
 	}
 }
-
-// CanType returns an error, a sentence for the operator, if a text must not be pasted and submitted now.
-// If stash is true, press the runtime's StashKey before pasting. The key stashes a person's draft, and the CLI brings that
-// draft back after the submission. stashes says that the runtime has such a key.
-func (s Screen) CanType(stashes bool) (stash bool, err error) {
-	switch {
-	case s.Dialog != "":
-		return false, fmt.Errorf("the agent waits for an answer in its pane (%s)", s.Dialog)
-	case !s.Composer:
-		return false, errors.New("the agent shows no composer")
-	case !stashes && s.Draft != "":
-		return false, ErrDraft
-	case !stashes:
-		return false, nil
-	case s.Stashed && s.Draft != "":
-		return false, ErrDrafts
-	}
-	// Press the key even if the composer is empty: it does no harm, and it saves a draft that a person begins
-	// after this capture. But do not press it if a draft is stashed already: it would bring that draft back.
-	return !s.Stashed, nil
-}
-
-// ErrDraft says that a text would be joined to what a person has typed. ErrDrafts says that a draft stands there, and the runtime already
-// keeps another one aside.
-var (
-	ErrDraft  = errors.New("the composer holds a draft, which this runtime cannot put aside: submit or delete it")
-	ErrDrafts = errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
-)
 
 // heldEnd is the number of bytes that the end of a text must have, so that Holds accepts the end for the text.
 const heldEnd = 100

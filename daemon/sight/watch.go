@@ -2,7 +2,6 @@ package sight
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,44 +178,37 @@ func (s *Screen) Sight() tmux.Sight { return tmux.Sight{Command: s.Command, Row:
 // Composer returns the agent's screen if its composer takes a text now. nil: it does not; why says what the agent waits
 // for, and again is the time until the next look.
 func (d *Sight) Composer(ctx context.Context, a *daemon.Agent) (s *Screen, why daemon.Hold, again time.Duration) {
-	const soon = 25 * time.Millisecond
-	if d.memories.Of(a.ID).held > 0 {
-		return nil, daemon.Hold{}, soon // a text would be queued behind the hook of /handoff
+	f := PaneFacts{
+		Answering: d.memories.Of(a.ID).held > 0, Status: d.Look(a).Status, InFront: d.InFront(a), Stashes: d.RuntimeOf(a).Can.StashKey != "",
 	}
-	if s := d.Look(a); s.Known {
-		switch s.Status {
-		case "busy":
-			return nil, daemon.Hold{}, soon
-		case "waiting":
-			return nil, daemon.HoldDialog.Hold(), time.Second
+	kind := f.WhyNot()
+	if kind == daemon.HoldUnreadable { // nothing else is in the way: a look at the screen costs a process
+		if now, err := d.ReadScreen(ctx, a); err == nil {
+			s, f.Screen = now, &now.Screen
 		}
+		kind = f.WhyNot()
 	}
-	if !d.InFront(a) {
-		return nil, daemon.HoldBehind.Hold(), time.Second
+	switch kind {
+	case "":
+		return s, daemon.Hold{}, 0
+	case daemon.HoldTurn, daemon.HoldNotReady:
+		return nil, kind.Hold(), 25 * time.Millisecond
 	}
-	now, err := d.ReadScreen(ctx, a)
-	if err != nil {
-		return nil, daemon.HoldUnreadable.Hold(), time.Second
-	}
-	switch _, err := now.CanType(d.RuntimeOf(a).Can.StashKey != ""); {
-	case now.Dialog != "":
-		return nil, daemon.HoldDialog.Hold(), time.Second
-	case !now.Composer || now.Busy:
-		return nil, daemon.HoldNotReady.Hold(), soon
-	case errors.Is(err, runtimes.ErrDraft):
-		return nil, daemon.HoldDraft.Hold(), time.Second
-	case err != nil:
-		return nil, daemon.HoldDrafts.Hold(), time.Second
-	}
-	return now, daemon.Hold{}, 0
+	return nil, kind.Hold(), time.Second
+}
+
+// BlocksExit returns why the exit command is not typed on a screen of the agent; "": nothing blocks it.
+func BlocksExit(d *Sight, a *daemon.Agent, s *Screen) daemon.HoldKind {
+	f := PaneFacts{InFront: d.InFront(a), Screen: &s.Screen, Stashes: d.RuntimeOf(a).Can.StashKey != "", Exits: true}
+	return f.WhyNot()
 }
 
 // Rarer returns how long to wait before the next look at something for which the daemon has waited so long. The longer the wait, the rarer
 // the looks: from one in each first down to one a second.
 func Rarer(first, waited time.Duration) time.Duration { return max(first, min(waited/4, time.Second)) }
 
-// NotReady returns how to wait for a composer that is not ready: after how long to look again, and what holds the agent up. HoldNotReady is
-// left out for the first [NoteAfter].
+// NotReady returns how to wait for a composer that is not ready: after how long to look again, and what holds the agent up. HoldTurn is
+// left out, because the agent's state will say it, and HoldNotReady for the first [engine.NoteAfter].
 func (d *Sight) NotReady(agentID int64, again time.Duration, why daemon.Hold) (time.Duration, daemon.Hold) {
 	var age time.Duration
 	d.memories.Change(agentID, func(m *sightMemory) {
@@ -225,7 +217,7 @@ func (d *Sight) NotReady(agentID int64, again time.Duration, why daemon.Hold) (t
 		}
 		age = time.Since(m.unreadySince)
 	})
-	if why.Kind == daemon.HoldNotReady && age < engine.NoteAfter {
+	if why.Kind == daemon.HoldTurn || why.Kind == daemon.HoldNotReady && age < engine.NoteAfter {
 		why = daemon.Hold{}
 	}
 	return Rarer(again, age), why

@@ -198,7 +198,7 @@ func takesATextBesideADraft(r *runtimeRig, a daemon.Agent) int64 {
 func waitsForADraft(r *runtimeRig, a daemon.Agent) int64 {
 	r.writeDraft(a.ID)
 	dl := r.sendMessage(a.ID, "mind the step")
-	r.awaitAgent(a.ID, "a note about the draft", func(a daemon.Agent) bool { return a.Note == runtimes.ErrDraft.Error() })
+	r.awaitAgent(a.ID, "a note about the draft", func(a daemon.Agent) bool { return a.Note == daemon.HoldDraft.Row().Says })
 	r.wantUntyped(a.ID, "mind the step")
 	r.personPresses(a.ID, tmux.Enter)
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
