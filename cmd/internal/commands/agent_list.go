@@ -210,10 +210,7 @@ func agentRename(a *cli.App) *cobra.Command {
 			if agent, err = client.RenameAgent(c.Context(), agent.ID, args[1]); err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			return say(a, "agent %d is called %s", agent.ID, agent.Name)
+			return answer(a, agent, "agent %d is called %s", agent.ID, agent.Name)
 		},
 	})
 }
@@ -240,13 +237,10 @@ what the agent's persona says with notify_finished in its skill.md, else off. Su
 			if agent, err = client.NotifyWhenFinished(c.Context(), agent.ID, to); err != nil {
 				return err
 			}
-			switch {
-			case a.JSON:
-				return a.PrintJSON(agent)
-			case to == "":
-				return say(a, "agent %d notifies of finished turns if its persona says so", agent.ID)
+			if to == "" {
+				return answer(a, agent, "agent %d notifies of finished turns if its persona says so", agent.ID)
 			}
-			return say(a, "agent %d notifies of finished turns: %s", agent.ID, to)
+			return answer(a, agent, "agent %d notifies of finished turns: %s", agent.ID, to)
 		},
 	})
 }

@@ -121,10 +121,7 @@ func stopAll(ctx context.Context, a *cli.App, s stopping) error {
 		return err
 	}
 	if len(active) == 0 {
-		if a.JSON {
-			return a.PrintJSON([]outcome{})
-		}
-		return say(a, "no agent is active")
+		return answer(a, []outcome{}, "no agent is active")
 	}
 	question := stopQuestion(active)
 	switch {

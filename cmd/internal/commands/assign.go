@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
@@ -26,11 +24,7 @@ From then on the agent can be handed over.`,
 			if agent, err = client.AssignPersona(c.Context(), agent.ID, args[1]); err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			_, err = fmt.Fprintf(a.Stdout, "agent %d plays %s from now on\n", agent.ID, args[1])
-			return err
+			return answer(a, agent, "agent %d plays %s from now on", agent.ID, args[1])
 		},
 	})
 }

@@ -74,6 +74,14 @@ func say(a *cli.App, format string, args ...any) error {
 	return err
 }
 
+// answer prints v with --json, and else a sentence, as say does.
+func answer(a *cli.App, v any, format string, args ...any) error {
+	if a.JSON {
+		return a.PrintJSON(v)
+	}
+	return say(a, format, args...)
+}
+
 func rootCommand(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "understudy",

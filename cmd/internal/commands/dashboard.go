@@ -97,10 +97,7 @@ func showDashboard(ctx context.Context, a *cli.App, open bool) error {
 	if open {
 		return openBrowser(ctx, a, link.URL)
 	}
-	if a.JSON {
-		return a.PrintJSON(link)
-	}
-	return say(a, "%s", link.URL)
+	return answer(a, link, "%s", link.URL)
 }
 
 // openBrowser makes the desktop open a link by way of a file that only its owner can read. The link must not be an

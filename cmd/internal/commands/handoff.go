@@ -211,11 +211,7 @@ func cancelOf(ctx context.Context, a *cli.App, c *api.Client, agentID, id int64)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(h)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "handoff %d is cancelled; agent %d lives on\n", h.ID, h.AgentID)
-	return err
+	return answer(a, h, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
 }
 
 func handoffRetry(a *cli.App) *cobra.Command {
@@ -270,8 +266,5 @@ func retryHandoff(ctx context.Context, a *cli.App, id int64, in handoffs.Retry, 
 		}
 		return watchHandoff(ctx, a, c, watched{id: id, agent: h.AgentID, mode: h.Mode, seq: seq})
 	}
-	if a.JSON {
-		return a.PrintJSON(h)
-	}
-	return say(a, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
+	return answer(a, h, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
 }

@@ -162,11 +162,7 @@ func personaArchive(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(p)
-			}
-			_, err = fmt.Fprintf(a.Stdout, "persona %s is in %s\n", p.Slug, p.Dir)
-			return err
+			return answer(a, p, "persona %s is in %s", p.Slug, p.Dir)
 		},
 	})
 }

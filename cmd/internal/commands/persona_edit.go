@@ -210,8 +210,5 @@ func renamePersona(ctx context.Context, a *cli.App, slug, to string) error {
 			}
 		}
 	}
-	if a.JSON {
-		return a.PrintJSON(p)
-	}
-	return say(a, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
+	return answer(a, p, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
 }

@@ -111,10 +111,7 @@ them is delivered. To raise the budget for good, change "budget" in the persona'
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(out)
-			}
-			return say(a, "the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
+			return answer(a, out, "the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
 		},
 	})
 }

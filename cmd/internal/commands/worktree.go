@@ -240,10 +240,7 @@ func treeTask(ctx context.Context, a *cli.App, word string, ask func(context.Con
 	if !v.Last.Done {
 		return errors.New(strings.TrimSuffix(v.Last.Says, "."))
 	}
-	if a.JSON {
-		return a.PrintJSON(v)
-	}
-	return say(a, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
+	return answer(a, v, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
 }
 
 // findTree returns the work tree that a word names: by its id, its branch, or its agent's id or name.
