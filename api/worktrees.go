@@ -54,31 +54,31 @@ func (h treeHandlers) remove(c echo.Context, id int64, in removeRequest) (daemon
 }
 
 // Worktrees lists work trees, the newest first. With all it lists those that were removed, too.
-func (c *Client) Worktrees(ctx context.Context, all bool) ([]worktrees.TreeView, error) {
+func (c treeCalls) Worktrees(ctx context.Context, all bool) ([]worktrees.TreeView, error) {
 	return call[[]worktrees.TreeView](ctx, c, "GET", "/api/worktrees?"+url.Values{"all": {strconv.FormatBool(all)}, "limit": {"500"}}.Encode(), nil)
 }
 
 // Worktree returns one work tree.
-func (c *Client) Worktree(ctx context.Context, id int64) (worktrees.TreeView, error) {
+func (c treeCalls) Worktree(ctx context.Context, id int64) (worktrees.TreeView, error) {
 	return call[worktrees.TreeView](ctx, c, "GET", at("worktrees", id, ""), nil)
 }
 
 // WorktreeDiff returns what has changed in a work tree since its branch began.
-func (c *Client) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (agents.AgentDiff, error) {
-	return c.diff(ctx, at("worktrees", id, "/diff"), in)
+func (c treeCalls) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest) (agents.AgentDiff, error) {
+	return diffAt(ctx, c, at("worktrees", id, "/diff"), in)
 }
 
 // MergeWorktree asks for a merge of a work tree's branch. The tree's Last says what came of it, once its Task is nil.
-func (c *Client) MergeWorktree(ctx context.Context, id int64, in worktrees.TreeMerging) (daemon.Worktree, error) {
+func (c treeCalls) MergeWorktree(ctx context.Context, id int64, in worktrees.TreeMerging) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/merge"), mergeRequest{in.Into})
 }
 
 // RemoveWorktree asks for the removal of a work tree, as MergeWorktree does for a merge.
-func (c *Client) RemoveWorktree(ctx context.Context, id int64, in worktrees.TreeRemoval) (daemon.Worktree, error) {
+func (c treeCalls) RemoveWorktree(ctx context.Context, id int64, in worktrees.TreeRemoval) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/remove"), removeRequest{in.Force, in.KeepBranch})
 }
 
 // RestoreWorktree asks for a removed work tree to be made again.
-func (c *Client) RestoreWorktree(ctx context.Context, id int64) (daemon.Worktree, error) {
+func (c treeCalls) RestoreWorktree(ctx context.Context, id int64) (daemon.Worktree, error) {
 	return call[daemon.Worktree](ctx, c, "POST", at("worktrees", id, "/restore"), struct{}{})
 }
