@@ -1,14 +1,13 @@
 package api
 
 import (
-	"context"
-	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/usage"
 )
@@ -62,137 +61,76 @@ type contextRequest struct {
 	CostUSD *float64 `json:"cost_usd"`
 }
 
-func (s *Server) createAgent(c echo.Context) error {
-	var in newAgentRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	agent, err := s.Daemon.CreateAgent(c.Request().Context(), agents.NewAgent{
+// agentHandlers answer about agents.
+type agentHandlers struct{ *house.House }
+
+func (h agentHandlers) create(c echo.Context, in newAgentRequest) (daemon.Agent, error) {
+	return h.Daemon.CreateAgent(c.Request().Context(), agents.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
 		Worktree: (*daemon.NewWorktree)(in.Worktree),
 	})
-	return reply(c, http.StatusCreated, agent, err)
 }
 
 // active is the value of the parameter state that selects all agents that have not ended.
 const active = "active"
 
-func (s *Server) listAgents(c echo.Context) error {
-	p := paramsOf(c)
+func agentFilter(p *params) daemon.AgentFilter {
+	f := daemon.AgentFilter{Persona: p.text("persona"), Before: p.id("before"), Limit: p.limit()}
 	state := p.oneOf("state", active, string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Limited), string(daemon.Ended))
-	filter := daemon.AgentFilter{Persona: p.text("persona"), Before: p.id("before"), Limit: p.limit()}
-	if p.err != nil {
-		return p.err
+	if f.Active = state == active; !f.Active {
+		f.State = daemon.AgentState(state)
 	}
-	if state == active {
-		filter.Active = true
-	} else {
-		filter.State = daemon.AgentState(state)
+	return f
+}
+
+func (h agentHandlers) change(c echo.Context, id int64, in changeRequest) (daemon.Agent, error) {
+	given, ctx := 0, c.Request().Context()
+	for _, is := range []bool{in.Persona != "", in.Name != nil, in.NotifyFinished != nil} {
+		if is {
+			given++
+		}
 	}
-	agents, err := s.Daemon.Agents(c.Request().Context(), filter)
-	return replyList(c, agents, err)
-}
-
-func (s *Server) showAgent(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Agent)
-}
-
-func (s *Server) changeAgent(c echo.Context) error {
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Agent, error) {
-		var in changeRequest
-		if err := decode(c, &in); err != nil {
-			return daemon.Agent{}, err
-		}
-		given := 0
-		for _, is := range []bool{in.Persona != "", in.Name != nil, in.NotifyFinished != nil} {
-			if is {
-				given++
-			}
-		}
-		switch {
-		case given != 1:
-			return daemon.Agent{}, invalid(codeInvalidField, "One field is needed, and no more: \"persona\", \"name\" or \"notify_finished\"")
-		case in.Name != nil:
-			return s.Marks.RenameAgent(ctx, id, *in.Name)
-		case in.NotifyFinished != nil:
-			return s.Marks.NotifyWhenFinished(ctx, id, *in.NotifyFinished)
-		}
-		return s.Daemon.AssignPersona(ctx, id, in.Persona)
-	})
-}
-
-func (s *Server) seeAgent(c echo.Context) error {
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Agent, error) {
-		var in seenRequest
-		if err := decode(c, &in); err != nil {
-			return daemon.Agent{}, err
-		}
-		until, err := time.Parse(time.RFC3339Nano, in.FinishedAt)
-		if err != nil {
-			return daemon.Agent{}, invalid(codeInvalidField, "Field \"finished_at\" must be the finished_at of the agent that was seen")
-		}
-		return s.Marks.SeeAgent(ctx, id, until)
-	})
-}
-
-func (s *Server) resumeAgent(c echo.Context) error {
-	return replyOne(c, http.StatusCreated, func(ctx context.Context, id int64) (daemon.Agent, error) {
-		if err := decode(c, &struct{}{}); err != nil {
-			return daemon.Agent{}, err
-		}
-		return s.Daemon.ResumeAgent(ctx, id)
-	})
-}
-
-func (s *Server) resumeAgents(c echo.Context) error {
-	var in resumeAgentsRequest
-	if err := decode(c, &in); err != nil {
-		return err
+	switch {
+	case given != 1:
+		return daemon.Agent{}, invalid(codeInvalidField, "One field is needed, and no more: \"persona\", \"name\" or \"notify_finished\"")
+	case in.Name != nil:
+		return h.Marks.RenameAgent(ctx, id, *in.Name)
+	case in.NotifyFinished != nil:
+		return h.Marks.NotifyWhenFinished(ctx, id, *in.NotifyFinished)
 	}
-	if in.IDs != nil && len(*in.IDs) == 0 {
-		return invalid(codeInvalidField, "Field \"ids\" must name agents: leave it out for all that died")
+	return h.Daemon.AssignPersona(ctx, id, in.Persona)
+}
+
+func (h agentHandlers) see(c echo.Context, id int64, in seenRequest) (daemon.Agent, error) {
+	until, err := time.Parse(time.RFC3339Nano, in.FinishedAt)
+	if err != nil {
+		return daemon.Agent{}, invalid(codeInvalidField, "Field \"finished_at\" must be the finished_at of the agent that was seen")
 	}
+	return h.Marks.SeeAgent(c.Request().Context(), id, until)
+}
+
+func (h agentHandlers) resumeSeveral(c echo.Context, in resumeAgentsRequest) ([]daemon.Resumption, error) {
 	var ids []int64
 	if in.IDs != nil {
-		ids = *in.IDs
+		if ids = *in.IDs; len(ids) == 0 {
+			return nil, invalid(codeInvalidField, "Field \"ids\" must name agents: leave it out for all that died")
+		}
 	}
-	done, err := s.Daemon.ResumeAgents(c.Request().Context(), ids)
-	return replyList(c, done, err)
+	return h.Daemon.ResumeAgents(c.Request().Context(), ids)
 }
 
-func (s *Server) stopAgent(c echo.Context) error {
-	return replyOne(c, http.StatusAccepted, func(ctx context.Context, id int64) (daemon.Agent, error) {
-		var in stopRequest
-		if err := decode(c, &in); err != nil {
-			return daemon.Agent{}, err
-		}
-		return s.Daemon.StopAgent(ctx, id, in.Force)
-	})
+func (h agentHandlers) stop(c echo.Context, id int64, in stopRequest) (daemon.Agent, error) {
+	return h.Daemon.StopAgent(c.Request().Context(), id, in.Force)
 }
 
-func (s *Server) decideLimit(c echo.Context) error {
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Agent, error) {
-		var in limitRequest
-		if err := decode(c, &in); err != nil {
-			return daemon.Agent{}, err
-		}
-		return s.Limits.DecideLimit(ctx, id, limits.LimitDecision{Do: in.Do, Runtime: in.Runtime})
-	})
+func (h agentHandlers) decideLimit(c echo.Context, id int64, in limitRequest) (daemon.Agent, error) {
+	return h.Limits.DecideLimit(c.Request().Context(), id, limits.LimitDecision{Do: in.Do, Runtime: in.Runtime})
 }
 
 // reportContext answers with {}, even if the domain ignores the report because it is about another session.
-func (s *Server) reportContext(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	var in contextRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	err = s.Usage.ReportContext(c.Request().Context(), id, usage.ContextReport{
+func (h agentHandlers) reportContext(c echo.Context, id int64, in contextRequest) (struct{}, error) {
+	return struct{}{}, h.Usage.ReportContext(c.Request().Context(), id, usage.ContextReport{
 		SessionID: in.SessionID, Tokens: in.Tokens, Limit: in.Limit, CostUSD: in.CostUSD,
 	})
-	return reply(c, http.StatusOK, struct{}{}, err)
 }

@@ -1,17 +1,27 @@
 package api
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
-func (s *Server) listAttention(c echo.Context) error {
-	all, err := s.Daemon.Overview(c.Request().Context())
-	return replyList(c, all.Attention(), err)
+// operatorHandlers answer about what the operator decides, is told and has set.
+type operatorHandlers struct{ *house.House }
+
+func (h operatorHandlers) attention(ctx context.Context) ([]daemon.Attention, error) {
+	all, err := h.Daemon.Overview(ctx)
+	return all.Attention(), err
 }
 
-func (s *Server) countAttention(c echo.Context) error {
-	count, err := s.Daemon.AttentionCount(c.Request().Context())
-	return reply(c, http.StatusOK, count, err)
+func (h operatorHandlers) runtimes(ctx context.Context) ([]engine.RuntimeInfo, error) {
+	return h.Daemon.Runtimes(ctx), nil
+}
+
+func (h operatorHandlers) reload(c echo.Context, _ struct{}) (engine.Reloaded, error) {
+	return h.Daemon.Reload(c.Request().Context())
 }

@@ -25,15 +25,10 @@ const (
 	exportTimeout = 30 * time.Second // how long the client may take to receive a page of an export
 )
 
-func (s *Server) listAudit(c echo.Context) error {
-	p := paramsOf(c)
+func auditFilter(p *params) daemon.AuditFilter {
 	filter := p.audit()
 	filter.Before, filter.Limit = p.id("before"), p.limit()
-	if p.err != nil {
-		return p.err
-	}
-	events, err := s.Daemon.Audit(c.Request().Context(), filter)
-	return replyList(c, events, err)
+	return filter
 }
 
 // audit returns the filter that the parameters describe.

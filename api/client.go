@@ -27,10 +27,38 @@ const (
 // Client calls a daemon. If the daemon answers with an error, or no daemon answers, the methods return a
 // [*daemon.Error] with a code and a sentence. A Client is safe for concurrent use.
 type Client struct {
+	*wire
+	agentCalls
+	handoffCalls
+	pipelineCalls
+	personaCalls
+	treeCalls
+}
+
+// wire sends the requests of a client.
+type wire struct {
 	base   string // URL without a slash at its end
 	token  string
 	launch string // the secret of an agent's launch; empty for other clients
 	http   *http.Client
+}
+
+// caller is a wire, or what calls over one.
+type caller interface {
+	fetch(ctx context.Context, method, path string, in any) ([]byte, error)
+}
+
+// The calls about one thing each.
+type (
+	agentCalls    struct{ *wire }
+	handoffCalls  struct{ *wire }
+	pipelineCalls struct{ *wire }
+	personaCalls  struct{ *wire }
+	treeCalls     struct{ *wire }
+)
+
+func clientOf(w *wire) *Client {
+	return &Client{w, agentCalls{w}, handoffCalls{w}, pipelineCalls{w}, personaCalls{w}, treeCalls{w}}
 }
 
 // NewClient returns a client of the daemon at a unix socket.
@@ -57,23 +85,23 @@ func NewTCPClient(url, token string) *Client {
 // NewClientOver returns a client that sends its requests over the given transport. Like a client of a unix socket, it
 // sends no token.
 func NewClientOver(transport http.RoundTripper) *Client {
-	return &Client{base: "http://localhost", http: &http.Client{Transport: transport}}
+	return clientOf(&wire{base: "http://localhost", http: &http.Client{Transport: transport}})
 }
 
 func newClient(base, token string, dial func(context.Context, string, string) (net.Conn, error)) *Client {
-	return &Client{base: base, token: token, http: &http.Client{Transport: &http.Transport{
+	return clientOf(&wire{base: base, token: token, http: &http.Client{Transport: &http.Transport{
 		DialContext:           dial,
 		ResponseHeaderTimeout: answerTimeout,
 		IdleConnTimeout:       idleTimeout,
 		MaxIdleConnsPerHost:   8,
-	}}}
+	}}})
 }
 
 // Close closes the connections that the client keeps for later calls.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *wire) Close() { c.http.CloseIdleConnections() }
 
 // call sends a request and decodes its answer. If in is not nil, call sends it as JSON.
-func call[T any](ctx context.Context, c *Client, method, path string, in any) (answer T, err error) {
+func call[T any](ctx context.Context, c caller, method, path string, in any) (answer T, err error) {
 	body, err := c.fetch(ctx, method, path, in)
 	if err != nil {
 		return answer, err
@@ -85,7 +113,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, in any) (a
 }
 
 // fetch sends a request and returns the answer's body. If in is not nil, fetch sends it as JSON.
-func (c *Client) fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
+func (c *wire) fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -119,7 +147,7 @@ func (c *Client) fetch(ctx context.Context, method, path string, in any) ([]byte
 	return answer, nil
 }
 
-func (c *Client) authorize(h http.Header) {
+func (c *wire) authorize(h http.Header) {
 	if c.token != "" {
 		h.Set("Authorization", "Bearer "+c.token)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // CreateAgent starts an agent.
-func (c *Client) CreateAgent(ctx context.Context, in agents.NewAgent) (daemon.Agent, error) {
+func (c agentCalls) CreateAgent(ctx context.Context, in agents.NewAgent) (daemon.Agent, error) {
 	body := newAgentRequest{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args, Worktree: (*worktreeRequest)(in.Worktree),
@@ -28,34 +28,34 @@ func (c *Client) CreateAgent(ctx context.Context, in agents.NewAgent) (daemon.Ag
 }
 
 // Agents lists agents, the newest first.
-func (c *Client) Agents(ctx context.Context, o ListOptions) ([]daemon.Agent, error) {
+func (c agentCalls) Agents(ctx context.Context, o ListOptions) ([]daemon.Agent, error) {
 	return call[[]daemon.Agent](ctx, c, "GET", "/api/agents"+o.query(), nil)
 }
 
 // Agent returns one agent.
-func (c *Client) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+func (c agentCalls) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "GET", at("agents", id, ""), nil)
 }
 
 // AssignPersona gives a persona to an agent that registered by itself.
-func (c *Client) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
+func (c agentCalls) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), changeRequest{Persona: slug})
 }
 
 // RenameAgent gives an agent another name.
-func (c *Client) RenameAgent(ctx context.Context, id int64, name string) (daemon.Agent, error) {
+func (c agentCalls) RenameAgent(ctx context.Context, id int64, name string) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), changeRequest{Name: &name})
 }
 
 // NotifyWhenFinished sets whether the operator is notified when an agent has finished a turn: "on", "off", or "" for what its
 // persona says.
-func (c *Client) NotifyWhenFinished(ctx context.Context, id int64, says string) (daemon.Agent, error) {
+func (c agentCalls) NotifyWhenFinished(ctx context.Context, id int64, says string) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), changeRequest{NotifyFinished: &says})
 }
 
 // SeeAgent tells the daemon that the operator has seen what an agent has finished, as the row that they were shown says it. If
 // nothing in that row is unread, SeeAgent does nothing.
-func (c *Client) SeeAgent(ctx context.Context, seen *daemon.Agent) error {
+func (c agentCalls) SeeAgent(ctx context.Context, seen *daemon.Agent) error {
 	if !seen.Unread || !seen.Active() || seen.FinishedAt == nil {
 		return nil
 	}
@@ -64,13 +64,13 @@ func (c *Client) SeeAgent(ctx context.Context, seen *daemon.Agent) error {
 }
 
 // ResumeAgent starts a new agent that continues the session of an ended agent.
-func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
+func (c agentCalls) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
 }
 
 // ResumeAgents does that for several agents; without ids for all that died and whose work nobody continues. It says of each
 // what became of it.
-func (c *Client) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resumption, error) {
+func (c agentCalls) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resumption, error) {
 	var body resumeAgentsRequest
 	if len(ids) > 0 {
 		body.IDs = &ids
@@ -79,7 +79,7 @@ func (c *Client) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resum
 }
 
 // StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.
-func (c *Client) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
+func (c agentCalls) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/stop"), stopRequest{Force: force})
 }
 
@@ -105,27 +105,27 @@ func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQue
 }
 
 // Budget returns how much of a persona's budget is used today.
-func (c *Client) Budget(ctx context.Context, slug string) (usage.BudgetState, error) {
+func (c personaCalls) Budget(ctx context.Context, slug string) (usage.BudgetState, error) {
 	return call[usage.BudgetState](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/budget", nil)
 }
 
 // GoOn lets a persona's agents go on for the rest of the day although its budget is used up.
-func (c *Client) GoOn(ctx context.Context, slug string) (usage.BudgetState, error) {
+func (c personaCalls) GoOn(ctx context.Context, slug string) (usage.BudgetState, error) {
 	return call[usage.BudgetState](ctx, c, "POST", "/api/personas/"+url.PathEscape(slug)+"/budget/go-on", struct{}{})
 }
 
 // Screen returns the screen of an agent's pane, as "text" or "html".
-func (c *Client) Screen(ctx context.Context, id int64, format string) (string, error) {
+func (c agentCalls) Screen(ctx context.Context, id int64, format string) (string, error) {
 	b, err := c.fetch(ctx, "GET", at("agents", id, "/screen?format="+url.QueryEscape(format)), nil)
 	return string(b), err
 }
 
 // Diff returns what has changed in an agent's working directory since the agent began.
-func (c *Client) Diff(ctx context.Context, id int64, in agents.DiffRequest) (agents.AgentDiff, error) {
-	return c.diff(ctx, at("agents", id, "/diff"), in)
+func (c agentCalls) Diff(ctx context.Context, id int64, in agents.DiffRequest) (agents.AgentDiff, error) {
+	return diffAt(ctx, c, at("agents", id, "/diff"), in)
 }
 
-func (c *Client) diff(ctx context.Context, path string, in agents.DiffRequest) (agents.AgentDiff, error) {
+func diffAt(ctx context.Context, c caller, path string, in agents.DiffRequest) (agents.AgentDiff, error) {
 	q := url.Values{"file": in.Files}
 	if in.Stat {
 		q.Set("stat", "true")
@@ -134,38 +134,38 @@ func (c *Client) diff(ctx context.Context, path string, in agents.DiffRequest) (
 }
 
 // SendMessage sends a message to an agent. If command is true, the text is a command of the runtime.
-func (c *Client) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
+func (c agentCalls) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
 	return call[daemon.Delivery](ctx, c, "POST", at("agents", id, "/messages"), messageRequest{Text: text, Command: command})
 }
 
 // Messages lists an agent's deliveries, the newest first.
-func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemon.Delivery, error) {
+func (c agentCalls) Messages(ctx context.Context, id int64, o ListOptions) ([]daemon.Delivery, error) {
 	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
 }
 
 // CancelMessages cancels a queued message or command of an agent, and returns it. If id is 0, it cancels all of them.
-func (c *Client) CancelMessages(ctx context.Context, agentID, id int64) ([]daemon.Delivery, error) {
+func (c agentCalls) CancelMessages(ctx context.Context, agentID, id int64) ([]daemon.Delivery, error) {
 	return call[[]daemon.Delivery](ctx, c, "DELETE", at("agents", agentID, "/messages"), cancelMessagesRequest{givenID(id)})
 }
 
 // Peers returns an agent and the peers that it may see. Only an agent's client may call it.
-func (c *Client) Peers(ctx context.Context, agentID int64) (peers.Peers, error) {
+func (c agentCalls) Peers(ctx context.Context, agentID int64) (peers.Peers, error) {
 	return call[peers.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
 }
 
 // SendToPeer sends a message from one agent to another. to is the other agent's id or its persona's slug. Only an
 // agent's client may call it.
-func (c *Client) SendToPeer(ctx context.Context, agentID int64, to, text string) (PeerDelivery, error) {
+func (c agentCalls) SendToPeer(ctx context.Context, agentID int64, to, text string) (PeerDelivery, error) {
 	return call[PeerDelivery](ctx, c, "POST", at("agents", agentID, "/peers/messages"), peerMessageRequest{To: to, Text: text})
 }
 
 // DecideLimit decides what is done about the limit that an agent has hit.
-func (c *Client) DecideLimit(ctx context.Context, agentID int64, in limits.LimitDecision) (daemon.Agent, error) {
+func (c agentCalls) DecideLimit(ctx context.Context, agentID int64, in limits.LimitDecision) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", agentID, "/limit"), limitRequest{Do: in.Do, Runtime: in.Runtime})
 }
 
 // RequestHandoff requests a handoff of an agent. It does not wait for the end of the handoff.
-func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in handoffs.HandoffRequest) (Initiated, error) {
+func (c handoffCalls) RequestHandoff(ctx context.Context, agentID int64, in handoffs.HandoffRequest) (Initiated, error) {
 	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace}
 	switch len(in.Heirs) {
 	case 0:
@@ -185,38 +185,38 @@ func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in handoffs.
 }
 
 // LatestHandoff returns an agent's newest handoff.
-func (c *Client) LatestHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
+func (c handoffCalls) LatestHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "GET", at("agents", agentID, "/handoff"), nil)
 }
 
 // CancelHandoff cancels a handoff of an agent, if its document is not recorded yet. If id is 0, it cancels the agent's
 // newest handoff; otherwise it cancels the handoff with that id.
-func (c *Client) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
+func (c handoffCalls) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "DELETE", at("agents", agentID, "/handoff"), cancelRequest{givenID(id)})
 }
 
 // Handoffs lists handoffs, the newest first.
-func (c *Client) Handoffs(ctx context.Context, o ListOptions) ([]daemon.Handoff, error) {
+func (c handoffCalls) Handoffs(ctx context.Context, o ListOptions) ([]daemon.Handoff, error) {
 	return call[[]daemon.Handoff](ctx, c, "GET", "/api/handoffs"+o.query(), nil)
 }
 
 // Handoff returns one handoff.
-func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+func (c handoffCalls) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "GET", at("handoffs", id, ""), nil)
 }
 
 // RetryHandoff retries a handoff from the phase that failed. If mode is "", the handoff keeps its mode.
-func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
+func (c handoffCalls) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), handoffs.Retry{Mode: mode})
 }
 
 // RetryHandoffAs retries a handoff with further choices.
-func (c *Client) RetryHandoffAs(ctx context.Context, id int64, in handoffs.Retry) (daemon.Handoff, error) {
+func (c handoffCalls) RetryHandoffAs(ctx context.Context, id int64, in handoffs.Retry) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), in)
 }
 
 // Line lists the handoffs of a handoff's agent, of its predecessors and of its successors, the newest first.
-func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
+func (c handoffCalls) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
 	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
 }
 
@@ -237,22 +237,22 @@ func (c *Client) Runtimes(ctx context.Context) ([]engine.RuntimeInfo, error) {
 }
 
 // Transitions returns the transitions of a handoff, in order.
-func (c *Client) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
+func (c handoffCalls) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
 	return call[[]daemon.Transition](ctx, c, "GET", at("handoffs", id, "/transitions"), nil)
 }
 
 // Record returns what a handoff passed on beside its document.
-func (c *Client) Record(ctx context.Context, id int64) (Record, error) {
+func (c handoffCalls) Record(ctx context.Context, id int64) (Record, error) {
 	return call[Record](ctx, c, "GET", at("handoffs", id, "/record"), nil)
 }
 
 // Document returns a handoff's document.
-func (c *Client) Document(ctx context.Context, id int64) ([]byte, error) {
+func (c handoffCalls) Document(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/document"), nil)
 }
 
 // ContextFile returns a handoff's context file.
-func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
+func (c handoffCalls) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
 }
 

@@ -7,11 +7,11 @@ import (
 )
 
 // DismissAgent tells the daemon that the operator has seen that an agent died.
-func (c *Client) DismissAgent(ctx context.Context, id int64) (daemon.Agent, error) {
+func (c agentCalls) DismissAgent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/dismiss"), struct{}{})
 }
 
 // DismissAgents does that for several agents.
-func (c *Client) DismissAgents(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+func (c agentCalls) DismissAgents(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
 	return call[[]daemon.Agent](ctx, c, "POST", "/api/agents/dismiss", dismissAgentsRequest{ids})
 }

@@ -39,16 +39,9 @@ func (c *Client) Follow(ctx context.Context, after int64, types []string, fn fun
 	return f.follow(ctx)
 }
 
-// FollowPipeline is [Client.Follow] for the events of one pipeline.
-func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []string, fn func(event.Event) error) error {
-	f := &follower{client: c, pipeline: id, last: after, types: types, fn: fn}
-	return f.follow(ctx)
-}
-
 // follower is one call of Follow.
 type follower struct {
 	client   *Client
-	pipeline int64 // only events of this pipeline; 0 for all events
 	last     int64 // id of the newest event that fn got; negative if no such id is known yet
 	types    []string
 	fn       func(event.Event) error
@@ -89,9 +82,6 @@ func (f *follower) address() string {
 	q := url.Values{}
 	if len(f.types) > 0 {
 		q.Set("types", strings.Join(f.types, ","))
-	}
-	if f.pipeline != 0 {
-		q.Set("pipeline_id", strconv.FormatInt(f.pipeline, 10))
 	}
 	return f.client.base + "/api/events?" + q.Encode()
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -152,7 +154,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 func TestServeTellsWhichListenerFailed(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	s := New(Config{})
+	s := New(Config{House: house.New(engine.Config{})})
 	ls := Listeners{Main: must(ListenUnix(filepath.Join(dir, "a")))(t), Hook: must(ListenUnix(filepath.Join(dir, "b")))(t)}
 	check(t, ls.Hook.Close())
 	err := s.Serve(t.Context(), ls)

@@ -86,10 +86,10 @@ func (s *Server) handleError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	s.writeError(c.Response(), status, body)
+	writeError(s.Log, c.Response(), status, body)
 }
 
-func (s *Server) writeError(w http.ResponseWriter, status int, body errorBody) {
+func writeError(log *slog.Logger, w http.ResponseWriter, status int, body errorBody) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		panic("api: two strings are JSON: " + err.Error())
@@ -100,12 +100,12 @@ func (s *Server) writeError(w http.ResponseWriter, status int, body errorBody) {
 	}
 	w.WriteHeader(status)
 	if _, err := w.Write(append(b, '\n')); err != nil {
-		s.Log.Debug("answer not written", "error", err)
+		log.Debug("answer not written", "error", err)
 	}
 }
 
 // recovered turns a panic of a handler into an error, so that handleError logs it, one time and with its stack.
-func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
+func recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			switch r := recover(); r {

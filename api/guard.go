@@ -41,22 +41,22 @@ var (
 // guardTCP refuses requests before they are routed. It refuses requests that another site may make a browser on this
 // machine send: those with a foreign Host (DNS rebinding), and those that a page of another site sends (forged requests).
 // It also refuses requests without the token, except those that openToAll or guardBrowser lets pass.
-func (s *Server) guardTCP(next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + s.Token))
+func (g *gate) guardTCP(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + g.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Compare hashes: they have the same length, so the time of the comparison shows nothing about the token's length.
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		switch {
-		case !s.ourHost(r.Host):
-			s.refuse(w, errForeignHost)
+		case !g.ourHost(r.Host):
+			g.refuse(w, errForeignHost)
 		case openToAll(r): // do not check the site: any page may contain the link
 			next.ServeHTTP(w, r)
 		case !sameSite(r):
-			s.refuse(w, errForeignOrigin)
-		case s.Token != "" && len(r.Header.Values("Authorization")) == 1 && subtle.ConstantTimeCompare(got[:], want[:]) == 1:
+			g.refuse(w, errForeignOrigin)
+		case g.Token != "" && len(r.Header.Values("Authorization")) == 1 && subtle.ConstantTimeCompare(got[:], want[:]) == 1:
 			next.ServeHTTP(w, r)
 		default:
-			s.guardBrowser(next, w, r)
+			g.guardBrowser(next, w, r)
 		}
 	})
 }
@@ -68,31 +68,31 @@ func openToAll(r *http.Request) bool {
 }
 
 // writePage answers with a page, before the request is routed. The page must contain no data of the daemon.
-func (s *Server) writePage(w http.ResponseWriter, status int, page []byte) {
+func (g *gate) writePage(w http.ResponseWriter, status int, page []byte) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", dashboard.Policy)
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	s.meter.answered(noRoute, noRoute, status)
+	g.meter.answered(noRoute, noRoute, status)
 	w.WriteHeader(status)
 	_, _ = w.Write(page) // ignore the error: the client has closed the connection
 }
 
-func (s *Server) refuse(w http.ResponseWriter, err error) {
+func (g *gate) refuse(w http.ResponseWriter, err error) {
 	status, body, _ := errorAnswer(err)
-	s.meter.answered(noRoute, noRoute, status)
-	s.writeError(w, status, body)
+	g.meter.answered(noRoute, noRoute, status)
+	writeError(g.Log, w, status, body)
 }
 
 // ourHost reports whether a Host header names us. It ignores the port, because the client may call a forwarded port.
-func (s *Server) ourHost(header string) bool {
+func (g *gate) ourHost(header string) bool {
 	name := header
 	if host, _, err := net.SplitHostPort(header); err == nil {
 		name = host
 	}
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	for _, ours := range s.Hosts {
+	for _, ours := range g.Hosts {
 		if strings.EqualFold(name, ours) {
 			return true
 		}

@@ -3,13 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -75,85 +75,52 @@ type Initiated struct {
 	FilePath  string       `json:"file_path"`
 }
 
-func (s *Server) requestHandoff(c echo.Context) error { return s.handOver(c, false) }
+// handoffHandlers answer about handoffs.
+type handoffHandlers struct{ *house.House }
 
-// requestOwnHandoff requests the handoff of the agent that sends the request.
-func (s *Server) requestOwnHandoff(c echo.Context) error { return s.handOver(c, true) }
+func (h handoffHandlers) request(c echo.Context, id int64, in handoffRequest) (Initiated, error) {
+	return h.handOver(c, id, in, false)
+}
 
-func (s *Server) handOver(c echo.Context, self bool) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
+// requestOwn requests the handoff of the agent that sends the request.
+func (h handoffHandlers) requestOwn(c echo.Context, id int64, in handoffRequest) (Initiated, error) {
+	if in.DropMessages {
+		return Initiated{}, errNotYourMessages
 	}
-	var in handoffRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	if in.DropMessages && self {
-		return errNotYourMessages
-	}
+	return h.handOver(c, id, in, true)
+}
+
+func (h handoffHandlers) handOver(c echo.Context, id int64, in handoffRequest, self bool) (Initiated, error) {
 	heirs, err := in.heirs()
 	if err != nil {
-		return err
+		return Initiated{}, err
 	}
-	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, handoffs.HandoffRequest{
+	row, err := h.Daemon.RequestHandoff(c.Request().Context(), id, handoffs.HandoffRequest{
 		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force, Heirs: heirs, Keep: in.Keep, DropMessages: in.DropMessages, InPlace: in.InPlace, Self: self,
 	})
-	return reply(c, http.StatusOK, Initiated{"initiated", h.ID, h.Ref, h.Phase, h.FilePath}, err)
+	return Initiated{"initiated", row.ID, row.Ref, row.Phase, row.FilePath}, err
 }
 
-func (s *Server) latestHandoff(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.LatestHandoff)
-}
-
-func (s *Server) cancelHandoff(c echo.Context) error {
-	var in cancelRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
+func (h handoffHandlers) cancel(c echo.Context, id int64, in cancelRequest) (daemon.Handoff, error) {
 	shown, err := fieldID("handoff_id", in.HandoffID)
 	if err != nil {
-		return err
+		return daemon.Handoff{}, err
 	}
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Handoff, error) {
-		return s.Daemon.CancelHandoff(ctx, id, shown)
-	})
+	return h.Daemon.CancelHandoff(c.Request().Context(), id, shown)
 }
 
-func (s *Server) showHandoff(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Daemon.Handoff)
+func (h handoffHandlers) retry(c echo.Context, id int64, in handoffs.Retry) (daemon.Handoff, error) {
+	return h.Daemon.RetryHandoff(c.Request().Context(), id, in)
 }
 
-func (s *Server) retryHandoff(c echo.Context) error {
-	var in handoffs.Retry
-	if err := decode(c, &in); err != nil {
-		return err
+func handoffFilter(p *params) daemon.HandoffFilter {
+	return daemon.HandoffFilter{
+		Persona: p.text("persona"),
+		Status: daemon.Status(p.oneOf("status", string(daemon.StatusPending), string(daemon.StatusInProgress),
+			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
+		Before: p.id("before"),
+		Limit:  p.limit(),
 	}
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Handoff, error) {
-		return s.Daemon.RetryHandoff(ctx, id, in)
-	})
-}
-
-func (s *Server) listHandoffs(c echo.Context) error {
-	return s.replyHandoffs(c, paramsOf(c).text("persona"))
-}
-
-func (s *Server) listTransitions(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	transitions, err := s.Daemon.Transitions(c.Request().Context(), id)
-	return replyList(c, transitions, err)
-}
-
-func (s *Server) listLine(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	line, err := s.Daemon.Line(c.Request().Context(), id)
-	return replyList(c, line, err)
 }
 
 // Record is what a handoff passed on beside its document. It has everything of [daemon.Record] but the texts of the document
@@ -171,50 +138,10 @@ type Record struct {
 	At         time.Time        `json:"at"`
 }
 
-func (s *Server) showRecord(c echo.Context) error {
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (Record, error) {
-		r, err := s.Daemon.Record(ctx, id)
-		return Record{
-			HandoffID: r.HandoffID, AgentID: r.AgentID, Agent: r.Agent, Persona: r.Persona, Decisions: r.Decisions,
-			Todos: r.Todos, References: r.References, Messages: r.Messages, Progress: r.Progress, At: r.At,
-		}, err
-	})
-}
-
-func (s *Server) showDocument(c echo.Context) error {
-	return replyMarkdown(c, s.Daemon.Document)
-}
-
-func (s *Server) showContext(c echo.Context) error {
-	return replyMarkdown(c, s.Daemon.ContextFile)
-}
-
-// replyHandoffs answers with the handoffs that match the parameters. If persona is not "", it answers with the handoffs of
-// that persona only.
-func (s *Server) replyHandoffs(c echo.Context, persona string) error {
-	p := paramsOf(c)
-	filter := daemon.HandoffFilter{
-		Persona: persona,
-		Status: daemon.Status(p.oneOf("status", string(daemon.StatusPending), string(daemon.StatusInProgress),
-			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
-		Before: p.id("before"),
-		Limit:  p.limit(),
-	}
-	if p.err != nil {
-		return p.err
-	}
-	handoffs, err := s.Daemon.Handoffs(c.Request().Context(), filter)
-	return replyList(c, handoffs, err)
-}
-
-func replyMarkdown(c echo.Context, get func(context.Context, int64) ([]byte, error)) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	text, err := get(c.Request().Context(), id)
-	if err != nil {
-		return err
-	}
-	return c.Blob(http.StatusOK, "text/markdown; charset=utf-8", text)
+func (h handoffHandlers) record(ctx context.Context, id int64) (Record, error) {
+	r, err := h.Daemon.Record(ctx, id)
+	return Record{
+		HandoffID: r.HandoffID, AgentID: r.AgentID, Agent: r.Agent, Persona: r.Persona, Decisions: r.Decisions,
+		Todos: r.Todos, References: r.References, Messages: r.Messages, Progress: r.Progress, At: r.At,
+	}, err
 }

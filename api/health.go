@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -14,20 +15,18 @@ type Health struct {
 	Version string `json:"version"`
 }
 
-// showHealth answers that the daemon runs. It checks neither the database nor tmux.
-func (s *Server) showHealth(c echo.Context) error {
-	return reply(c, http.StatusOK, Health{"ok", s.Version}, nil)
-}
+// health answers that the daemon runs. It checks neither the database nor tmux.
+func (s *Server) health(echo.Context) (Health, error) { return Health{"ok", s.Version}, nil }
 
-// showReady answers that the daemon is ready if the database takes writes and tmux answers. Otherwise it answers with an
+// ready answers that the daemon is ready if the database takes writes and tmux answers. Otherwise it answers with an
 // error.
-func (s *Server) showReady(c echo.Context) error {
-	err := s.Daemon.Ready(c.Request().Context())
+func (s *Server) ready(ctx context.Context) (Health, error) {
+	err := s.Daemon.Ready(ctx)
 	if status, _, fault := errorAnswer(err); err != nil && (fault || status != http.StatusServiceUnavailable) {
 		err = &daemon.Error{
 			Kind: daemon.KindUnavailable, Code: codeNotReady, Cause: err,
 			Message: "The database or tmux does not answer; run `understudy doctor`",
 		}
 	}
-	return reply(c, http.StatusOK, Health{"ready", s.Version}, err)
+	return Health{"ready", s.Version}, err
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
 // everyRoute calls do with each route and its path, in which parameters are replaced by ids that exist.
@@ -238,7 +240,7 @@ func TestRouting(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	s := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := New(Config{House: house.New(engine.Config{}), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	e := s.router([]route{
 		{"GET", "/panic", "", func(echo.Context) error { panic("secret of the house") }},
 		{"GET", "/error", "", func(echo.Context) error { return errors.New("secret of the house") }},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -78,16 +79,25 @@ func (l *links) take(key string, now time.Time) bool {
 	return known && now.Before(expires)
 }
 
+// gate decides who of those that call over TCP is let in: programs with the token, and browsers that are signed in.
+type gate struct {
+	*Config
+	links  links   // unused links to the dashboard
+	logins *logins // browsers that are signed in to the dashboard
+	nonce  string  // part of each proof; each run of the daemon has a new one
+	meter  *meter
+}
+
 // DashboardLink makes a link to the dashboard, with the address on which the server listens for TCP.
-func (s *Server) DashboardLink() (DashboardLink, error) {
-	if s.Address == nil {
+func (g *gate) DashboardLink() (DashboardLink, error) {
+	if g.Address == nil {
 		return DashboardLink{}, errNoAddress
 	}
-	key, expires := s.links.add(time.Now().UTC())
+	key, expires := g.links.add(time.Now().UTC())
 	path := "/login?key=" + key
-	link := DashboardLink{URL: LocalURL(s.Address) + path, ExpiresAt: expires}
-	if s.PublicURL != "" {
-		public := strings.TrimSuffix(s.PublicURL, "/") + path
+	link := DashboardLink{URL: LocalURL(g.Address) + path, ExpiresAt: expires}
+	if g.PublicURL != "" {
+		public := strings.TrimSuffix(g.PublicURL, "/") + path
 		link.PublicURL = &public
 	}
 	return link, nil
@@ -105,17 +115,13 @@ func LocalURL(address net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-func (s *Server) createDashboardLink(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
-	}
-	link, err := s.DashboardLink()
-	return reply(c, http.StatusCreated, link, err)
+func (g *gate) createDashboardLink(echo.Context, struct{}) (DashboardLink, error) {
+	return g.DashboardLink()
 }
 
 // login takes the key of a link and signs the browser in. It answers with a page that then opens the dashboard. It does
 // not redirect: the navigation may have begun at another site, and the browser would then not send the strict cookie.
-func (s *Server) login(c echo.Context) error {
+func (g *gate) login(c echo.Context) error {
 	r := c.Request()
 	// Refuse a prefetch: it would use up the link before a person clicks on it.
 	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") {
@@ -124,18 +130,18 @@ func (s *Server) login(c echo.Context) error {
 	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
 	now, key := time.Now(), paramsOf(c).text("key")
 	switch {
-	case s.links.take(key, now):
-		if s.LinkUsed != nil {
-			s.LinkUsed(key)
+	case g.links.take(key, now):
+		if g.LinkUsed != nil {
+			g.LinkUsed(key)
 		}
-		id, err := s.logins.add(r.UserAgent(), now)
+		id, err := g.logins.add(r.UserAgent(), now)
 		if err != nil {
-			s.Log.Warn("a browser's login ends with this run of the daemon", "login", id, "error", err)
+			g.Log.Warn("a browser's login ends with this run of the daemon", "login", id, "error", err)
 		}
-		s.Log.Info("a browser signed in", "login", id)
-		http.SetCookie(c.Response(), s.newCookie(r, id))
-		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(base64.RawURLEncoding.EncodeToString(s.loginKey(id))))
-	case s.signedIn(r, now) != nil:
+		g.Log.Info("a browser signed in", "login", id)
+		http.SetCookie(c.Response(), g.newCookie(r, id))
+		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(base64.RawURLEncoding.EncodeToString(g.loginKey(id))))
+	case g.signedIn(r, now) != nil:
 		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn("")) // without a link the browser gets no key
 	}
 	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut())
@@ -152,84 +158,76 @@ func cookieName(r *http.Request) string {
 
 // newCookie returns a cookie that names a login. The cookie may last longer than the login, because the daemon itself
 // checks whether the login has ended.
-func (s *Server) newCookie(r *http.Request, id string) *http.Cookie {
+func (g *gate) newCookie(r *http.Request, id string) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName(r), Value: id + "." + s.cookieSignature(id), Path: "/", MaxAge: int(loginLife.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.encrypted(r),
+		Name: cookieName(r), Value: id + "." + g.cookieSignature(id), Path: "/", MaxAge: int(loginLife.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: g.encrypted(r),
 	}
 }
 
 // encrypted reports whether a browser has sent a request by HTTPS. Only the setting public_url says so, because the proxy
 // that ends the encryption is not part of the daemon.
-func (s *Server) encrypted(r *http.Request) bool {
-	u, err := url.Parse(s.PublicURL)
+func (g *gate) encrypted(r *http.Request) bool {
+	u, err := url.Parse(g.PublicURL)
 	return err == nil && u.Scheme == "https" && strings.EqualFold(u.Host, r.Host)
 }
 
-func (s *Server) cookieSignature(id string) string {
-	return base64.RawURLEncoding.EncodeToString(s.mac("cookie of " + id))
+func (g *gate) cookieSignature(id string) string {
+	return base64.RawURLEncoding.EncodeToString(g.mac("cookie of " + id))
 }
 
 // mac derives a secret for one purpose from the token. The token cannot be derived from that secret.
-func (s *Server) mac(purpose string) []byte {
-	mac := hmac.New(sha256.New, []byte(s.Token))
+func (g *gate) mac(purpose string) []byte {
+	mac := hmac.New(sha256.New, []byte(g.Token))
 	mac.Write([]byte("dashboard " + purpose))
 	return mac.Sum(nil)
 }
 
 // signedIn returns the login that a request's cookie names, or nil if no cookie names a valid login.
-func (s *Server) signedIn(r *http.Request, now time.Time) *login {
-	if s.Token == "" {
+func (g *gate) signedIn(r *http.Request, now time.Time) *login {
+	if g.Token == "" {
 		return nil
 	}
 	// Try all cookies with our name: a server on another port can set one, too.
 	for _, cookie := range r.CookiesNamed(cookieName(r)) {
 		id, signature, _ := strings.Cut(cookie.Value, ".")
-		if !hmac.Equal([]byte(signature), []byte(s.cookieSignature(id))) {
+		if !hmac.Equal([]byte(signature), []byte(g.cookieSignature(id))) {
 			continue
 		}
-		if l := s.logins.known(id, now); l != nil {
+		if l := g.logins.known(id, now); l != nil {
 			return l
 		}
 	}
 	return nil
 }
 
-func (s *Server) listLogins(c echo.Context) error {
-	return replyList(c, s.logins.list(time.Now()), nil)
-}
+func (g *gate) listLogins(context.Context) ([]Login, error) { return g.logins.list(time.Now()), nil }
 
 // revokeLogin signs one browser out.
-func (s *Server) revokeLogin(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
-	}
+func (g *gate) revokeLogin(c echo.Context, _ struct{}) ([]Login, error) {
 	id, now := c.Param("login"), time.Now()
-	gone := slices.DeleteFunc(s.logins.list(now), func(l Login) bool { return l.ID != id })
+	gone := slices.DeleteFunc(g.logins.list(now), func(l Login) bool { return l.ID != id })
 	if len(gone) == 0 {
-		return errNoLogin
+		return nil, errNoLogin
 	}
-	return s.revoke(c, gone, now)
+	return g.revoke(gone, now)
 }
 
 // revokeLogins signs all browsers out.
-func (s *Server) revokeLogins(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
-	}
+func (g *gate) revokeLogins(echo.Context, struct{}) ([]Login, error) {
 	now := time.Now()
-	return s.revoke(c, s.logins.list(now), now)
+	return g.revoke(g.logins.list(now), now)
 }
 
-// revoke ends the logins in gone and answers with them.
-func (s *Server) revoke(c echo.Context, gone []Login, now time.Time) error {
+// revoke ends the logins in gone and returns them.
+func (g *gate) revoke(gone []Login, now time.Time) ([]Login, error) {
 	var ids []string
 	for _, one := range gone {
 		ids = append(ids, one.ID)
 	}
-	err := s.logins.revoke(now, ids...)
-	s.Log.Info("browsers signed out", "logins", ids)
-	return replyList(c, gone, err)
+	err := g.logins.revoke(now, ids...)
+	g.Log.Info("browsers signed out", "logins", ids)
+	return gone, err
 }
 
 // wantsPage reports whether a browser will show the answer as a page.

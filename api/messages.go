@@ -1,9 +1,10 @@
 package api
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/labstack/echo/v4"
+	"github.com/understudyd/understudy/daemon"
 )
 
 type messageRequest struct {
@@ -11,28 +12,18 @@ type messageRequest struct {
 	Command bool   `json:"command"`
 }
 
-// sendMessage takes a message from the operator.
-func (s *Server) sendMessage(c echo.Context) error { return s.takeMessage(c, true) }
+// send passes a text of the operator on unchanged. The domain decides whether it may be typed.
+func (h agentHandlers) send(c echo.Context, id int64, in messageRequest) (daemon.Delivery, error) {
+	return h.Daemon.SendMessage(c.Request().Context(), id, in.Text, in.Command)
+}
 
-// sendOwnMessage takes a message from an agent to itself. It refuses a command, because with a command the agent could run
+// sendOwn takes a message from an agent to itself. It refuses a command, because with a command the agent could run
 // a shell command or change its own mode or permissions, which it may not do.
-func (s *Server) sendOwnMessage(c echo.Context) error { return s.takeMessage(c, false) }
-
-// takeMessage passes the text on unchanged. The domain decides whether it may be typed.
-func (s *Server) takeMessage(c echo.Context, operator bool) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
+func (h agentHandlers) sendOwn(c echo.Context, id int64, in messageRequest) (daemon.Delivery, error) {
+	if in.Command {
+		return daemon.Delivery{}, errOperatorOnly
 	}
-	var in messageRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	if in.Command && !operator {
-		return errOperatorOnly
-	}
-	delivery, err := s.Daemon.SendMessage(c.Request().Context(), id, in.Text, in.Command)
-	return reply(c, http.StatusAccepted, delivery, err)
+	return h.send(c, id, in)
 }
 
 type cancelMessagesRequest struct {
@@ -40,33 +31,22 @@ type cancelMessagesRequest struct {
 }
 
 // cancelMessages notes where the request comes from.
-func (s *Server) cancelMessages(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	var in cancelMessagesRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
+func (h agentHandlers) cancelMessages(c echo.Context, id int64, in cancelMessagesRequest) ([]daemon.Delivery, error) {
 	only, err := fieldID("delivery_id", in.DeliveryID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	deliveries, err := s.Daemon.CancelMessages(c.Request().Context(), id, only, cameFrom(c))
-	return replyList(c, deliveries, err)
+	return h.Daemon.CancelMessages(c.Request().Context(), id, only, cameFrom(c))
 }
 
-func (s *Server) listMessages(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	p := paramsOf(c)
-	before, limit := p.id("before"), p.limit()
-	if p.err != nil {
-		return p.err
-	}
-	deliveries, err := s.Daemon.Deliveries(c.Request().Context(), id, before, limit)
-	return replyList(c, deliveries, err)
+// place is a part of a list: at most limit rows, before one of them.
+type place struct {
+	before int64
+	limit  int
+}
+
+func placeOf(p *params) place { return place{p.id("before"), p.limit()} }
+
+func (h agentHandlers) messages(ctx context.Context, id int64, at place) ([]daemon.Delivery, error) {
+	return h.Daemon.Deliveries(ctx, id, at.before, at.limit)
 }

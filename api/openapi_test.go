@@ -15,6 +15,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/house"
 )
 
 func init() {
@@ -125,7 +127,7 @@ var pathParam = regexp.MustCompile(`:(\w+)`)
 
 func TestDescriptionHasEveryRoute(t *testing.T) {
 	t.Parallel()
-	s := New(Config{})
+	s := New(Config{House: house.New(engine.Config{})})
 	described := map[string]*openapi3.Operation{}
 	for path, item := range loadSpec(t).doc.Paths.Map() {
 		bases := []string{""}

@@ -15,27 +15,34 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
+// site is the dashboard: its pages, the files that they load, and the gate before them.
+type site struct {
+	gate
+	pages  *dashboard.Pages
+	static map[string]dashboard.File
+}
+
 // dashboardRoutes returns the routes of the pages, and of the files that the pages load.
-func (s *Server) dashboardRoutes() []route {
+func (s *site) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
-		{"GET", helloPath, "challenge", s.hello},
-		{"POST", "/api/dashboard/links", "", s.createDashboardLink},
-		{"GET", "/api/dashboard/logins", "", s.listLogins},
-		{"DELETE", "/api/dashboard/logins", "", s.revokeLogins},
-		{"DELETE", "/api/dashboard/logins/:login", "", s.revokeLogin},
-		{"GET", "/", "", s.page(func(c echo.Context) (*dashboard.Page, error) { return s.pages.Home(c.Request().Context()) })},
-		{"GET", "/ui/pipelines", "status before", s.page(s.pipelinesPage)},
+		{"GET", helloPath, "challenge", reply(s.hello)},
+		{"POST", "/api/dashboard/links", "", created(fromBody(s.createDashboardLink))},
+		{"GET", "/api/dashboard/logins", "", reply(plain(s.listLogins))},
+		{"DELETE", "/api/dashboard/logins", "", reply(fromBody(s.revokeLogins))},
+		{"DELETE", "/api/dashboard/logins/:login", "", reply(fromBody(s.revokeLogin))},
+		{"GET", "/", "", s.page(plain(s.pages.Home))},
+		{"GET", "/ui/pipelines", "status before", s.page(filtered(pipelinesShown, s.pages.Pipelines))},
 		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
 		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
-		{"GET", "/ui/agents/:id", "span", s.page(s.agentPage)},
-		{"GET", "/ui/agents/:id/diff", "file", s.page(diffPage(s.pages.Diff))},
-		{"GET", "/ui/worktrees", "all before", s.page(s.worktreesPage)},
-		{"GET", "/ui/worktrees/:id/diff", "file", s.page(diffPage(s.pages.WorktreeDiff))},
-		{"GET", "/ui/personas", "", s.page(s.personasPage)},
+		{"GET", "/ui/agents/:id", "span", s.page(filteredByID(span, s.pages.Agent))},
+		{"GET", "/ui/agents/:id/diff", "file", s.page(filteredByID(diffRequest, s.pages.Diff))},
+		{"GET", "/ui/worktrees", "all before", s.page(filtered(treeFilterOf, s.worktreesPage))},
+		{"GET", "/ui/worktrees/:id/diff", "file", s.page(filteredByID(diffRequest, s.pages.WorktreeDiff))},
+		{"GET", "/ui/personas", "", s.page(plain(s.pages.People))},
 		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
-		{"GET", "/ui/handoffs", "persona status before", s.page(s.handoffsPage)},
+		{"GET", "/ui/handoffs", "persona status before", s.page(filtered(handoffsShown, s.pages.Handoffs))},
 		{"GET", "/ui/handoffs/:id", "", s.page(byID(s.pages.Handoff))},
 		{"GET", "/ui/handoffs/:id/document", "", s.page(byID(s.pages.Document))},
 		{"GET", "/ui/handoffs/:id/context", "", s.page(byID(s.pages.Context))},
@@ -43,30 +50,35 @@ func (s *Server) dashboardRoutes() []route {
 	}
 }
 
-// byID returns a function that draws the page for the id in the address.
-func byID(draw func(context.Context, int64) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
-	return func(c echo.Context) (*dashboard.Page, error) {
-		id, err := pathID(c)
-		if err != nil {
-			return nil, err
-		}
-		return draw(c.Request().Context(), id)
+func (s *site) personaPage(c echo.Context) (*dashboard.Page, error) {
+	return s.pages.Persona(c.Request().Context(), c.Param("slug"))
+}
+
+func (s *site) worktreesPage(ctx context.Context, f treeFilter) (*dashboard.Page, error) {
+	return s.pages.Worktrees(ctx, f.all, f.before)
+}
+
+// pipelinesShown is which pipelines the page of pipelines shows. The form sends an empty status for all.
+func pipelinesShown(p *params) daemon.PipelineFilter {
+	return daemon.PipelineFilter{
+		Status: daemon.PipelineStatus(p.oneOf("status", "", string(daemon.PipelinePending), string(daemon.PipelineRunning),
+			string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed))),
+		Before: p.id("before"),
 	}
 }
 
-func (s *Server) pipelinesPage(c echo.Context) (*dashboard.Page, error) {
-	p := paramsOf(c)
-	status := p.oneOf("status", "", string(daemon.PipelinePending), string(daemon.PipelineRunning),
-		string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed)) // "" is what a form sends for all
-	before := p.id("before")
-	if p.err != nil {
-		return nil, p.err
+// handoffsShown is which handoffs the page of handoffs shows.
+func handoffsShown(p *params) daemon.HandoffFilter {
+	return daemon.HandoffFilter{
+		Persona: p.text("persona"),
+		Status: daemon.Status(p.oneOf("status", "", string(daemon.StatusPending), string(daemon.StatusInProgress),
+			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
+		Before: p.id("before"),
 	}
-	return s.pages.Pipelines(c.Request().Context(), status, before)
 }
 
 // logPage draws the page of the log, with the filter of the page's form. The form also sends its empty fields.
-func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
+func (s *site) logPage(c echo.Context) (*dashboard.Page, error) {
 	p := paramsOf(c)
 	f := dashboard.LogFilter{
 		Kind: p.text("kind"), Agent: p.text("agent"), Handoff: p.text("handoff"), Run: p.text("pipeline"), Text: p.text("q"), Since: p.text("since"),
@@ -91,7 +103,7 @@ func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 }
 
 // settingsPage draws the page with the settings and the browsers that are signed in, including the browser that asks.
-func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
+func (s *site) settingsPage(c echo.Context) (*dashboard.Page, error) {
 	var browsers []dashboard.Browser
 	mine := requestLogin(c.Request())
 	for _, one := range s.logins.list(time.Now()) {
@@ -106,7 +118,7 @@ const maxHours = 24 * 365 * 100 // fits into a time.Duration
 
 // page answers with a page. If there is an error and a browser will show the answer, it answers with a page that shows the
 // error.
-func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.HandlerFunc {
+func (s *site) page(draw source[*dashboard.Page]) echo.HandlerFunc {
 	return zip(func(c echo.Context) error {
 		page, err := draw(c)
 		status := http.StatusOK
@@ -136,7 +148,7 @@ var zip = middleware.Gzip()
 
 // showStatic answers with a file that pages load. It makes the browser ask each time whether the file has changed, so that
 // the pages of a new daemon never run with old scripts.
-func (s *Server) showStatic(c echo.Context) error {
+func (s *site) showStatic(c echo.Context) error {
 	f, ok := s.static[c.Param("name")]
 	if !ok {
 		return errNoRoute
@@ -155,22 +167,4 @@ func (s *Server) showStatic(c echo.Context) error {
 		body = f.Zipped
 	}
 	return c.Blob(http.StatusOK, f.Type, body)
-}
-
-func (s *Server) personasPage(c echo.Context) (*dashboard.Page, error) {
-	return s.pages.People(c.Request().Context())
-}
-
-func (s *Server) handoffsPage(c echo.Context) (*dashboard.Page, error) {
-	p := paramsOf(c)
-	filter := daemon.HandoffFilter{
-		Persona: p.text("persona"),
-		Status: daemon.Status(p.oneOf("status", "", string(daemon.StatusPending), string(daemon.StatusInProgress), // "" is what a form sends for all
-			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
-		Before: p.id("before"),
-	}
-	if p.err != nil {
-		return nil, p.err
-	}
-	return s.pages.Handoffs(c.Request().Context(), filter)
 }

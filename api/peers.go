@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
@@ -20,22 +18,10 @@ type PeerDelivery struct {
 	State     daemon.DeliveryState `json:"state"`
 }
 
-func (s *Server) showPeers(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Peers.Peers)
-}
-
-func (s *Server) sendToPeer(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	var in peerMessageRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
+func (h agentHandlers) sendToPeer(c echo.Context, id int64, in peerMessageRequest) (PeerDelivery, error) {
 	if in.To == "" {
-		return invalid(codeInvalidField, "Field \"to\" must name an agent or a persona")
+		return PeerDelivery{}, invalid(codeInvalidField, "Field \"to\" must name an agent or a persona")
 	}
-	dl, err := s.Peers.SendToPeer(c.Request().Context(), id, in.To, in.Text)
-	return reply(c, http.StatusAccepted, PeerDelivery{ID: dl.ID, ToAgentID: dl.AgentID, State: dl.State}, err)
+	dl, err := h.Peers.SendToPeer(c.Request().Context(), id, in.To, in.Text)
+	return PeerDelivery{ID: dl.ID, ToAgentID: dl.AgentID, State: dl.State}, err
 }

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/labstack/echo/v4"
 
@@ -17,31 +15,15 @@ type permissionAnswerRequest struct {
 	Digest   string `json:"digest"`
 }
 
-func (s *Server) listPermissions(c echo.Context) error {
-	p := paramsOf(c)
-	f := daemon.PermissionFilter{AgentID: p.id("agent_id"), Open: p.oneOf("state", "open") == "open", Before: p.id("before"), Limit: p.limit()}
-	if p.err != nil {
-		return p.err
-	}
-	list, err := s.Permissions.List(c.Request().Context(), f)
-	return replyList(c, list, err)
-}
-
-func (s *Server) showPermission(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Permissions.Permission)
+func permissionFilter(p *params) daemon.PermissionFilter {
+	return daemon.PermissionFilter{AgentID: p.id("agent_id"), Open: p.oneOf("state", "open") == "open", Before: p.id("before"), Limit: p.limit()}
 }
 
 // answerPermission notes where the answer comes from. The domain refuses a process that runs inside an agent.
-func (s *Server) answerPermission(c echo.Context) error {
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Permission, error) {
-		var in permissionAnswerRequest
-		if err := decode(c, &in); err != nil {
-			return daemon.Permission{}, err
-		}
-		return s.Permissions.Answer(ctx, id, permissions.Answer{
-			Verdict: daemon.PermissionVerdict(in.Verdict), Sentence: in.Sentence, Digest: in.Digest,
-			From: cameFrom(c), Sender: sender(c.Request()),
-		})
+func (h operatorHandlers) answerPermission(c echo.Context, id int64, in permissionAnswerRequest) (daemon.Permission, error) {
+	return h.Permissions.Answer(c.Request().Context(), id, permissions.Answer{
+		Verdict: daemon.PermissionVerdict(in.Verdict), Sentence: in.Sentence, Digest: in.Digest,
+		From: cameFrom(c), Sender: sender(c.Request()),
 	})
 }
 

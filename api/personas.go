@@ -1,12 +1,14 @@
 package api
 
 import (
-	"net/http"
+	"context"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -47,62 +49,57 @@ type newPersonaRequest struct {
 	Skill       string `json:"skill"`
 }
 
-func (s *Server) createPersona(c echo.Context) error {
-	var in newPersonaRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	p, err := s.Personas.Create(c.Request().Context(), personas.New{
-		Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill,
-	})
-	return reply(c, http.StatusCreated, fullPersona(p), err)
+// personaHandlers answer about personas, and about the templates of pipelines, which name them.
+type personaHandlers struct {
+	*house.House
+	people    *personas.Store
+	templates *personas.Templates
 }
 
-func (s *Server) listPersonas(c echo.Context) error {
-	params := paramsOf(c)
-	archived := params.oneOf("archived", "true", "false") == "true"
-	if params.err != nil {
-		return params.err
-	}
-	var list []Persona
-	for _, p := range s.Personas.List() {
+func (h personaHandlers) create(c echo.Context, in newPersonaRequest) (FullPersona, error) {
+	p, err := h.people.Create(c.Request().Context(), personas.New{
+		Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill,
+	})
+	return fullPersona(p), err
+}
+
+func isArchived(p *params) bool { return p.oneOf("archived", "true", "false") == "true" }
+
+func (h personaHandlers) list(_ context.Context, archived bool) (list []Persona, _ error) {
+	for _, p := range h.people.List() {
 		if p.Archived == archived {
 			list = append(list, persona(p))
 		}
 	}
-	return replyList(c, list, nil)
+	return list, nil
 }
 
-func (s *Server) showPersona(c echo.Context) error {
-	p, err := s.Personas.Get(c.Param("slug"))
-	return reply(c, http.StatusOK, fullPersona(p), err)
+func (h personaHandlers) show(c echo.Context) (FullPersona, error) {
+	p, err := h.people.Get(c.Param("slug"))
+	return fullPersona(p), err
 }
 
-func (s *Server) archivePersona(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
+func (h personaHandlers) archive(c echo.Context, _ struct{}) (FullPersona, error) {
+	if err := h.Daemon.ArchivePersona(c.Request().Context(), c.Param("slug")); err != nil {
+		return FullPersona{}, err
 	}
-	if err := s.Daemon.ArchivePersona(c.Request().Context(), c.Param("slug")); err != nil {
-		return err
-	}
-	return s.showPersona(c)
+	return h.show(c)
 }
 
-func (s *Server) renamePersona(c echo.Context) error {
-	var in renamePersonaRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	p, err := s.Marks.RenamePersona(c.Request().Context(), c.Param("slug"), in.Slug)
-	return reply(c, http.StatusOK, fullPersona(p), err)
+func (h personaHandlers) rename(c echo.Context, in renamePersonaRequest) (FullPersona, error) {
+	p, err := h.Marks.RenamePersona(c.Request().Context(), c.Param("slug"), in.Slug)
+	return fullPersona(p), err
 }
 
-func (s *Server) listPersonaHandoffs(c echo.Context) error {
-	p, err := s.Personas.Get(c.Param("slug"))
+func (h personaHandlers) handoffs(c echo.Context) ([]daemon.Handoff, error) {
+	p, err := h.people.Get(c.Param("slug"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.replyHandoffs(c, p.Slug)
+	return filtered(handoffFilter, func(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+		f.Persona = p.Slug
+		return h.Daemon.Handoffs(ctx, f)
+	})(c)
 }
 
 func persona(p personas.Persona) Persona {

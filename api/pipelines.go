@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
@@ -78,82 +78,50 @@ type decisionRequest struct {
 	Goto    int    `json:"goto,omitempty"` // where the rules of a step don't decide: the number of the step that comes next; absent: the following one
 }
 
-func (s *Server) createPipeline(c echo.Context) error {
-	var in newPipelineRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
+// pipelineHandlers answer about pipelines.
+type pipelineHandlers struct{ *house.House }
+
+func (h pipelineHandlers) create(c echo.Context, in newPipelineRequest) (daemon.Pipeline, error) {
 	choices, err := in.choices()
 	if err != nil {
-		return err
+		return daemon.Pipeline{}, err
 	}
-	created, err := s.Pipelines.CreatePipeline(c.Request().Context(), pipelines.NewPipeline{
+	return h.Pipelines.CreatePipeline(c.Request().Context(), pipelines.NewPipeline{
 		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd, Steps: choices,
 	})
-	return reply(c, http.StatusCreated, created, err)
 }
 
-func (s *Server) listPipelines(c echo.Context) error {
-	p := paramsOf(c)
-	filter := daemon.PipelineFilter{
+func pipelineFilter(p *params) daemon.PipelineFilter {
+	return daemon.PipelineFilter{
 		Status: daemon.PipelineStatus(p.oneOf("status", string(daemon.PipelinePending), string(daemon.PipelineRunning),
 			string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed))),
 		Template: p.text("template"),
 		Before:   p.id("before"),
 		Limit:    p.limit(),
 	}
-	if p.err != nil {
-		return p.err
-	}
-	pipelines, err := s.Pipelines.Pipelines(c.Request().Context(), filter)
-	for i := range pipelines {
-		for j := range pipelines[i].Steps {
-			pipelines[i].Steps[j].Input = "" // leave it out: most of it repeats the output of the previous step
+}
+
+func (h pipelineHandlers) list(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
+	list, err := h.Pipelines.Pipelines(ctx, f)
+	for i := range list {
+		for j := range list[i].Steps {
+			list[i].Steps[j].Input = "" // leave it out: most of it repeats the output of the previous step
 		}
 	}
-	return replyList(c, pipelines, err)
+	return list, err
 }
 
-func (s *Server) showPipeline(c echo.Context) error {
-	return replyOne(c, http.StatusOK, s.Pipelines.Pipeline)
+func (h pipelineHandlers) resume(c echo.Context, id int64, in resumeRequest) (daemon.Pipeline, error) {
+	return h.Pipelines.ResumePipeline(c.Request().Context(), id, in.Skip)
 }
 
-func (s *Server) abortPipeline(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
-	}
-	return replyOne(c, http.StatusOK, s.Pipelines.AbortPipeline)
-}
-
-func (s *Server) resumePipeline(c echo.Context) error {
-	var in resumeRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return s.Pipelines.ResumePipeline(ctx, id, in.Skip)
-	})
-}
-
-func (s *Server) approvePipeline(c echo.Context) error {
-	return replyDecision(c, s.Pipelines.ApprovePipeline)
-}
-
-func (s *Server) rejectPipeline(c echo.Context) error {
-	return replyDecision(c, s.Pipelines.RejectPipeline)
-}
-
-// replyDecision passes the decision in the body to give, and answers with the pipeline that give returns.
-func replyDecision(c echo.Context, give func(context.Context, int64, pipelines.Decision) (daemon.Pipeline, error)) error {
-	var in decisionRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	step, err := fieldID("step_id", in.StepID)
-	if err != nil {
-		return err
-	}
-	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return give(ctx, id, pipelines.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
+// decision passes the decision in the body to give.
+func decision(give func(context.Context, int64, pipelines.Decision) (daemon.Pipeline, error)) source[daemon.Pipeline] {
+	return fromBodyByID(func(c echo.Context, id int64, in decisionRequest) (daemon.Pipeline, error) {
+		step, err := fieldID("step_id", in.StepID)
+		if err != nil {
+			return daemon.Pipeline{}, err
+		}
+		return give(c.Request().Context(), id, pipelines.Decision{StepID: step, After: in.After, Comment: in.Comment, Goto: in.Goto})
 	})
 }

@@ -44,28 +44,24 @@ type Hello struct {
 }
 
 // hello proves to a page that this is the daemon at which the page's browser has signed in.
-func (s *Server) hello(c echo.Context) error {
-	p := paramsOf(c)
-	challenge := p.text("challenge")
-	if p.err != nil {
-		return p.err
-	}
-	l := s.signedIn(c.Request(), time.Now())
+func (g *gate) hello(c echo.Context) (Hello, error) {
+	challenge := paramsOf(c).text("challenge")
+	l := g.signedIn(c.Request(), time.Now())
 	if l == nil {
-		return errToken
+		return Hello{}, errToken
 	}
 	if len(challenge) < 16 || len(challenge) > maxChallenge {
-		return daemon.Errorf(daemon.KindInvalid, codeInvalidChallenge, "challenge must have 16 to %d characters", maxChallenge)
+		return Hello{}, daemon.Errorf(daemon.KindInvalid, codeInvalidChallenge, "challenge must have 16 to %d characters", maxChallenge)
 	}
-	return reply(c, http.StatusOK, Hello{s.nonce, s.prove(l, "server", challenge, s.nonce)}, nil)
+	return Hello{g.nonce, g.prove(l, "server", challenge, g.nonce)}, nil
 }
 
 // loginKey returns the key of a login. The key is derived from the token, so a new token makes the key invalid.
-func (s *Server) loginKey(id string) []byte { return s.mac("key of " + id) }
+func (g *gate) loginKey(id string) []byte { return g.mac("key of " + id) }
 
 // prove returns the proof of lines: their HMAC with the key of a login.
-func (s *Server) prove(l *login, lines ...string) string {
-	mac := hmac.New(sha256.New, s.loginKey(l.ID))
+func (g *gate) prove(l *login, lines ...string) string {
+	mac := hmac.New(sha256.New, g.loginKey(l.ID))
 	for i, line := range lines {
 		if i > 0 {
 			mac.Write([]byte{'\n'})
@@ -82,29 +78,29 @@ func hashed(b []byte) string {
 
 // guardBrowser passes a request to next if one of the dashboard's own pages has sent it. If a browser opens a page,
 // guardBrowser answers with the frame of the page.
-func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (g *gate) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
-	l, opens := s.signedIn(r, now), isPage(r) && wantsPage(r)
+	l, opens := g.signedIn(r, now), isPage(r) && wantsPage(r)
 	switch {
 	case l == nil && opens:
-		s.writePage(w, http.StatusUnauthorized, dashboard.SignedOut())
+		g.writePage(w, http.StatusUnauthorized, dashboard.SignedOut())
 		return
 	case l == nil:
-		s.refuse(w, errToken)
+		g.refuse(w, errToken)
 		return
 	case r.Method == http.MethodGet && r.URL.Path == helloPath:
 		next.ServeHTTP(w, r)
 		return
 	case opens && r.Header.Get(proofHeader) == "":
-		s.writePage(w, http.StatusOK, dashboard.Frame())
+		g.writePage(w, http.StatusOK, dashboard.Frame())
 		return
 	}
-	if err := s.proved(w, r, l); err != nil {
-		s.refuse(w, err)
+	if err := g.proved(w, r, l); err != nil {
+		g.refuse(w, err)
 		return
 	}
-	if _, err := s.logins.use(l.ID, now); err != nil {
-		s.Log.Warn("use of a login not kept", "login", l.ID, "error", err)
+	if _, err := g.logins.use(l.ID, now); err != nil {
+		g.Log.Warn("use of a login not kept", "login", l.ID, "error", err)
 	}
 	ctx, stop := context.WithCancel(context.WithValue(r.Context(), loginOf{}, l))
 	defer stop()
@@ -114,13 +110,13 @@ func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.
 
 // proved returns nil if the request's proof is right, so that a page of the login has made it for this run of the daemon.
 // It reads the body and puts it back into the request.
-func (s *Server) proved(w http.ResponseWriter, r *http.Request, l *login) error {
+func (g *gate) proved(w http.ResponseWriter, r *http.Request, l *login) error {
 	body, err := readAll(w, r)
 	if err != nil {
 		return err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	want := s.prove(l, "request", s.nonce, r.Method, r.RequestURI, hashed(body))
+	want := g.prove(l, "request", g.nonce, r.Method, r.RequestURI, hashed(body))
 	if !hmac.Equal([]byte(r.Header.Get(proofHeader)), []byte(want)) {
 		return errProof
 	}
@@ -137,8 +133,8 @@ func requestLogin(r *http.Request) *login {
 }
 
 // proveAnswer adds the proof that page comes from the daemon, if one of the dashboard's pages has requested it.
-func (s *Server) proveAnswer(c echo.Context, page []byte) {
+func (g *gate) proveAnswer(c echo.Context, page []byte) {
 	if l := requestLogin(c.Request()); l != nil {
-		c.Response().Header().Set(answerHeader, s.prove(l, "answer", c.Request().Header.Get(proofHeader), hashed(page)))
+		c.Response().Header().Set(answerHeader, g.prove(l, "answer", c.Request().Header.Get(proofHeader), hashed(page)))
 	}
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
@@ -13,15 +11,9 @@ type pruneRequest struct {
 	DryRun bool `json:"dry_run"` // only count the rows
 }
 
-func (s *Server) prune(c echo.Context) error {
-	var in pruneRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	ctx, prune := c.Request().Context(), s.History.Prune
+func (h operatorHandlers) prune(c echo.Context, in pruneRequest) (daemon.PruneReport, error) {
 	if in.DryRun {
-		ctx, prune = daemon.AsReader(ctx), s.History.WouldPrune
+		return h.History.WouldPrune(daemon.AsReader(c.Request().Context()))
 	}
-	out, err := prune(ctx)
-	return reply(c, http.StatusOK, out, err)
+	return h.History.Prune(c.Request().Context())
 }

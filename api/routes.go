@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	_ "embed"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,118 +24,122 @@ type route struct {
 
 // routes returns the routes of the main socket. TCP has the same routes, behind guardTCP.
 func (s *Server) routes() []route {
+	agents, handoffs, operator, people := agentHandlers{s.House}, handoffHandlers{s.House}, operatorHandlers{s.House}, personaHandlers{s.House, s.Personas, s.Templates}
 	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.worktreeRoutes(), s.dashboardRoutes(), []route{
-		{"POST", "/api/agents", "", s.createAgent},
-		{"GET", "/api/agents", "state persona limit before", s.listAgents},
-		{"GET", "/api/agents/:id", "", s.showAgent},
-		{"POST", "/api/agents/resume", "", s.resumeAgents},
-		{"POST", "/api/agents/dismiss", "", s.dismissAgents},
-		{"PATCH", "/api/agents/:id", "", s.changeAgent},
-		{"POST", "/api/agents/:id/seen", "", s.seeAgent},
-		{"POST", "/api/agents/:id/resume", "", s.resumeAgent},
-		{"POST", "/api/agents/:id/dismiss", "", s.dismissAgent},
-		{"POST", "/api/agents/:id/stop", "", s.stopAgent},
-		{"POST", "/api/agents/:id/limit", "", s.decideLimit},
-		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
-		{"GET", "/api/agents/:id/dialog", "", s.showDialog},
-		{"POST", "/api/agents/:id/dialog", "", s.answerDialog},
-		{"PUT", "/api/agents/:id/keys", "", s.beginKeys},
-		{"POST", "/api/agents/:id/keys", "", s.typeKeys},
-		{"DELETE", "/api/agents/:id/keys", "", s.endKeys},
-		{"GET", "/api/agents/:id/diff", "stat file", s.showDiff},
-		{"GET", "/api/agents/:id/timeline", "span", s.showAgentTimeline},
+		{"POST", "/api/agents", "", created(fromBody(agents.create))},
+		{"GET", "/api/agents", "state persona limit before", reply(filtered(agentFilter, s.Daemon.Agents))},
+		{"GET", "/api/agents/:id", "", reply(byID(s.Daemon.Agent))},
+		{"POST", "/api/agents/resume", "", reply(fromBody(agents.resumeSeveral))},
+		{"POST", "/api/agents/dismiss", "", reply(fromBody(agents.dismissSeveral))},
+		{"PATCH", "/api/agents/:id", "", reply(fromBodyByID(agents.change))},
+		{"POST", "/api/agents/:id/seen", "", reply(fromBodyByID(agents.see))},
+		{"POST", "/api/agents/:id/resume", "", created(actByID(s.Daemon.ResumeAgent))},
+		{"POST", "/api/agents/:id/dismiss", "", reply(fromBodyByID(agents.dismiss))},
+		{"POST", "/api/agents/:id/stop", "", accepted(fromBodyByID(agents.stop))},
+		{"POST", "/api/agents/:id/limit", "", reply(fromBodyByID(agents.decideLimit))},
+		{"GET", "/api/agents/:id/screen", "format", agents.screen},
+		{"GET", "/api/agents/:id/dialog", "", reply(byID(s.Dialogs.Dialog))},
+		{"POST", "/api/agents/:id/dialog", "", reply(fromBodyByID(agents.answerDialog))},
+		{"PUT", "/api/agents/:id/keys", "", reply(fromBodyByID(agents.beginKeys))},
+		{"POST", "/api/agents/:id/keys", "", reply(fromBodyByID(agents.typeKeys))},
+		{"DELETE", "/api/agents/:id/keys", "", reply(fromBodyByID(agents.endKeys))},
+		{"GET", "/api/agents/:id/diff", "stat file", reply(filteredByID(diffRequest, s.Daemon.AgentDiff))},
+		{"GET", "/api/agents/:id/timeline", "span", reply(filteredByID(span, s.Pictures.AgentTimeline))},
 
-		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
-		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},
-		{"DELETE", "/api/agents/:id/messages", "", s.cancelMessages},
+		{"POST", "/api/agents/:id/messages", "", accepted(fromBodyByID(agents.send))},
+		{"GET", "/api/agents/:id/messages", "limit before", reply(filteredByID(placeOf, agents.messages))},
+		{"DELETE", "/api/agents/:id/messages", "", reply(fromBodyByID(agents.cancelMessages))},
 
-		{"POST", "/api/agents/:id/handoff", "", s.requestHandoff},
-		{"GET", "/api/agents/:id/handoff", "", s.latestHandoff},
-		{"DELETE", "/api/agents/:id/handoff", "", s.cancelHandoff},
-		{"GET", "/api/handoffs", "persona status limit before", s.listHandoffs},
-		{"GET", "/api/handoffs/:id", "", s.showHandoff},
-		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
-		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
-		{"GET", "/api/handoffs/:id/durations", "", s.showDurations},
-		{"GET", "/api/handoffs/:id/line", "", s.listLine},
-		{"GET", "/api/handoffs/:id/record", "", s.showRecord},
-		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
-		{"GET", "/api/handoffs/:id/context", "", s.showContext},
+		{"POST", "/api/agents/:id/handoff", "", reply(fromBodyByID(handoffs.request))},
+		{"GET", "/api/agents/:id/handoff", "", reply(byID(s.Daemon.LatestHandoff))},
+		{"DELETE", "/api/agents/:id/handoff", "", reply(fromBodyByID(handoffs.cancel))},
+		{"GET", "/api/handoffs", "persona status limit before", reply(filtered(handoffFilter, s.Daemon.Handoffs))},
+		{"GET", "/api/handoffs/:id", "", reply(byID(s.Daemon.Handoff))},
+		{"POST", "/api/handoffs/:id/retry", "", reply(fromBodyByID(handoffs.retry))},
+		{"GET", "/api/handoffs/:id/transitions", "", reply(byID(s.Daemon.Transitions))},
+		{"GET", "/api/handoffs/:id/durations", "", reply(byID(s.Pictures.Durations))},
+		{"GET", "/api/handoffs/:id/line", "", reply(byID(s.Daemon.Line))},
+		{"GET", "/api/handoffs/:id/record", "", reply(byID(handoffs.record))},
+		{"GET", "/api/handoffs/:id/document", "", markdown(byID(s.Daemon.Document))},
+		{"GET", "/api/handoffs/:id/context", "", markdown(byID(s.Daemon.ContextFile))},
 
-		{"GET", "/api/attention", "", s.listAttention},
-		{"GET", "/api/attention/count", "", s.countAttention},
+		{"GET", "/api/attention", "", reply(plain(operator.attention))},
+		{"GET", "/api/attention/count", "", reply(plain(s.Daemon.AttentionCount))},
 
-		{"GET", "/api/permissions", "agent_id state limit before", s.listPermissions},
-		{"GET", "/api/permissions/:id", "", s.showPermission},
-		{"POST", "/api/permissions/:id", "", s.answerPermission},
+		{"GET", "/api/permissions", "agent_id state limit before", reply(filtered(permissionFilter, s.Permissions.List))},
+		{"GET", "/api/permissions/:id", "", reply(byID(s.Permissions.Permission))},
+		{"POST", "/api/permissions/:id", "", reply(fromBodyByID(operator.answerPermission))},
 
-		{"GET", "/api/runtimes", "", s.listRuntimes},
+		{"GET", "/api/runtimes", "", reply(plain(operator.runtimes))},
 
-		{"POST", "/api/personas", "", s.createPersona},
-		{"GET", "/api/personas", "archived", s.listPersonas},
-		{"GET", "/api/personas/:slug", "", s.showPersona},
-		{"PATCH", "/api/personas/:slug", "", s.renamePersona},
-		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
-		{"GET", "/api/personas/:slug/budget", "", s.showBudget},
-		{"POST", "/api/personas/:slug/budget/go-on", "", s.goOnWithoutBudget},
-		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", s.showUsage},
-		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
+		{"POST", "/api/personas", "", created(fromBody(people.create))},
+		{"GET", "/api/personas", "archived", reply(filtered(isArchived, people.list))},
+		{"GET", "/api/personas/:slug", "", reply(people.show)},
+		{"PATCH", "/api/personas/:slug", "", reply(fromBody(people.rename))},
+		{"DELETE", "/api/personas/:slug", "", reply(fromBody(people.archive))},
+		{"GET", "/api/personas/:slug/budget", "", reply(people.budget)},
+		{"POST", "/api/personas/:slug/budget/go-on", "", reply(fromBody(people.goOn))},
+		{"GET", "/api/usage", "by since agent_id persona pipeline_id host", reply(filtered(usageQueryOf, operator.usage))},
+		{"GET", "/api/personas/:slug/handoffs", "status limit before", reply(people.handoffs)},
 
-		{"GET", "/api/templates", "", s.listTemplates},
-		{"POST", "/api/settings/reload", "", s.reloadSettings},
-		{"GET", "/api/notifications/preferences", "", s.showPreferences},
-		{"PUT", "/api/notifications/preferences", "", s.setPreferences},
-		{"GET", "/api/notifications/targets", "", s.listTargets},
-		{"POST", "/api/notifications/test", "", s.testNotification},
+		{"GET", "/api/templates", "", reply(plain(people.listTemplates))},
+		{"POST", "/api/settings/reload", "", reply(fromBody(operator.reload))},
+		{"GET", "/api/notifications/preferences", "", reply(plain(s.Notices.Preferences))},
+		{"PUT", "/api/notifications/preferences", "", reply(fromBody(operator.setPreferences))},
+		{"GET", "/api/notifications/targets", "", reply(plain(s.Notices.Targets))},
+		{"POST", "/api/notifications/test", "", reply(fromBody(operator.testNotification))},
 		{"GET", "/api/events", "after types agent_id handoff_id pipeline_id", s.streamEvents},
-		{"POST", "/api/prune", "", s.prune},
-		{"GET", "/api/audit", auditParams + " limit before", s.listAudit},
+		{"POST", "/api/prune", "", reply(fromBody(operator.prune))},
+		{"GET", "/api/audit", auditParams + " limit before", reply(filtered(auditFilter, s.Daemon.Audit))},
 		{"GET", "/api/audit/export", auditParams + " format", s.exportAudit},
-		{"GET", "/api/openapi.yaml", "", s.showOpenAPI},
+		{"GET", "/api/openapi.yaml", "", showOpenAPI},
 		{"POST", "/hooks/:event", "", s.takeHook},
-		{"GET", "/healthz", "", s.showHealth},
-		{"GET", "/readyz", "", s.showReady},
+		{"GET", "/healthz", "", reply(s.health)},
+		{"GET", "/readyz", "", reply(plain(s.ready))},
 		{"GET", "/metrics", "", s.showMetrics},
 	})
 }
 
 // pipelineRoutes returns the routes of pipelines at one of their two addresses.
 func (s *Server) pipelineRoutes(base string) []route {
+	pipelines := pipelineHandlers{s.House}
 	return []route{
-		{"POST", base, "", s.createPipeline},
-		{"GET", base, "status template limit before", s.listPipelines},
-		{"GET", base + "/:id", "", s.showPipeline},
-		{"POST", base + "/:id/abort", "", s.abortPipeline},
-		{"POST", base + "/:id/resume", "", s.resumePipeline},
-		{"POST", base + "/:id/approve", "", s.approvePipeline},
-		{"POST", base + "/:id/reject", "", s.rejectPipeline},
+		{"POST", base, "", created(fromBody(pipelines.create))},
+		{"GET", base, "status template limit before", reply(filtered(pipelineFilter, pipelines.list))},
+		{"GET", base + "/:id", "", reply(byID(s.Pipelines.Pipeline))},
+		{"POST", base + "/:id/abort", "", reply(actByID(s.Pipelines.AbortPipeline))},
+		{"POST", base + "/:id/resume", "", reply(fromBodyByID(pipelines.resume))},
+		{"POST", base + "/:id/approve", "", reply(decision(s.Pipelines.ApprovePipeline))},
+		{"POST", base + "/:id/reject", "", reply(decision(s.Pipelines.RejectPipeline))},
 	}
 }
 
 func (s *Server) worktreeRoutes() []route {
+	trees := treeHandlers{s.House}
 	return []route{
-		{"GET", "/api/worktrees", "all limit before", s.listWorktrees},
-		{"GET", "/api/worktrees/:id", "", s.showWorktree},
-		{"GET", "/api/worktrees/:id/diff", "stat file", s.showWorktreeDiff},
-		{"POST", "/api/worktrees/:id/merge", "", s.mergeWorktree},
-		{"POST", "/api/worktrees/:id/remove", "", s.removeWorktree},
-		{"POST", "/api/worktrees/:id/restore", "", s.restoreWorktree},
+		{"GET", "/api/worktrees", "all limit before", reply(filtered(treeFilterOf, trees.list))},
+		{"GET", "/api/worktrees/:id", "", reply(byID(s.Worktrees.ShowWorktree))},
+		{"GET", "/api/worktrees/:id/diff", "stat file", reply(filteredByID(diffRequest, s.Worktrees.WorktreeDiff))},
+		{"POST", "/api/worktrees/:id/merge", "", accepted(fromBodyByID(trees.merge))},
+		{"POST", "/api/worktrees/:id/remove", "", accepted(fromBodyByID(trees.remove))},
+		{"POST", "/api/worktrees/:id/restore", "", accepted(actByID(s.Worktrees.RestoreWorktree))},
 	}
 }
 
 // hookRoutes returns the routes of the hook socket. Only this socket has the routes for the reports of an agent's status
 // line and for messages between agents.
 func (s *Server) hookRoutes() []route {
+	agents, handoffs := agentHandlers{s.House}, handoffHandlers{s.House}
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
-		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(s.requestOwnHandoff)},
-		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(s.latestHandoff)},
-		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(s.cancelHandoff)},
-		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendOwnMessage)},
-		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(s.listMessages)},
-		{"POST", "/api/agents/:id/context", "", s.ownAgent(s.reportContext)},
-		{"GET", "/api/agents/:id/peers", "", s.ownAgent(s.showPeers)},
-		{"POST", "/api/agents/:id/peers/messages", "", s.ownAgent(s.sendToPeer)},
+		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByID(handoffs.requestOwn)))},
+		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(reply(byID(s.Daemon.LatestHandoff)))},
+		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(reply(fromBodyByID(handoffs.cancel)))},
+		{"POST", "/api/agents/:id/messages", "", s.ownAgent(accepted(fromBodyByID(agents.sendOwn)))},
+		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(reply(filteredByID(placeOf, agents.messages)))},
+		{"POST", "/api/agents/:id/context", "", s.ownAgent(reply(fromBodyByID(agents.reportContext)))},
+		{"GET", "/api/agents/:id/peers", "", s.ownAgent(reply(byID(s.Peers.Peers)))},
+		{"POST", "/api/agents/:id/peers/messages", "", s.ownAgent(accepted(fromBodyByID(agents.sendToPeer)))},
 	}
 }
 
@@ -147,7 +149,7 @@ func (s *Server) router(routes []route) *echo.Echo {
 	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes the X-Forwarded-For of any client
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
 	e.Pre(withoutSlash)
-	e.Use(s.measured(routes), s.recovered, hardened, readsApart)
+	e.Use(s.measured(routes), recovered, hardened, readsApart)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}
@@ -187,36 +189,6 @@ func readsApart(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// replyOne calls get with the id in the address, and answers with the result.
-func replyOne[T any](c echo.Context, status int, get func(context.Context, int64) (T, error)) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	v, err := get(c.Request().Context(), id)
-	return reply(c, status, v, err)
-}
-
-// reply answers with v as JSON. If err is not nil, it returns err and answers nothing.
-func reply[T any](c echo.Context, status int, v T, err error) error {
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return c.Blob(status, "application/json", append(b, '\n'))
-}
-
-// replyList answers with an array, never with null.
-func replyList[T any](c echo.Context, list []T, err error) error {
-	if list == nil {
-		list = []T{}
-	}
-	return reply(c, http.StatusOK, list, err)
-}
-
-func (s *Server) showOpenAPI(c echo.Context) error {
+func showOpenAPI(c echo.Context) error {
 	return c.Blob(http.StatusOK, "application/yaml", openAPI)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/sgr"
 )
 
-func (s *Server) showScreen(c echo.Context) error {
+// screen sends the screen of an agent as a text, with the colours of a terminal, or as HTML.
+func (h agentHandlers) screen(c echo.Context) error {
 	id, err := pathID(c)
 	if err != nil {
 		return err
@@ -22,7 +23,7 @@ func (s *Server) showScreen(c echo.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	screen, err := s.Daemon.Screen(c.Request().Context(), id, format == "html" || format == "ansi")
+	screen, err := h.Daemon.Screen(c.Request().Context(), id, format == "html" || format == "ansi")
 	if err != nil {
 		return err
 	}

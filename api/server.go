@@ -19,15 +19,15 @@ import (
 
 // Config configures a server.
 type Config struct {
-	*house.House // nil: the server has only what needs no daemon
-	Personas     *personas.Store
-	Templates    *personas.Templates
-	Token        string   // the token that TCP clients must send; if it is empty, the server refuses all TCP clients
-	Hosts        []string // names and addresses by which TCP clients may call us; empty: those of loopback
-	PublicURL    string   // at which browsers elsewhere find the dashboard; "": none is known
-	Log          *slog.Logger
-	Version      string
-	Address      net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
+	*house.House
+	Personas  *personas.Store
+	Templates *personas.Templates
+	Token     string   // the token that TCP clients must send; if it is empty, the server refuses all TCP clients
+	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
+	PublicURL string   // at which browsers elsewhere find the dashboard; "": none is known
+	Log       *slog.Logger
+	Version   string
+	Address   net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
 	// Database returns the figures of the pool of database connections, and an error if the database does not answer. It
 	// returns the figures even then. If Database is nil, the metrics have neither.
 	Database func(ctx context.Context) (DatabaseStats, error)
@@ -62,12 +62,7 @@ type Server struct {
 	sent        atomic.Int64  // how many events were sent to readers
 	dropped     atomic.Int64  // how many readers were dropped because they fell behind
 	replays     chan struct{} // has an element for each reader that queries the database
-	meter       *meter
-	links       links   // unused links to the dashboard
-	logins      *logins // browsers that are signed in to the dashboard
-	nonce       string  // part of each proof; each run of the daemon has a new one
-	pages       *dashboard.Pages
-	static      map[string]dashboard.File
+	site
 
 	// Only tests change these.
 	heartbeat    time.Duration // between two heartbeats of the feed
@@ -88,19 +83,16 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	if cfg.House == nil {
-		cfg.House = &house.House{}
-	}
 	s := &Server{
 		Config:       cfg,
 		heartbeat:    15 * time.Second,
 		writeTimeout: 5 * time.Second,
 		readTimeout:  readTimeout,
 		replays:      make(chan struct{}, replaysAtOnce),
-		nonce:        rand.Text(),
 
 		scrapeTimeout: 2 * time.Second,
 	}
+	s.gate = gate{Config: &s.Config, nonce: rand.Text()}
 	var err error
 	if s.logins, err = openLogins(cfg.Logins, time.Now()); err != nil {
 		cfg.Log.Error("browsers must sign in again: run understudy dashboard", "error", err)
@@ -132,10 +124,8 @@ func (s *Server) Serve(ctx context.Context, ls Listeners) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var serving sync.WaitGroup
-	if s.Daemon != nil {
-		s.meter.last = s.Daemon.LogStart()
-		serving.Go(func() { s.meter.follow(ctx, s.Daemon, s.Daemon.Host) })
-	}
+	s.meter.last = s.Daemon.LogStart()
+	serving.Go(func() { s.meter.follow(ctx, s.Daemon, s.Daemon.Host) })
 	for l, server := range servers {
 		serving.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -1,9 +1,8 @@
 package api
 
 import (
+	"context"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/personas"
 )
@@ -33,12 +32,11 @@ type TemplateStep struct {
 	MaxRounds int             `json:"max_rounds"` // with Next: from that round on a person must approve a further one
 }
 
-func (s *Server) listTemplates(c echo.Context) error {
-	var list []Template
-	for _, t := range s.Templates.List() {
+func (h personaHandlers) listTemplates(context.Context) (list []Template, _ error) {
+	for _, t := range h.templates.List() {
 		list = append(list, template(t))
 	}
-	return replyList(c, list, nil)
+	return list, nil
 }
 
 func template(t personas.Template) Template {

@@ -1,8 +1,8 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/labstack/echo/v4"
 
@@ -10,47 +10,44 @@ import (
 	"github.com/understudyd/understudy/daemon/usage"
 )
 
-func (s *Server) showUsage(c echo.Context) error {
-	p := paramsOf(c)
-	by := daemon.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day"))
-	if by == "" {
-		by = daemon.UsageByPersona
-	}
-	q := daemon.UsageQuery{Persona: p.text("persona"), PipelineID: p.id("pipeline_id"), Host: p.text("host"), Since: p.time("since")}
-	if id := p.id("agent_id"); id != 0 {
-		q.AgentIDs = []int64{id}
-	}
-	if p.err != nil {
-		return p.err
-	}
-	out, err := s.Usage.Of(daemon.AsReader(c.Request().Context()), by, q)
-	return reply(c, http.StatusOK, out, err)
+// usageQuery is what the parameters ask about usage.
+type usageQuery struct {
+	by daemon.UsageBy
+	of daemon.UsageQuery
 }
 
-func (s *Server) showBudget(c echo.Context) error {
-	out, err := s.budget(c.Request().Context(), c.Param("slug"))
-	return reply(c, http.StatusOK, out, err)
+func usageQueryOf(p *params) usageQuery {
+	q := usageQuery{
+		by: cmp.Or(daemon.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day")), daemon.UsageByPersona),
+		of: daemon.UsageQuery{Persona: p.text("persona"), PipelineID: p.id("pipeline_id"), Host: p.text("host"), Since: p.time("since")},
+	}
+	if id := p.id("agent_id"); id != 0 {
+		q.of.AgentIDs = []int64{id}
+	}
+	return q
+}
+
+func (h operatorHandlers) usage(ctx context.Context, q usageQuery) (daemon.UsageReport, error) {
+	return h.Usage.Of(ctx, q.by, q.of)
 }
 
 // budget returns a persona's budget; its error says that the persona has none.
-func (s *Server) budget(ctx context.Context, slug string) (*usage.BudgetState, error) {
-	if _, err := s.Personas.Get(slug); err != nil {
+func (h personaHandlers) budget(c echo.Context) (*usage.BudgetState, error) {
+	slug := c.Param("slug")
+	if _, err := h.people.Get(slug); err != nil {
 		return nil, err
 	}
-	out, err := s.Usage.Budget(ctx, slug)
+	out, err := h.Usage.Budget(c.Request().Context(), slug)
 	if err == nil && out == nil {
 		err = usage.ErrNoBudget
 	}
 	return out, err
 }
 
-func (s *Server) goOnWithoutBudget(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
+func (h personaHandlers) goOn(c echo.Context, _ struct{}) (usage.BudgetState, error) {
+	slug := c.Param("slug")
+	if _, err := h.people.Get(slug); err != nil {
+		return usage.BudgetState{}, err
 	}
-	if _, err := s.Personas.Get(c.Param("slug")); err != nil {
-		return err
-	}
-	out, err := s.Usage.GoOn(c.Request().Context(), c.Param("slug"))
-	return reply(c, http.StatusOK, out, err)
+	return h.Usage.GoOn(c.Request().Context(), slug)
 }

@@ -24,7 +24,7 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 			err = errCutOff // there is no reason any more: the daemon is beginning
 		}
 		status, body, _ := errorAnswer(err)
-		s.writeError(w, status, body)
+		writeError(s.Log, w, status, body)
 	})
 	handlers := map[net.Listener]http.Handler{ls.Main: answer}
 	if ls.TCP != nil {

@@ -56,7 +56,7 @@ var updateAgent = fmt.Sprintf(`UPDATE agents SET (%s) = ROW(%s) WHERE id = $1 AN
 const selectAgent = selectAgents + `WHERE id = $1`
 
 // Agent returns the agent with this id. If there is none, the error is [daemon.ErrNotFound].
-func (db *DB) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+func (db *rowStore) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return one[daemon.Agent](ctx, db, fmt.Sprintf("agent %d", id), selectAgent, id)
 }
 
@@ -64,7 +64,7 @@ const selectAgentByLaunch = selectAgents + `WHERE launch_hash = $1`
 
 // AgentByLaunch returns the agent whose launch secret has this SHA-256. If there is none, the error is
 // [daemon.ErrNotFound].
-func (db *DB) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
+func (db *rowStore) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
 	return one[daemon.Agent](ctx, db, "agent by launch secret", selectAgentByLaunch, hash)
 }
 
@@ -82,7 +82,7 @@ const listEndedAgents = selectAgents + `WHERE ended_at IS NOT NULL ORDER BY ende
 
 // Agents lists the agents that f selects, the newest first. With f.Lately it lists only ended agents, starting with
 // the one that ended last.
-func (db *DB) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+func (db *rowStore) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	if f.Lately {
 		return list[daemon.Agent](ctx, db, "list of agents by their ends", listEndedAgents, limitOr(f.Limit, 100))
 	}
@@ -110,7 +110,7 @@ const listOpen = `
 	ORDER BY id`
 
 // Open returns the rows of the host for which a lane has, or may have, work.
-func (db *DB) Open(ctx context.Context, host string) (daemon.Open, error) {
+func (db *rowStore) Open(ctx context.Context, host string) (daemon.Open, error) {
 	type row struct {
 		Kind string
 		ID   int64
@@ -133,13 +133,13 @@ func (db *DB) Open(ctx context.Context, host string) (daemon.Open, error) {
 const listActiveAgents = `SELECT id, rev FROM agents WHERE host = $1 AND ended_at IS NULL ORDER BY id`
 
 // ActiveAgents returns the host's agents that have not ended, in the order of their ids.
-func (db *DB) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
+func (db *rowStore) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
 	return list[daemon.AgentRev](ctx, db, "list of active agents", listActiveAgents, host)
 }
 
 const listAgentsByID = selectAgents + `WHERE id = ANY($1) ORDER BY id`
 
 // AgentsByID returns the agents with the given ids, in the order of the ids. It leaves out unknown ids.
-func (db *DB) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+func (db *rowStore) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
 	return list[daemon.Agent](ctx, db, "agents by id", listAgentsByID, ids)
 }

@@ -44,7 +44,7 @@ var errAuditSlow = &daemon.Error{
 
 // Audit returns the events that f selects, the newest first; at most f.Limit (0: 100). If the search takes longer
 // than auditTimeout, or if other searches keep it from beginning within auditTimeout, it returns a [daemon.Error].
-func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []event.Event, err error) {
+func (db *logStore) Audit(ctx context.Context, f daemon.AuditFilter) (events []event.Event, err error) {
 	var types, since, until any // nil is NULL
 	if len(f.Types) > 0 {
 		types = storableTexts(f.Types)
@@ -92,7 +92,7 @@ var errAuditBusy = &daemon.Error{
 }
 
 // enterSearch waits until a search may begin, at most auditTimeout. The caller calls leave after its search.
-func (db *DB) enterSearch(ctx context.Context) (leave func(), err error) {
+func (db *logStore) enterSearch(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, db.auditTimeout, errAuditBusy)
 	defer cancel()
 	select {

@@ -21,7 +21,7 @@ const census = `
 	FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') GROUP BY status`
 
 // Census counts a host's open agents, handoffs and pipelines by state, in one query. It leaves out states that no row is in.
-func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
+func (db *rowStore) Census(ctx context.Context, host string) (daemon.Census, error) {
 	type row struct {
 		What, Name string
 		N          int

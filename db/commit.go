@@ -25,7 +25,7 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 //   - [daemon.ErrNoRoom]: more than c.Admit pipelines would run, or an older pipeline waits.
 //
 // After the transaction has succeeded, Commit updates the rows that c points to: Rev, Seq, Status, event ids and times.
-func (db *DB) Commit(ctx context.Context, c *daemon.Change) error {
+func (db *rowStore) Commit(ctx context.Context, c *daemon.Change) error {
 	w := newWrite(c)
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
 		w.rows()

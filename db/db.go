@@ -37,11 +37,27 @@ type Config struct {
 	Log        *slog.Logger          // nil: nothing is logged
 }
 
-// DB holds two pools of connections to a migrated database.
+// pools are two pools of connections.
+type pools struct {
+	pool  *pgxpool.Pool
+	reads *pgxpool.Pool // for contexts made by daemon.AsReader
+}
+
+// rowStore reads and writes the rows of the domain.
+type rowStore struct{ *pools }
+
+// logStore has the event log, and what is kept for a time beside it: notifications that are sent, usage, samples.
+type logStore struct {
+	*pools
+	search       chan struct{} // holds one element per running search of the event log
+	auditTimeout time.Duration // only tests change it
+}
+
+// DB is a migrated database. What it does itself is about its connections and about the hosts that share it.
 type DB struct {
-	pool    *pgxpool.Pool
-	reads   *pgxpool.Pool   // for contexts made by daemon.AsReader
-	search  chan struct{}   // holds one element per running search of the event log
+	*pools
+	rowStore
+	logStore
 	connect *pgx.ConnConfig // for connections outside the pools; copied before use
 	log     *slog.Logger
 
@@ -52,7 +68,6 @@ type DB struct {
 	// Only tests change these.
 	lockPace, listenPace pace
 	ghostSilence         time.Duration
-	auditTimeout         time.Duration
 }
 
 var _ daemon.Store = (*DB)(nil)
@@ -71,9 +86,10 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	both := &pools{}
 	db := &DB{
-		log: log, search: make(chan struct{}, maxSearches), dedicated: map[*pgx.Conn]struct{}{},
-		lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence, auditTimeout: auditTimeout,
+		pools: both, rowStore: rowStore{both}, logStore: logStore{both, make(chan struct{}, maxSearches), auditTimeout},
+		log: log, dedicated: map[*pgx.Conn]struct{}{}, lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence,
 	}
 	tracers := []pgx.QueryTracer{refusals{db}}
 	if t := config.ConnConfig.Tracer; t != nil {
@@ -99,13 +115,13 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 }
 
 // Close waits for running queries and closes the pools. It ends neither a host lock nor a listener: their callers do.
-func (db *DB) Close() {
+func (db *pools) Close() {
 	db.reads.Close()
 	db.pool.Close()
 }
 
 // poolFor returns the pool on which to run a read: db.reads if ctx belongs to a reader, otherwise db.pool.
-func (db *DB) poolFor(ctx context.Context) *pgxpool.Pool {
+func (db *pools) poolFor(ctx context.Context) *pgxpool.Pool {
 	if daemon.IsReader(ctx) {
 		return db.reads
 	}
@@ -113,7 +129,7 @@ func (db *DB) poolFor(ctx context.Context) *pgxpool.Pool {
 }
 
 // Ping reports whether the database answers.
-func (db *DB) Ping(ctx context.Context) error {
+func (db *pools) Ping(ctx context.Context) error {
 	if err := db.pool.Ping(ctx); err != nil {
 		return fmt.Errorf("database connection: %w", err)
 	}
@@ -193,7 +209,7 @@ type PoolStats struct {
 }
 
 // Stats returns the sum of both pools' figures. It does not query the database.
-func (db *DB) Stats() PoolStats {
+func (db *pools) Stats() PoolStats {
 	var all PoolStats
 	for _, pool := range []*pgxpool.Pool{db.pool, db.reads} {
 		s := pool.Stat()

@@ -47,7 +47,7 @@ const dropQueued = `WITH free AS MATERIALIZED (
 const selectDelivery = selectDeliveries + `WHERE id = $1`
 
 // Delivery returns the delivery with this id. If there is none, the error is [daemon.ErrNotFound].
-func (db *DB) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
+func (db *rowStore) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
 	return one[daemon.Delivery](ctx, db, fmt.Sprintf("delivery %d", id), selectDelivery, id)
 }
 
@@ -56,7 +56,7 @@ const listDeliveries = selectDeliveries + `
 
 // Deliveries lists an agent's deliveries, and those that it has passed on, the newest first: those with an id below before
 // (0: all), at most limit (0: 100).
-func (db *DB) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
+func (db *rowStore) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	return list[daemon.Delivery](ctx, db, fmt.Sprintf("deliveries of agent %d", agentID),
 		listDeliveries, agentID, before, limitOr(limit, 100))
 }
@@ -64,7 +64,7 @@ func (db *DB) Deliveries(ctx context.Context, agentID, before int64, limit int) 
 const listOpenDeliveries = selectDeliveries + `WHERE agent_id = $1 AND state <> 'done' ORDER BY id`
 
 // OpenDeliveries lists an agent's deliveries that have no verdict, the oldest first.
-func (db *DB) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
+func (db *rowStore) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
 	return list[daemon.Delivery](ctx, db, fmt.Sprintf("open deliveries of agent %d", agentID), listOpenDeliveries, agentID)
 }
 
@@ -77,6 +77,6 @@ const countSent = `
 	WHERE e.agent_id = $1 AND e.type = 'agent_messaged'`
 
 // Sent counts the messages that an agent has sent to other agents. It does not count messages whose events were pruned.
-func (db *DB) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
+func (db *rowStore) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
 	return one[daemon.Sent](ctx, db, fmt.Sprintf("messages sent by agent %d", agentID), countSent, agentID, since)
 }

@@ -25,7 +25,7 @@ const listEvents = selectEvents + `
 	ORDER BY id LIMIT $6`
 
 // Events returns the events after f.After that match f, in the order of their ids; at most f.Limit (0: 500).
-func (db *DB) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
+func (db *logStore) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	var types any // nil is NULL: all types
 	if len(f.Types) > 0 {
 		types = storableTexts(f.Types)
@@ -38,7 +38,7 @@ func (db *DB) Events(ctx context.Context, f event.Filter) ([]event.Event, error)
 const lastEventID = `SELECT GREATEST(pruned_to, (SELECT max(id) FROM events)) FROM log_floor`
 
 // LastEventID returns the id of the newest event, or 0 if there has never been an event.
-func (db *DB) LastEventID(ctx context.Context) (int64, error) {
+func (db *logStore) LastEventID(ctx context.Context) (int64, error) {
 	var id int64
 	if err := db.poolFor(ctx).QueryRow(ctx, lastEventID).Scan(&id); err != nil {
 		return 0, fmt.Errorf("last event: %w", unavailable(err))
@@ -56,7 +56,7 @@ const listPendingAlerts = selectEvents + `
 
 // PendingAlerts returns the host's alerts and notices that [DB.MarkAlerted] has not marked, at most limit (0: 100).
 // First come the alerts, in the order of their ids. Then come the notices, in rounds with one of each agent or pipeline.
-func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
+func (db *logStore) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
 	return list[event.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
 }
 
@@ -64,7 +64,7 @@ const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (a
 
 // MarkAlerted marks the events with these ids as reported to the operator. It appends the event told, which may be
 // nil, and stores the pushes. If one of the ids is not pending, MarkAlerted returns [daemon.ErrMoved] and writes nothing.
-func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
+func (db *logStore) MarkAlerted(ctx context.Context, ids []int64, told *event.Event, pushes ...tell.Push) error {
 	c := &daemon.Change{}
 	if told != nil {
 		c.Events = []*event.Event{told}

@@ -71,7 +71,7 @@ var updateHandoff = fmt.Sprintf(
 const selectHandoff = selectHandoffs + `WHERE id = $1`
 
 // Handoff returns the handoff with this id. If there is none, the error is [daemon.ErrNotFound].
-func (db *DB) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+func (db *rowStore) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	return one[daemon.Handoff](ctx, db, fmt.Sprintf("handoff %d", id), selectHandoff, id)
 }
 
@@ -87,7 +87,7 @@ const listHandoffs = selectHandoffs + `
 	ORDER BY id DESC LIMIT $9`
 
 // Handoffs lists handoffs, the newest first.
-func (db *DB) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+func (db *rowStore) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
 	return list[daemon.Handoff](ctx, db, "list of handoffs", listHandoffs,
 		storable(f.AgentID, f.SuccessorID, f.Persona, string(f.Status), f.Host, f.Open, f.Before, f.Last, limitOr(f.Limit, 100))...)
 }
@@ -99,6 +99,6 @@ const listTransitions = `SELECT handoff_id, seq, from_phase AS "from", to_phase 
 	FROM transitions WHERE handoff_id = $1 ORDER BY seq`
 
 // Transitions returns a handoff's transitions in order. If the id is unknown, the list is empty.
-func (db *DB) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
+func (db *rowStore) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
 	return list[daemon.Transition](ctx, db, fmt.Sprintf("transitions of handoff %d", handoffID), listTransitions, handoffID)
 }

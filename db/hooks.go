@@ -19,7 +19,7 @@ const hookAttempts = 3
 // RecordHook stores a hook and the change that decide returns, in one transaction. It passes decide the rows that the
 // transaction has locked. decide must not block, and must not keep these rows: after a lost race RecordHook calls
 // decide again with fresh rows.
-func (db *DB) RecordHook(
+func (db *rowStore) RecordHook(
 	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
 ) (daemon.HookResult, error) {
 	var err error
@@ -222,6 +222,6 @@ const selectStoredHook = `SELECT event, payload AS body, received_at FROM hook_e
 
 // StoredHook returns the stored hook with this id. If there is none, the error is [daemon.ErrNotFound]. The body is
 // the JSON that the hook sent, but its bytes may differ.
-func (db *DB) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
+func (db *rowStore) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
 	return one[daemon.StoredHook](ctx, db, fmt.Sprintf("hook %d", hookID), selectStoredHook, hookID)
 }

@@ -58,7 +58,7 @@ func (db *DB) upToDate(ctx context.Context) (bool, error) {
 	if !migrated {
 		return false, nil
 	}
-	had, err := db.ids(ctx, "database version", selectVersions)
+	had, err := listIDs(ctx, db, "database version", selectVersions)
 	if err != nil {
 		return false, err
 	}

@@ -40,7 +40,7 @@ func (w *write) permissions() {
 const selectPermission = selectPermissions + `WHERE id = $1`
 
 // Permission returns the permission with this id. If there is none, the error is [daemon.ErrNotFound].
-func (db *DB) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
+func (db *rowStore) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
 	return one[daemon.Permission](ctx, db, fmt.Sprintf("permission %d", id), selectPermission, id)
 }
 
@@ -53,7 +53,7 @@ const (
 )
 
 // Permissions lists the permissions that f selects, the newest first.
-func (db *DB) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
+func (db *rowStore) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
 	sql := listPermissions
 	if f.Open {
 		sql = listOpenPermissions

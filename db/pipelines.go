@@ -51,7 +51,7 @@ func stepRecordValues(outputID int64, r *daemon.StepRecord) []any {
 const selectStepRecord = `SELECT context, messages, decisions, refs AS "references" FROM step_records WHERE step_handoff_id = $1`
 
 // StepRecord returns the large part of a step's output. If none was stored with it, the error is [daemon.ErrNotFound].
-func (db *DB) StepRecord(ctx context.Context, outputID int64) (daemon.StepRecord, error) {
+func (db *rowStore) StepRecord(ctx context.Context, outputID int64) (daemon.StepRecord, error) {
 	return one[daemon.StepRecord](ctx, db, fmt.Sprintf("record of output %d", outputID), selectStepRecord, outputID)
 }
 
@@ -116,7 +116,7 @@ func (r *stepRow) whole() daemon.Step {
 const selectPipeline = selectPipelines + `WHERE id = $1`
 
 // Pipeline returns the pipeline with this id and its steps. If there is none, the error is [daemon.ErrNotFound].
-func (db *DB) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+func (db *rowStore) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	what := fmt.Sprintf("pipeline %d", id)
 	pipelines, err := db.pipelines(ctx, what, selectPipeline, id)
 	if err != nil {
@@ -137,7 +137,7 @@ const listPipelines = selectPipelines + `
 	ORDER BY id DESC LIMIT $6`
 
 // Pipelines lists pipelines with their steps, the newest first.
-func (db *DB) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
+func (db *rowStore) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
 	return db.pipelines(ctx, "list of pipelines", listPipelines,
 		storable(string(f.Status), f.Template, f.Host, f.Open, f.Before, limitOr(f.Limit, 100))...)
 }
@@ -147,7 +147,7 @@ var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadO
 
 // pipelines reads the pipelines that the query selects, with their steps. It reads both in one snapshot, so that it
 // never combines a pipeline with steps from before or after a write. Without an error the list is never nil.
-func (db *DB) pipelines(ctx context.Context, what, sql string, args ...any) ([]daemon.Pipeline, error) {
+func (db *rowStore) pipelines(ctx context.Context, what, sql string, args ...any) ([]daemon.Pipeline, error) {
 	var pipelines []daemon.Pipeline
 	err := pgx.BeginTxFunc(ctx, db.poolFor(ctx), snapshot, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sql, args...)
@@ -197,7 +197,7 @@ func addSteps(ctx context.Context, tx pgx.Tx, pipelines []daemon.Pipeline) error
 const listPipelinePlaces = `SELECT id, work_dir FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') ORDER BY id`
 
 // PipelinePlaces returns the directories in which the host's open pipelines work, the oldest first.
-func (db *DB) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
+func (db *rowStore) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
 	return list[daemon.PipelinePlace](ctx, db, "places of pipelines", listPipelinePlaces, storetext.Text(host))
 }
 

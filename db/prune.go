@@ -15,7 +15,7 @@ const selectFloor = `
 	SELECT pruned_to, COALESCE((SELECT min(id) FROM events WHERE id > pruned_to), pruned_to + 1) AS oldest FROM log_floor`
 
 // LogFloor returns the highest id of a pruned event, and the id of the oldest event after it.
-func (db *DB) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
+func (db *logStore) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
 	return one[daemon.LogFloor](ctx, db, "log's floor", selectFloor)
 }
 
@@ -54,7 +54,7 @@ const pruneBatch = 5000 // rows
 
 // PruneEvents deletes up to l.Max events (0: pruneBatch) that are older than l.Before, the oldest first. If no such
 // event is left, it deletes events that exceed l.Rows, the oldest first. It leaves events that are not prunable.
-func (db *DB) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
+func (db *logStore) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
 	young := time.Now().Add(-daemon.NeverPruned)
 	if !l.Before.IsZero() {
 		done, err = db.prune(ctx, "old events", pruneOldEvents, l.Before, limitOr(l.Max, pruneBatch), young)
@@ -79,14 +79,14 @@ const pruneHooks = `
 
 // PruneHooks deletes up to l.Max hooks (0: pruneBatch) older than l.Before, the oldest first. It leaves hooks
 // that an agent's row names.
-func (db *DB) PruneHooks(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
+func (db *logStore) PruneHooks(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
 	if l.Before.IsZero() {
 		return done, nil
 	}
 	return db.prune(ctx, "old hooks", pruneHooks, l.Before, limitOr(l.Max, pruneBatch))
 }
 
-func (db *DB) prune(ctx context.Context, what, sql string, args ...any) (daemon.Pruned, error) {
+func (db *logStore) prune(ctx context.Context, what, sql string, args ...any) (daemon.Pruned, error) {
 	return one[daemon.Pruned](ctx, db, what, sql, args...)
 }
 
@@ -141,7 +141,7 @@ const (
 // PruneHistory deletes up to most pipelines (0: pruneBatch) that ended before a time, the oldest first, with all rows
 // that belong to them. If there is no such pipeline, it deletes agents in the same way. The caller calls it again until
 // it deletes nothing.
-func (db *DB) PruneHistory(ctx context.Context, before time.Time, most int) (done daemon.PrunedHistory, err error) {
+func (db *logStore) PruneHistory(ctx context.Context, before time.Time, most int) (done daemon.PrunedHistory, err error) {
 	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) (err error) {
 		done, err = pruneHistory(ctx, tx, before, limitOr(most, pruneBatch))
 		return err
@@ -184,7 +184,7 @@ func pruneHistory(ctx context.Context, tx pgx.Tx, before time.Time, most int) (d
 }
 
 // WouldPrune counts the rows that pruning would delete. It deletes them in a transaction, which it rolls back.
-func (db *DB) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (out daemon.PruneReport, err error) {
+func (db *logStore) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (out daemon.PruneReport, err error) {
 	const everything = math.MaxInt32
 	tx, err := db.poolFor(ctx).Begin(ctx)
 	if err != nil {

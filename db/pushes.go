@@ -35,7 +35,7 @@ const listOpenPushes = `
 	ORDER BY id LIMIT 200`
 
 // OpenPushes returns the pushes to a target of a host that have not ended; the target "" stands for all.
-func (db *DB) OpenPushes(ctx context.Context, host, target string) ([]tell.Push, error) {
+func (db *logStore) OpenPushes(ctx context.Context, host, target string) ([]tell.Push, error) {
 	return list[tell.Push](ctx, db, "open pushes", listOpenPushes, storable(host, target)...)
 }
 
@@ -45,7 +45,7 @@ const updatePush = `
 	WHERE id = $1 AND state = $2 AND attempts = $3`
 
 // MovePush changes a push if its row is in the state from after that many attempts, and appends the event e.
-func (db *DB) MovePush(ctx context.Context, p *tell.Push, from tell.PushState, attempts int, e *event.Event) (moved bool, err error) {
+func (db *logStore) MovePush(ctx context.Context, p *tell.Push, from tell.PushState, attempts int, e *event.Event) (moved bool, err error) {
 	c := &daemon.Change{}
 	if e != nil {
 		c.Events = []*event.Event{e}
@@ -75,14 +75,14 @@ const listPushReports = `
 	FROM pushes WHERE host = $1 GROUP BY target ORDER BY target COLLATE "C"`
 
 // PushReports says how the targets of a host do.
-func (db *DB) PushReports(ctx context.Context, host string) ([]tell.PushReport, error) {
+func (db *logStore) PushReports(ctx context.Context, host string) ([]tell.PushReport, error) {
 	return list[tell.PushReport](ctx, db, "push reports", listPushReports, storetext.Text(host))
 }
 
 const prunePushes = `DELETE FROM pushes WHERE host = $1 AND ended_at < $2`
 
 // PrunePushes deletes the pushes of a host that ended before a time.
-func (db *DB) PrunePushes(ctx context.Context, host string, before time.Time) error {
+func (db *logStore) PrunePushes(ctx context.Context, host string, before time.Time) error {
 	_, err := db.poolFor(ctx).Exec(ctx, prunePushes, storetext.Text(host), before)
 	if err != nil {
 		return fmt.Errorf("prune pushes: %w", unavailable(err))

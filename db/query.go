@@ -10,13 +10,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
+// querier has the pool on which to run a query.
+type querier interface {
+	poolFor(ctx context.Context) *pgxpool.Pool
+}
+
 // one reads the single row of a query. If the query has no row, the error is [daemon.ErrNotFound]. Errors begin with
 // what, the name of the row.
-func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
+func one[T any](ctx context.Context, db querier, what, sql string, args ...any) (T, error) {
 	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var row T
@@ -32,7 +38,7 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 }
 
 // list reads the rows of a query. Without an error the list is never nil.
-func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
+func list[T any](ctx context.Context, db querier, what, sql string, args ...any) ([]T, error) {
 	return collect(ctx, db, what, scan[T], sql, args)
 }
 
@@ -51,12 +57,12 @@ func scanAddr[T any](r pgx.CollectableRow) (*T, error) {
 	return &row, err
 }
 
-// ids reads a list of ids.
-func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
+// listIDs reads a list of ids.
+func listIDs(ctx context.Context, db querier, what, sql string, args ...any) ([]int64, error) {
 	return collect(ctx, db, what, pgx.RowTo[int64], sql, args)
 }
 
-func collect[T any](ctx context.Context, db *DB, what string, scan pgx.RowToFunc[T], sql string, args []any) ([]T, error) {
+func collect[T any](ctx context.Context, db querier, what string, scan pgx.RowToFunc[T], sql string, args []any) ([]T, error) {
 	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var all []T
@@ -104,7 +110,7 @@ func sendAll(ctx context.Context, tx pgx.Tx, args []any, statements ...string) e
 const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
 
 // NextID returns a fresh id for a row of the given kind, before the row is inserted.
-func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
+func (db *rowStore) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	switch kind {
 	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs,
 		daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs, daemon.WorktreeIDs:

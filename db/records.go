@@ -63,7 +63,7 @@ const recordFields = `records.handoff_id, records.agent_id, records.agent, recor
 const selectRecord = `SELECT ` + recordFields + `, messages, document, context FROM records WHERE handoff_id = $1`
 
 // Record returns a handoff's record. If the handoff has none, the error is [daemon.ErrNotFound].
-func (db *DB) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
+func (db *rowStore) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
 	return one[daemon.Record](ctx, db, fmt.Sprintf("record of handoff %d", handoffID), selectRecord, handoffID)
 }
 
@@ -93,7 +93,7 @@ const listLineRecords = `
 // record of the direct predecessor comes first; there are at most q.Limit records (0: 100). LineRecords looks back
 // over 1000 agents. It counts messages by their stored, compressed size, so it may return somewhat more than
 // q.MessageBytes.
-func (db *DB) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
+func (db *rowStore) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
 	return list[daemon.Record](ctx, db, fmt.Sprintf("records before agent %d", q.AgentID), listLineRecords,
 		q.AgentID, limitOr(q.Limit, 100), q.Messages, q.MessageBytes)
 }
@@ -118,7 +118,7 @@ const listLineHandoffs = `
 
 // LineHandoffs returns the handoffs of an agent, of its predecessors and of its successors, the newest
 // first; at most limit (0: 100).
-func (db *DB) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
+func (db *rowStore) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
 	return list[daemon.Handoff](ctx, db, fmt.Sprintf("handoffs along the line of agent %d", agentID), listLineHandoffs,
 		agentID, limitOr(limit, 100))
 }

@@ -27,7 +27,7 @@ const lifeOf = `
 const listLives = `SELECT ` + lifeOf + `ended_at IS NULL UNION ALL SELECT ` + lifeOf + `ended_at >= $2 ORDER BY id DESC LIMIT $4`
 
 // AgentLives lists the agents that lived between q.Since and q.Until.
-func (db *DB) AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.AgentLife, error) {
+func (db *logStore) AgentLives(ctx context.Context, q daemon.LifeQuery) ([]daemon.AgentLife, error) {
 	ids := q.IDs
 	if ids == nil {
 		ids = []int64{}
@@ -49,7 +49,7 @@ const listStateChanges = `
 	ORDER BY a.id, e.at, e.id`
 
 // StateChanges returns the changes of agents' states in a span of time, and of each agent the last one before.
-func (db *DB) StateChanges(ctx context.Context, q daemon.SpanQuery) ([]daemon.StateChange, error) {
+func (db *logStore) StateChanges(ctx context.Context, q daemon.SpanQuery) ([]daemon.StateChange, error) {
 	return list[daemon.StateChange](ctx, db, "states of agents", listStateChanges, spanArgs(q)...)
 }
 
@@ -63,7 +63,7 @@ const listSamples = `
 
 // ContextSamples returns samples of how full agents' context windows were in a span of time, and of each agent the last one
 // before.
-func (db *DB) ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]daemon.ContextSample, error) {
+func (db *logStore) ContextSamples(ctx context.Context, q daemon.SpanQuery) ([]daemon.ContextSample, error) {
 	return list[daemon.ContextSample](ctx, db, "samples of contexts", listSamples, spanArgs(q)...)
 }
 
@@ -78,7 +78,7 @@ func spanArgs(q daemon.SpanQuery) []any {
 const listCompletedMetrics = `SELECT metrics FROM handoffs WHERE status = 'completed' AND id <> $1 ORDER BY id DESC LIMIT $2`
 
 // CompletedMetrics returns the metrics of the newest completed handoffs. It does not read their texts, which are large.
-func (db *DB) CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error) {
+func (db *logStore) CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error) {
 	return collect(ctx, db, "metrics of handoffs", pgx.RowTo[daemon.Metrics], listCompletedMetrics, []any{except, limitOr(limit, 100)})
 }
 
@@ -88,7 +88,7 @@ const pruneSamples = `
 	SELECT count(*) AS rows, max(at) AS newest FROM gone`
 
 // PruneSamples deletes up to l.Max samples (0: pruneBatch) older than l.Before, the oldest first.
-func (db *DB) PruneSamples(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
+func (db *logStore) PruneSamples(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
 	if l.Before.IsZero() {
 		return done, nil
 	}

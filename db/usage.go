@@ -33,7 +33,7 @@ const (
 )
 
 // AddUsage counts answers and notes how far their source was read.
-func (db *DB) AddUsage(ctx context.Context, in daemon.UsageAdded) error {
+func (db *logStore) AddUsage(ctx context.Context, in daemon.UsageAdded) error {
 	w := newWrite(&daemon.Change{})
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
 		r := in.Read
@@ -85,7 +85,7 @@ const listUsageReads = `
 	ORDER BY path COLLATE "C"`
 
 // UsageReads returns how far the sources of an agent were read, and those of the host with one of the paths.
-func (db *DB) UsageReads(ctx context.Context, host string, agentID int64, paths []string) ([]daemon.UsageRead, error) {
+func (db *logStore) UsageReads(ctx context.Context, host string, agentID int64, paths []string) ([]daemon.UsageRead, error) {
 	if paths == nil {
 		paths = []string{}
 	}
@@ -103,7 +103,7 @@ const sumUsage = `
 	ORDER BY agent_id, persona COLLATE "C", runtime COLLATE "C", pipeline_id NULLS FIRST, day`
 
 // UsageSums returns sums of answers.
-func (db *DB) UsageSums(ctx context.Context, q daemon.UsageQuery) ([]daemon.UsageSum, error) {
+func (db *logStore) UsageSums(ctx context.Context, q daemon.UsageQuery) ([]daemon.UsageSum, error) {
 	ids, days := q.AgentIDs, q.Days
 	if ids == nil {
 		ids = []int64{}
@@ -119,6 +119,6 @@ const listBudgetMarks = `
 	ORDER BY persona COLLATE "C", day, mark COLLATE "C", budget COLLATE "C"`
 
 // BudgetMarks returns what was told and decided about a host's budgets since a day.
-func (db *DB) BudgetMarks(ctx context.Context, host, since string) ([]daemon.BudgetMark, error) {
+func (db *logStore) BudgetMarks(ctx context.Context, host, since string) ([]daemon.BudgetMark, error) {
 	return list[daemon.BudgetMark](ctx, db, "budgets", listBudgetMarks, storetext.Text(host), since)
 }

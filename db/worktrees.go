@@ -46,7 +46,7 @@ func (w *write) worktrees() {
 const selectWorktree = selectWorktrees + `WHERE id = $1`
 
 // Worktree returns the work tree with this id. If there is none, the error is [daemon.ErrNotFound].
-func (db *DB) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
+func (db *rowStore) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
 	return one[daemon.Worktree](ctx, db, fmt.Sprintf("worktree %d", id), selectWorktree, id)
 }
 
@@ -55,7 +55,7 @@ const listWorktrees = selectWorktrees + `
 	  AND ($4::bigint = 0 OR pipeline_id = $4) ORDER BY id DESC LIMIT $5`
 
 // Worktrees lists the work trees that f selects, the newest first.
-func (db *DB) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
+func (db *rowStore) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
 	return list[daemon.Worktree](ctx, db, "list of work trees", listWorktrees, f.Host, f.There, f.Before, f.PipelineID, limitOr(f.Limit, 100))
 }
 
@@ -80,7 +80,7 @@ const (
 
 // keepOldTrees makes the rows that daemons of the last release have not made.
 func (db *DB) keepOldTrees(ctx context.Context) error {
-	ids, err := db.ids(ctx, "work trees of pipelines", oldTrees)
+	ids, err := listIDs(ctx, db, "work trees of pipelines", oldTrees)
 	if err != nil || len(ids) == 0 {
 		return err
 	}

@@ -56,14 +56,14 @@ func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
 // Waits says whether the pipeline waits for approval.
 func (p *pipeline) Waits() bool { return p.Status == daemon.PipelineWaiting }
 
-// Pipelines draws the list of pipelines. If status is not "", it lists only pipelines in that status. If before is not 0,
-// it lists only pipelines with smaller ids.
-func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Page, error) {
-	out := &pipelines{Status: status, Templates: p.Templates.List(), Statuses: []daemon.PipelineStatus{
+// Pipelines draws a page of the list of the pipelines that match f.
+func (p *Pages) Pipelines(ctx context.Context, f daemon.PipelineFilter) (*Page, error) {
+	f.Limit = pageOfRuns
+	out := &pipelines{Status: string(f.Status), Templates: p.Templates.List(), Statuses: []daemon.PipelineStatus{
 		daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelinePending, daemon.PipelineFailed, daemon.PipelineDone,
 	}}
 	page := p.page("pipelines", "Pipelines", "pipelines", "pipeline step", out)
-	list, err := p.House.Pipelines.Pipelines(ctx, daemon.PipelineFilter{Status: daemon.PipelineStatus(status), Before: before, Limit: pageOfRuns})
+	list, err := p.House.Pipelines.Pipelines(ctx, f)
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,12 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-func (a *app) agentCommand() *cobra.Command {
+func agentCommand(a *cli.App) *cobra.Command {
 	return cli.Group("agent", "Start, look at, talk to and stop agents",
-		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentDiff(), a.agentSend(), a.agentMessages(), a.agentStop(), a.agentLimit(), a.agentDialog(), a.agentAttach(), a.agentAssign(), a.agentRename(), a.agentNotify(), a.agentResume(), a.agentDismiss())
+		agentStart(a), agentList(a), agentShow(a), agentScreen(a), agentDiff(a), agentSend(a), agentMessages(a), agentStop(a), agentLimit(a), agentDialog(a), agentAttach(a), agentAssign(a), agentRename(a), agentNotify(a), agentResume(a), agentDismiss(a))
 }
 
-func (a *app) agentStart() *cobra.Command {
+func agentStart(a *cli.App) *cobra.Command {
 	var in agents.NewAgent
 	var tree startTree
 	var wait bool
@@ -48,14 +48,14 @@ repository names, in the form of .gitignore, are copied into the tree.`,
 			before, _ := cutArgs(c, args)
 			return maxArgs(2)(c, before)
 		},
-		ValidArgsFunction: a.completePersonas,
+		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			args, in.Args = cutArgs(c, args)
 			tree.asked = c.Flags().Changed("worktree")
 			if err := tree.into(&in, args); err != nil {
 				return err
 			}
-			return a.startAgent(c.Context(), in, wait)
+			return startAgent(c.Context(), a, in, wait)
 		},
 	})
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
@@ -69,7 +69,7 @@ repository names, in the form of .gitignore, are copied into the tree.`,
 	c.Flags().StringVar(&tree.base, "base", "", "with --worktree: the `branch` or commit where a new branch begins (default HEAD of --cwd)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
-	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
 	cli.CompleteFlag(c, "mode", completeModes)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "permission-mode" { // as handoff calls it, whose mode is another thing
@@ -125,15 +125,15 @@ func cutArgs(c *cobra.Command, args []string) (own, cli []string) {
 	return args, nil
 }
 
-func (a *app) startAgent(ctx context.Context, in agents.NewAgent, wait bool) error {
+func startAgent(ctx context.Context, a *cli.App, in agents.NewAgent, wait bool) error {
 	var err error
 	if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
+	if in.Prompt, err = textOrStdin(a, in.Prompt); err != nil {
 		return err
 	}
-	in.Columns, in.Rows = a.paneSize()
+	in.Columns, in.Rows = paneSize(a)
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -142,12 +142,12 @@ func (a *app) startAgent(ctx context.Context, in agents.NewAgent, wait bool) err
 	if err != nil {
 		return err
 	}
-	return a.tellStarted(ctx, c, &agent, wait)
+	return tellStarted(ctx, a, c, &agent, wait)
 }
 
 // paneSize returns the size of a pane that fits the terminal of this command. It returns zeros if the command has no
 // terminal.
-func (a *app) paneSize() (columns, rows int) {
+func paneSize(a *cli.App) (columns, rows int) {
 	for _, stream := range []any{a.Stdin, a.Stdout, a.Stderr} {
 		if columns, rows := term.Size(stream); columns > 0 {
 			return daemon.PaneSize(columns, rows)
@@ -157,8 +157,8 @@ func (a *app) paneSize() (columns, rows int) {
 }
 
 // tellStarted waits as awaitStarted does, and prints the agent.
-func (a *app) tellStarted(ctx context.Context, c *api.Client, began *daemon.Agent, registered bool) error {
-	agent, err := a.awaitStarted(ctx, c, began, registered)
+func tellStarted(ctx context.Context, a *cli.App, c *api.Client, began *daemon.Agent, registered bool) error {
+	agent, err := awaitStarted(ctx, a, c, began, registered)
 	if err == nil && a.JSON {
 		err = a.PrintJSON(agent)
 	}
@@ -167,7 +167,7 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, began *daemon.Agen
 
 // awaitStarted waits until an agent has a pane, and says so if the command prints no JSON. With registered it also waits until the
 // agent has a session and has taken its first prompt. began is the row with which the agent began.
-func (a *app) awaitStarted(ctx context.Context, c *api.Client, began *daemon.Agent, registered bool) (daemon.Agent, error) {
+func awaitStarted(ctx context.Context, a *cli.App, c *api.Client, began *daemon.Agent, registered bool) (daemon.Agent, error) {
 	id, asked := began.ID, ""
 	agent, err := awaitAgent(ctx, c, began, func(g *daemon.Agent) bool {
 		if said := startWords(g); registered && said != "" && said != asked {
@@ -180,7 +180,7 @@ func (a *app) awaitStarted(ctx context.Context, c *api.Client, began *daemon.Age
 		return agent, err
 	}
 	if registered && agent.FirstPromptID != nil {
-		d, err := a.awaitDelivery(ctx, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
+		d, err := awaitDelivery(ctx, a, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
 		if err != nil {
 			return agent, err
 		}
@@ -191,22 +191,22 @@ func (a *app) awaitStarted(ctx context.Context, c *api.Client, began *daemon.Age
 			return agent, err
 		}
 	}
-	a.warnTrouble(&agent)
+	warnTrouble(a, &agent)
 	if a.JSON {
 		return agent, nil
 	}
-	if err := a.tellTree(ctx, c, &agent); err != nil {
+	if err := tellTree(ctx, a, c, &agent); err != nil {
 		return agent, err
 	}
 	pane := "its pane is gone"
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	return agent, a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
+	return agent, say(a, "agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
 // tellTree says in which work tree a new agent works, what was copied there, and what is not there.
-func (a *app) tellTree(ctx context.Context, c *api.Client, g *daemon.Agent) error {
+func tellTree(ctx context.Context, a *cli.App, c *api.Client, g *daemon.Agent) error {
 	if g.WorktreeID == nil || g.PreviousAgentID != nil {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (a *app) tellTree(ctx context.Context, c *api.Client, g *daemon.Agent) erro
 	if v.Last != nil && v.Last.Do == daemon.TreeMake {
 		fmt.Fprintf(a.Stderr, "understudy: %s\n", words.Terminal(v.Last.Says))
 	}
-	return a.say("%s", words.Terminal(said))
+	return say(a, "%s", words.Terminal(said))
 }
 
 // startWords returns what an agent that has not registered asks a person to do, or "" if it asks nothing.
@@ -274,7 +274,7 @@ func notStarting(began, now *daemon.Agent) error {
 }
 
 // warnTrouble warns a person who has waited for an agent if the agent's turns fail.
-func (a *app) warnTrouble(g *daemon.Agent) {
+func warnTrouble(a *cli.App, g *daemon.Agent) {
 	if g.Trouble != nil {
 		fmt.Fprintf(a.Stderr, "understudy: %s\n", words.Terminal(a.WithData(fmt.Sprintf("agent %d is in trouble: %s", g.ID, show.TroubleInFull(g)))))
 	}

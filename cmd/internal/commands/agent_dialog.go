@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) agentDialog() *cobra.Command {
+func agentDialog(a *cli.App) *cobra.Command {
 	var choose int
 	var dialog string
 	c := a.WithJSON(&cobra.Command{
@@ -25,7 +25,7 @@ choices are not understood, it is answered in the pane. An agent can't answer di
 		Example: `  understudy agent dialog 7
   understudy agent dialog developer-con-1 --choose 2`,
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case c.Flags().Changed("choose") && choose < 1:
@@ -33,7 +33,7 @@ choices are not understood, it is answered in the pane. An agent can't answer di
 			case dialog != "" && choose == 0:
 				return cli.Usagef("--dialog goes with --choose")
 			}
-			return a.showDialog(c.Context(), args[0], dialog, choose)
+			return showDialog(c.Context(), a, args[0], dialog, choose)
 		},
 	})
 	c.Flags().IntVar(&choose, "choose", 0, "take the choice with that `number`")
@@ -42,8 +42,8 @@ choices are not understood, it is answered in the pane. An agent can't answer di
 }
 
 // showDialog shows the dialog of an agent, and takes a choice of what it has shown; 0: none.
-func (a *app) showDialog(ctx context.Context, word, dialog string, choose int) error {
-	c, agent, err := a.findAgent(ctx, word)
+func showDialog(ctx context.Context, a *cli.App, word, dialog string, choose int) error {
+	c, agent, err := findAgent(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *app) showDialog(ctx context.Context, word, dialog string, choose int) e
 			return a.PrintJSON(d)
 		}
 		if !a.JSON {
-			a.printDialog(&d, choose == 0)
+			printDialog(a, &d, choose == 0)
 		}
 	}
 	if choose == 0 {
@@ -70,7 +70,7 @@ func (a *app) showDialog(ctx context.Context, word, dialog string, choose int) e
 		if err := a.PrintJSON(in); err != nil {
 			return err
 		}
-	} else if err := a.say("agent %d, %s", agent.ID, words.Terminal(in.Words())); err != nil {
+	} else if err := say(a, "agent %d, %s", agent.ID, words.Terminal(in.Words())); err != nil {
 		return err
 	}
 	switch in.State {
@@ -81,7 +81,7 @@ func (a *app) showDialog(ctx context.Context, word, dialog string, choose int) e
 }
 
 // printDialog prints what a dialog says and offers.
-func (a *app) printDialog(d *daemon.Dialog, next bool) {
+func printDialog(a *cli.App, d *daemon.Dialog, next bool) {
 	u := a.UI(a.Stdout)
 	u.Fields("agent", fmt.Sprint(d.AgentID), "asks", words.Terminal(d.Name))
 	u.Printf("\n")

@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon/agents"
 )
 
-func (a *app) agentDiff() *cobra.Command {
-	return a.diffCommand(&cobra.Command{
+func agentDiff(a *cli.App) *cobra.Command {
+	return diffCommand(a, &cobra.Command{
 		Use:   "diff AGENT [FILE]...",
 		Short: "Show what has changed in an agent's directory since the agent began",
 		Long: `Show what has changed in an agent's directory since the agent began: commits,
@@ -22,9 +23,9 @@ included.`,
 		Example: `  understudy agent diff 7
   understudy agent diff developer-con-1 --stat
   understudy agent diff 7 cmd/main.go docs`,
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 	}, func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error) {
-		client, agent, err := a.findAgent(ctx, name)
+		client, agent, err := findAgent(ctx, a, name)
 		if err != nil {
 			return agents.AgentDiff{}, err
 		}
@@ -34,7 +35,7 @@ included.`,
 
 // diffCommand makes a command print what has changed in the directory that its first argument names, in all files or in those that
 // its other arguments name. read asks the daemon for that.
-func (a *app) diffCommand(c *cobra.Command, read func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error)) *cobra.Command {
+func diffCommand(a *cli.App, c *cobra.Command, read func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error)) *cobra.Command {
 	var in agents.DiffRequest
 	c.Args = cobra.MinimumNArgs(1)
 	c.RunE = func(c *cobra.Command, args []string) error {

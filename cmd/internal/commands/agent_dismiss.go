@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) agentDismiss() *cobra.Command {
+func agentDismiss(a *cli.App) *cobra.Command {
 	var all bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "dismiss (AGENT... | --all)",
@@ -28,7 +29,7 @@ A name or a persona stands for the agent of that name that died. With --all: all
 		Example: `  understudy agent dismiss 7
   understudy agent dismiss 7 8 developer-con-1
   understudy agent dismiss --all`,
-		ValidArgsFunction: more(a.completeDied),
+		ValidArgsFunction: more(completeDied(a)),
 		Args:              someArgs("AGENT", &all),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.Client()
@@ -36,9 +37,9 @@ A name or a persona stands for the agent of that name that died. With --all: all
 				return err
 			}
 			if all {
-				return a.dismissAll(c.Context(), client)
+				return dismissAll(c.Context(), a, client)
 			}
-			return a.each(args, func(word string) (any, error) {
+			return forEach(a, args, func(word string) (any, error) {
 				id, err := findDied(c.Context(), client, word)
 				if err != nil {
 					return nil, err
@@ -47,7 +48,7 @@ A name or a persona stands for the agent of that name that died. With --all: all
 				if err != nil {
 					return nil, err
 				}
-				return agent, a.sayDismissed(&agent)
+				return agent, sayDismissed(a, &agent)
 			})
 		},
 	})
@@ -56,7 +57,7 @@ A name or a persona stands for the agent of that name that died. With --all: all
 }
 
 // dismissAll dismisses the agents that the daemon lists now: one that dies meanwhile was seen by nobody.
-func (a *app) dismissAll(ctx context.Context, c *api.Client) error {
+func dismissAll(ctx context.Context, a *cli.App, c *api.Client) error {
 	died, err := diedOf(ctx, c)
 	if err != nil {
 		return err
@@ -71,26 +72,26 @@ func (a *app) dismissAll(ctx context.Context, c *api.Client) error {
 		return a.PrintJSON(done)
 	}
 	for i := range done {
-		if err := a.sayDismissed(&done[i]); err != nil {
+		if err := sayDismissed(a, &done[i]); err != nil {
 			return err
 		}
 	}
 	if len(done) == 0 {
-		return a.say("no agent that died needs you")
+		return say(a, "no agent that died needs you")
 	}
 	return nil
 }
 
-func (a *app) sayDismissed(g *daemon.Agent) error {
+func sayDismissed(a *cli.App, g *daemon.Agent) error {
 	switch {
 	case a.JSON:
 		return nil
 	case g.DismissedAt == nil:
-		return a.say("agent %d (%s) did not need you", g.ID, words.Terminal(g.Name))
+		return say(a, "agent %d (%s) did not need you", g.ID, words.Terminal(g.Name))
 	case g.HasSession() && g.SuccessorID == nil:
-		return a.say("agent %d (%s) is dismissed: `understudy agent resume %[1]d` still opens its session again", g.ID, words.Terminal(g.Name))
+		return say(a, "agent %d (%s) is dismissed: `understudy agent resume %[1]d` still opens its session again", g.ID, words.Terminal(g.Name))
 	}
-	return a.say("agent %d (%s) is dismissed: `understudy agent show %[1]d` still shows it", g.ID, words.Terminal(g.Name))
+	return say(a, "agent %d (%s) is dismissed: `understudy agent show %[1]d` still shows it", g.ID, words.Terminal(g.Name))
 }
 
 // diedOf returns the ids of the agents that died and need a person.
@@ -131,14 +132,14 @@ func findDied(ctx context.Context, c *api.Client, word string) (int64, error) {
 }
 
 // completeDied completes the ids of the agents that died and need a person.
-func (a *app) completeDied(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		ids, _ := diedOf(ctx, client)
+func completeDied(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) (died []daemon.Agent, err error) {
+		ids, err := diedOf(ctx, c)
 		for _, id := range ids {
-			if g, err := client.Agent(ctx, id); err == nil {
-				offers = offer(offers, fmt.Sprint(id), agentAbout(&g))
+			if g, err := c.Agent(ctx, id); err == nil {
+				died = append(died, g)
 			}
 		}
-		return offers
-	})
+		return died, err
+	}, agentAbout)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) agentLimit() *cobra.Command {
+func agentLimit(a *cli.App) *cobra.Command {
 	var wait, handOver bool
 	var in limits.LimitDecision
 	c := a.WithJSON(&cobra.Command{
@@ -26,7 +26,7 @@ may decide it beforehand (limits.on_limit in config.yaml, on_limit in skill.md).
   understudy agent limit 7 --wait
   understudy agent limit developer-con-1 --hand-over --runtime codex`,
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case wait && handOver:
@@ -38,18 +38,18 @@ may decide it beforehand (limits.on_limit in config.yaml, on_limit in skill.md).
 			case handOver:
 				in.Do = daemon.LimitHandOver
 			}
-			return a.decideLimit(c.Context(), args[0], in)
+			return decideLimit(c.Context(), a, args[0], in)
 		},
 	})
 	c.Flags().BoolVar(&wait, "wait", false, "have it go on after the reset, or try again if the API fails")
 	c.Flags().BoolVar(&handOver, "hand-over", false, "give its work to a successor")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "with --hand-over: `name` of the successor's CLI (default the first fallback that is not limited)")
-	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
 	return c
 }
 
-func (a *app) decideLimit(ctx context.Context, word string, in limits.LimitDecision) error {
-	c, agent, err := a.findAgent(ctx, word)
+func decideLimit(ctx context.Context, a *cli.App, word string, in limits.LimitDecision) error {
+	c, agent, err := findAgent(ctx, a, word)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type listing struct {
 	sort             string
 }
 
-func (a *app) agentList() *cobra.Command {
+func agentList(a *cli.App) *cobra.Command {
 	var l listing
 	c := a.WithJSON(&cobra.Command{
 		Use:   "list",
@@ -54,9 +54,9 @@ what does not fit is left out; --wide prints all.`,
 				l.State = "active"
 			}
 			if l.watch {
-				return a.watchAgents(c.Context(), l)
+				return watchAgents(c.Context(), a, l)
 			}
-			return a.listAgents(c.Context(), l)
+			return listAgents(c.Context(), a, l)
 		},
 	})
 	c.Flags().BoolVarP(&l.all, "all", "a", false, "list agents that have ended too")
@@ -67,13 +67,13 @@ what does not fit is left out; --wide prints all.`,
 	c.Flags().BoolVarP(&l.wide, "wide", "w", false, "print all columns in full, however wide the terminal is")
 	c.Flags().BoolVar(&l.watch, "watch", false, "keep the list up to date until Ctrl-C")
 	cli.CompleteFlag(c, "state", cli.OneOf(agentStates...))
-	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
+	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
 	cli.CompleteFlag(c, "sort", cli.OneOf(show.SortKeys()...))
 	return c
 }
 
 // listed reads the agents of a list, and what a person must see to of them.
-func (a *app) listed(ctx context.Context, c *api.Client, l listing) ([]daemon.Agent, map[int64]daemon.Attention, error) {
+func listed(ctx context.Context, a *cli.App, c *api.Client, l listing) ([]daemon.Agent, map[int64]daemon.Attention, error) {
 	list, err := c.Agents(ctx, l.ListOptions)
 	if err != nil || a.JSON && l.sort == "" {
 		return list, nil, err
@@ -92,19 +92,19 @@ func (a *app) listed(ctx context.Context, c *api.Client, l listing) ([]daemon.Ag
 	return list, needs, err
 }
 
-func (a *app) listAgents(ctx context.Context, l listing) error {
+func listAgents(ctx context.Context, a *cli.App, l listing) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
-	list, needs, err := a.listed(ctx, c, l)
+	list, needs, err := listed(ctx, a, c, l)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
 		return a.PrintJSON(list)
 	}
-	for _, line := range a.agentLines(l, list, needs, l.used(ctx, c)) {
+	for _, line := range agentLines(a, l, list, needs, l.used(ctx, c)) {
 		if _, err := fmt.Fprintln(a.Stdout, line); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (a *app) listAgents(ctx context.Context, l listing) error {
 }
 
 // agentLines draws a list of agents, or the sentence that there are none.
-func (a *app) agentLines(l listing, list []daemon.Agent, needs map[int64]daemon.Attention, used map[int64]daemon.UsageRow) []string {
+func agentLines(a *cli.App, l listing, list []daemon.Agent, needs map[int64]daemon.Attention, used map[int64]daemon.UsageRow) []string {
 	if len(list) == 0 {
 		none := "no agents: start one with `understudy agent start PERSONA`"
 		if len(needs) > 0 {
@@ -149,14 +149,14 @@ func (l listing) used(ctx context.Context, c *api.Client) map[int64]daemon.Usage
 const watchEvery = time.Second
 
 // watchAgents draws the list again and again until ctx ends. While the daemon is away it keeps the last list, and says so.
-func (a *app) watchAgents(ctx context.Context, l listing) error {
+func watchAgents(ctx context.Context, a *cli.App, l listing) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
 	var lines []string
 	for first := true; ; first = false {
-		list, needs, err := a.listed(ctx, c, l)
+		list, needs, err := listed(ctx, a, c, l)
 		said := time.Now().Format("15:04:05") + ", Ctrl-C ends"
 		switch {
 		case ctx.Err() != nil:
@@ -166,9 +166,9 @@ func (a *app) watchAgents(ctx context.Context, l listing) error {
 		case err != nil:
 			said = "the daemon does not answer; trying again: " + strings.ReplaceAll(err.Error(), "\n", " ")
 		default:
-			lines = a.agentLines(l, list, needs, l.used(ctx, c))
+			lines = agentLines(a, l, list, needs, l.used(ctx, c))
 		}
-		if err := a.redraw(append(slices.Clone(lines), "", said)); err != nil {
+		if err := redraw(a, append(slices.Clone(lines), "", said)); err != nil {
 			return err
 		}
 		select {
@@ -180,7 +180,7 @@ func (a *app) watchAgents(ctx context.Context, l listing) error {
 }
 
 // redraw replaces what the terminal shows by lines, as far as it has room. The last line is always shown.
-func (a *app) redraw(lines []string) error {
+func redraw(a *cli.App, lines []string) error {
 	u := a.UI(a.Stdout)
 	if _, rows := term.Size(a.Stdout); rows > 1 && len(lines) > rows-1 {
 		lines = append(lines[:rows-2:rows-2], lines[len(lines)-1])
@@ -195,70 +195,59 @@ func (a *app) redraw(lines []string) error {
 	return err
 }
 
-func (a *app) agentRename() *cobra.Command {
+func agentRename(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "rename AGENT NAME",
 		Short:             "Give an agent another name, which its successors keep",
 		Example:           "  understudy agent rename 7 checkout-flow",
 		Args:              cli.ExactArgs("AGENT", "NAME"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
+			client, agent, err := findAgent(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			if agent, err = client.RenameAgent(c.Context(), agent.ID, args[1]); err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			return a.say("agent %d is called %s", agent.ID, agent.Name)
+			return answer(a, agent, "agent %d is called %s", agent.ID, agent.Name)
 		},
 	})
 }
 
-func (a *app) agentNotify() *cobra.Command {
+func agentNotify(a *cli.App) *cobra.Command {
 	says := map[string]string{"on": "on", "off": "off", "persona": ""}
 	return a.WithJSON(&cobra.Command{
 		Use:   "notify AGENT on|off|persona",
 		Short: "Choose whether you are notified when an agent has finished a turn",
 		Long: `Choose whether you are notified when an agent has finished a turn, with what it said. The default is
 what the agent's persona says with notify_finished in its skill.md, else off. Successors keep it.`,
-		Example: "  understudy agent notify 7 on\n  understudy agent notify checkout-flow persona",
-		Args:    cli.ExactArgs("AGENT", "on|off|persona"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 1 {
-				return []string{"on", "off", "persona"}, cobra.ShellCompDirectiveNoFileComp
-			}
-			return a.completeAgents(c, args, prefix)
-		},
+		Example:           "  understudy agent notify 7 on\n  understudy agent notify checkout-flow persona",
+		Args:              cli.ExactArgs("AGENT", "on|off|persona"),
+		ValidArgsFunction: inOrder(completeAgents(a), cli.OneOf("on", "off", "persona")),
 		RunE: func(c *cobra.Command, args []string) error {
 			to, ok := says[args[1]]
 			if !ok {
 				return cli.Usagef("%q is none of on, off and persona", args[1])
 			}
-			client, agent, err := a.findAgent(c.Context(), args[0])
+			client, agent, err := findAgent(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			if agent, err = client.NotifyWhenFinished(c.Context(), agent.ID, to); err != nil {
 				return err
 			}
-			switch {
-			case a.JSON:
-				return a.PrintJSON(agent)
-			case to == "":
-				return a.say("agent %d notifies of finished turns if its persona says so", agent.ID)
+			if to == "" {
+				return answer(a, agent, "agent %d notifies of finished turns if its persona says so", agent.ID)
 			}
-			return a.say("agent %d notifies of finished turns: %s", agent.ID, to)
+			return answer(a, agent, "agent %d notifies of finished turns: %s", agent.ID, to)
 		},
 	})
 }
 
-// see tells the daemon that the operator looks at an agent. An agent that has ended meanwhile, and a daemon that is away, are
+// seen tells the daemon that the operator looks at an agent. An agent that has ended meanwhile, and a daemon that is away, are
 // no errors of the command.
-func (a *app) see(ctx context.Context, c *api.Client, id int64) error {
+func seen(ctx context.Context, a *cli.App, c *api.Client, id int64) error {
 	agent, err := c.Agent(ctx, id)
 	if err == nil {
 		err = c.SeeAgent(ctx, &agent)

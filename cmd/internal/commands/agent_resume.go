@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) agentResume() *cobra.Command {
+func agentResume(a *cli.App) *cobra.Command {
 	var wait, all bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "resume (AGENT... | --all)",
@@ -30,7 +30,7 @@ resumes by itself after a start.`,
 		Example: `  understudy agent resume 7
   understudy agent resume developer-con-1 reviewer-ada-1
   understudy agent resume --all        # after the machine or its tmux server has ended`,
-		ValidArgsFunction: more(a.completeEnded),
+		ValidArgsFunction: more(completeEnded(a)),
 		Args:              someArgs("AGENT", &all),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.Client()
@@ -38,9 +38,9 @@ resumes by itself after a start.`,
 				return err
 			}
 			if all {
-				return a.resumeAll(c.Context(), client, wait)
+				return resumeAll(c.Context(), a, client, wait)
 			}
-			return a.each(args, func(word string) (any, error) {
+			return forEach(a, args, func(word string) (any, error) {
 				old, err := findEnded(c.Context(), client, word)
 				if err != nil {
 					return nil, err
@@ -49,7 +49,7 @@ resumes by itself after a start.`,
 				if err != nil {
 					return nil, err
 				}
-				return a.awaitStarted(c.Context(), client, &next, wait)
+				return awaitStarted(c.Context(), a, client, &next, wait)
 			})
 		},
 	})
@@ -59,7 +59,7 @@ resumes by itself after a start.`,
 }
 
 // resumeAll resumes the agents that died and whose work nobody continues, and says of each what became of it.
-func (a *app) resumeAll(ctx context.Context, client *api.Client, wait bool) error {
+func resumeAll(ctx context.Context, a *cli.App, client *api.Client, wait bool) error {
 	done, err := client.ResumeAgents(ctx)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *app) resumeAll(ctx context.Context, client *api.Client, wait bool) erro
 		d := &done[i]
 		if d.Started != nil {
 			var now daemon.Agent
-			if now, err = a.awaitStarted(ctx, client, d.Started, wait); err == nil {
+			if now, err = awaitStarted(ctx, a, client, d.Started, wait); err == nil {
 				d.Started = &now
 				continue
 			}
@@ -83,7 +83,7 @@ func (a *app) resumeAll(ctx context.Context, client *api.Client, wait bool) erro
 	case a.JSON:
 		err = a.PrintJSON(done)
 	case len(done) == 0:
-		err = a.say("no agent has died whose work nobody continues")
+		err = say(a, "no agent has died whose work nobody continues")
 	default:
 		err = nil
 	}

@@ -17,24 +17,24 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-func (a *app) agentShow() *cobra.Command {
+func agentShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "show AGENT...",
 		Short:             "Show agents",
 		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json\n  understudy agent show 3 4",
 		Args:              someArgs("AGENT", nil),
-		ValidArgsFunction: more(a.completeAgents),
+		ValidArgsFunction: more(completeAgents(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			shown := 0
-			return a.each(args, func(word string) (any, error) {
-				client, agent, err := a.findAgent(c.Context(), word)
+			return forEach(a, args, func(word string) (any, error) {
+				client, agent, err := findAgent(c.Context(), a, word)
 				if err != nil || a.JSON {
 					return agent, err
 				}
 				if shown++; shown > 1 {
 					fmt.Fprintln(a.Stdout)
 				}
-				a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID), sparkWords(c.Context(), client, agent.ID))
+				showAgent(a, agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent), usedWords(c.Context(), client, agent.ID), sparkWords(c.Context(), client, agent.ID))
 				return agent, client.SeeAgent(c.Context(), &agent)
 			})
 		},
@@ -80,7 +80,7 @@ func sparkWords(ctx context.Context, c *api.Client, agentID int64) string {
 	return t.Spark(agentID)
 }
 
-func (a *app) showAgent(g daemon.Agent, work, prompt, used, spark string) {
+func showAgent(a *cli.App, g daemon.Agent, work, prompt, used, spark string) {
 	end := ""
 	if g.EndReason != nil {
 		end = show.EndWords(g.EndReason)
@@ -137,16 +137,16 @@ func notifyWords(g *daemon.Agent) string {
 	return ""
 }
 
-func (a *app) agentScreen() *cobra.Command {
+func agentScreen(a *cli.App) *cobra.Command {
 	var colors bool
 	c := &cobra.Command{
 		Use:               "screen AGENT",
 		Short:             "Print what an agent's pane shows",
 		Example:           "  understudy agent screen developer-con-1 | tail -5\n  understudy agent screen 7 --colors",
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
+			client, agent, err := findAgent(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}

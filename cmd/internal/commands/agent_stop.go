@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
@@ -18,7 +19,7 @@ import (
 // stopping says how agents are stopped.
 type stopping struct{ force, wait, all, yes bool }
 
-func (a *app) agentStop() *cobra.Command {
+func agentStop(a *cli.App) *cobra.Command {
 	var s stopping
 	c := a.WithJSON(&cobra.Command{
 		Use:   "stop (AGENT... | --all)",
@@ -30,12 +31,12 @@ them. With --all the command says which agents would be stopped and which of the
   understudy agent stop developer-con-1 --force
   understudy agent stop --all`,
 		Args:              someArgs("AGENT", &s.all),
-		ValidArgsFunction: more(a.completeAgents),
+		ValidArgsFunction: more(completeAgents(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if s.all {
-				return a.stopAll(c.Context(), s)
+				return stopAll(c.Context(), a, s)
 			}
-			return a.stop(c.Context(), args, s)
+			return stopAgents(c.Context(), a, args, s)
 		},
 	})
 	c.Flags().BoolVar(&s.force, "force", false, "signal the process without typing /exit first")
@@ -52,8 +53,8 @@ type stopped struct {
 	err     error
 }
 
-// stop asks all the named agents to exit, and then says of each what became of that.
-func (a *app) stop(ctx context.Context, named []string, s stopping) error {
+// stopAgents asks all the named agents to exit, and then says of each what became of that.
+func stopAgents(ctx context.Context, a *cli.App, named []string, s stopping) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -64,14 +65,14 @@ func (a *app) stop(ctx context.Context, named []string, s stopping) error {
 			continue
 		}
 		var now stopped
-		if _, now.agent, now.err = a.findAgent(ctx, word); now.err == nil {
+		if _, now.agent, now.err = findAgent(ctx, a, word); now.err == nil {
 			if now.already = !now.agent.Active(); !now.already {
 				now.agent, now.err = c.StopAgent(ctx, now.agent.ID, s.force)
 			}
 		}
 		asked[word] = now
 	}
-	return a.each(named, func(word string) (any, error) {
+	return forEach(a, named, func(word string) (any, error) {
 		now := asked[word]
 		if now.err != nil {
 			return nil, now.err
@@ -110,7 +111,7 @@ func awaitEnd(ctx context.Context, c *api.Client, id int64) (agent daemon.Agent,
 }
 
 // stopAll stops all active agents, after a person has said yes.
-func (a *app) stopAll(ctx context.Context, s stopping) error {
+func stopAll(ctx context.Context, a *cli.App, s stopping) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -120,10 +121,7 @@ func (a *app) stopAll(ctx context.Context, s stopping) error {
 		return err
 	}
 	if len(active) == 0 {
-		if a.JSON {
-			return a.PrintJSON([]outcome{})
-		}
-		return a.say("no agent is active")
+		return answer(a, []outcome{}, "no agent is active")
 	}
 	question := stopQuestion(active)
 	switch {
@@ -137,7 +135,7 @@ func (a *app) stopAll(ctx context.Context, s stopping) error {
 	for i := range active {
 		ids = append(ids, fmt.Sprint(active[i].ID))
 	}
-	return a.stop(ctx, ids, s)
+	return stopAgents(ctx, a, ids, s)
 }
 
 // stopQuestion says which agents would be stopped, and which of them are in the middle of something.

@@ -40,7 +40,7 @@ func article(noun string) string {
 }
 
 // textOrStdin returns s. If s is a dash, it returns the text on stdin.
-func (a *app) textOrStdin(s string) (string, error) {
+func textOrStdin(a *cli.App, s string) (string, error) {
 	if s != "-" {
 		return s, nil
 	}

@@ -1,14 +1,12 @@
 package commands
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
-func (a *app) agentAssign() *cobra.Command {
+func agentAssign(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "assign AGENT PERSONA",
 		Short: "Give a persona to an agent that you started yourself",
@@ -17,28 +15,16 @@ through the installed hooks. The daemon types once that the agent is to read the
 From then on the agent can be handed over.`,
 		Example:           "  understudy agent assign 7 developer-con-1",
 		Args:              cli.ExactArgs("AGENT", "PERSONA"),
-		ValidArgsFunction: a.completeAssign,
+		ValidArgsFunction: inOrder(completeAgents(a), completePersonas(a)),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.findAgent(c.Context(), args[0])
+			client, agent, err := findAgent(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			if agent, err = client.AssignPersona(c.Context(), agent.ID, args[1]); err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(agent)
-			}
-			_, err = fmt.Fprintf(a.Stdout, "agent %d plays %s from now on\n", agent.ID, args[1])
-			return err
+			return answer(a, agent, "agent %d plays %s from now on", agent.ID, args[1])
 		},
 	})
-}
-
-// completeAssign completes an agent as the first argument and a persona as the second.
-func (a *app) completeAssign(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return a.completeAgents(c, args, prefix)
-	}
-	return a.completePersonas(c, nil, prefix)
 }

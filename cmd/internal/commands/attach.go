@@ -25,7 +25,7 @@ type attachMode struct {
 	keepSize bool // the pane keeps its size
 }
 
-func (a *app) agentAttach() *cobra.Command {
+func agentAttach(a *cli.App) *cobra.Command {
 	var print bool
 	var mode attachMode
 	c := &cobra.Command{
@@ -41,9 +41,9 @@ Ctrl-b d leaves the pane. Inside a tmux of your own, whose prefix key is Ctrl-b 
 Ctrl-b d does. If you are inside the agent's own tmux server, the command switches to the pane.`,
 		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.attach(c.Context(), args[0], mode, print)
+			return attachTo(c.Context(), a, args[0], mode, print)
 		},
 	}
 	c.Flags().BoolVarP(&mode.readOnly, "read-only", "r", false, "look only: no key reaches the agent, and its pane keeps its size")
@@ -52,8 +52,8 @@ Ctrl-b d does. If you are inside the agent's own tmux server, the command switch
 	return c
 }
 
-func (a *app) attach(ctx context.Context, word string, mode attachMode, print bool) error {
-	agent, err := a.attachable(ctx, word)
+func attachTo(ctx context.Context, a *cli.App, word string, mode attachMode, print bool) error {
+	agent, err := attachable(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 	if err != nil {
 		return err
 	}
-	if err := a.see(ctx, c, agent.ID); err != nil {
+	if err := seen(ctx, a, c, agent.ID); err != nil {
 		return err
 	}
 	if in {
@@ -97,13 +97,13 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 	}
 	err = runInFront(bin, argv, attachEnv(os.Environ()))
 	after := context.WithoutCancel(ctx)
-	return errors.Join(err, server.Settle(after), a.see(after, c, agent.ID)) // what it finished meanwhile was on the screen
+	return errors.Join(err, server.Settle(after), seen(after, a, c, agent.ID)) // what it finished meanwhile was on the screen
 }
 
 // attachable returns the agent that a word names, if the agent's pane is on this machine. It asks the daemon for the
 // screen only to get the daemon's refusal: each reason has its own code.
-func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error) {
-	c, agent, err := a.findAgent(ctx, word)
+func attachable(ctx context.Context, a *cli.App, word string) (daemon.Agent, error) {
+	c, agent, err := findAgent(ctx, a, word)
 	switch {
 	case err != nil:
 		return agent, err

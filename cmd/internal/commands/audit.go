@@ -26,7 +26,7 @@ type auditFlags struct {
 	output       string
 }
 
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(a *cli.App) *cobra.Command {
 	var f auditFlags
 	c := a.WithJSON(&cobra.Command{
 		Use:   "audit",
@@ -42,7 +42,7 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
 			if err := f.check(c, time.Now()); err != nil {
 				return err
 			}
-			return a.audit(c.Context(), f)
+			return searchAudit(c.Context(), a, f)
 		},
 	})
 	c.Flags().StringVar(&f.agent, "agent", "", "only what is about this `agent`")
@@ -59,10 +59,10 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
 	c.Flags().IntVar(&f.filter.Limit, "limit", 100, "at most this `number`")
 	c.Flags().StringVar(&f.export, "export", "", "write all matching events in this `form`: md or json")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the `file` that --export writes or replaces")
-	cli.CompleteFlag(c, "agent", anyArgs(a.completeAgents))
-	cli.CompleteFlag(c, "handoff", anyArgs(a.completeHandoffs(nil)))
-	cli.CompleteFlag(c, "pipeline", anyArgs(a.completePipelines(nil)))
-	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
+	cli.CompleteFlag(c, "agent", anyArgs(completeAgents(a)))
+	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
+	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))
+	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
 	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
 	cli.CompleteFlag(c, "export", cli.OneOf("md", "json"))
 	return c
@@ -117,11 +117,11 @@ func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	return time.Time{}, cli.Usagef("--%s must be how long ago, such as 2h, or a date such as 2006-01-02, or a time such as 2006-01-02T15:04:05Z", flag)
 }
 
-func (a *app) audit(ctx context.Context, f auditFlags) error {
+func searchAudit(ctx context.Context, a *cli.App, f auditFlags) error {
 	if f.agent != "" {
 		id, err := strconv.ParseInt(f.agent, 10, 64)
 		if err != nil || id <= 0 {
-			_, agent, err := a.findAgent(ctx, f.agent)
+			_, agent, err := findAgent(ctx, a, f.agent)
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 		f.filter.AgentID = id
 	}
 	if f.export != "" {
-		return a.exportAudit(ctx, f)
+		return exportAudit(ctx, a, f)
 	}
 	get := func(c *api.Client) ([]event.Event, error) { return c.Audit(ctx, f.filter) }
 	now := time.Now()
@@ -141,7 +141,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 
 // exportAudit prints the events, or writes them to a file. It gives the file its name only after it has written all
 // events.
-func (a *app) exportAudit(ctx context.Context, f auditFlags) error {
+func exportAudit(ctx context.Context, a *cli.App, f auditFlags) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

@@ -31,19 +31,15 @@ const (
 	ExitUsage  = 2
 )
 
-// app is the world that the commands run in.
-type app struct{ *cli.App }
-
 // Run runs one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
 func Run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return RunIn(ctx, &cli.App{Getenv: getenv, Stdin: stdin, Stdout: stdout, Stderr: stderr}, args)
 }
 
 // RunIn is [Run] in a world that the caller has made.
-func RunIn(ctx context.Context, world *cli.App, args []string) int {
-	a := &app{world}
+func RunIn(ctx context.Context, a *cli.App, args []string) int {
 	stderr := a.Stderr
-	root := a.rootCommand()
+	root := rootCommand(a)
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
@@ -73,12 +69,20 @@ func RunIn(ctx context.Context, world *cli.App, args []string) int {
 }
 
 // say prints a sentence. If this command was given --data, commands in the sentence get the flag as well.
-func (a *app) say(format string, args ...any) error {
+func say(a *cli.App, format string, args ...any) error {
 	_, err := fmt.Fprintln(a.Stdout, a.WithData(fmt.Sprintf(format, args...)))
 	return err
 }
 
-func (a *app) rootCommand() *cobra.Command {
+// answer prints v with --json, and else a sentence, as say does.
+func answer(a *cli.App, v any, format string, args ...any) error {
+	if a.JSON {
+		return a.PrintJSON(v)
+	}
+	return say(a, format, args...)
+}
+
+func rootCommand(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "understudy",
 		Short: "Supervises CLI coding agents in tmux and hands their work on",
@@ -115,17 +119,17 @@ A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DAT
 	)
 	root.SetHelpCommandGroupID("setup")
 	for group, commands := range map[string][]*cobra.Command{
-		"begin": {demo.Command(a.App), a.serveCommand()},
-		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.permissionCommand(), a.worktreeCommand(), a.pipelineCommand(), a.statusCommand(), a.topCommand(), a.popupCommand(), a.statusBarCommand(), a.dashboardCommand(), a.remoteCommand(), a.usageCommand(), a.eventsCommand(), a.auditCommand()},
-		"short": a.shortForms(),
-		"setup": {a.doctorCommand(), a.runtimesCommand(), a.reloadCommand(), a.notificationsCommand(), a.pruneCommand(), service.Command(a.App), a.completionCommand(), a.versionCommand(), a.hooksCommand()},
+		"begin": {demo.Command(a), serveCommand(a)},
+		"work":  {personaCommand(a), agentCommand(a), handoffCommand(a), permissionCommand(a), worktreeCommand(a), pipelineCommand(a), statusCommand(a), topCommand(a), popupCommand(a), statusBarCommand(a), dashboardCommand(a), remoteCommand(a), usageCommand(a), eventsCommand(a), auditCommand(a)},
+		"short": shortForms(a),
+		"setup": {doctorCommand(a), runtimesCommand(a), reloadCommand(a), notificationsCommand(a), pruneCommand(a), service.Command(a), completionCommand(a), versionCommand(a), hooksCommand(a)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	for _, c := range []*cobra.Command{a.hookCommand(), a.statusLineCommand(), a.mcpCommand()} { // agents run them, not people
+	for _, c := range []*cobra.Command{hookCommand(a), statusLineCommand(a), mcpCommand(a)} { // agents run them, not people
 		c.Hidden = true
 		root.AddCommand(c)
 	}

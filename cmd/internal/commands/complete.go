@@ -13,24 +13,38 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/notices"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// completing completes the first argument with the offers that list gets from the daemon. Each offer is a word, a tab,
-// and the meaning of the word. Without a daemon it offers nothing.
-func (a *app) completing(c *cobra.Command, args []string, list func(context.Context, *api.Client) []string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// completion completes the first argument with what offers gets from the daemon: words, each with a tab and its meaning. Without a
+// daemon it offers nothing.
+func completion(a *cli.App, offers func(ctx context.Context, c *api.Client, prefix string) []string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		client, err := a.Client()
+		if len(args) > 0 || err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+		defer cancel()
+		return offers(ctx, client, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
-	defer cancel()
-	client, err := a.Client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return list(ctx, client), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeRows completes the first argument with the rows that list gets from the daemon. about says how a row is named and what it
+// is. A row without a name is not offered.
+func completeRows[T any](a *cli.App, list func(context.Context, *api.Client) ([]T, error), about func(*T) (name, is string)) cobra.CompletionFunc {
+	return completion(a, func(ctx context.Context, c *api.Client, _ string) (offers []string) {
+		rows, _ := list(ctx, c)
+		for i := range rows {
+			name, is := about(&rows[i])
+			offers = offer(offers, name, is)
+		}
+		return offers
+	})
 }
 
 // plainWord matches a text that every shell takes as one word without quotes. Completion offers no other text, because
@@ -45,26 +59,29 @@ func offer(offers []string, word, about string) []string {
 	return append(offers, word+"\t"+words.Terminal(about))
 }
 
-// agentAbout describes an agent in the offer of its id.
-func agentAbout(g *daemon.Agent) string { return fmt.Sprintf("%s, %s", g.Name, g.State) }
+// agentAbout names an agent by its id.
+func agentAbout(g *daemon.Agent) (id, is string) {
+	return fmt.Sprint(g.ID), fmt.Sprintf("%s, %s", g.Name, g.State)
+}
 
 // completeAgents completes the ids of active agents. As soon as a letter is typed, it completes names and personas
 // instead, if only one agent has them.
-func (a *app) completeAgents(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		agents, _ := activeAgents(ctx, client)
-		if prefix != "" && strings.Trim(prefix, "0123456789") != "" {
-			return completeNames(agents)
-		}
-		for _, g := range agents {
-			offers = offer(offers, fmt.Sprint(g.ID), agentAbout(&g))
-		}
-		return offers
+func completeAgents(a *cli.App) cobra.CompletionFunc {
+	ids := completeRows(a, activeAgents, agentAbout)
+	names := completion(a, func(ctx context.Context, c *api.Client, _ string) []string {
+		agents, _ := activeAgents(ctx, c)
+		return ownNames(agents)
 	})
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if strings.Trim(prefix, "0123456789") != "" {
+			return names(c, args, prefix)
+		}
+		return ids(c, args, prefix)
+	}
 }
 
-// completeNames offers the names and personas that only one agent has.
-func completeNames(agents []daemon.Agent) (offers []string) {
+// ownNames offers the names and personas that only one agent has.
+func ownNames(agents []daemon.Agent) (offers []string) {
 	for i := range agents {
 		for _, name := range []string{agents[i].Name, agents[i].PersonaSlug()} {
 			if list := called(agents, name); name != "" && len(list) == 1 {
@@ -77,99 +94,76 @@ func completeNames(agents []daemon.Agent) (offers []string) {
 }
 
 // completeEnded completes the ids of ended agents whose session can be resumed.
-func (a *app) completeEnded(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		agents, _ := client.Agents(ctx, api.ListOptions{State: string(daemon.Ended)})
-		for _, g := range agents {
-			if g.SessionID != nil {
-				offers = offer(offers, fmt.Sprint(g.ID), agentAbout(&g))
-			}
-		}
-		return offers
-	})
+func completeEnded(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]daemon.Agent, error) {
+		agents, err := c.Agents(ctx, api.ListOptions{State: string(daemon.Ended)})
+		return slices.DeleteFunc(agents, func(g daemon.Agent) bool { return g.SessionID == nil }), err
+	}, agentAbout)
 }
 
 // completePersonas completes the slugs of personas.
-func (a *app) completePersonas(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		personas, _ := client.Personas(ctx, false)
-		for _, p := range personas {
-			offers = offer(offers, p.Slug, p.Description)
-		}
-		return offers
+func completePersonas(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]api.Persona, error) { return c.Personas(ctx, false) }, func(p *api.Persona) (slug, is string) {
+		return p.Slug, p.Description
 	})
 }
 
 // completeTemplates completes the names of templates.
-func (a *app) completeTemplates(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		templates, _ := client.Templates(ctx)
-		for _, t := range templates {
-			offers = offer(offers, t.Name, t.Description)
-		}
-		return offers
+func completeTemplates(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]api.Template, error) { return c.Templates(ctx) }, func(t *api.Template) (name, is string) {
+		return t.Name, t.Description
 	})
 }
 
 // completeLogins completes the ids of the browsers that are signed in to the dashboard.
-func (a *app) completeLogins(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		logins, _ := client.Logins(ctx)
-		for _, l := range logins {
-			offers = offer(offers, l.ID, l.Browser)
-		}
-		return offers
+func completeLogins(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]api.Login, error) { return c.Logins(ctx) }, func(l *api.Login) (id, is string) {
+		return l.ID, l.Browser
 	})
 }
 
 // completeTargets completes the names of the targets of notifications.
-func (a *app) completeTargets(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		all, _ := client.NotificationTargets(ctx)
-		for _, t := range all {
-			offers = offer(offers, t.Name, t.Type)
-		}
-		return offers
+func completeTargets(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]notices.TargetReport, error) {
+		return c.NotificationTargets(ctx)
+	}, func(t *notices.TargetReport) (name, is string) {
+		return t.Name, t.Type
 	})
 }
 
 // completePipelines completes the ids of the pipelines for which fits returns true, or of all pipelines if fits is nil.
-func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-			list, _ := client.Pipelines(ctx, api.ListOptions{})
-			for _, p := range list {
-				if fits == nil || fits(&p) {
-					offers = offer(offers, fmt.Sprint(p.ID), fmt.Sprintf("%s, %s", p.Title, words.Of(p.Status)))
-				}
-			}
-			return offers
-		})
-	}
+func completePipelines(a *cli.App, fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]daemon.Pipeline, error) {
+		return c.Pipelines(ctx, api.ListOptions{})
+	}, func(p *daemon.Pipeline) (id, is string) {
+		if fits != nil && !fits(p) {
+			return "", ""
+		}
+		return fmt.Sprint(p.ID), fmt.Sprintf("%s, %s", p.Title, words.Of(p.Status))
+	})
 }
 
 // completeHandoffs completes the ids of the handoffs for which fits returns true, or of all handoffs if fits is nil.
-func (a *app) completeHandoffs(fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-			list, _ := client.Handoffs(ctx, api.ListOptions{})
-			for _, h := range list {
-				if fits == nil || fits(&h) {
-					offers = offer(offers, fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, words.Of(h.Phase)))
-				}
-			}
-			return offers
-		})
-	}
+func completeHandoffs(a *cli.App, fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]daemon.Handoff, error) {
+		return c.Handoffs(ctx, api.ListOptions{})
+	}, func(h *daemon.Handoff) (id, is string) {
+		if fits != nil && !fits(h) {
+			return "", ""
+		}
+		return fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, words.Of(h.Phase))
+	})
 }
 
 // completeHandingOver completes agents. In an agent's pane it also offers selfWord.
-func (a *app) completeHandingOver(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	offers, directive := a.completeAgents(c, args, prefix)
-	if len(args) == 0 && a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
-		offers = append(offers, selfWord+"\tthe agent that runs this")
+func completeHandingOver(a *cli.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		offers, directive := completeAgents(a)(c, args, prefix)
+		if len(args) == 0 && a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
+			offers = append(offers, selfWord+"\tthe agent that runs this")
+		}
+		return offers, directive
 	}
-	return offers, directive
 }
 
 // folders makes the shell complete a directory.
@@ -178,17 +172,18 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 }
 
 // completeRuntimes completes the runtimes that the settings name.
-func (a *app) completeRuntimes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var offers []string
-	if root, err := a.DataRoot(); err == nil {
-		if s, err := a.settings(root, serveFlags{}); err == nil {
-			for name, r := range s.Runtimes {
-				offers = offer(offers, name, strings.Join(r.Command, " "))
+func completeRuntimes(a *cli.App) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) (offers []string, _ cobra.ShellCompDirective) {
+		if root, err := a.DataRoot(); err == nil {
+			if s, err := readSettings(a, root, serveFlags{}); err == nil {
+				for name, r := range s.Runtimes {
+					offers = offer(offers, name, strings.Join(r.Command, " "))
+				}
 			}
 		}
+		slices.Sort(offers)
+		return offers, cobra.ShellCompDirectiveNoFileComp
 	}
-	slices.Sort(offers)
-	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeModes completes the permission modes of the runtime that --runtime names, or else of Claude Code.
@@ -199,6 +194,16 @@ func completeModes(c *cobra.Command, _ []string, _ string) ([]string, cobra.Shel
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return rt.Modes, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// inOrder completes each argument of a command as the function in its place completes the first one.
+func inOrder(places ...cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < len(places) {
+			return places[len(args)](c, nil, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // anyArgs completes a flag as f completes the first argument of a command. The arguments before the flag do not matter.

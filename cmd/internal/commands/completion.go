@@ -12,7 +12,7 @@ import (
 )
 
 // completionCommand replaces the completion command of the library cobra.
-func (a *app) completionCommand() *cobra.Command {
+func completionCommand(a *cli.App) *cobra.Command {
 	shell := func(name, install string, script func(root *cobra.Command, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{
 			Use: name, Short: "Print the completion script for " + name, Example: install,

@@ -35,7 +35,7 @@ func TestCompletionIsThere(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit((&app{&cli.App{Getenv: cmdtest.NoEnv}}).rootCommand())
+	visit(rootCommand(&cli.App{Getenv: cmdtest.NoEnv}))
 	if seen < len(known) {
 		t.Errorf("%d flags of %d", seen, len(known))
 	}
@@ -47,7 +47,7 @@ func TestCompletionOfLists(t *testing.T) {
 	if want := []string{"b,x,a", "b,x,ab"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	words := completeNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
+	words := ownNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
 	if want := []string{"once\tagent 3, idle"}; !slices.Equal(words, want) {
 		t.Errorf("names %q, want %q", words, want)
 	}
@@ -56,7 +56,7 @@ func TestCompletionOfLists(t *testing.T) {
 // TestStartTakesTheFlagOfHandoff: whoever knows `handoff --permission-mode` writes that for a start, too.
 func TestStartTakesTheFlagOfHandoff(t *testing.T) {
 	t.Parallel()
-	c := (&app{&cli.App{Getenv: cmdtest.NoEnv}}).agentStart()
+	c := agentStart(&cli.App{Getenv: cmdtest.NoEnv})
 	if err := c.ParseFlags([]string{"--permission-mode", "plan"}); err != nil || c.Flag("mode").Value.String() != "plan" {
 		t.Errorf("%v, mode %s", err, c.Flag("mode").Value)
 	}

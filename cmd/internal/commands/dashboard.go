@@ -20,7 +20,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-func (a *app) dashboardCommand() *cobra.Command {
+func dashboardCommand(a *cli.App) *cobra.Command {
 	var open, list, revoke bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "dashboard [--logins | --revoke [LOGIN...]]",
@@ -39,13 +39,13 @@ without a login it signs out all.`,
 			case len(ids) > 0 && !revoke:
 				return cli.Usagef("%q is one argument too many", ids[0])
 			case revoke:
-				return a.revokeLogins(c.Context(), ids)
+				return revokeLogins(c.Context(), a, ids)
 			case list:
-				return a.listLogins(c.Context())
+				return listLogins(c.Context(), a)
 			}
-			return a.dashboard(c.Context(), open)
+			return showDashboard(c.Context(), a, open)
 		},
-		ValidArgsFunction: a.completeLogins,
+		ValidArgsFunction: completeLogins(a),
 	})
 	c.Flags().BoolVar(&open, "open", false, "open the link in the desktop's browser")
 	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")
@@ -54,7 +54,7 @@ without a login it signs out all.`,
 	return c
 }
 
-func (a *app) listLogins(ctx context.Context) error {
+func listLogins(ctx context.Context, a *cli.App) error {
 	return printList(a, func(c *api.Client) ([]api.Login, error) { return c.Logins(ctx) },
 		"no browser is signed in: `understudy dashboard` prints a link that signs one in",
 		[]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"},
@@ -63,7 +63,7 @@ func (a *app) listLogins(ctx context.Context) error {
 		})
 }
 
-func (a *app) revokeLogins(ctx context.Context, ids []string) error {
+func revokeLogins(ctx context.Context, a *cli.App, ids []string) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
@@ -75,17 +75,17 @@ func (a *app) revokeLogins(ctx context.Context, ids []string) error {
 	case a.JSON:
 		return a.PrintJSON(gone)
 	case len(gone) == 0:
-		return a.say("no browser was signed in")
+		return say(a, "no browser was signed in")
 	}
 	for _, l := range gone {
-		if err := a.say("signed out: %s (%s)", l.Browser, l.ID); err != nil {
+		if err := say(a, "signed out: %s (%s)", l.Browser, l.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) dashboard(ctx context.Context, open bool) error {
+func showDashboard(ctx context.Context, a *cli.App, open bool) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
@@ -95,12 +95,9 @@ func (a *app) dashboard(ctx context.Context, open bool) error {
 		return err
 	}
 	if open {
-		return a.openBrowser(ctx, link.URL)
+		return openBrowser(ctx, a, link.URL)
 	}
-	if a.JSON {
-		return a.PrintJSON(link)
-	}
-	return a.say("%s", link.URL)
+	return answer(a, link, "%s", link.URL)
 }
 
 // openBrowser makes the desktop open a link by way of a file that only its owner can read. The link must not be an
@@ -110,7 +107,7 @@ func (a *app) dashboard(ctx context.Context, open bool) error {
 // The file stays until the link is used. Only the daemon notices the use of a link, so the daemon removes the file. It
 // also removes the file when it starts, because all older links have ended then. A link that nobody uses ends within an
 // hour.
-func (a *app) openBrowser(ctx context.Context, url string) error {
+func openBrowser(ctx context.Context, a *cli.App, url string) error {
 	root, err := a.DataRoot()
 	if err != nil {
 		return err
@@ -132,7 +129,7 @@ func (a *app) openBrowser(ctx context.Context, url string) error {
 	}
 	if err != nil {
 		os.Remove(page) // a person uses the printed link instead
-		return a.say("%s\n(`%s` did not open it: %v)", url, command, err)
+		return say(a, "%s\n(`%s` did not open it: %v)", url, command, err)
 	}
-	return a.say("the dashboard opens in your browser")
+	return say(a, "the dashboard opens in your browser")
 }

@@ -48,7 +48,7 @@ func TestServePrintsALinkToATerminalOnly(t *testing.T) {
 		{"no file", &bytes.Buffer{}, nil, false},
 		{"systemd, output to the journal", pipe, map[string]string{"JOURNAL_STREAM": "8:1234"}, false},
 	} {
-		a := &app{&cli.App{Getenv: func(name string) string { return c.env[name] }, Stdout: c.to}}
+		a := &cli.App{Getenv: func(name string) string { return c.env[name] }, Stdout: c.to}
 		made := 0
 		up := &serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}, Dashboard: func() (api.DashboardLink, error) {
 			made++
@@ -58,12 +58,12 @@ func TestServePrintsALinkToATerminalOnly(t *testing.T) {
 		if c.link {
 			want = "http://127.0.0.1:7433/login?key=SECRET  (opens it once, within an hour; then: understudy dashboard)"
 		}
-		if got := a.dashboardHint(up); got != want || (made == 1) != c.link {
+		if got := dashboardHint(a, up); got != want || (made == 1) != c.link {
 			t.Errorf("%s: %d links made, says %q", c.what, made, got)
 		}
 	}
 	var printed bytes.Buffer
-	(&app{&cli.App{Stdout: &printed}}).printServing(&serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}}, "/srv/data")
+	printServing(&cli.App{Stdout: &printed}, &serve.Serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}}, "/srv/data")
 	if !strings.Contains(printed.String(), "\n  dashboard  run: understudy dashboard\n") {
 		t.Errorf("printed %s", &printed)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(a *cli.App) *cobra.Command {
 	var fix, yes bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "doctor",
@@ -29,31 +29,31 @@ fails if something is missing without which nothing works.`,
   understudy doctor --fix               # installs what is missing, after asking
   understudy doctor --fix --yes         # in a script`,
 		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), fix, yes) },
+		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), a, fix, yes) },
 	})
 	c.Flags().BoolVar(&fix, "fix", false, "install what is missing, through apt-get, dnf or brew")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "install without asking")
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, fix, yes bool) error {
+func runDoctor(ctx context.Context, a *cli.App, fix, yes bool) error {
 	if yes && !fix {
 		return cli.Usagef("--yes needs --fix")
 	}
 	if fix {
 		if missing := doctor.Lacking([]doctor.Finding{doctor.CheckTmux(ctx), doctor.CheckPostgres()}); len(missing) > 0 {
-			if err := doctor.Install(ctx, a.App, missing, yes); err != nil {
+			if err := doctor.Install(ctx, a, missing, yes); err != nil {
 				return err
 			}
 		}
 	}
-	found := a.examine(ctx)
+	found := examine(ctx, a)
 	if a.JSON {
 		if err := a.PrintJSON(found); err != nil {
 			return err
 		}
 	} else {
-		a.printFindings(found)
+		printFindings(a, found)
 	}
 	for _, f := range found {
 		if f.State == doctor.FindingMissing {
@@ -64,7 +64,7 @@ func (a *app) doctor(ctx context.Context, fix, yes bool) error {
 }
 
 // examine runs all checks and returns their findings in the order in which they are printed.
-func (a *app) examine(ctx context.Context) []doctor.Finding {
+func examine(ctx context.Context, a *cli.App) []doctor.Finding {
 	found := []doctor.Finding{doctor.CheckTmux(ctx)}
 	root, err := a.DataRoot()
 	if err != nil {
@@ -72,12 +72,12 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	}
 	c, _ := a.Client() // a.Client fails only if DataRoot fails
 	defer c.Close()
-	s, err := a.settings(root, serveFlags{})
+	s, err := readSettings(a, root, serveFlags{})
 	if err != nil {
 		found = append(found, doctor.Finding{Name: "settings", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "correct it"})
 		s = serve.DefaultSettings()
 	} else {
-		found = append(found, doctor.OK("settings", "%s", a.settingsFile(root)))
+		found = append(found, doctor.OK("settings", "%s", settingsFile(a, root)))
 	}
 	if s.DatabaseURL != "" {
 		found = append(found, doctor.CheckShared(ctx, s.DatabaseURL))
@@ -85,14 +85,14 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 		found = append(found, doctor.CheckPostgres())
 	}
 	found = append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c))
-	found = append(append(found, a.checkHooks(ctx)...), doctor.CheckHookProgram())
+	found = append(append(found, checkHooks(ctx, a)...), doctor.CheckHookProgram())
 	found = append(found, doctor.CheckRuntimes(ctx, s)...)
 	found = append(found, checkTrees(ctx, c)...)
 	return append(found, doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
 }
 
 // settingsFile names the settings file, or says that there is none.
-func (a *app) settingsFile(root string) string {
+func settingsFile(a *cli.App, root string) string {
 	path := cmp.Or(a.Getenv("UNDERSTUDY_CONFIG"), filepath.Join(root, "config.yaml"))
 	if _, err := os.Stat(path); err != nil {
 		return "defaults; there is no " + path
@@ -119,8 +119,8 @@ func checkTrees(ctx context.Context, c *api.Client) []doctor.Finding {
 }
 
 // checkHooks looks at the hooks of this shell's settings, and at those of the accounts of agents where something is wrong.
-func (a *app) checkHooks(ctx context.Context) []doctor.Finding {
-	all, err := a.hooksReports(ctx, "")
+func checkHooks(ctx context.Context, a *cli.App) []doctor.Finding {
+	all, err := hooksReports(ctx, a, "")
 	if err != nil {
 		return []doctor.Finding{{Name: "hooks", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "understudy hooks install"}}
 	}
@@ -155,7 +155,7 @@ func hooksFinding(r hooksReport) doctor.Finding {
 	return f
 }
 
-func (a *app) printFindings(found []doctor.Finding) {
+func printFindings(a *cli.App, found []doctor.Finding) {
 	u := a.UI(a.Stdout)
 	for _, f := range found {
 		mark := u.Green("✓")

@@ -24,7 +24,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-func (a *app) eventsCommand() *cobra.Command {
+func eventsCommand(a *cli.App) *cobra.Command {
 	var f eventsFlags
 	c := a.WithJSON(&cobra.Command{
 		Use:   "events",
@@ -53,7 +53,7 @@ printing events as they come. With --json each event is one line.`,
 					return cli.Usagef("--%s must be a number from 1", flag)
 				}
 			}
-			return a.events(c.Context(), f)
+			return printEvents(c.Context(), a, f)
 		},
 	})
 	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "print events as they come, until Ctrl-C (without --after: only new ones)")
@@ -63,9 +63,9 @@ printing events as they come. With --json each event is one line.`,
 	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only events of the handoff with this `id`")
 	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only events of the pipeline with this `id`")
 	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
-	cli.CompleteFlag(c, "agent", anyArgs(a.completeAgents))
-	cli.CompleteFlag(c, "handoff", anyArgs(a.completeHandoffs(nil)))
-	cli.CompleteFlag(c, "pipeline", anyArgs(a.completePipelines(nil)))
+	cli.CompleteFlag(c, "agent", anyArgs(completeAgents(a)))
+	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
+	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))
 	return c
 }
 
@@ -91,26 +91,26 @@ var (
 	errNoDaemon = errors.New("the daemon is not running: start it with `understudy serve`")
 )
 
-func (a *app) events(ctx context.Context, f eventsFlags) error {
+func printEvents(ctx context.Context, a *cli.App, f eventsFlags) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
 	if f.agentWord != "" {
-		_, agent, err := a.findAgent(ctx, f.agentWord)
+		_, agent, err := findAgent(ctx, a, f.agentWord)
 		if err != nil {
 			return err
 		}
 		f.agent = agent.ID
 	}
 	if !f.follow {
-		return a.backlog(ctx, c, f)
+		return backlog(ctx, a, c, f)
 	}
 	err = c.Follow(ctx, f.after, f.types, func(e event.Event) error {
 		if !f.wants(&e) {
 			return nil
 		}
-		return a.printEvent(e)
+		return printEvent(a, e)
 	})
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is the usual end of a feed
@@ -119,15 +119,15 @@ func (a *app) events(ctx context.Context, f eventsFlags) error {
 }
 
 // backlog prints the events that are in the log when it begins.
-func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
-	last, err := a.lastEvent(ctx)
+func backlog(ctx context.Context, a *cli.App, c *api.Client, f eventsFlags) error {
+	last, err := lastEvent(ctx, a)
 	if err != nil || last <= f.after {
 		return err
 	}
 	// Let the daemon filter nothing: the last event ends the loop, and its type may be one that the flags leave out.
 	err = c.Follow(ctx, f.after, nil, func(e event.Event) error {
 		if f.wants(&e) {
-			if err := a.printEvent(e); err != nil {
+			if err := printEvent(a, e); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 
 // lastEvent returns the id of the newest event, or 0 if there is none. It opens a feed without an id, because such a
 // feed begins with the id of the newest event.
-func (a *app) lastEvent(ctx context.Context) (int64, error) {
+func lastEvent(ctx context.Context, a *cli.App) (int64, error) {
 	root, err := a.DataRoot()
 	if err != nil {
 		return 0, err
@@ -176,7 +176,7 @@ func (a *app) lastEvent(ctx context.Context) (int64, error) {
 }
 
 // printEvent prints one event. On a terminal it prints the event's sentence, in a pipe all fields.
-func (a *app) printEvent(e event.Event) error {
+func printEvent(a *cli.App, e event.Event) error {
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(e)
 	}

@@ -10,12 +10,13 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
 )
 
 // findAgent returns the agent that a word names. The word is an id, or the name or persona of exactly one active agent, or how
 // the name of exactly one begins.
-func (a *app) findAgent(ctx context.Context, word string) (*api.Client, daemon.Agent, error) {
+func findAgent(ctx context.Context, a *cli.App, word string) (*api.Client, daemon.Agent, error) {
 	c, err := a.Client()
 	if err != nil {
 		return nil, daemon.Agent{}, err
@@ -71,18 +72,18 @@ func called(agents []daemon.Agent, word string) (found []daemon.Agent) {
 const selfWord = "self"
 
 // agentOrSelf returns the id of the agent that a word names, and a client that may ask for that agent's handoff.
-func (a *app) agentOrSelf(ctx context.Context, word string) (*api.Client, int64, error) {
+func agentOrSelf(ctx context.Context, a *cli.App, word string) (*api.Client, int64, error) {
 	if word == selfWord {
-		return a.self(ctx)
+		return ownAgent(ctx, a)
 	}
-	c, agent, err := a.findAgent(ctx, word)
+	c, agent, err := findAgent(ctx, a, word)
 	return c, agent.ID, err
 }
 
-// self returns the id of the agent that runs this command. An agent that the daemon started has its id, its socket and
+// ownAgent returns the id of the agent that runs this command. An agent that the daemon started has its id, its socket and
 // its launch secret in the environment. For an agent that a person started, the runtime sets the session id in the
-// environment, and self finds the agent by that id.
-func (a *app) self(ctx context.Context) (*api.Client, int64, error) {
+// environment, and ownAgent finds the agent by that id.
+func ownAgent(ctx context.Context, a *cli.App) (*api.Client, int64, error) {
 	word, secret, socket := a.Getenv("UNDERSTUDY_AGENT_ID"), a.Getenv("UNDERSTUDY_LAUNCH"), a.Getenv("UNDERSTUDY_SOCKET")
 	if word != "" && secret != "" && socket != "" {
 		id, err := parseID("agent", word)

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/handoffs"
 )
 
-func (a *app) handoffCommand() *cobra.Command {
+func handoffCommand(a *cli.App) *cobra.Command {
 	var in handoffs.HandoffRequest
 	var heir daemon.Heir
 	var to []string
@@ -48,13 +48,13 @@ Inside an agent, the word self stands for that agent.`,
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
 		Args:              someArgs("AGENT", nil),
-		ValidArgsFunction: more(a.completeHandingOver),
+		ValidArgsFunction: more(completeHandingOver(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Heirs = heirsOf(to, heir)
 			if c.Flags().Changed("in-place") {
 				in.InPlace = &inPlace
 			}
-			return a.handOff(c.Context(), args, in, wait)
+			return handOff(c.Context(), a, args, in, wait)
 		},
 	})
 	c.Flags().StringVar(&in.Reason, "reason", "", "`why` the work is handed over, in a few words (default manual)")
@@ -70,9 +70,9 @@ Inside an agent, the word self stands for that agent.`,
 	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet, or a generated document says next to nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
-	cli.CompleteFlag(c, "to", anyArgs(a.completePersonas))
-	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
-	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffRecord(), a.handoffCancel(), a.handoffRetry())
+	cli.CompleteFlag(c, "to", anyArgs(completePersonas(a)))
+	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
+	c.AddCommand(handoffList(a), handoffShow(a), handoffRecord(a), handoffCancel(a), handoffRetry(a))
 	return c
 }
 
@@ -90,7 +90,7 @@ func heirsOf(to []string, others daemon.Heir) (heirs []daemon.Heir) {
 }
 
 // handOff asks for the handoffs of all the named agents, and then watches or tells of each.
-func (a *app) handOff(ctx context.Context, named []string, in handoffs.HandoffRequest, wait bool) error {
+func handOff(ctx context.Context, a *cli.App, named []string, in handoffs.HandoffRequest, wait bool) error {
 	if err := checkMode(in.Mode); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *app) handOff(ctx context.Context, named []string, in handoffs.HandoffRe
 	case wait && a.JSON && len(named) > 1:
 		return cli.Usagef("--wait with --json takes one agent")
 	}
-	focus, err := a.textOrStdin(in.Focus)
+	focus, err := textOrStdin(a, in.Focus)
 	if err != nil {
 		return err
 	}
@@ -108,25 +108,25 @@ func (a *app) handOff(ctx context.Context, named []string, in handoffs.HandoffRe
 	asked := map[string]askedHandoff{}
 	for _, word := range named {
 		if _, twice := asked[word]; !twice {
-			asked[word] = a.askHandoff(ctx, word, in)
+			asked[word] = askHandoff(ctx, a, word, in)
 		}
 	}
 	if wait && len(named) == 1 && asked[named[0]].err == nil { // it prints the handoff by itself
-		return a.watchAsked(ctx, asked[named[0]], in.Mode)
+		return watchAsked(ctx, a, asked[named[0]], in.Mode)
 	}
-	return a.each(named, func(word string) (any, error) {
+	return forEach(a, named, func(word string) (any, error) {
 		h := asked[word]
 		switch {
 		case h.err != nil:
 			return nil, h.err
 		case wait:
-			return nil, a.watchAsked(ctx, h, in.Mode)
+			return nil, watchAsked(ctx, a, h, in.Mode)
 		case a.JSON:
 			return h.answer, nil
 		case word == selfWord: // an agent's own socket cannot show the handoff, but can cancel it
-			return nil, a.say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", h.answer.HandoffID, h.agent)
+			return nil, say(a, "handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", h.answer.HandoffID, h.agent)
 		}
-		return nil, a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", h.answer.HandoffID, h.agent)
+		return nil, say(a, "handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", h.answer.HandoffID, h.agent)
 	})
 }
 
@@ -138,8 +138,8 @@ type askedHandoff struct {
 	err    error
 }
 
-func (a *app) askHandoff(ctx context.Context, word string, in handoffs.HandoffRequest) (h askedHandoff) {
-	if h.client, h.agent, h.err = a.agentOrSelf(ctx, word); h.err != nil {
+func askHandoff(ctx context.Context, a *cli.App, word string, in handoffs.HandoffRequest) (h askedHandoff) {
+	if h.client, h.agent, h.err = agentOrSelf(ctx, a, word); h.err != nil {
 		return h
 	}
 	h.answer, h.err = h.client.RequestHandoff(ctx, h.agent, in)
@@ -152,8 +152,8 @@ func (a *app) askHandoff(ctx context.Context, word string, in handoffs.HandoffRe
 	return h
 }
 
-func (a *app) watchAsked(ctx context.Context, h askedHandoff, mode daemon.Mode) error {
-	return a.watchHandoff(ctx, h.client, watched{id: h.answer.HandoffID, agent: h.agent, mode: mode})
+func watchAsked(ctx context.Context, a *cli.App, h askedHandoff, mode daemon.Mode) error {
+	return watchHandoff(ctx, a, h.client, watched{id: h.answer.HandoffID, agent: h.agent, mode: mode})
 }
 
 func checkMode(mode daemon.Mode) error {
@@ -163,28 +163,28 @@ func checkMode(mode daemon.Mode) error {
 	return nil
 }
 
-func (a *app) handoffCancel() *cobra.Command {
+func handoffCancel(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "cancel ID",
 		Short:             "Cancel a handoff whose document is not recorded yet; the agent lives on",
 		Long:              "Cancel a handoff; the agent lives on. A handoff can be cancelled until its document is recorded.\nInside an agent, the word self stands for that agent's handoff.",
 		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Open),
+		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Open),
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == selfWord {
-				return a.cancelOwn(c.Context())
+				return cancelOwn(c.Context(), a)
 			}
 			id, err := parseID("handoff", args[0])
 			if err != nil {
 				return err
 			}
-			return a.cancelHandoff(c.Context(), id)
+			return cancelHandoff(c.Context(), a, id)
 		},
 	})
 }
 
-func (a *app) cancelHandoff(ctx context.Context, id int64) error {
+func cancelHandoff(ctx context.Context, a *cli.App, id int64) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -193,32 +193,28 @@ func (a *app) cancelHandoff(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	return a.cancelOf(ctx, c, h.AgentID, id)
+	return cancelOf(ctx, a, c, h.AgentID, id)
 }
 
 // cancelOwn cancels the handoff of the agent that runs this command.
-func (a *app) cancelOwn(ctx context.Context) error {
-	c, agentID, err := a.self(ctx)
+func cancelOwn(ctx context.Context, a *cli.App) error {
+	c, agentID, err := ownAgent(ctx, a)
 	if err != nil {
 		return err
 	}
-	return a.cancelOf(ctx, c, agentID, 0)
+	return cancelOf(ctx, a, c, agentID, 0)
 }
 
 // cancelOf cancels a handoff of an agent. The id 0 means the newest one.
-func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) error {
+func cancelOf(ctx context.Context, a *cli.App, c *api.Client, agentID, id int64) error {
 	h, err := c.CancelHandoff(ctx, agentID, id)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(h)
-	}
-	_, err = fmt.Fprintf(a.Stdout, "handoff %d is cancelled; agent %d lives on\n", h.ID, h.AgentID)
-	return err
+	return answer(a, h, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
 }
 
-func (a *app) handoffRetry() *cobra.Command {
+func handoffRetry(a *cli.App) *cobra.Command {
 	var in handoffs.Retry
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
@@ -226,7 +222,7 @@ func (a *app) handoffRetry() *cobra.Command {
 		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent\n  understudy handoff retry 12 --force\n  understudy handoff retry 12 --runtime codex --permission-mode edits",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Retryable),
+		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Retryable),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
 			if err != nil {
@@ -237,20 +233,20 @@ func (a *app) handoffRetry() *cobra.Command {
 					return err
 				}
 			}
-			return a.retryHandoff(c.Context(), id, in, wait)
+			return retryHandoff(c.Context(), a, id, in, wait)
 		},
 	})
 	c.Flags().StringVar((*string)(&in.Mode), "mode", "", "`who` writes the document if none is recorded yet: agent, generate or transcript (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	c.Flags().BoolVar(&in.Force, "force", false, "take a generated document as it is, although it says next to nothing")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "the `CLI` of the successor, if none works yet (default as before)")
-	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
 	c.Flags().StringVar(&in.PermissionMode, "permission-mode", "", "the permission `mode` of the successor, in the words of its CLI, if none works yet (default as before)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	return c
 }
 
-func (a *app) retryHandoff(ctx context.Context, id int64, in handoffs.Retry, wait bool) error {
+func retryHandoff(ctx context.Context, a *cli.App, id int64, in handoffs.Retry, wait bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -268,10 +264,7 @@ func (a *app) retryHandoff(ctx context.Context, id int64, in handoffs.Retry, wai
 		if len(before) > 0 {
 			seq = before[len(before)-1].Seq
 		}
-		return a.watchHandoff(ctx, c, watched{id: id, agent: h.AgentID, mode: h.Mode, seq: seq})
+		return watchHandoff(ctx, a, c, watched{id: id, agent: h.AgentID, mode: h.Mode, seq: seq})
 	}
-	if a.JSON {
-		return a.PrintJSON(h)
-	}
-	return a.say("handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
+	return answer(a, h, "handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
 }

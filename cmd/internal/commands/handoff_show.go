@@ -18,24 +18,24 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) handoffList() *cobra.Command {
+func handoffList(a *cli.App) *cobra.Command {
 	o := api.ListOptions{}
 	c := a.WithJSON(&cobra.Command{
 		Use:     "list",
 		Short:   "List handoffs, the newest first",
 		Example: "  understudy handoff list --persona developer-con-1\n  understudy handoff list --status failed --json",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.listHandoffs(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return listHandoffs(c.Context(), a, o) },
 	})
 	c.Flags().StringVar(&o.Persona, "persona", "", "only handoffs of this `persona`")
 	c.Flags().StringVar(&o.Status, "status", "", "only handoffs with this `status`: pending, in_progress, completed, failed or cancelled")
-	pageFlags(c, &o, "handoffs", anyArgs(a.completeHandoffs(nil)))
-	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
+	pageFlags(c, &o, "handoffs", anyArgs(completeHandoffs(a, nil)))
+	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
 	cli.CompleteFlag(c, "status", cli.OneOf(handoffStatuses...))
 	return c
 }
 
-func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
+func listHandoffs(ctx context.Context, a *cli.App, o api.ListOptions) error {
 	get := func(c *api.Client) ([]daemon.Handoff, error) { return c.Handoffs(ctx, o) }
 	columns := []string{"ID", "PERSONA", "GEN", "AGENT", "SUCCESSOR", "PHASE", "TIME", "CONTEXT", "WARN", "STARTED", "REASON"}
 	return printList(a, get, "no handoffs", columns, func(h daemon.Handoff) []string {
@@ -46,14 +46,14 @@ func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
 	})
 }
 
-func (a *app) handoffShow() *cobra.Command {
+func handoffShow(a *cli.App) *cobra.Command {
 	var document, contextFile bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "show ID",
 		Short:             "Show one handoff with its phases and its line, or its document",
 		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completeHandoffs(nil),
+		ValidArgsFunction: completeHandoffs(a, nil),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
 			if err != nil {
@@ -62,7 +62,7 @@ func (a *app) handoffShow() *cobra.Command {
 			if document && contextFile || a.JSON && (document || contextFile) {
 				return cli.Usagef("--document, --context and --json do not go together")
 			}
-			return a.showHandoff(c.Context(), id, document, contextFile)
+			return showHandoff(c.Context(), a, id, document, contextFile)
 		},
 	})
 	c.Flags().BoolVar(&document, "document", false, "print the document that the agent wrote")
@@ -70,7 +70,7 @@ func (a *app) handoffShow() *cobra.Command {
 	return c
 }
 
-func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile bool) error {
+func showHandoff(ctx context.Context, a *cli.App, id int64, document, contextFile bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(a.Stdout, a.safeText(string(b)))
+		_, err = io.WriteString(a.Stdout, safeText(a, string(b)))
 		return err
 	}
 	h, err := c.Handoff(ctx, id)
@@ -118,7 +118,7 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	return show.DescribeLine(u, rows, id)
 }
 
-func (a *app) handoffRecord() *cobra.Command {
+func handoffRecord(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "record ID",
 		Short: "Print what a handoff passed on beside its document",
@@ -126,18 +126,18 @@ func (a *app) handoffRecord() *cobra.Command {
 open todos of the outgoing session, the files that it touched, and the end of its conversation.`,
 		Example:           "  understudy handoff record 12 | less\n  understudy handoff record 12 --json",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completeHandoffs(func(h *daemon.Handoff) bool { return h.RecordedAt != nil }),
+		ValidArgsFunction: completeHandoffs(a, func(h *daemon.Handoff) bool { return h.RecordedAt != nil }),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
 			if err != nil {
 				return err
 			}
-			return a.printRecord(c.Context(), id)
+			return printRecord(c.Context(), a, id)
 		},
 	})
 }
 
-func (a *app) printRecord(ctx context.Context, id int64) error {
+func printRecord(ctx context.Context, a *cli.App, id int64) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (a *app) printRecord(ctx context.Context, id int64) error {
 
 // safeText returns the text of a document that an agent wrote. For a terminal it drops control characters, because they
 // could steer the terminal. In a pipe it returns the text unchanged.
-func (a *app) safeText(s string) string {
+func safeText(a *cli.App, s string) string {
 	if !term.IsTerminal(a.Stdout) {
 		return s
 	}

@@ -26,7 +26,7 @@ type watched struct {
 
 // watchHandoff shows a handoff's progress until the handoff ends. In mode generate, Esc and Ctrl-C cancel the handoff as
 // long as a cancel is possible. Otherwise Ctrl-C ends only the command, and the handoff goes on.
-func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error {
+func watchHandoff(ctx context.Context, a *cli.App, c *api.Client, w watched) error {
 	out := a.Stdout
 	if a.JSON {
 		out = a.Stderr
@@ -36,7 +36,7 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 	watching := ctx
 	if w.mode != daemon.ModeAgent {
 		var release func()
-		watching, release = a.cancellable(ctx, c, w)
+		watching, release = cancellable(ctx, a, c, w)
 		defer release()
 	}
 	h, err := p.Watch(watching, c, w.id, w.seq)
@@ -53,11 +53,11 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 			return err
 		}
 	}
-	return a.tellEnd(p, h)
+	return tellEnd(a, p, h)
 }
 
 // tellEnd prints how a handoff ended. A handoff that was cancelled in mode generate has its own sentence.
-func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
+func tellEnd(a *cli.App, p *show.Watcher, h daemon.Handoff) error {
 	switch {
 	case h.Phase == daemon.Cancelled && h.Mode != daemon.ModeAgent:
 		p.Printf("Handoff cancelled\n")
@@ -89,7 +89,7 @@ const (
 // interrupt. When the handoff can no longer be cancelled, Esc does nothing, and an interrupt ends the context, as other
 // signals do. While a cancel takes effect, the context outlives ctx. The returned function waits for the goroutines that
 // cancellable starts, and restores the mode of the terminal.
-func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (context.Context, func()) {
+func cancellable(ctx context.Context, a *cli.App, c *api.Client, w watched) (context.Context, func()) {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

@@ -31,8 +31,8 @@ func TestTellEnd(t *testing.T) {
 		},
 	} {
 		var stdout, stderr bytes.Buffer
-		a := &app{&cli.App{Getenv: cmdtest.NoEnv, DataFlag: "/d", Stdout: &stdout, Stderr: &stderr}}
-		err := a.tellEnd(show.NewWatcher(a.UI(a.Stdout)), c.h)
+		a := &cli.App{Getenv: cmdtest.NoEnv, DataFlag: "/d", Stdout: &stdout, Stderr: &stderr}
+		err := tellEnd(a, show.NewWatcher(a.UI(a.Stdout)), c.h)
 		if !errors.Is(err, cli.ErrSilent) || stdout.String() != c.stdout || stderr.String() != c.stderr {
 			t.Errorf("%s: %v, %q, %q", name, err, &stdout, &stderr)
 		}

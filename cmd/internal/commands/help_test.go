@@ -33,7 +33,7 @@ func TestHelp(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit((&app{&cli.App{Getenv: cmdtest.NoEnv}}).rootCommand())
+	visit(rootCommand(&cli.App{Getenv: cmdtest.NoEnv}))
 	if files, _ := filepath.Glob("testdata/help/*"); len(files) != len(seen) {
 		t.Errorf("%d files in testdata/help for %d commands", len(files), len(seen))
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // hookCommand adds the command to the help. Package early runs the command before the command line is set up.
-func (a *app) hookCommand() *cobra.Command {
+func hookCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hook EVENT",
 		Short: "What an agent's hook runs: hands the event to the daemon",
@@ -43,7 +43,7 @@ type hooksFlags struct {
 	dryRun   bool
 }
 
-func (a *app) hooksCommand() *cobra.Command {
+func hooksCommand(a *cli.App) *cobra.Command {
 	var f hooksFlags
 	install := &cobra.Command{
 		Use:   "install",
@@ -56,21 +56,21 @@ The hooks come with the command /handoff [focus] for every agent: commands/hando
 settings. An agent that is given /handoff is handed over to a successor.`,
 		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.installHooks(c.Context(), f) },
+		RunE:    func(c *cobra.Command, _ []string) error { return installHooks(c.Context(), a, f) },
 	}
 	uninstall := &cobra.Command{
 		Use:     "uninstall",
 		Short:   "Take understudy's hooks and /handoff out again, and nothing else",
 		Example: "  understudy hooks uninstall",
 		Args:    cli.ExactArgs(),
-		RunE:    func(*cobra.Command, []string) error { return a.uninstallHooks(f) },
+		RunE:    func(*cobra.Command, []string) error { return uninstallHooks(a, f) },
 	}
 	status := a.WithJSON(&cobra.Command{
 		Use:     "status",
 		Short:   "Say which hooks are installed, what they run, and whether /handoff is",
 		Example: "  understudy hooks status",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.hooksStatus(c.Context(), f) },
+		RunE:    func(c *cobra.Command, _ []string) error { return hooksStatus(c.Context(), a, f) },
 	})
 	scripts := &cobra.Command{
 		Use:   "scripts DIR",
@@ -81,7 +81,7 @@ PATH, or where $UNDERSTUDY_BIN says, and does nothing where it is not installed.
 from the script of its name stays, and is an error.`,
 		Example: "  understudy hooks scripts ~/dotfiles/hooks",
 		Args:    cli.ExactArgs("DIR"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.writeScripts(args[0]) },
+		RunE:    func(_ *cobra.Command, args []string) error { return writeScripts(a, args[0]) },
 
 		ValidArgsFunction: folders,
 	}
@@ -94,7 +94,7 @@ from the script of its name stays, and is an error.`,
 }
 
 // settingsPath returns the path of the runtime's user settings file.
-func (a *app) settingsPath(flag string) (string, error) {
+func settingsPath(a *cli.App, flag string) (string, error) {
 	switch dir, home := a.Getenv("CLAUDE_CONFIG_DIR"), a.Getenv("HOME"); {
 	case flag != "":
 		return filepath.Abs(flag)
@@ -114,8 +114,8 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 
 // eventsToHook returns the events that the installed CLI knows. If it cannot find out the version of the CLI, it returns
 // the events that every version knows, and an error that says why.
-func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
-	command := a.claude()
+func eventsToHook(ctx context.Context, a *cli.App) ([]string, error) {
+	command := claudeCode(a)
 	version, err := proc.AskVersion(ctx, command)
 	if err == nil && !versionNumber().MatchString(version) {
 		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
@@ -123,11 +123,11 @@ func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	return hooks.KnownEvents(version), err
 }
 
-// claude returns the command that config.yaml names for the CLI. If the file cannot be read, claude returns "claude", so
+// claudeCode returns the command that config.yaml names for the CLI. If the file cannot be read, claudeCode returns "claude", so
 // that the hooks can still be installed.
-func (a *app) claude() []string {
+func claudeCode(a *cli.App) []string {
 	if root, err := a.DataRoot(); err == nil {
-		if s, err := a.settings(root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
+		if s, err := readSettings(a, root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
 			return s.Runtimes["claude"].Command
 		}
 	}
@@ -144,8 +144,8 @@ func allDisabled(settings []byte) bool {
 	return json.Unmarshal(hooks.WithoutMark(settings), &s) == nil && s.DisableAllHooks
 }
 
-func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
-	path, err := a.settingsPath(f.settings)
+func installHooks(ctx context.Context, a *cli.App, f hooksFlags) error {
+	path, err := settingsPath(a, f.settings)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 			return err
 		}
 	}
-	o.Events, err = a.eventsToHook(ctx)
+	o.Events, err = eventsToHook(ctx, a)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "understudy: %v: the events that not every version knows are left out: %s\n",
 			err, strings.Join(without(hooks.KnownEvents(newest), o.Events), " "))
@@ -192,12 +192,12 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	}
 	// The command /handoff needs the hooks. So install it after the hooks, and remove it before them. If this command
 	// crashes between the two changes, the next install or uninstall makes the second one.
-	return a.applyHooks(f, "hooks are installed already in "+path,
+	return applyHooks(a, f, "hooks are installed already in "+path,
 		settingsChange(plan.For(path, time.Now())), commandChange(slash))
 }
 
-func (a *app) uninstallHooks(f hooksFlags) error {
-	path, err := a.settingsPath(f.settings)
+func uninstallHooks(a *cli.App, f hooksFlags) error {
+	path, err := settingsPath(a, f.settings)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (a *app) uninstallHooks(f hooksFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.applyHooks(f, "no hooks of ours are installed in "+path,
+	return applyHooks(a, f, "no hooks of ours are installed in "+path,
 		commandChange(hooks.PlanSlashRemoval(command)), settingsChange(plan.For(path, time.Now())))
 }
 
@@ -253,7 +253,7 @@ func commandChange(p hooks.SlashPlan) hooksChange {
 
 // applyHooks prints the changes. Unless it is a dry run, it then makes the changes in their order. If no file changes,
 // it prints the sentence nothing.
-func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) error {
+func applyHooks(a *cli.App, f hooksFlags, nothing string, changes ...hooksChange) error {
 	u := a.UI(a.Stdout)
 	changes = slices.DeleteFunc(changes, func(c hooksChange) bool { return !c.changed })
 	if len(changes) == 0 {

@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
 
 // writeScripts writes the scripts for hooks that a person wires by hand. It first looks at all files, so that it writes none
 // if one of them would be lost.
-func (a *app) writeScripts(dir string) error {
+func writeScripts(a *cli.App, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -46,5 +47,5 @@ func (a *app) writeScripts(dir string) error {
 			return err
 		}
 	}
-	return a.say("%d scripts are in %s: name each in the settings of your CLI, as the command of its event", len(entries), dir)
+	return say(a, "%d scripts are in %s: name each in the settings of your CLI, as the command of its event", len(entries), dir)
 }

@@ -17,9 +17,9 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "hooks")
 	var out bytes.Buffer
-	a := &app{&cli.App{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}}
+	a := &cli.App{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}
 	for range 2 {
-		if err := a.writeScripts(dir); err != nil {
+		if err := writeScripts(a, dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestHooksScriptsWritesEachScript(t *testing.T) {
 	if err := os.WriteFile(own, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.writeScripts(dir); err == nil || !strings.Contains(err.Error(), own+" differs") {
+	if err := writeScripts(a, dir); err == nil || !strings.Contains(err.Error(), own+" differs") {
 		t.Errorf("a script that somebody has changed: %v", err)
 	}
 	if got, err := os.ReadFile(own); err != nil || string(got) != "mine" {

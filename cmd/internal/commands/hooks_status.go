@@ -29,21 +29,21 @@ type hooksReport struct {
 
 // hooksReports returns a report on the settings that a flag names or, without it, on those of this shell and then on those of the
 // accounts of agents that live, which may have a folder of their own.
-func (a *app) hooksReports(ctx context.Context, flag string) ([]hooksReport, error) {
-	own, err := a.settingsPath(flag)
+func hooksReports(ctx context.Context, a *cli.App, flag string) ([]hooksReport, error) {
+	own, err := settingsPath(a, flag)
 	if err != nil {
 		return nil, err
 	}
 	paths := []string{own}
 	if flag == "" {
-		paths = append(paths, a.accountSettings(ctx)...)
+		paths = append(paths, accountSettings(ctx, a)...)
 	}
 	var all []hooksReport
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
 			continue
 		}
-		r, err := a.hooksReport(ctx, path)
+		r, err := reportHooks(ctx, a, path)
 		if err != nil && i == 0 {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (a *app) hooksReports(ctx context.Context, flag string) ([]hooksReport, err
 
 // accountSettings returns the settings files in the folders of the accounts of agents, as far as this machine has those folders.
 // Without a daemon there are none.
-func (a *app) accountSettings(ctx context.Context) (paths []string) {
+func accountSettings(ctx context.Context, a *cli.App) (paths []string) {
 	c, err := a.Client()
 	if err != nil {
 		return nil
@@ -82,7 +82,7 @@ func (a *app) accountSettings(ctx context.Context) (paths []string) {
 	return slices.Compact(paths)
 }
 
-func (a *app) hooksReport(ctx context.Context, path string) (hooksReport, error) {
+func reportHooks(ctx context.Context, a *cli.App, path string) (hooksReport, error) {
 	r := hooksReport{Settings: path, Events: []string{}, Missing: []string{}, Broken: []string{}}
 	text, err := hooks.ReadSettings(r.Settings)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *app) hooksReport(ctx context.Context, path string) (hooksReport, error)
 		}
 		return r, nil
 	}
-	known, _ := a.eventsToHook(ctx)
+	known, _ := eventsToHook(ctx, a)
 	r.Missing = append(r.Missing, without(known, r.Events)...)
 	switch _, err := os.Stat(r.Binary); {
 	case r.Disabled:
@@ -159,8 +159,8 @@ func commandProblem(command hooks.SlashFile, found hooks.Report) string {
 	return ""
 }
 
-func (a *app) hooksStatus(ctx context.Context, f hooksFlags) error {
-	all, err := a.hooksReports(ctx, f.settings)
+func hooksStatus(ctx context.Context, a *cli.App, f hooksFlags) error {
+	all, err := hooksReports(ctx, a, f.settings)
 	if err != nil {
 		return err
 	}

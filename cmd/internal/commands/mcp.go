@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/mcpserver"
 )
 
-func (a *app) mcpCommand() *cobra.Command {
+func mcpCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "What an agent runs to reach other agents: an MCP server on stdio",

@@ -17,7 +17,7 @@ import (
 // allMessages is the value of --cancel that stands for all that is queued.
 const allMessages = "all"
 
-func (a *app) agentMessages() *cobra.Command {
+func agentMessages(a *cli.App) *cobra.Command {
 	var cancel []string
 	o := api.ListOptions{}
 	c := a.WithJSON(&cobra.Command{
@@ -32,12 +32,12 @@ cancelled any more. The messages of an agent that hands over are passed on to it
   understudy agent messages 7 --cancel 42 --cancel 43
   understudy agent messages 7 --cancel all`,
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(cancel) > 0 {
-				return a.cancelMessages(c.Context(), args[0], cancel)
+				return cancelMessages(c.Context(), a, args[0], cancel)
 			}
-			return a.listMessages(c.Context(), args[0], o)
+			return listMessages(c.Context(), a, args[0], o)
 		},
 	})
 	c.Flags().StringSliceVar(&cancel, "cancel", nil, "cancel the queued message with this `ID`, or all; several times for several")
@@ -47,8 +47,8 @@ cancelled any more. The messages of an agent that hands over are passed on to it
 	return c
 }
 
-func (a *app) listMessages(ctx context.Context, word string, o api.ListOptions) error {
-	_, agent, err := a.findAgent(ctx, word)
+func listMessages(ctx context.Context, a *cli.App, word string, o api.ListOptions) error {
+	_, agent, err := findAgent(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *app) listMessages(ctx context.Context, word string, o api.ListOptions) 
 	if err != nil || queued == 0 || a.JSON {
 		return err
 	}
-	return a.say("%s queued: `understudy agent messages %d --cancel ID` cancels one, with all in place of ID it cancels all", words.Count(queued, "text"), agent.ID)
+	return say(a, "%s queued: `understudy agent messages %d --cancel ID` cancels one, with all in place of ID it cancels all", words.Count(queued, "text"), agent.ID)
 }
 
 // senderOf says who sent a text.
@@ -83,7 +83,7 @@ func senderOf(d *daemon.Delivery) string {
 }
 
 // cancelMessages cancels the named messages, or all. One that can't be cancelled does not keep the others from it.
-func (a *app) cancelMessages(ctx context.Context, word string, which []string) error {
+func cancelMessages(ctx context.Context, a *cli.App, word string, which []string) error {
 	ids := make([]int64, len(which))
 	for i, name := range which {
 		if name == allMessages && len(which) == 1 {
@@ -95,7 +95,7 @@ func (a *app) cancelMessages(ctx context.Context, word string, which []string) e
 		}
 		ids[i] = id
 	}
-	c, agent, err := a.findAgent(ctx, word)
+	c, agent, err := findAgent(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -111,10 +111,10 @@ func (a *app) cancelMessages(ctx context.Context, word string, which []string) e
 			return failed
 		}
 	case len(cancelled) == 0 && err == nil:
-		return a.say("nothing is queued for agent %d", agent.ID)
+		return say(a, "nothing is queued for agent %d", agent.ID)
 	default:
 		for i := range cancelled {
-			if failed := a.say("delivery %d to agent %d is cancelled: %s", cancelled[i].ID, cancelled[i].AgentID, words.Terminal(words.FirstLine(cancelled[i].Text, 60))); failed != nil {
+			if failed := say(a, "delivery %d to agent %d is cancelled: %s", cancelled[i].ID, cancelled[i].AgentID, words.Terminal(words.FirstLine(cancelled[i].Text, 60))); failed != nil {
 				return failed
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) notificationsCommand() *cobra.Command {
-	show := func(c *cobra.Command, _ []string) error { return a.showNotifications(c.Context()) }
+func notificationsCommand(a *cli.App) *cobra.Command {
+	show := func(c *cobra.Command, _ []string) error { return showNotifications(c.Context(), a) }
 	c := a.WithJSON(&cobra.Command{
 		Use:   "notifications",
 		Short: "Choose your notifications, and see whether they arrive",
@@ -38,11 +38,11 @@ commands. Where there is no desktop, they are in the daemon's log and in the eve
 		Example: "  understudy notifications show --json",
 		Args:    cli.ExactArgs(),
 		RunE:    show,
-	}), a.setNotificationsCommand(), a.testNotificationCommand())
+	}), setNotificationsCommand(a), testNotificationCommand(a))
 	return c
 }
 
-func (a *app) setNotificationsCommand() *cobra.Command {
+func setNotificationsCommand(a *cli.App) *cobra.Command {
 	var waiting, completed bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "set",
@@ -61,7 +61,7 @@ func (a *app) setNotificationsCommand() *cobra.Command {
 			if change == (notices.PreferenceChange{}) {
 				return cli.Usagef("nothing to set: --waiting or --completed is missing")
 			}
-			return a.setNotifications(c.Context(), change)
+			return setNotifications(c.Context(), a, change)
 		},
 	})
 	c.Flags().BoolVar(&waiting, "waiting", false, "notify when an agent waits for you in a dialog, or a pipeline for your approval")
@@ -72,7 +72,7 @@ func (a *app) setNotificationsCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) testNotificationCommand() *cobra.Command {
+func testNotificationCommand(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "test [TARGET]",
 		Short: "Have the daemon send a notification now: to the desktop, or to a target",
@@ -85,13 +85,13 @@ func (a *app) testNotificationCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.testNotification(c.Context(), strings.Join(args, ""))
+			return testNotification(c.Context(), a, strings.Join(args, ""))
 		},
-		ValidArgsFunction: a.completeTargets,
+		ValidArgsFunction: completeTargets(a),
 	})
 }
 
-func (a *app) showNotifications(ctx context.Context) error {
+func showNotifications(ctx context.Context, a *cli.App) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *app) showNotifications(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.printPreferences(p); err != nil || a.JSON {
+	if err := printPreferences(a, p); err != nil || a.JSON {
 		return err
 	}
 	all, err := c.NotificationTargets(ctx)
@@ -123,7 +123,7 @@ func (a *app) showNotifications(ctx context.Context) error {
 	return u.Table([]string{"TARGET", "TYPE", "TAKES", "STATE", "LAST SENT", "LAST ERROR"}, rows)
 }
 
-func (a *app) setNotifications(ctx context.Context, change notices.PreferenceChange) error {
+func setNotifications(ctx context.Context, a *cli.App, change notices.PreferenceChange) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -132,10 +132,10 @@ func (a *app) setNotifications(ctx context.Context, change notices.PreferenceCha
 	if err != nil {
 		return err
 	}
-	return a.printPreferences(p)
+	return printPreferences(a, p)
 }
 
-func (a *app) printPreferences(p tell.Preferences) error {
+func printPreferences(a *cli.App, p tell.Preferences) error {
 	if a.JSON {
 		return a.PrintJSON(p)
 	}
@@ -148,7 +148,7 @@ func (a *app) printPreferences(p tell.Preferences) error {
 	return nil
 }
 
-func (a *app) testNotification(ctx context.Context, target string) error {
+func testNotification(ctx context.Context, a *cli.App, target string) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) permissionCommand() *cobra.Command {
+func permissionCommand(a *cli.App) *cobra.Command {
 	c := cli.Group("permission", "See which permissions agents ask for, and answer them",
-		a.permissionList(), a.permissionShow(), a.permissionAllow(), a.permissionDeny())
+		permissionList(a), permissionShow(a), permissionAllow(a), permissionDeny(a))
 	c.Long = `See which permissions agents ask for, and answer them without going to their panes. The dialog stays
 open in the agent's pane: whoever answers first decides. permissions.hold in config.yaml says how
 long an answer from elsewhere is waited for. Rules in a persona's skill.md answer by themselves:
@@ -28,7 +28,7 @@ An agent can't answer permissions.`
 	return c
 }
 
-func (a *app) permissionList() *cobra.Command {
+func permissionList(a *cli.App) *cobra.Command {
 	var all bool
 	var agent string
 	c := a.WithJSON(&cobra.Command{
@@ -37,22 +37,22 @@ func (a *app) permissionList() *cobra.Command {
 		Example: `  understudy permission list
   understudy permission list --all --agent developer-con-1`,
 		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listPermissions(c.Context(), agent, all) },
+		RunE: func(c *cobra.Command, _ []string) error { return listPermissions(c.Context(), a, agent, all) },
 	})
 	c.Flags().BoolVar(&all, "all", false, "also those that were answered or are over")
 	c.Flags().StringVar(&agent, "agent", "", "only those of this `agent`")
-	cli.CompleteFlag(c, "agent", a.completeAgents)
+	cli.CompleteFlag(c, "agent", completeAgents(a))
 	return c
 }
 
-func (a *app) listPermissions(ctx context.Context, word string, all bool) error {
+func listPermissions(ctx context.Context, a *cli.App, word string, all bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
 	f := daemon.PermissionFilter{Open: !all}
 	if word != "" {
-		_, agent, err := a.findAgent(ctx, word)
+		_, agent, err := findAgent(ctx, a, word)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (a *app) listPermissions(ctx context.Context, word string, all bool) error 
 		return a.PrintJSON(list)
 	}
 	if len(list) == 0 {
-		return a.say("no agent asks for a permission")
+		return say(a, "no agent asks for a permission")
 	}
 	head, rows := []string{"ID", "AGENT", "ASKED", "TOOL", "FOR"}, [][]string{}
 	if all {
@@ -83,28 +83,28 @@ func (a *app) listPermissions(ctx context.Context, word string, all bool) error 
 	return a.UI(a.Stdout).Table(head, rows)
 }
 
-func (a *app) permissionShow() *cobra.Command {
+func permissionShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "show ID",
 		Short:             "Show what an agent asks for, and what was answered",
 		Example:           "  understudy permission show 4711",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completePermissions,
+		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, p, err := a.permission(c.Context(), args[0])
+			_, p, err := findPermission(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			if a.JSON {
 				return a.PrintJSON(p)
 			}
-			a.printPermission(&p)
+			printPermission(a, &p)
 			return nil
 		},
 	})
 }
 
-func (a *app) permissionAllow() *cobra.Command {
+func permissionAllow(a *cli.App) *cobra.Command {
 	var agent bool
 	var digest string
 	c := a.WithJSON(&cobra.Command{
@@ -116,7 +116,7 @@ func (a *app) permissionAllow() *cobra.Command {
   understudy permission allow 4711 4712
   understudy permission allow 4711 --agent`,
 		Args:              someArgs("ID", nil),
-		ValidArgsFunction: more(a.completePermissions),
+		ValidArgsFunction: more(completePermissions(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := permissions.Answer{Verdict: daemon.Allow, Digest: digest}
 			if agent {
@@ -125,7 +125,7 @@ func (a *app) permissionAllow() *cobra.Command {
 			if digest != "" && len(args) > 1 {
 				return cli.Usagef("--digest is of one permission")
 			}
-			return a.each(args, func(word string) (any, error) { return a.answerPermission(c.Context(), word, in) })
+			return forEach(a, args, func(word string) (any, error) { return answerPermission(c.Context(), a, word, in) })
 		},
 	})
 	c.Flags().BoolVar(&agent, "agent", false, "allow this agent from now on what the permission's rule says")
@@ -133,7 +133,7 @@ func (a *app) permissionAllow() *cobra.Command {
 	return c
 }
 
-func (a *app) permissionDeny() *cobra.Command {
+func permissionDeny(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:     "deny ID [SENTENCE]",
 		Short:   "Deny what an agent asks for, with a sentence for it",
@@ -144,25 +144,25 @@ func (a *app) permissionDeny() *cobra.Command {
 			}
 			return maxArgs(2)(c, args)
 		},
-		ValidArgsFunction: a.completePermissions,
+		ValidArgsFunction: completePermissions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := permissions.Answer{Verdict: daemon.Deny}
 			if len(args) > 1 {
 				in.Sentence = args[1]
 			}
-			return a.each(args[:1], func(word string) (any, error) { return a.answerPermission(c.Context(), word, in) })
+			return forEach(a, args[:1], func(word string) (any, error) { return answerPermission(c.Context(), a, word, in) })
 		},
 	})
 }
 
 // answerPermission shows what is answered, and answers that.
-func (a *app) answerPermission(ctx context.Context, word string, in permissions.Answer) (daemon.Permission, error) {
-	c, p, err := a.permission(ctx, word)
+func answerPermission(ctx context.Context, a *cli.App, word string, in permissions.Answer) (daemon.Permission, error) {
+	c, p, err := findPermission(ctx, a, word)
 	if err != nil {
 		return p, err
 	}
 	if !a.JSON {
-		a.printPermission(&p)
+		printPermission(a, &p)
 	}
 	if in.Digest == "" {
 		in.Digest = p.Digest
@@ -173,11 +173,11 @@ func (a *app) answerPermission(ctx context.Context, word string, in permissions.
 	if a.JSON {
 		return p, nil
 	}
-	return p, a.say("permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(p.Outcome()))
+	return p, say(a, "permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(p.Outcome()))
 }
 
-// permission reads the permission that a person has named.
-func (a *app) permission(ctx context.Context, word string) (*api.Client, daemon.Permission, error) {
+// findPermission reads the permission that a person has named.
+func findPermission(ctx context.Context, a *cli.App, word string) (*api.Client, daemon.Permission, error) {
 	id, err := parseID("permission", word)
 	if err != nil {
 		return nil, daemon.Permission{}, err
@@ -191,7 +191,7 @@ func (a *app) permission(ctx context.Context, word string) (*api.Client, daemon.
 }
 
 // printPermission prints all that a permission is about.
-func (a *app) printPermission(p *daemon.Permission) {
+func printPermission(a *cli.App, p *daemon.Permission) {
 	u := a.UI(a.Stdout)
 	rule := p.Rule
 	if p.State != daemon.PermissionOpen {
@@ -208,15 +208,10 @@ func (a *app) printPermission(p *daemon.Permission) {
 }
 
 // completePermissions completes the ids of the permissions that agents ask for now.
-func (a *app) completePermissions(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		list, _ := client.Permissions(ctx, daemon.PermissionFilter{Open: true})
-		for i := range list {
-			offers = offer(offers, fmt.Sprint(list[i].ID), list[i].Line())
-		}
-		return offers
+func completePermissions(a *cli.App) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]daemon.Permission, error) {
+		return c.Permissions(ctx, daemon.PermissionFilter{Open: true})
+	}, func(p *daemon.Permission) (id, is string) {
+		return fmt.Sprint(p.ID), p.Line()
 	})
 }

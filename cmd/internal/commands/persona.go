@@ -15,12 +15,12 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-func (a *app) personaCommand() *cobra.Command {
+func personaCommand(a *cli.App) *cobra.Command {
 	return cli.Group("persona", "Add, look at, edit and archive the personas that agents play",
-		a.personaAdd(), a.personaList(), a.personaShow(), a.personaEdit(), a.personaRename(), a.personaGoOn(), a.personaArchive())
+		personaAdd(a), personaList(a), personaShow(a), personaEdit(a), personaRename(a), personaGoOn(a), personaArchive(a))
 }
 
-func (a *app) personaAdd() *cobra.Command {
+func personaAdd(a *cli.App) *cobra.Command {
 	var in personas.New
 	var file string
 	c := a.WithJSON(&cobra.Command{
@@ -33,7 +33,7 @@ that plays the persona is given skill.md, and leaves in experience.md what later
 		Args: cli.ExactArgs("ROLE", "NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Role, in.Name = args[0], args[1]
-			return a.addPersona(c.Context(), in, file)
+			return addPersona(c.Context(), a, in, file)
 		},
 	})
 	c.Flags().StringVar(&in.Description, "description", "", "one `line` on what the persona is for")
@@ -41,12 +41,12 @@ that plays the persona is given skill.md, and leaves in experience.md what later
 	return c
 }
 
-func (a *app) addPersona(ctx context.Context, in personas.New, file string) error {
+func addPersona(ctx context.Context, a *cli.App, in personas.New, file string) error {
 	switch file {
 	case "":
 	case "-":
 		var err error
-		if in.Skill, err = a.textOrStdin("-"); err != nil {
+		if in.Skill, err = textOrStdin(a, "-"); err != nil {
 			return err
 		}
 	default:
@@ -78,20 +78,20 @@ func (a *app) addPersona(ctx context.Context, in personas.New, file string) erro
 	return err
 }
 
-func (a *app) personaList() *cobra.Command {
+func personaList(a *cli.App) *cobra.Command {
 	var archived bool
 	c := a.WithJSON(&cobra.Command{
 		Use:     "list",
 		Short:   "List personas",
 		Example: "  understudy persona list\n  understudy persona list --archived",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.listPersonas(c.Context(), archived) },
+		RunE:    func(c *cobra.Command, _ []string) error { return listPersonas(c.Context(), a, archived) },
 	})
 	c.Flags().BoolVar(&archived, "archived", false, "list archived personas")
 	return c
 }
 
-func (a *app) listPersonas(ctx context.Context, archived bool) error {
+func listPersonas(ctx context.Context, a *cli.App, archived bool) error {
 	get := func(c *api.Client) ([]api.Persona, error) { return c.Personas(ctx, archived) }
 	columns := []string{"PERSONA", "HANDOFFS", "MODEL", "DESCRIPTION"}
 	return printList(a, get, "no personas", columns, func(p api.Persona) []string {
@@ -103,18 +103,18 @@ func (a *app) listPersonas(ctx context.Context, archived bool) error {
 	})
 }
 
-func (a *app) personaShow() *cobra.Command {
+func personaShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "show PERSONA",
 		Short:             "Show one persona, with its skill and experience",
 		Example:           "  understudy persona show developer-con-1",
 		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: a.completePersonas,
-		RunE:              func(c *cobra.Command, args []string) error { return a.showPersona(c.Context(), args[0]) },
+		ValidArgsFunction: completePersonas(a),
+		RunE:              func(c *cobra.Command, args []string) error { return showPersona(c.Context(), a, args[0]) },
 	})
 }
 
-func (a *app) showPersona(ctx context.Context, slug string) error {
+func showPersona(ctx context.Context, a *cli.App, slug string) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -146,13 +146,13 @@ func (a *app) showPersona(ctx context.Context, slug string) error {
 	return nil
 }
 
-func (a *app) personaArchive() *cobra.Command {
+func personaArchive(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "archive PERSONA",
 		Short:             "Archive a persona with its documents; nothing is deleted",
 		Example:           "  understudy persona archive developer-mia-1",
 		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: a.completePersonas,
+		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.Client()
 			if err != nil {
@@ -162,11 +162,7 @@ func (a *app) personaArchive() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(p)
-			}
-			_, err = fmt.Fprintf(a.Stdout, "persona %s is in %s\n", p.Slug, p.Dir)
-			return err
+			return answer(a, p, "persona %s is in %s", p.Slug, p.Dir)
 		},
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-func (a *app) personaEdit() *cobra.Command {
+func personaEdit(a *cli.App) *cobra.Command {
 	var experience bool
 	c := &cobra.Command{
 		Use:   "edit PERSONA",
@@ -31,13 +31,13 @@ with it. Until then it is a draft beside the file, which the next edit goes on w
 start afterwards get the new text; those that play the persona now keep theirs.`,
 		Example:           "  understudy persona edit developer-con-1\n  EDITOR='code --wait' understudy persona edit developer-con-1 --experience",
 		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: a.completePersonas,
+		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := a.DataRoot()
 			if err != nil {
 				return err
 			}
-			e := edit{app: a, slug: args[0]}
+			e := edit{App: a, slug: args[0]}
 			if e.file, err = e.find(data.At(root), experience); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ start afterwards get the new text; those that play the persona now keep theirs.`
 // edit is one edit of a file of a persona. The editor works on a draft, so that no agent starts with a half written file. A copy of
 // the file as the draft began from it tells whether somebody has changed the file meanwhile.
 type edit struct {
-	*app
+	*cli.App
 	slug string
 	file string
 }
@@ -174,7 +174,7 @@ func (e *edit) kept(err error) error {
 	return fmt.Errorf("%w; your draft is %s", err, e.UI(e.Stderr).Tilde(e.draft()))
 }
 
-func (a *app) personaRename() *cobra.Command {
+func personaRename(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "rename PERSONA NAME",
 		Short: "Give a persona another name; its documents go with it",
@@ -184,12 +184,12 @@ usage of the past keep the old name. A persona that is played, or that an open h
 needs, cannot be renamed.`,
 		Example:           "  understudy persona rename developer-con-1 developer-connie-1",
 		Args:              cli.ExactArgs("PERSONA", "NAME"),
-		ValidArgsFunction: a.completePersonas,
-		RunE:              func(c *cobra.Command, args []string) error { return a.renamePersona(c.Context(), args[0], args[1]) },
+		ValidArgsFunction: completePersonas(a),
+		RunE:              func(c *cobra.Command, args []string) error { return renamePersona(c.Context(), a, args[0], args[1]) },
 	})
 }
 
-func (a *app) renamePersona(ctx context.Context, slug, to string) error {
+func renamePersona(ctx context.Context, a *cli.App, slug, to string) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -210,8 +210,5 @@ func (a *app) renamePersona(ctx context.Context, slug, to string) error {
 			}
 		}
 	}
-	if a.JSON {
-		return a.PrintJSON(p)
-	}
-	return a.say("persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
+	return answer(a, p, "persona %s is called %s from now on; its files are in %s", slug, p.Slug, p.Dir)
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) pipelineCommand() *cobra.Command {
+func pipelineCommand(a *cli.App) *cobra.Command {
 	c := cli.Group("pipeline", "Run personas in sequence, each fed by the one before it",
-		a.pipelineRun(), a.pipelineList(), a.pipelineShow(), a.pipelineAbort(), a.pipelineResume(),
-		a.pipelineApprove(), a.pipelineReject(), a.pipelineTemplates())
+		pipelineRun(a), pipelineList(a), pipelineShow(a), pipelineAbort(a), pipelineResume(a),
+		pipelineApprove(a), pipelineReject(a), pipelineTemplates(a))
 	c.Long = `Run personas in sequence. A pipeline is one run of a template. Each step starts an agent with the
 step's persona and gives it the output of the step before; the agent's final message is the step's
 own output. A step may wait for a person's approval before it begins. A rule of a template may send
@@ -31,7 +31,7 @@ the work back to an earlier step, for max_rounds rounds; then a person decides a
 	return c
 }
 
-func (a *app) pipelineRun() *cobra.Command {
+func pipelineRun(a *cli.App) *cobra.Command {
 	var in pipelines.NewPipeline
 	var runtimes, models []string
 	var wait bool
@@ -50,7 +50,7 @@ in scripts as well, until somebody approves or rejects it.
   understudy pipeline run quick_fix --runtime 2=codex --model 2=gpt-5 --prompt - < request.md
   understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
 		Args:              cli.ExactArgs("TEMPLATE"),
-		ValidArgsFunction: a.completeTemplates,
+		ValidArgsFunction: completeTemplates(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Template = args[0]
 			for _, of := range []struct {
@@ -65,7 +65,7 @@ in scripts as well, until somebody approves or rejects it.
 					in.Steps = append(in.Steps, choice)
 				}
 			}
-			return a.runPipeline(c.Context(), in, wait)
+			return runPipeline(c.Context(), a, in, wait)
 		},
 	})
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` that says what is to be done; - reads it from stdin")
@@ -75,7 +75,7 @@ in scripts as well, until somebody approves or rejects it.
 	c.Flags().StringArrayVar(&runtimes, "runtime", nil, "run step N, or all steps, on this `[N=]runtime`")
 	c.Flags().StringArrayVar(&models, "model", nil, "run step N, or all steps, with this `[N=]model`")
 	cli.CompleteFlag(c, "cwd", folders)
-	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
+	cli.CompleteFlag(c, "runtime", completeRuntimes(a))
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")
 	return c
 }
@@ -104,12 +104,12 @@ func stepChoice(flag, value string) (pipelines.StepChoice, error) {
 	return c, nil
 }
 
-func (a *app) runPipeline(ctx context.Context, in pipelines.NewPipeline, wait bool) error {
+func runPipeline(ctx context.Context, a *cli.App, in pipelines.NewPipeline, wait bool) error {
 	if strings.TrimSpace(in.Prompt) == "" {
 		return cli.Usagef("--prompt is missing: it says what is to be done")
 	}
 	var err error
-	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
+	if in.Prompt, err = textOrStdin(a, in.Prompt); err != nil {
 		return err
 	}
 	if strings.TrimSpace(in.Prompt) == "" {
@@ -137,7 +137,7 @@ func (a *app) runPipeline(ctx context.Context, in pipelines.NewPipeline, wait bo
 			u.Printf("%s\n", u.Hang("understudy: warning: "+w))
 		}
 	}
-	return a.followPipeline(ctx, c, p, wait)
+	return followPipeline(ctx, a, c, p, wait)
 }
 
 // titleLength is the number of characters of a prompt that make a title.
@@ -145,10 +145,10 @@ const titleLength = 80
 
 // followPipeline prints the state of a pipeline that a command has started. With wait it shows the pipeline until the
 // pipeline ends.
-func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline, wait bool) error {
+func followPipeline(ctx context.Context, a *cli.App, c *api.Client, p daemon.Pipeline, wait bool) error {
 	switch {
 	case wait:
-		return a.watchPipeline(ctx, c, p)
+		return watchPipeline(ctx, a, c, p)
 	case a.JSON:
 		return a.PrintJSON(p)
 	}
@@ -164,24 +164,24 @@ func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeli
 	return nil
 }
 
-func (a *app) pipelineList() *cobra.Command {
+func pipelineList(a *cli.App) *cobra.Command {
 	o := api.ListOptions{}
 	c := a.WithJSON(&cobra.Command{
 		Use:     "list",
 		Short:   "List pipelines, the newest first",
 		Example: "  understudy pipeline list --template quick_fix\n  understudy pipeline list --status waiting_for_approval --json",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.listPipelines(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return listPipelines(c.Context(), a, o) },
 	})
 	c.Flags().StringVar(&o.Status, "status", "", "only pipelines with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
 	c.Flags().StringVar(&o.Template, "template", "", "only pipelines of this `template`")
-	pageFlags(c, &o, "pipelines", anyArgs(a.completePipelines(nil)))
-	cli.CompleteFlag(c, "template", anyArgs(a.completeTemplates))
+	pageFlags(c, &o, "pipelines", anyArgs(completePipelines(a, nil)))
+	cli.CompleteFlag(c, "template", anyArgs(completeTemplates(a)))
 	cli.CompleteFlag(c, "status", cli.OneOf(runStatuses...))
 	return c
 }
 
-func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
+func listPipelines(ctx context.Context, a *cli.App, o api.ListOptions) error {
 	none := noPipelines(&o)
 	if o.Status == approvalCell {
 		o.Status = string(daemon.PipelineWaiting)
@@ -220,11 +220,11 @@ func noPipelines(o *api.ListOptions) string {
 }
 
 // pipelineVerb makes a command that runs do on one pipeline.
-func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
+func pipelineVerb(a *cli.App, word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use: word + " ID", Short: short, Example: example,
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completePipelines(fits),
+		ValidArgsFunction: completePipelines(a, fits),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("pipeline", args[0])
 			if err != nil {
@@ -239,41 +239,41 @@ func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeli
 	})
 }
 
-func (a *app) pipelineAbort() *cobra.Command {
+func pipelineAbort(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use: "abort ID...", Short: "End pipelines, and the agents that work for them",
 		Example:           "  understudy pipeline abort 7\n  understudy pipeline abort 7 8 9",
 		Args:              someArgs("ID", nil),
-		ValidArgsFunction: more(a.completePipelines((*daemon.Pipeline).Open)),
+		ValidArgsFunction: more(completePipelines(a, (*daemon.Pipeline).Open)),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.Client()
 			if err != nil {
 				return err
 			}
-			return a.each(args, func(word string) (any, error) {
+			return forEach(a, args, func(word string) (any, error) {
 				id, err := parseID("pipeline", word)
 				if err != nil {
 					return nil, err
 				}
 				p, err := client.AbortPipeline(c.Context(), id)
-				return p, a.tellStopped(&p, "aborted", err)
+				return p, tellStopped(a, &p, "aborted", err)
 			})
 		},
 	})
 }
 
-func (a *app) pipelineReject() *cobra.Command {
+func pipelineReject(a *cli.App) *cobra.Command {
 	var comment string
-	c := a.pipelineVerb("reject", "Refuse the approval that a pipeline waits for, and end the pipeline",
+	c := pipelineVerb(a, "reject", "Refuse the approval that a pipeline waits for, and end the pipeline",
 		"  understudy pipeline reject 7 --comment \"The design leaves out the old clients\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
-			comment, err := a.textOrStdin(comment)
+			comment, err := textOrStdin(a, comment)
 			if err != nil {
 				return err
 			}
 			p, err := c.RejectPipeline(ctx, id, pipelines.Decision{Comment: comment})
-			if err = a.tellStopped(&p, "rejected", err); err == nil && a.JSON {
+			if err = tellStopped(a, &p, "rejected", err); err == nil && a.JSON {
 				err = a.PrintJSON(p)
 			}
 			return err
@@ -283,7 +283,7 @@ func (a *app) pipelineReject() *cobra.Command {
 }
 
 // tellStopped prints that a person has ended a pipeline, if the command prints no JSON.
-func (a *app) tellStopped(p *daemon.Pipeline, how string, err error) error {
+func tellStopped(a *cli.App, p *daemon.Pipeline, how string, err error) error {
 	if err != nil || a.JSON {
 		return err
 	}
@@ -292,14 +292,14 @@ func (a *app) tellStopped(p *daemon.Pipeline, how string, err error) error {
 	return nil
 }
 
-func (a *app) pipelineApprove() *cobra.Command {
+func pipelineApprove(a *cli.App) *cobra.Command {
 	var comment, way string
 	var wait bool
-	c := a.pipelineVerb("approve", "Give the approval that a pipeline waits for, or say which step comes next",
+	c := pipelineVerb(a, "approve", "Give the approval that a pipeline waits for, or say which step comes next",
 		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"\n  understudy pipeline approve 7 --goto developer",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
-			comment, err := a.textOrStdin(comment)
+			comment, err := textOrStdin(a, comment)
 			if err != nil {
 				return err
 			}
@@ -311,7 +311,7 @@ func (a *app) pipelineApprove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.followPipeline(ctx, c, p, wait)
+			return followPipeline(ctx, a, c, p, wait)
 		})
 	c.Flags().StringVar(&comment, "comment", "", "`text` to give to the next step; - reads it from stdin")
 	c.Flags().StringVar(&way, "goto", "", "the `step` that comes next, by its number in the template or its agent, where the rules of a step don't decide (default the following one)")
@@ -347,9 +347,9 @@ func stepNamed(ctx context.Context, c *api.Client, id int64, name string) (numbe
 	return number, nil
 }
 
-func (a *app) pipelineResume() *cobra.Command {
+func pipelineResume(a *cli.App) *cobra.Command {
 	var skip, wait bool
-	c := a.pipelineVerb("resume", "Go on with a failed pipeline, from its first step that is not done",
+	c := pipelineVerb(a, "resume", "Go on with a failed pipeline, from its first step that is not done",
 		"  understudy pipeline resume 7 --wait\n  understudy pipeline resume 7 --skip",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineFailed },
 		func(ctx context.Context, c *api.Client, id int64) error {
@@ -357,7 +357,7 @@ func (a *app) pipelineResume() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.followPipeline(ctx, c, p, wait)
+			return followPipeline(ctx, a, c, p, wait)
 		})
 	c.Flags().BoolVar(&skip, "skip", false, "skip that step, and go on with the next")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 )
 
-func (a *app) pipelineShow() *cobra.Command {
+func pipelineShow(a *cli.App) *cobra.Command {
 	var step int
 	var input bool
 	c := a.WithJSON(&cobra.Command{
@@ -23,7 +23,7 @@ func (a *app) pipelineShow() *cobra.Command {
   understudy pipeline show 7 --step 2 | less
   understudy pipeline show 7 --step 2 --input`,
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.completePipelines(nil),
+		ValidArgsFunction: completePipelines(a, nil),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("pipeline", args[0])
 			if err != nil {
@@ -36,9 +36,9 @@ func (a *app) pipelineShow() *cobra.Command {
 			case input && !one:
 				return cli.Usagef("--input needs --step, which says whose prompt is meant")
 			case one:
-				return a.showStep(c.Context(), id, step, input)
+				return showStep(c.Context(), a, id, step, input)
 			}
-			return a.showPipeline(c.Context(), id)
+			return showPipeline(c.Context(), a, id)
 		},
 	})
 	c.Flags().IntVar(&step, "step", 0, "print the output of the step with this `number`: its agent's final message")
@@ -47,7 +47,7 @@ func (a *app) pipelineShow() *cobra.Command {
 	return c
 }
 
-func (a *app) showPipeline(ctx context.Context, id int64) error {
+func showPipeline(ctx context.Context, a *cli.App, id int64) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a *app) showPipeline(ctx context.Context, id int64) error {
 }
 
 // showStep prints a step's output. With input it prints the step's prompt instead.
-func (a *app) showStep(ctx context.Context, id int64, number int, input bool) error {
+func showStep(ctx context.Context, a *cli.App, id int64, number int, input bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (a *app) showStep(ctx context.Context, id int64, number int, input bool) er
 	default:
 		content = s.LatestHandoff.ContentMD
 	}
-	content = a.safeText(content)
+	content = safeText(a, content)
 	if term.IsTerminal(a.Stdout) && !strings.HasSuffix(content, "\n") {
 		content += "\n"
 	}

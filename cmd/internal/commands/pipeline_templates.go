@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 )
 
-func (a *app) pipelineTemplates() *cobra.Command {
+func pipelineTemplates(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "templates",
 		Short: "List the templates that pipelines are made from",
@@ -17,11 +17,11 @@ func (a *app) pipelineTemplates() *cobra.Command {
 The daemon reads a file again when it changes.`,
 		Example: "  understudy pipeline templates",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.listTemplates(c.Context()) },
+		RunE:    func(c *cobra.Command, _ []string) error { return listTemplates(c.Context(), a) },
 	})
 }
 
-func (a *app) listTemplates(ctx context.Context) error {
+func listTemplates(ctx context.Context, a *cli.App) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

@@ -35,8 +35,8 @@ func TestPipelineEnd(t *testing.T) {
 			"pipeline 7 failed: Step timed out after 180s (step_timeout)\nGo on with `understudy pipeline resume 7 --data /srv/d`.\n"},
 	} {
 		var stdout, stderr bytes.Buffer
-		a := &app{&cli.App{Getenv: cmdtest.NoEnv, DataFlag: "/srv/d", Stdout: &stdout, Stderr: &stderr}}
-		if err := a.tellRunEnd(a.UI(&stdout), &c.p); !errors.Is(err, c.err) {
+		a := &cli.App{Getenv: cmdtest.NoEnv, DataFlag: "/srv/d", Stdout: &stdout, Stderr: &stderr}
+		if err := tellRunEnd(a, a.UI(&stdout), &c.p); !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", c.p.Status, err)
 		}
 		if stdout.String() != c.stdout || stderr.String() != c.stderr {
@@ -72,8 +72,8 @@ func TestPipelineNotes(t *testing.T) {
 		if c.waits != "" && !strings.HasPrefix(term.Waiting(show.NoteWords(&p)), c.waits) {
 			t.Errorf("%s: %s", c.status, term.Waiting(show.NoteWords(&p)))
 		}
-		a := &app{&cli.App{Getenv: cmdtest.NoEnv, Stdout: &said}}
-		if err := a.followPipeline(t.Context(), nil, p, false); err != nil || !strings.HasPrefix(said.String(), c.said) {
+		a := &cli.App{Getenv: cmdtest.NoEnv, Stdout: &said}
+		if err := followPipeline(t.Context(), a, nil, p, false); err != nil || !strings.HasPrefix(said.String(), c.said) {
 			t.Errorf("%s: %s, %v", c.status, &said, err)
 		}
 	}
@@ -85,8 +85,8 @@ func TestPipelineWarnsOnce(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	p := cmdtest.Approved(cmdtest.Pipeline(), "")
 	p.Warnings = []string{"Run 6 works in the same directory"}
-	a := &app{&cli.App{Getenv: cmdtest.NoEnv, Stdout: &stdout, Stderr: &stderr}}
-	if err := a.followPipeline(t.Context(), nil, p, false); err != nil || stderr.Len() > 0 || strings.Contains(stdout.String(), "Run 6") {
+	a := &cli.App{Getenv: cmdtest.NoEnv, Stdout: &stdout, Stderr: &stderr}
+	if err := followPipeline(t.Context(), a, nil, p, false); err != nil || stderr.Len() > 0 || strings.Contains(stdout.String(), "Run 6") {
 		t.Errorf("%v: %s%s", err, &stdout, &stderr)
 	}
 }

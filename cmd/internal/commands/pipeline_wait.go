@@ -14,7 +14,7 @@ import (
 
 // watchPipeline shows a pipeline's steps, beginning with the state p, until the pipeline ends. Ctrl-C ends only the
 // command.
-func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline) error {
+func watchPipeline(ctx context.Context, a *cli.App, c *api.Client, p daemon.Pipeline) error {
 	out := a.Stdout
 	if a.JSON {
 		out = a.Stderr
@@ -48,11 +48,11 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 			return err
 		}
 	}
-	return a.tellRunEnd(u, &p)
+	return tellRunEnd(a, u, &p)
 }
 
 // tellRunEnd prints how a pipeline has ended.
-func (a *app) tellRunEnd(u *term.UI, p *daemon.Pipeline) error {
+func tellRunEnd(a *cli.App, u *term.UI, p *daemon.Pipeline) error {
 	switch {
 	case p.Worktree != nil:
 		u.Printf("%s\n", u.Hang("work tree "+show.TreeWords(u, p)))

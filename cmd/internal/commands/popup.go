@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-func (a *app) popupCommand() *cobra.Command {
+func popupCommand(a *cli.App) *cobra.Command {
 	var key string
 	var unbind, force bool
 	c := &cobra.Command{
@@ -35,11 +35,11 @@ tmux is changed. A key that does something already is bound with --force only.`,
 			case unbind && (key != "" || force), force && key == "":
 				return cli.Usagef("--force goes with --bind, and --unbind with nothing")
 			case unbind:
-				return a.unbindPopup(c.Context())
+				return unbindPopup(c.Context(), a)
 			case key != "":
-				return a.bindPopup(c.Context(), key, force)
+				return bindPopup(c.Context(), a, key, force)
 			}
-			return a.popup(c.Context())
+			return openPopup(c.Context(), a)
 		},
 	}
 	c.Flags().StringVar(&key, "bind", "", "bind this `key`, written as in ~/.tmux.conf")
@@ -52,7 +52,7 @@ tmux is changed. A key that does something already is bound with --force only.`,
 const inPopup = "--in-popup"
 
 // popupWords is the tmux command that opens a popup with top. directory may be a format of tmux.
-func (a *app) popupWords(root, directory string) ([]string, error) {
+func popupWords(a *cli.App, root, directory string) ([]string, error) {
 	binary, err := proc.OwnBinary()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (a *app) popupWords(root, directory string) ([]string, error) {
 }
 
 // ownTmux returns the person's own tmux server, in which this command runs, after a check that it can show popups.
-func (a *app) ownTmux(ctx context.Context) (server *tmux.Server, socket, root string, err error) {
+func ownTmux(ctx context.Context, a *cli.App) (server *tmux.Server, socket, root string, err error) {
 	socket, _, ok := tmux.FromEnv(a.Getenv("TMUX"))
 	if !ok {
 		return nil, "", "", errors.New("you are not inside tmux: start tmux first, or use `understudy top` here")
@@ -89,8 +89,8 @@ func (a *app) ownTmux(ctx context.Context) (server *tmux.Server, socket, root st
 	return server, socket, root, err
 }
 
-func (a *app) popup(ctx context.Context) error {
-	_, socket, root, err := a.ownTmux(ctx)
+func openPopup(ctx context.Context, a *cli.App) error {
+	_, socket, root, err := ownTmux(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *app) popup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	words, err := a.popupWords(root, strings.ReplaceAll(here, "#", "##")) // tmux reads a format there
+	words, err := popupWords(a, root, strings.ReplaceAll(here, "#", "##")) // tmux reads a format there
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (a *app) popup(ctx context.Context) error {
 	return runInFront(bin, append([]string{"tmux", "-u", "-N", "-S", socket}, words...), term.Known(os.Environ()))
 }
 
-func (a *app) bindPopup(ctx context.Context, key string, force bool) error {
-	server, _, root, err := a.ownTmux(ctx)
+func bindPopup(ctx context.Context, a *cli.App, key string, force bool) error {
+	server, _, root, err := ownTmux(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (a *app) bindPopup(ctx context.Context, key string, force bool) error {
 	case before != "" && !isPopup(before) && !force:
 		return fmt.Errorf("%s is bound in your tmux, to %q: choose another key, or add --force", key, before)
 	}
-	words, err := a.popupWords(root, "#{pane_current_path}")
+	words, err := popupWords(a, root, "#{pane_current_path}")
 	if err != nil {
 		return err
 	}
@@ -134,11 +134,11 @@ func (a *app) bindPopup(ctx context.Context, key string, force bool) error {
 	for _, w := range append([]string{key}, words...) {
 		line += " " + confQuote(w)
 	}
-	return a.say("The prefix key and then %s open top, until this tmux server ends. For good, add this line to ~/.tmux.conf:\n\n%s", key, line)
+	return say(a, "The prefix key and then %s open top, until this tmux server ends. For good, add this line to ~/.tmux.conf:\n\n%s", key, line)
 }
 
-func (a *app) unbindPopup(ctx context.Context) error {
-	server, _, _, err := a.ownTmux(ctx)
+func unbindPopup(ctx context.Context, a *cli.App) error {
+	server, _, _, err := ownTmux(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -156,9 +156,9 @@ func (a *app) unbindPopup(ctx context.Context) error {
 		}
 	}
 	if len(keys) == 0 {
-		return a.say("no key of this tmux server opens top in a popup")
+		return say(a, "no key of this tmux server opens top in a popup")
 	}
-	return a.say("Unbound: %s. Remove the line from ~/.tmux.conf too; what else a key did there is back when tmux reads that file again.", strings.Join(keys, ", "))
+	return say(a, "Unbound: %s. Remove the line from ~/.tmux.conf too; what else a key did there is back when tmux reads that file again.", strings.Join(keys, ", "))
 }
 
 // isPopup reports whether a binding is ours.

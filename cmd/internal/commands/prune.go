@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) pruneCommand() *cobra.Command {
+func pruneCommand(a *cli.App) *cobra.Command {
 	var dry bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "prune",
@@ -19,13 +19,13 @@ million. The daemon does so by itself every ten minutes. Documents of handoffs a
 		Example: `  understudy prune --dry-run            # how much would be deleted
   understudy prune`,
 		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.prune(c.Context(), dry) },
+		RunE: func(c *cobra.Command, _ []string) error { return runPrune(c.Context(), a, dry) },
 	})
 	c.Flags().BoolVar(&dry, "dry-run", false, "delete nothing; say how much would be deleted")
 	return c
 }
 
-func (a *app) prune(ctx context.Context, dry bool) error {
+func runPrune(ctx context.Context, a *cli.App, dry bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

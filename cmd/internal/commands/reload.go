@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
-func (a *app) reloadCommand() *cobra.Command {
+func reloadCommand(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "reload",
 		Short: "Have the daemon read its settings again",
@@ -21,11 +21,11 @@ Personas, and templates of pipelines, are read again by themselves when their fi
 		Example: `  understudy reload
   understudy reload --json`,
 		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.reload(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return runReload(c.Context(), a) },
 	})
 }
 
-func (a *app) reload(ctx context.Context) error {
+func runReload(ctx context.Context, a *cli.App) error {
 	client, err := a.Client()
 	if err != nil {
 		return err

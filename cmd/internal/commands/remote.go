@@ -17,7 +17,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 )
 
-func (a *app) remoteCommand() *cobra.Command {
+func remoteCommand(a *cli.App) *cobra.Command {
 	var code bool
 	var base string
 	c := &cobra.Command{
@@ -32,14 +32,14 @@ the browser in: show it to nobody. Its address is the setting public_url, or --u
   understudy remote --qr
   understudy remote --qr --url http://localhost:7433     # the phone has a tunnel of its own`,
 		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.remote(c.Context(), code, base) },
+		RunE: func(c *cobra.Command, _ []string) error { return showRemote(c.Context(), a, code, base) },
 	}
 	c.Flags().BoolVar(&code, "qr", false, "print a link that signs a browser in, as a QR code")
 	c.Flags().StringVar(&base, "url", "", "the `address` at which the other machine finds the daemon, in place of public_url")
 	return c
 }
 
-func (a *app) remote(ctx context.Context, code bool, base string) error {
+func showRemote(ctx context.Context, a *cli.App, code bool, base string) error {
 	if base != "" && !code {
 		return cli.Usagef("--url is for --qr")
 	}
@@ -52,7 +52,7 @@ func (a *app) remote(ctx context.Context, code bool, base string) error {
 		return err
 	}
 	if code {
-		return a.printCode(&link, base)
+		return printCode(a, &link, base)
 	}
 	local, err := url.Parse(link.URL)
 	if err != nil {
@@ -62,11 +62,11 @@ func (a *app) remote(ctx context.Context, code bool, base string) error {
 	if link.PublicURL != nil {
 		public, _, _ = strings.Cut(*link.PublicURL, "/login?")
 	}
-	return a.say("%s", remoteText(local, public, a.thisMachine()))
+	return say(a, "%s", remoteText(local, public, thisMachine(a)))
 }
 
 // thisMachine returns how ssh names this machine and its user.
-func (a *app) thisMachine() string {
+func thisMachine(a *cli.App) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "THIS-MACHINE"
@@ -124,7 +124,7 @@ pages no access to cryptography.
 }
 
 // printCode prints a link as a QR code.
-func (a *app) printCode(link *api.DashboardLink, base string) error {
+func printCode(a *cli.App, link *api.DashboardLink, base string) error {
 	local, err := url.Parse(link.URL)
 	if err != nil {
 		return fmt.Errorf("address of the dashboard: %w", err)
@@ -148,7 +148,7 @@ func (a *app) printCode(link *api.DashboardLink, base string) error {
 		return fmt.Errorf("QR code: %w", err)
 	}
 	fmt.Fprint(a.Stdout, codeText(code, term.IsTerminal(a.Stdout)))
-	return a.say("%s\nIt works once, until %s.", text, term.Stamp(&link.ExpiresAt))
+	return say(a, "%s\nIt works once, until %s.", text, term.Stamp(&link.ExpiresAt))
 }
 
 // quiet is the width of the empty border of a QR code, in its dots. The standard wants four; readers do with two.

@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) runtimesCommand() *cobra.Command {
+func runtimesCommand(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "runtimes [NAME]",
 		Short: "List the CLIs whose agents can be started, and what each can do",
@@ -22,10 +22,10 @@ them side by side.`,
 		Example: `  understudy runtimes
   understudy runtimes codex`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeRuntimes,
+		ValidArgsFunction: completeRuntimes(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.describeRuntime(c.Context(), args[0])
+				return describeRuntime(c.Context(), a, args[0])
 			}
 			return printList(a, func(client *api.Client) ([]engine.RuntimeInfo, error) { return client.Runtimes(c.Context()) }, "no runtimes",
 				[]string{"NAME", "CLI", "VERSION", "TESTED", "STATE"}, runtimeRow)
@@ -42,7 +42,7 @@ func runtimeRow(r engine.RuntimeInfo) []string {
 }
 
 // describeRuntime prints what one runtime can do.
-func (a *app) describeRuntime(ctx context.Context, name string) error {
+func describeRuntime(ctx context.Context, a *cli.App, name string) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -57,13 +57,13 @@ func (a *app) describeRuntime(ctx context.Context, name string) error {
 		case a.JSON:
 			return a.PrintJSON(r)
 		default:
-			return a.printRuntime(r)
+			return printRuntime(a, r)
 		}
 	}
 	return cli.Usagef("runtime %q is not known: see `understudy runtimes`", name)
 }
 
-func (a *app) printRuntime(r engine.RuntimeInfo) error {
+func printRuntime(a *cli.App, r engine.RuntimeInfo) error {
 	u := a.UI(a.Stdout)
 	rows := [][]string{{"state", cmp.Or(words.Terminal(r.Problem), "ready")}, {"version", cmp.Or(words.Terminal(r.Version), "not known")}}
 	for _, f := range r.Facts {

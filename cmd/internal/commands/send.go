@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) agentSend() *cobra.Command {
+func agentSend(a *cli.App) *cobra.Command {
 	var command, wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "send AGENT TEXT",
@@ -25,9 +25,9 @@ func (a *app) agentSend() *cobra.Command {
   understudy agent send developer-con-1 --wait - < task.md
   understudy agent send 7 --command /compact`,
 		Args:              cli.ExactArgs("AGENT", "TEXT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: completeAgents(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.send(c.Context(), args[0], args[1], command, wait)
+			return sendText(c.Context(), a, args[0], args[1], command, wait)
 		},
 	})
 	c.Flags().BoolVar(&command, "command", false, "the text is a command of the runtime, such as /compact")
@@ -35,12 +35,12 @@ func (a *app) agentSend() *cobra.Command {
 	return c
 }
 
-func (a *app) send(ctx context.Context, word, message string, command, wait bool) error {
-	message, err := a.textOrStdin(message)
+func sendText(ctx context.Context, a *cli.App, word, message string, command, wait bool) error {
+	message, err := textOrStdin(a, message)
 	if err != nil {
 		return err
 	}
-	c, agent, err := a.findAgent(ctx, word)
+	c, agent, err := findAgent(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -51,18 +51,18 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 	case err != nil:
 		return err
 	case wait:
-		if d, err = a.awaitDelivery(ctx, c, d); err != nil {
+		if d, err = awaitDelivery(ctx, a, c, d); err != nil {
 			return err
 		}
 		if now, err := c.Agent(ctx, d.AgentID); err == nil { // the verdict counts even if this fails
-			a.warnTrouble(&now)
+			warnTrouble(a, &now)
 		}
 	}
-	return a.tellDelivery(d)
+	return tellDelivery(a, d)
 }
 
 // awaitDelivery waits for a delivery's verdict. Meanwhile it shows what the delivery waits for.
-func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
+func awaitDelivery(ctx context.Context, a *cli.App, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
 	p := &term.Progress{UI: a.UI(a.Stderr)}
 	defer p.Clear()
 	began, to := time.Now(), d.AgentID // also if it is passed on
@@ -97,7 +97,7 @@ func deliveryWords(d *daemon.Delivery) string {
 }
 
 // tellDelivery prints a delivery. It fails if the verdict says that the runtime did not take the text.
-func (a *app) tellDelivery(d daemon.Delivery) error {
+func tellDelivery(a *cli.App, d daemon.Delivery) error {
 	if a.JSON {
 		if err := a.PrintJSON(d); err != nil {
 			return err

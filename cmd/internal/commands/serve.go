@@ -22,7 +22,7 @@ import (
 	"github.com/understudyd/understudy/daemon/intake"
 )
 
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(a *cli.App) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve",
@@ -37,7 +37,7 @@ and at ` + "`understudy reload`" + `.`,
   understudy serve --data ./.data --listen none         # the unix socket alone
   understudy serve --database-url postgres://db/understudy --host build-7`,
 		Args: cli.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), a, f) },
 	}
 	c.Flags().StringVar(&f.Listen, "listen", "", "`address` for HTTP besides the unix socket, or none (default 127.0.0.1:7433)")
 	c.Flags().BoolVar(&f.Public, strings.TrimPrefix(api.PublicFlag, "--"), false, "allow an address that other machines reach: the token travels unencrypted, and whoever has it can type into shells")
@@ -57,8 +57,8 @@ type serveFlags struct {
 	Public, Resume, Verbose           bool
 }
 
-// settings loads the settings of a data directory. Flags override them.
-func (a *app) settings(root string, f serveFlags) (serve.Settings, error) {
+// readSettings loads the settings of a data directory. Flags override them.
+func readSettings(a *cli.App, root string, f serveFlags) (serve.Settings, error) {
 	path := cmp.Or(f.Config, a.Getenv("UNDERSTUDY_CONFIG"))
 	named := path != ""
 	if !named {
@@ -77,7 +77,7 @@ func (a *app) settings(root string, f serveFlags) (serve.Settings, error) {
 	return s, s.CheckRemote()
 }
 
-func (a *app) serve(parent context.Context, f serveFlags) error {
+func runServe(parent context.Context, a *cli.App, f serveFlags) error {
 	// A hangup ends every other command. It makes the daemon read its settings again.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(parent), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -85,7 +85,7 @@ func (a *app) serve(parent context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.settings(root, f)
+	s, err := readSettings(a, root, f)
 	if err != nil {
 		return err
 	}
@@ -111,18 +111,18 @@ func (a *app) serve(parent context.Context, f serveFlags) error {
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	return serve.Run(ctx, serve.Config{
-		Root: root, Settings: s, Reread: func() (serve.Settings, error) { return a.settings(root, f) }, Host: cmp.Or(f.Host, a.Getenv("UNDERSTUDY_HOST")), AllowPublic: f.Public,
+		Root: root, Settings: s, Reread: func() (serve.Settings, error) { return readSettings(a, root, f) }, Host: cmp.Or(f.Host, a.Getenv("UNDERSTUDY_HOST")), AllowPublic: f.Public,
 		Environ: os.Environ(), Getenv: a.Getenv, Binary: binary, HookBinary: hook, Log: log,
 		Ready: func(up *serve.Serving) {
-			a.printServing(up, root)
-			go a.obeyHangups(ctx, stop, hangups, up.Daemon, log)
+			printServing(a, up, root)
+			go obeyHangups(ctx, a, stop, hangups, up.Daemon, log)
 		},
 	})
 }
 
 // obeyHangups reloads the settings at each SIGHUP, until ctx ends. If the daemon's terminal is gone, the signal has come from
 // there, and obeyHangups stops the daemon.
-func (a *app) obeyHangups(ctx context.Context, stop func(), hangups <-chan os.Signal, d *intake.Daemon, log *slog.Logger) {
+func obeyHangups(ctx context.Context, a *cli.App, stop func(), hangups <-chan os.Signal, d *intake.Daemon, log *slog.Logger) {
 	inTerminal := term.IsTerminal(a.Stderr)
 	for {
 		select {
@@ -144,7 +144,7 @@ func (a *app) obeyHangups(ctx context.Context, stop func(), hangups <-chan os.Si
 }
 
 // printServing prints the address of the daemon, as soon as the daemon answers requests.
-func (a *app) printServing(up *serve.Serving, root string) {
+func printServing(a *cli.App, up *serve.Serving, root string) {
 	address := "none"
 	if up.Address != nil {
 		address = "http://" + up.Address.String()
@@ -155,14 +155,14 @@ func (a *app) printServing(up *serve.Serving, root string) {
 	}
 	fmt.Fprintf(a.Stdout, "understudy serves\n  data       %s\n  host       %s\n  socket     %s\n  address    %s\n", root, up.Host, up.Data.Socket(), address)
 	if up.Address != nil {
-		fmt.Fprintf(a.Stdout, "  dashboard  %s\n", a.dashboardHint(up))
+		fmt.Fprintf(a.Stdout, "  dashboard  %s\n", dashboardHint(a, up))
 	}
 	fmt.Fprintf(a.Stdout, "  look       %s\n", look)
 }
 
 // dashboardHint says how to open the dashboard: by a link, or by the command that prints one. Only a terminal gets a link. All other
 // output is kept, in a journal or a file, and whoever reads it there could use the link before the operator.
-func (a *app) dashboardHint(up *serve.Serving) string {
+func dashboardHint(a *cli.App, up *serve.Serving) string {
 	const command = "understudy dashboard"
 	if !term.IsTerminal(a.Stdout) {
 		return "run: " + command

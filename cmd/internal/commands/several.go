@@ -21,9 +21,9 @@ type outcome struct {
 	Code   daemon.Code `json:"code,omitempty"`
 }
 
-// each does something for each of the named things, in order. do prints what it has done, or with --json returns it. If one of
+// forEach does something for each of the named things, in order. do prints what it has done, or with --json returns it. If one of
 // several fails, each says so and goes on with the others; it fails at the end.
-func (a *app) each(named []string, do func(word string) (any, error)) error {
+func forEach(a *cli.App, named []string, do func(word string) (any, error)) error {
 	if len(named) == 1 {
 		result, err := do(named[0])
 		if err == nil && a.JSON {

@@ -5,17 +5,18 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
 // shortForms returns the commands about agents that people give most often, under their short names. Each is the same command as
 // the long one.
-func (a *app) shortForms() []*cobra.Command {
+func shortForms(a *cli.App) []*cobra.Command {
 	var all []*cobra.Command
 	for _, short := range []struct {
 		word string
 		long *cobra.Command
 	}{
-		{"ls", a.agentList()}, {"attach", a.agentAttach()}, {"start", a.agentStart()}, {"stop", a.agentStop()}, {"send", a.agentSend()}, {"resume", a.agentResume()},
+		{"ls", agentList(a)}, {"attach", agentAttach(a)}, {"start", agentStart(a)}, {"stop", agentStop(a)}, {"send", agentSend(a)}, {"resume", agentResume(a)},
 	} {
 		c := short.long
 		long, arguments, _ := strings.Cut(c.Use, " ")

@@ -27,7 +27,7 @@ type status struct {
 	Needs     []daemon.Attention        `json:"needs"`             // who needs a person, the longest wait first
 }
 
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Say whether the daemon runs, how agents are and who needs you",
@@ -35,19 +35,19 @@ func (a *app) statusCommand() *cobra.Command {
 The exit code is 0 if the daemon runs, and 1 if it does not.`,
 		Example: "  understudy status\n  understudy status --json",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.status(c.Context()) },
+		RunE:    func(c *cobra.Command, _ []string) error { return showStatus(c.Context(), a) },
 	})
 }
 
-func (a *app) status(ctx context.Context) error {
-	s, err := a.readStatus(ctx)
+func showStatus(ctx context.Context, a *cli.App) error {
+	s, err := readStatus(ctx, a)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
 		err = a.PrintJSON(s)
 	} else {
-		a.printStatus(s)
+		printStatus(a, s)
 	}
 	if !s.Running && err == nil {
 		return cli.ErrSilent
@@ -56,7 +56,7 @@ func (a *app) status(ctx context.Context) error {
 }
 
 // readStatus asks the daemon. That it does not run or is not ready is an answer.
-func (a *app) readStatus(ctx context.Context) (s status, err error) {
+func readStatus(ctx context.Context, a *cli.App) (s status, err error) {
 	if s.Data, err = a.DataRoot(); err != nil {
 		return s, err
 	}
@@ -76,7 +76,7 @@ func (a *app) readStatus(ctx context.Context) (s status, err error) {
 		return s, ctx.Err()
 	}
 	s.Ready = true
-	err = a.readWork(ctx, c, &s)
+	err = readWork(ctx, a, c, &s)
 	if told, ok := errors.AsType[*daemon.Error](err); ok && told.Kind == daemon.KindUnavailable {
 		s.Ready, s.Problem, err = false, cli.Sentence(err), nil // the database has gone away in between
 	}
@@ -84,7 +84,7 @@ func (a *app) readStatus(ctx context.Context) (s status, err error) {
 }
 
 // readWork reads how agents and pipelines are.
-func (a *app) readWork(ctx context.Context, c *api.Client, s *status) error {
+func readWork(ctx context.Context, a *cli.App, c *api.Client, s *status) error {
 	active, err := activeAgents(ctx, c)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *app) readWork(ctx context.Context, c *api.Client, s *status) error {
 	return err
 }
 
-func (a *app) printStatus(s status) {
+func printStatus(a *cli.App, s status) {
 	u := a.UI(a.Stdout)
 	running := "runs, version " + s.Version
 	database := "answers"

@@ -15,7 +15,7 @@ import (
 
 // statusBarCommand has the command with the flags that package early leaves to it. Package early runs the segment itself
 // before the command line is set up.
-func (a *app) statusBarCommand() *cobra.Command {
+func statusBarCommand(a *cli.App) *cobra.Command {
 	var color, conf bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "statusbar",
@@ -35,9 +35,9 @@ handed over, which agent goes on.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case conf:
-				return a.statusBarConf()
+				return statusBarConf(a)
 			case a.JSON:
-				return a.attentionCount(c.Context())
+				return attentionCount(c.Context(), a)
 			}
 			if inside.StatusBar(c.Context(), inside.BarOptions{Data: a.DataFlag, Color: color}, a.Getenv, a.Stdout, a.Stderr) != 0 {
 				return cli.ErrSilent
@@ -51,7 +51,7 @@ handed over, which agent goes on.`,
 	return c
 }
 
-func (a *app) attentionCount(ctx context.Context) error {
+func attentionCount(ctx context.Context, a *cli.App) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *app) attentionCount(ctx context.Context) error {
 
 // statusBarConf prints lines that may be read several times, as when tmux.conf is read again: they add the segment unless
 // status-right has it.
-func (a *app) statusBarConf() error {
+func statusBarConf(a *cli.App) error {
 	binary, err := proc.OwnBinary()
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // statusLineCommand adds the command to the help. Package early runs the command before the command line is set up.
-func (a *app) statusLineCommand() *cobra.Command {
+func statusLineCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "statusline",
 		Short: "What an agent's status line runs: tells the daemon how full the context is",

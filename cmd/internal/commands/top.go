@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-func (a *app) topCommand() *cobra.Command {
+func topCommand(a *cli.App) *cobra.Command {
 	var popup bool
 	c := &cobra.Command{
 		Use:   "top",
@@ -28,14 +28,14 @@ stop, to resume. N starts an agent, p previews the pane of the selected one, ? s
 mouse works; Shift with it selects text. NO_COLOR is respected.`,
 		Example: "  understudy top",
 		Args:    cli.ExactArgs(),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.top(c.Context(), popup) },
+		RunE:    func(c *cobra.Command, _ []string) error { return runTop(c.Context(), a, popup) },
 	}
 	c.Flags().BoolVar(&popup, inPopup[2:], false, "top is in a popup of tmux")
 	c.Flags().Lookup(inPopup[2:]).Hidden = true
 	return c
 }
 
-func (a *app) top(ctx context.Context, popup bool) error {
+func runTop(ctx context.Context, a *cli.App, popup bool) error {
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
 		return cli.Usagef("top needs a terminal; elsewhere use `understudy agent list`")
 	}

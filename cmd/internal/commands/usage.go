@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-func (a *app) usageCommand() *cobra.Command {
+func usageCommand(a *cli.App) *cobra.Command {
 	var by, since string
 	var q daemon.UsageQuery
 	c := a.WithJSON(&cobra.Command{
@@ -35,13 +35,13 @@ that no runtime reports is not guessed: it is "not reported".`,
 			if q.Since, err = pointInTime("since", since, time.Now()); err != nil {
 				return err
 			}
-			return a.showUsage(c.Context(), daemon.UsageBy(by), q)
+			return showUsage(c.Context(), a, daemon.UsageBy(by), q)
 		},
 	})
 	c.Flags().StringVar(&by, "by", "persona", "one row for each `what`: "+usageBys())
 	c.Flags().StringVar(&since, "since", "", "only what was used after this `time`: 2h ago, or 2006-01-02, or 2006-01-02T15:04:05Z")
 	c.Flags().StringVar(&q.Persona, "persona", "", "only agents of this `persona`")
-	cli.CompleteFlag(c, "persona", a.completePersonas)
+	cli.CompleteFlag(c, "persona", completePersonas(a))
 	cli.CompleteFlag(c, "by", cobra.FixedCompletions(strings.Split(usageBys(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -54,7 +54,7 @@ func usageBys() string {
 	return strings.Join(names, ", ")
 }
 
-func (a *app) showUsage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) error {
+func showUsage(ctx context.Context, a *cli.App, by daemon.UsageBy, q daemon.UsageQuery) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (a *app) showUsage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQu
 		return a.PrintJSON(out)
 	}
 	if len(out.Rows) == 0 {
-		return a.say("no usage was counted")
+		return say(a, "no usage was counted")
 	}
 	columns := []string{strings.ToUpper(string(by)), "TOKENS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}
 	if len(out.Rows) > 1 {
@@ -93,7 +93,7 @@ func usedWords(ctx context.Context, c *api.Client, agentID int64) string {
 	return out.Total.Words()
 }
 
-func (a *app) personaGoOn() *cobra.Command {
+func personaGoOn(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "go-on PERSONA",
 		Short: "Let a persona's agents go on today although its budget is used up",
@@ -101,7 +101,7 @@ func (a *app) personaGoOn() *cobra.Command {
 them is delivered. To raise the budget for good, change "budget" in the persona's skill.md.`,
 		Example:           "  understudy persona go-on reviewer-ann-1",
 		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: a.completePersonas,
+		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.Client()
 			if err != nil {
@@ -111,10 +111,7 @@ them is delivered. To raise the budget for good, change "budget" in the persona'
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.PrintJSON(out)
-			}
-			return a.say("the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
+			return answer(a, out, "the agents of persona %s go on until midnight; today they have used %s", out.Persona, out.UsedWords())
 		},
 	})
 }

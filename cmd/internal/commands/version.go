@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version, and the commit that it was built from",

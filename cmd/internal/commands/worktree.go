@@ -20,9 +20,9 @@ import (
 	"github.com/understudyd/understudy/daemon/worktrees"
 )
 
-func (a *app) worktreeCommand() *cobra.Command {
+func worktreeCommand(a *cli.App) *cobra.Command {
 	c := cli.Group("worktree", "See, merge, push and remove the work trees of agents and pipelines",
-		a.worktreeList(), a.worktreeShow(), a.worktreeDiff(), a.worktreeMerge(), a.worktreePush(), a.worktreeRemove(), a.worktreeRestore())
+		worktreeList(a), worktreeShow(a), worktreeDiff(a), worktreeMerge(a), worktreePush(a), worktreeRemove(a), worktreeRestore(a))
 	c.Long = `See, merge, push and remove the git work trees of agents that were started with
 ` + "`understudy agent start PERSONA --worktree`" + `, and of pipelines that were started with a branch.
 The tree of an agent stays when the agent ends: its successors and a resumed agent work in it, and
@@ -34,7 +34,7 @@ pipeline 12).`
 	return c
 }
 
-func (a *app) worktreeList() *cobra.Command {
+func worktreeList(a *cli.App) *cobra.Command {
 	var all bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "list",
@@ -55,7 +55,7 @@ it is ahead of that and behind it, files that are not committed, and who works t
 			case a.JSON:
 				return a.PrintJSON(list)
 			case len(list) == 0:
-				return a.say("no work trees: `understudy agent start PERSONA --worktree` makes one")
+				return say(a, "no work trees: `understudy agent start PERSONA --worktree` makes one")
 			}
 			return show.Worktrees(a.UI(a.Stdout), list)
 		},
@@ -64,15 +64,15 @@ it is ahead of that and behind it, files that are not committed, and who works t
 	return c
 }
 
-func (a *app) worktreeShow() *cobra.Command {
+func worktreeShow(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "show TREE",
 		Short:             "Show a work tree, with the files that are not committed",
 		Example:           "  understudy worktree show 3\n  understudy worktree show fix-login",
 		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: a.completeTrees,
+		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, v, err := a.findTree(c.Context(), args[0])
+			_, v, err := findTree(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
@@ -85,16 +85,16 @@ func (a *app) worktreeShow() *cobra.Command {
 	})
 }
 
-func (a *app) worktreeDiff() *cobra.Command {
-	return a.diffCommand(&cobra.Command{
+func worktreeDiff(a *cli.App) *cobra.Command {
+	return diffCommand(a, &cobra.Command{
 		Use:   "diff TREE [FILE]...",
 		Short: "Show what has changed in a work tree since its branch began",
 		Long: `Show what has changed in a work tree since its branch began, as ` + "`understudy agent diff`" + ` does for one
 agent: commits, files that are not committed, and new files that git does not ignore.`,
 		Example:           "  understudy worktree diff 3 --stat\n  understudy worktree diff fix-login cmd/main.go",
-		ValidArgsFunction: a.completeTrees,
+		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
 	}, func(ctx context.Context, name string, in agents.DiffRequest) (agents.AgentDiff, error) {
-		client, v, err := a.findTree(ctx, name)
+		client, v, err := findTree(ctx, a, name)
 		if err != nil {
 			return agents.AgentDiff{}, err
 		}
@@ -102,7 +102,7 @@ agent: commits, files that are not committed, and new files that git does not ig
 	})
 }
 
-func (a *app) worktreeMerge() *cobra.Command {
+func worktreeMerge(a *cli.App) *cobra.Command {
 	var in worktrees.TreeMerging
 	c := a.WithJSON(&cobra.Command{
 		Use:   "merge TREE",
@@ -114,9 +114,9 @@ merge would change files there that are not committed. What is refused leaves ev
 Nothing of the repository's configuration is run: no hook, and no merge driver.`,
 		Example:           "  understudy worktree merge 3\n  understudy worktree merge fix-login --into develop",
 		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: a.completeTrees,
+		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.treeTask(c.Context(), args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
+			return treeTask(c.Context(), a, args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
 				return client.MergeWorktree(ctx, id, in)
 			})
 		},
@@ -125,7 +125,7 @@ Nothing of the repository's configuration is run: no hook, and no merge driver.`
 	return c
 }
 
-func (a *app) worktreeRemove() *cobra.Command {
+func worktreeRemove(a *cli.App) *cobra.Command {
 	var in worktrees.TreeRemoval
 	c := a.WithJSON(&cobra.Command{
 		Use:   "remove TREE",
@@ -138,9 +138,9 @@ and no remote has. It says which. With --force the tree is removed all the same,
 commits, except ignored files of more than 64 MB, which the command names.`,
 		Example:           "  understudy worktree remove 3\n  understudy worktree remove fix-login --keep-branch\n  understudy worktree remove 3 --force",
 		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: a.completeTrees,
+		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.treeTask(c.Context(), args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
+			return treeTask(c.Context(), a, args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
 				return client.RemoveWorktree(ctx, id, in)
 			})
 		},
@@ -150,24 +150,22 @@ commits, except ignored files of more than 64 MB, which the command names.`,
 	return c
 }
 
-func (a *app) worktreeRestore() *cobra.Command {
+func worktreeRestore(a *cli.App) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
-		Use:     "restore TREE",
-		Short:   "Bring a removed work tree back, as it was",
-		Example: "  understudy worktree list --all\n  understudy worktree restore 3",
-		Args:    cli.ExactArgs("TREE"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return a.offerTrees(c, args, func(v *worktrees.TreeView) bool { return v.State == daemon.TreeRemoved })
-		},
+		Use:               "restore TREE",
+		Short:             "Bring a removed work tree back, as it was",
+		Example:           "  understudy worktree list --all\n  understudy worktree restore 3",
+		Args:              cli.ExactArgs("TREE"),
+		ValidArgsFunction: completeTrees(a, daemon.TreeRemoved),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.treeTask(c.Context(), args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
+			return treeTask(c.Context(), a, args[0], func(ctx context.Context, client *api.Client, id int64) (daemon.Worktree, error) {
 				return client.RestoreWorktree(ctx, id)
 			})
 		},
 	})
 }
 
-func (a *app) worktreePush() *cobra.Command {
+func worktreePush(a *cli.App) *cobra.Command {
 	var remote string
 	c := a.WithJSON(&cobra.Command{
 		Use:   "push TREE",
@@ -179,17 +177,17 @@ command prints it first. No hook of the repository is run: if you need its pre-p
 LFS does, use ` + "`git push`" + ` in the tree.`,
 		Example:           "  understudy worktree push 3\n  understudy worktree push fix-login --remote fork",
 		Args:              cli.ExactArgs("TREE"),
-		ValidArgsFunction: a.completeTrees,
+		ValidArgsFunction: completeTrees(a, daemon.TreeStanding),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.pushTree(c.Context(), args[0], remote)
+			return pushTree(c.Context(), a, args[0], remote)
 		},
 	})
 	c.Flags().StringVar(&remote, "remote", "", "the `name` of the remote (default origin, or the only one)")
 	return c
 }
 
-func (a *app) pushTree(ctx context.Context, word, remote string) error {
-	_, v, err := a.findTree(ctx, word)
+func pushTree(ctx context.Context, a *cli.App, word, remote string) error {
+	_, v, err := findTree(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -216,12 +214,12 @@ func (a *app) pushTree(ctx context.Context, word, remote string) error {
 	if done.Note != "" {
 		said += "; " + done.Note
 	}
-	return a.say("%s", words.Terminal(said))
+	return say(a, "%s", words.Terminal(said))
 }
 
 // treeTask asks for something to be done with a work tree, and waits until it is done.
-func (a *app) treeTask(ctx context.Context, word string, ask func(context.Context, *api.Client, int64) (daemon.Worktree, error)) error {
-	c, v, err := a.findTree(ctx, word)
+func treeTask(ctx context.Context, a *cli.App, word string, ask func(context.Context, *api.Client, int64) (daemon.Worktree, error)) error {
+	c, v, err := findTree(ctx, a, word)
 	if err != nil {
 		return err
 	}
@@ -242,14 +240,11 @@ func (a *app) treeTask(ctx context.Context, word string, ask func(context.Contex
 	if !v.Last.Done {
 		return errors.New(strings.TrimSuffix(v.Last.Says, "."))
 	}
-	if a.JSON {
-		return a.PrintJSON(v)
-	}
-	return a.say("%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
+	return answer(a, v, "%s", words.Terminal(strings.TrimSuffix(v.Last.Says, ".")))
 }
 
 // findTree returns the work tree that a word names: by its id, its branch, or its agent's id or name.
-func (a *app) findTree(ctx context.Context, word string) (*api.Client, worktrees.TreeView, error) {
+func findTree(ctx context.Context, a *cli.App, word string) (*api.Client, worktrees.TreeView, error) {
 	c, err := a.Client()
 	if err != nil {
 		return nil, worktrees.TreeView{}, err
@@ -293,20 +288,14 @@ func (a *app) findTree(ctx context.Context, word string) (*api.Client, worktrees
 	return nil, worktrees.TreeView{}, fmt.Errorf("no work tree is called %q: `understudy worktree list` shows those that are", word)
 }
 
-// completeTrees completes the ids of work trees that are there.
-func (a *app) completeTrees(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.offerTrees(c, args, func(v *worktrees.TreeView) bool { return v.State == daemon.TreeStanding })
-}
-
-// offerTrees completes the ids of the work trees that is accepts.
-func (a *app) offerTrees(c *cobra.Command, args []string, is func(*worktrees.TreeView) bool) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		list, _ := client.Worktrees(ctx, true)
-		for i := range list {
-			if is(&list[i]) {
-				offers = offer(offers, strconv.FormatInt(list[i].ID, 10), list[i].Branch)
-			}
+// completeTrees completes the ids of the work trees in a state.
+func completeTrees(a *cli.App, state daemon.TreeState) cobra.CompletionFunc {
+	return completeRows(a, func(ctx context.Context, c *api.Client) ([]worktrees.TreeView, error) {
+		return c.Worktrees(ctx, true)
+	}, func(v *worktrees.TreeView) (id, is string) {
+		if v.State != state {
+			return "", ""
 		}
-		return offers
+		return fmt.Sprint(v.ID), v.Branch
 	})
 }

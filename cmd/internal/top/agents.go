@@ -114,7 +114,7 @@ func (m *model) newAgent(r *row) tea.Cmd {
 }
 
 // died returns all agents that died and whose sessions may be opened again.
-func (m *model) died() (ids []int64) {
+func (m *board) died() (ids []int64) {
 	rows := rowsOf(m.data)
 	for i := range rows {
 		ids = append(ids, rows[i].dead()...)
@@ -156,7 +156,7 @@ func (m *model) resume(r *row) tea.Cmd {
 }
 
 // endedAlone reports whether a row that disappeared was an agent that has ended and whose work no agent continues.
-func (m *model) endedAlone(k key) bool {
+func (m *board) endedAlone(k key) bool {
 	return k.kind == agentRow && !slices.ContainsFunc(m.data.agents, func(a daemon.Agent) bool {
 		return a.ID == k.id || a.PreviousAgentID != nil && *a.PreviousAgentID == k.id
 	})
@@ -188,7 +188,7 @@ func (m *model) follow(d *daemon.Delivery) {
 	}
 }
 
-func (m *model) queuedWords(d *daemon.Delivery) string {
+func (m *board) queuedWords(d *daemon.Delivery) string {
 	for i := range m.data.agents {
 		if m.data.agents[i].ID == d.AgentID {
 			return d.QueuedWords(&m.data.agents[i])

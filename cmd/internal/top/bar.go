@@ -175,7 +175,7 @@ var helpLines = [][2]string{
 	{"● ○ ·", "working, idle, starting"},
 }
 
-func (m *model) help() []string {
+func (m *frame) help() []string {
 	const keys = 15
 	var out []string
 	for _, l := range helpLines {

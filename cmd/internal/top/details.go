@@ -59,7 +59,7 @@ func (d *details) took(msg detailsMsg) {
 }
 
 // readDetails reads the details again if they may have changed. It reads them at most once a second.
-func (m *model) readDetails(begin bool) tea.Cmd {
+func (m *pages) readDetails(begin bool) tea.Cmd {
 	d := &m.detail
 	if !begin && m.screen != detailScreen || !d.old || d.reading || d.key.id == 0 {
 		return nil
@@ -115,7 +115,7 @@ func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff
 }
 
 // detailLines returns all lines of the details, also the lines for which the screen has no room.
-func (m *model) detailLines(columns int) []string {
+func (m *pages) detailLines(columns int) []string {
 	d := &m.detail
 	if r := m.row(); r != nil && r.key == d.key {
 		d.row = *r
@@ -143,7 +143,7 @@ func (m *model) detailLines(columns int) []string {
 }
 
 // describeAgent adds the fields of an agent. If the agent has ended, it leaves out the activity.
-func (m *model) describeAgent(p *paper, r *row, here bool) {
+func (m *pages) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
 	if a.State == daemon.Limited && a.Limit != nil {
 		p.field("limit", a.Limit.What()+"; "+a.LimitWords())
@@ -182,7 +182,7 @@ func (m *model) describeAgent(p *paper, r *row, here bool) {
 	}
 }
 
-func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Transition) {
+func (m *pages) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Transition) {
 	p.head(fmt.Sprintf("handoff %d, %s", h.ID, words.Of(h.Status)))
 	p.field("from", fmt.Sprintf("agent %d (%s), generation %d", h.AgentID, h.SourceAgent, h.Generation))
 	switch {
@@ -218,7 +218,7 @@ func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Tran
 	}
 }
 
-func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
+func (m *pages) describePipeline(p *paper, r *daemon.Pipeline) {
 	p.field("status", words.Of(r.Status))
 	p.field("template", r.Template)
 	p.field("request", r.Prompt)

@@ -28,14 +28,14 @@ type dialogMsg struct {
 }
 
 // openDialog opens the screen with the dialog in the pane of the row's agent.
-func (m *model) openDialog(r *row) tea.Cmd {
+func (m *pages) openDialog(r *row) tea.Cmd {
 	if r.kind != agentRow || !r.agent.Active() {
 		return m.refuse("x shows the dialog in an agent's pane: select an agent")
 	}
 	return m.readDialog(r.id)
 }
 
-func (m *model) readDialog(agent int64) tea.Cmd {
+func (m *pages) readDialog(agent int64) tea.Cmd {
 	m.screen, m.scroll = dialogScreen, 0
 	m.dialog = dialogView{agent: agent, asked: m.dialog.asked + 1}
 	ctx, c, asked := m.ctx, m.cfg.Client, m.dialog.asked
@@ -59,7 +59,7 @@ func (v *dialogView) offers(choice int) bool {
 	return d != nil && v.err == nil && d.Why == "" && choice > 0 && choice <= len(d.Choices) && !d.Choices[choice-1].Input
 }
 
-func (m *model) pressDialog(name string) tea.Cmd {
+func (m *pages) pressDialog(name string) tea.Cmd {
 	if by, ok := m.moves(name, len(m.dialogLines(m.w))); ok {
 		m.scrollBy(by)
 		return nil
@@ -86,7 +86,7 @@ func (m *model) pressDialog(name string) tea.Cmd {
 	return nil
 }
 
-func (m *model) leaveDialog() {
+func (m *pages) leaveDialog() {
 	m.screen, m.scroll = listScreen, 0
 	if m.detail.key.id != 0 {
 		m.screen = detailScreen
@@ -94,7 +94,7 @@ func (m *model) leaveDialog() {
 }
 
 // takeChoice answers the dialog that the screen showed, and no other one.
-func (m *model) takeChoice(d *daemon.Dialog, choice int) tea.Cmd {
+func (m *pages) takeChoice(d *daemon.Dialog, choice int) tea.Cmd {
 	ctx, c := m.ctx, m.cfg.Client
 	m.leaveDialog()
 	m.say(fmt.Sprintf("answering the dialog of agent %d…", d.AgentID), false)
@@ -107,7 +107,7 @@ func (m *model) takeChoice(d *daemon.Dialog, choice int) tea.Cmd {
 }
 
 // dialogLines returns all lines of the dialog, also those for which the screen has no room.
-func (m *model) dialogLines(columns int) []string {
+func (m *pages) dialogLines(columns int) []string {
 	p := paper{columns: columns, say: m.cfg.Words}
 	v := &m.dialog
 	switch {
@@ -146,7 +146,7 @@ func (m *model) dialogLines(columns int) []string {
 }
 
 // dialogHints returns the keys that have an effect on the screen.
-func (m *model) dialogHints() []hint {
+func (m *pages) dialogHints() []hint {
 	var keys []hint
 	switch v := &m.dialog; {
 	case v.choice > 0:

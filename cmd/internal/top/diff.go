@@ -28,7 +28,7 @@ type diffMsg struct {
 }
 
 // openDiff opens the screen with what has changed in an agent's directory, and reads it once.
-func (m *model) openDiff(agent int64) tea.Cmd {
+func (m *pages) openDiff(agent int64) tea.Cmd {
 	m.screen, m.scroll = diffScreen, 0
 	m.diff = diffView{agent: agent, asked: m.diff.asked + 1}
 	ctx, c, asked := m.ctx, m.cfg.Client, m.diff.asked
@@ -46,7 +46,7 @@ func (v *diffView) took(msg diffMsg) {
 	}
 }
 
-func (m *model) pressDiff(name string) tea.Cmd {
+func (m *pages) pressDiff(name string) tea.Cmd {
 	if by, ok := m.moves(name, len(m.diffLines(m.w))); ok {
 		m.scrollBy(by)
 		return nil
@@ -64,7 +64,7 @@ func (m *model) pressDiff(name string) tea.Cmd {
 }
 
 // diffLines returns all lines of the diff, also those for which the screen has no room.
-func (m *model) diffLines(columns int) []string {
+func (m *pages) diffLines(columns int) []string {
 	p := paper{columns: columns, say: m.cfg.Words}
 	d := m.diff.diff
 	switch {

@@ -99,7 +99,7 @@ func (m *model) pressList(name string) tea.Cmd {
 }
 
 // moves returns how many lines a key moves. all is the number of lines of the page.
-func (m *model) moves(name string, all int) (by int, ok bool) {
+func (m *frame) moves(name string, all int) (by int, ok bool) {
 	screenful := max(m.h-6, 1)
 	switch name {
 	case "up", "k":
@@ -118,7 +118,7 @@ func (m *model) moves(name string, all int) (by int, ok bool) {
 	return 0, false
 }
 
-func (m *model) pressHelp(name string) tea.Cmd {
+func (m *pages) pressHelp(name string) tea.Cmd {
 	if by, ok := m.moves(name, len(helpLines)); ok {
 		m.scrollBy(by)
 		return nil
@@ -144,7 +144,7 @@ func (m *model) pressDetail(name string) tea.Cmd {
 }
 
 // scrollBy scrolls the lines. The view corrects a position behind the last line.
-func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
+func (m *pages) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 
 // pressAny handles the keys that act on the selected row, both in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
@@ -207,7 +207,7 @@ func (m *model) pressAny(name string) tea.Cmd {
 }
 
 // openDetails shows the details of the selected row.
-func (m *model) openDetails() tea.Cmd {
+func (m *pages) openDetails() tea.Cmd {
 	r := m.row()
 	if r == nil {
 		return m.refuse("select a row first")
@@ -275,7 +275,7 @@ func (m *model) pressLimit(r *row, do daemon.LimitAction) tea.Cmd {
 const followed = time.Second
 
 // goneWords says why no row is selected.
-func (m *model) goneWords() string {
+func (m *board) goneWords() string {
 	switch {
 	case len(m.rows) == 0 && m.gone == nil:
 		return "the list is empty"

@@ -20,7 +20,7 @@ type column struct {
 }
 
 // list draws the rows below a head.
-func (m *model) list(room int) []string {
+func (m *pages) list(room int) []string {
 	if room < 2 {
 		return nil
 	}
@@ -51,10 +51,10 @@ func (m *model) list(room int) []string {
 }
 
 // firstRow returns the index of the first row that is shown in a list of so many lines.
-func (m *model) firstRow(room int) int { return max(min(m.at-(room-1)/2, len(m.rows)-(room-1)), 0) }
+func (m *board) firstRow(room int) int { return max(min(m.at-(room-1)/2, len(m.rows)-(room-1)), 0) }
 
 // gap is the space between two columns.
-func (m *model) gap() int {
+func (m *pages) gap() int {
 	if m.listWidth() < 60 {
 		return 1
 	}
@@ -62,7 +62,7 @@ func (m *model) gap() int {
 }
 
 // line draws a row. It marks the selected row with a sign and in reverse colours.
-func (m *model) line(r *row, cells []cell, widths []int) string {
+func (m *pages) line(r *row, cells []cell, widths []int) string {
 	selected := m.selected != nil && *m.selected == r.key
 	paint := func(s style, text string) string {
 		if selected {
@@ -120,7 +120,7 @@ type table struct {
 	widths  []int    // the width that each column gets; 0 if it is left out
 }
 
-func (m *model) table() *table {
+func (m *pages) table() *table {
 	t := &table{columns: m.allColumns()}
 	t.wanted, t.widths = make([]int, len(t.columns)), make([]int, len(t.columns))
 	for i := range m.rows {
@@ -204,7 +204,7 @@ const (
 // byWorth is the order in which the columns get room.
 var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, whereColumn, handoffColumn, generationColumn, personaColumn, hostColumn, usedColumn}
 
-func (m *model) allColumns() []column {
+func (m *pages) allColumns() []column {
 	bar, several := m.listWidth() >= 90, m.severalHosts()
 	atMost := math.MaxInt
 	return []column{
@@ -263,7 +263,7 @@ func (m *model) allColumns() []column {
 	}
 }
 
-func (m *model) severalHosts() bool {
+func (m *board) severalHosts() bool {
 	first := ""
 	for i := range m.rows {
 		switch h := m.rows[i].host(); {
@@ -344,7 +344,7 @@ func (r *row) toDo() string {
 	return r.need.Next
 }
 
-func (m *model) describe(p *paper, r *row) {
+func (m *pages) describe(p *paper, r *row) {
 	about := []string{named(r)}
 	if r.agent != nil {
 		about = append(about, r.where(m.cfg.Home), fmt.Sprintf("generation %d", r.agent.Generation), r.agent.Runtime)

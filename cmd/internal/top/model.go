@@ -25,48 +25,61 @@ const (
 	dialogScreen
 )
 
-// model is the state of all screens. Only the program's loop changes it.
-type model struct {
+// frame is what all parts of the screen share: its size, the time, and what came of the last action.
+type frame struct {
 	ctx  context.Context // the context of the commands
 	cfg  Config
 	w, h int
 	now  time.Time
 
+	said   string // the result of the last action
+	saidAt time.Time
+	wrong  bool // said is an error
+}
+
+// board is the rows and which of them is selected.
+type board struct {
+	frame
 	data   snapshot
 	rows   []row         // the rows that match the filter
 	all    int           // the number of rows without the filter
 	counts map[group]int // the number of all rows in each group
 	lost   error         // why the source can't read the daemon; nil while it can
 
-	// selected is the row that keys act on. When that row disappears, selected is nil until the operator moves, because
-	// a key must not act on the row that took its place.
-	selected *key
-	gone     *key // the selected row that disappeared
-	at       int  // the index of the selected row in rows, now or before the row disappeared
-
-	screen    screen
-	detail    details
-	diff      diffView
-	dialog    dialogView
-	scroll    int // the number of lines of the details or the help that are above the screen
 	filter    textinput.Model
 	filtering bool
-	form      *form
-	preview   preview
-	drafts    map[int64]string // by agent: messages that were not sent
-	click     click            // the last click
+
+	// selected is the row that keys act on. When that row disappears, selected is nil until the operator moves, because
+	// a key must not act on the row that took its place.
+	selected   *key
+	gone       *key      // the selected row that disappeared
+	at         int       // the index of the selected row in rows, now or before the row disappeared
+	chosenAt   time.Time // when the operator moved to the selected row
+	followedAt time.Time // when the selection went with the work of an agent that ended to the agent that goes on with it
+	awaited    int64     // the agent that the operator has started, and that is selected when it appears; 0: none
+}
+
+// pages is what is shown of the rows: the list with the preview, and the pages of one row.
+type pages struct {
+	board
+	screen  screen
+	detail  details
+	diff    diffView
+	dialog  dialogView
+	scroll  int // the number of lines of the details or the help that are above the screen
+	preview preview
+}
+
+// model is the state of the program: the pages, and what the operator is doing. Only the program's loop changes it.
+type model struct {
+	pages
+	form    *form
+	drafts  map[int64]string // by agent: messages that were not sent
+	click   click            // the last click
+	pressed time.Time        // when y, Y or n was pressed last
 
 	sent        []daemon.Delivery // texts whose verdict the operator is told
 	readingSent bool
-	awaited     int64     // the agent that the operator has started, and that is selected when it appears; 0: none
-	chosenAt    time.Time // when the operator moved to the selected row
-	followedAt  time.Time // when the selection went with the work of an agent that ended to the agent that goes on with it
-
-	said   string // the result of the last action
-	saidAt time.Time
-	wrong  bool // said is an error
-
-	pressed time.Time // when y, Y or n was pressed last
 }
 
 // fades is the time for which the screen shows the result of an action.
@@ -77,7 +90,9 @@ type tickMsg time.Time
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
 func newModel(ctx context.Context, cfg Config, first snapshot) *model {
-	m := &model{ctx: ctx, cfg: cfg, w: 80, h: 24, now: first.at, filter: newField(maxFilter), drafts: map[int64]string{}}
+	m := &model{drafts: map[int64]string{}}
+	m.frame = frame{ctx: ctx, cfg: cfg, w: 80, h: 24, now: first.at}
+	m.filter = newField(maxFilter)
 	m.take(first)
 	if len(m.rows) > 0 {
 		m.choose(0)
@@ -172,14 +187,14 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 }
 
 // tell shows the result of an action.
-func (m *model) tell(said string, err error) {
+func (m *frame) tell(said string, err error) {
 	if err != nil {
 		said = m.cfg.Explain(err)
 	}
 	m.say(said, err != nil)
 }
 
-func (m *model) say(said string, wrong bool) { m.said, m.wrong, m.saidAt = said, wrong, m.now }
+func (m *frame) say(said string, wrong bool) { m.said, m.wrong, m.saidAt = said, wrong, m.now }
 
 // take shows a snapshot. The same row stays selected, even if its place has changed.
 func (m *model) take(s snapshot) {
@@ -222,7 +237,7 @@ func (s *snapshot) goesOnFrom(k key) (id int64) {
 }
 
 // arrange makes the rows from the snapshot and the filter.
-func (m *model) arrange() {
+func (m *board) arrange() {
 	before := m.at
 	rows := rowsOf(m.data)
 	m.all, m.counts = len(rows), map[group]int{}
@@ -234,12 +249,12 @@ func (m *model) arrange() {
 }
 
 // find returns the index of a row. The index is negative if there is no such row.
-func (m *model) find(k key) int {
+func (m *board) find(k key) int {
 	return slices.IndexFunc(m.rows, func(r row) bool { return r.key == k })
 }
 
 // row returns the selected row, or nil if none is selected.
-func (m *model) row() *row {
+func (m *board) row() *row {
 	if m.selected == nil {
 		return nil
 	}
@@ -250,7 +265,7 @@ func (m *model) row() *row {
 }
 
 // choose selects the row at an index. If there is no row at that index, it selects the nearest one.
-func (m *model) choose(at int) {
+func (m *board) choose(at int) {
 	if len(m.rows) == 0 {
 		m.selected = nil
 		return
@@ -265,7 +280,7 @@ func (m *model) choose(at int) {
 
 // move moves the selection by that many rows. If the selected row has disappeared, move counts from the row that took
 // its place.
-func (m *model) move(by int) {
+func (m *board) move(by int) {
 	if m.selected == nil && by > 0 {
 		by--
 	}
@@ -274,7 +289,7 @@ func (m *model) move(by int) {
 
 // next returns the index of the next row in that direction that needs a person or has finished. It is negative if there is
 // none, and it may be the selected row.
-func (m *model) next(by int) int {
+func (m *board) next(by int) int {
 	from := m.at
 	if m.selected == nil && by > 0 {
 		from-- // count from the row that took the place of the one that disappeared
@@ -289,7 +304,7 @@ func (m *model) next(by int) int {
 }
 
 // jump selects the next row in that direction that needs a person or has finished.
-func (m *model) jump(by int) tea.Cmd {
+func (m *board) jump(by int) tea.Cmd {
 	at := m.next(by)
 	if at < 0 {
 		return m.refuse("nothing needs you, and nobody has finished")
@@ -300,7 +315,7 @@ func (m *model) jump(by int) tea.Cmd {
 
 // refilter shows the rows that match the filter. If the selected row does not match, it may select the first row, since
 // the operator has changed the filter.
-func (m *model) refilter() {
+func (m *board) refilter() {
 	m.arrange()
 	if m.selected != nil {
 		if at := m.find(*m.selected); at >= 0 {
@@ -334,7 +349,7 @@ func (m *model) do(a action, f *form) tea.Cmd {
 }
 
 // see tells the daemon that the operator looks at the row's agent.
-func (m *model) see(r *row) tea.Cmd {
+func (m *board) see(r *row) tea.Cmd {
 	if r.agent == nil || !r.agent.Unread {
 		return nil
 	}
@@ -350,7 +365,7 @@ func (m *model) see(r *row) tea.Cmd {
 }
 
 // attach shows the selected agent's pane until the operator leaves it.
-func (m *model) attach() tea.Cmd {
+func (m *board) attach() tea.Cmd {
 	r := m.row()
 	switch {
 	case r == nil || r.kind != agentRow:
@@ -373,7 +388,7 @@ func (m *model) attach() tea.Cmd {
 }
 
 // refuse shows why a key does nothing.
-func (m *model) refuse(why string) tea.Cmd {
+func (m *frame) refuse(why string) tea.Cmd {
 	m.say(why, true)
 	return nil
 }

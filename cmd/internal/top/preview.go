@@ -75,7 +75,7 @@ type previewMsg struct {
 type previewTick struct{ asked int }
 
 // spot returns where the preview is shown now.
-func (m *model) spot() spot {
+func (m *pages) spot() spot {
 	wide := m.w >= besideFrom
 	switch mode := m.preview.mode; {
 	case m.screen != listScreen || mode == previewOff || m.h < tallEnough:
@@ -91,7 +91,7 @@ func (m *model) spot() spot {
 }
 
 // nextMode returns what the key for the preview leads to: list with preview, preview alone, list alone.
-func (m *model) nextMode() previewMode {
+func (m *pages) nextMode() previewMode {
 	switch {
 	case m.preview.mode == previewFull:
 		return previewOff
@@ -102,7 +102,7 @@ func (m *model) nextMode() previewMode {
 }
 
 // previewed returns the agent whose pane the preview shows, or nil.
-func (m *model) previewed() *daemon.Agent {
+func (m *board) previewed() *daemon.Agent {
 	if r := m.row(); r != nil && r.kind == agentRow && r.agent.Active() && r.agent.HasPane() {
 		return r.agent
 	}
@@ -110,7 +110,7 @@ func (m *model) previewed() *daemon.Agent {
 }
 
 // watch begins to read the pane of the selected agent, and ends that when the pane is not shown any more.
-func (m *model) watch() tea.Cmd {
+func (m *pages) watch() tea.Cmd {
 	p := &m.preview
 	a := m.previewed()
 	if a == nil || m.spot() == nowhere {
@@ -139,7 +139,7 @@ func (p *preview) tick(after time.Duration) tea.Cmd {
 	return tea.Tick(after, func(time.Time) tea.Msg { return previewTick{asked} })
 }
 
-func (m *model) readPreview() tea.Cmd {
+func (m *pages) readPreview() tea.Cmd {
 	p := &m.preview
 	p.reading = true
 	ctx, c, id, asked := m.ctx, m.cfg.Client, p.agent, p.asked
@@ -151,7 +151,7 @@ func (m *model) readPreview() tea.Cmd {
 	}
 }
 
-func (m *model) previewDue(t previewTick) tea.Cmd {
+func (m *pages) previewDue(t previewTick) tea.Cmd {
 	if p := &m.preview; t.asked == p.asked && !p.reading && p.agent != 0 {
 		return m.readPreview()
 	}
@@ -181,7 +181,7 @@ func (p *preview) pace() time.Duration { return min(previewPace<<min(p.still/4, 
 
 // looked tells the daemon that the operator has seen what the selected agent finished, if they moved to it after that and
 // its pane has been in front of them since.
-func (m *model) looked() tea.Cmd {
+func (m *pages) looked() tea.Cmd {
 	p, a := &m.preview, m.previewed()
 	if a == nil || a.ID != p.agent || !p.read || p.err != nil || !a.Unread || a.FinishedAt == nil {
 		return nil
@@ -194,7 +194,7 @@ func (m *model) looked() tea.Cmd {
 }
 
 // listWidth returns the columns of the list.
-func (m *model) listWidth() int {
+func (m *pages) listWidth() int {
 	if m.spot() == alongside {
 		return min(m.w/2, mostList)
 	}
@@ -241,7 +241,7 @@ func filled(lines []string, n int) []string {
 }
 
 // previewLines draws the preview: a line about whose pane it is, and the end of what the pane shows.
-func (m *model) previewLines(columns, room int) []string {
+func (m *pages) previewLines(columns, room int) []string {
 	if room < 1 || columns < 1 {
 		return filled(nil, max(room, 0))
 	}
@@ -272,7 +272,7 @@ func (m *model) previewLines(columns, room int) []string {
 	return filled(append(out, lines...), room)
 }
 
-func (m *model) sentence(said string, columns int) (lines []string) {
+func (m *frame) sentence(said string, columns int) (lines []string) {
 	for _, line := range fit.FoldWithin(words.Terminal(m.cfg.Words(said)), columns) {
 		lines = append(lines, faint.Render(line))
 	}

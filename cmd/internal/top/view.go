@@ -66,13 +66,13 @@ func (m *model) screenLines() []string {
 func (m *model) room() int { return max(m.h-1-len(m.foot()), 0) }
 
 // scrolled returns the lines from m.scroll on. If fewer lines follow than there is room, it lowers m.scroll.
-func (m *model) scrolled(lines []string, room int) []string {
+func (m *pages) scrolled(lines []string, room int) []string {
 	m.scroll = max(min(m.scroll, len(lines)-room), 0)
 	return lines[m.scroll:min(m.scroll+room, len(lines))]
 }
 
 // title returns a line that counts the rows of each group, or says that the daemon is away.
-func (m *model) title() string {
+func (m *board) title() string {
 	name := "understudy"
 	if m.lost != nil {
 		stale := "stale since " + m.data.at.Local().Format("15:04:05") + ", reconnecting"
@@ -116,7 +116,7 @@ func (m *model) foot() []string {
 	return append(lines, bar)
 }
 
-func (m *model) rule(columns int) string { return faint.Render(strings.Repeat("─", max(columns, 0))) }
+func (m *frame) rule(columns int) string { return faint.Render(strings.Repeat("─", max(columns, 0))) }
 
 // status returns one line. It shows the filter that the operator types, the result of an action, or the filter in force.
 func (m *model) status() string {
