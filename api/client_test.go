@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -154,7 +155,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 func TestServeTellsWhichListenerFailed(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	s := New(Config{House: house.New(engine.Config{})})
+	s := New(Config{House: house.New(engine.Config{Store: memory.New()})}) // whose log the server follows
 	ls := Listeners{Main: must(ListenUnix(filepath.Join(dir, "a")))(t), Hook: must(ListenUnix(filepath.Join(dir, "b")))(t)}
 	check(t, ls.Hook.Close())
 	err := s.Serve(t.Context(), ls)
