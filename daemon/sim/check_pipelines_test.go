@@ -213,14 +213,24 @@ func (w *world) pipelinesUnfinished() {
 	}
 }
 
-// pipelinesEnded: the log has each move of a pipeline and of its steps, a failure is an alert, and no agent works for a
-// pipeline that has ended.
+// pipelinesEnded: the log has each move of a pipeline and of its steps, and names the pipeline in each event of its agents. A failure is an
+// alert, nobody is reminded of what has been decided, and no agent works for a pipeline that has ended.
 func (w *world) pipelinesEnded(agents []daemon.Agent, events []event.Event) {
 	statuses, steps := map[int64][]string{}, map[int64][]string{}
+	works := map[int64]*daemon.Agent{}
+	for i := range agents {
+		works[agents[i].ID] = &agents[i]
+	}
 	for i := range events {
 		e := &events[i]
+		if e.AgentID != nil && works[*e.AgentID] != nil && works[*e.AgentID].PipelineID != nil && (e.PipelineID == nil || *e.PipelineID != *works[*e.AgentID].PipelineID) {
+			w.fail("event %d (%s) of agent %d does not name its pipeline", e.ID, e.Type, *e.AgentID)
+		}
 		if e.PipelineID == nil {
 			continue
+		}
+		if list := statuses[*e.PipelineID]; e.Type == "pipeline_approval_reminder" && list[len(list)-1] != string(daemon.PipelineWaiting) {
+			w.fail("event %d reminds of an approval of pipeline %d, which is %s", e.ID, *e.PipelineID, list[len(list)-1])
 		}
 		switch e.Type {
 		case "pipeline_created", "pipeline_running", "pipeline_pending", "pipeline_waiting_for_approval", "pipeline_done", "pipeline_failed":
