@@ -10,6 +10,9 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 )
 
+// ten is how far ahead the reset of most stories is. A text names whole minutes.
+const ten = "usage-limit=10m"
+
 // awaitLimitHandoff waits until the handoff that was requested because of the agent's limit is completed.
 func (r *rig) awaitLimitHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()

@@ -3,7 +3,6 @@ package stories
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
@@ -63,24 +62,6 @@ func TestPipelineWithoutADirectoryWorksInTheDaemons(t *testing.T) {
 		r.start()
 		if p := r.createPipeline(in); p.Cwd != r.work {
 			t.Errorf("the pipeline works in %s, want the setting %s", p.Cwd, r.work)
-		}
-	})
-}
-
-// TestPipelineOfAnUnknownRuntimeIsRefused: The refusal names the step and the runtimes that are known. Nothing is created.
-func TestPipelineOfAnUnknownRuntimeIsRefused(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("one", "developer", "developer | runtime: emacs")
-		r.start()
-		s := r.sit(false, "pipeline", "run", "one", "--prompt", "Mend the roof.", "--cwd", r.work)
-		s.wantExit(commands.ExitFailed)
-		// The page may break the sentence into lines.
-		shown := strings.Join(strings.Fields(s.shown()), " ")
-		if !strings.Contains(shown, `Step 2 (developer): Runtime "emacs" is not configured, but these are: claude`) {
-			t.Error(shown)
-		}
-		if list, err := r.client.Pipelines(t.Context(), allRows); err != nil || len(list) != 0 {
-			t.Errorf("%d pipelines after the refusal, %v", len(list), err)
 		}
 	})
 }

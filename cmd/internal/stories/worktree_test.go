@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
@@ -207,34 +206,6 @@ func TestTheTreeBelongsToTheLine(t *testing.T) {
 	})
 }
 
-// TestTreeIsRefused: with the reason, and before anything is made.
-func TestTreeIsRefused(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		g := mainRepo(t)
-		r.start()
-		for _, c := range []struct {
-			dir  string
-			in   daemon.NewWorktree
-			code daemon.Code
-			want string
-		}{
-			{t.TempDir(), daemon.NewWorktree{}, daemon.CodeWorktreeRefused, "is in no git work tree"},
-			{g.Dir, daemon.NewWorktree{Branch: "main"}, daemon.CodeWorktreeRefused, "The branch main is checked out in " + g.Dir},
-			{g.Dir, daemon.NewWorktree{Branch: "-b"}, daemon.CodeBadBranch, "is not a name that git takes"},
-			{g.Dir, daemon.NewWorktree{Branch: "x", Base: "nowhere"}, daemon.CodeWorktreeRefused, `no commit "nowhere"`},
-		} {
-			_, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: con, Cwd: c.dir, Worktree: &c.in})
-			var told *daemon.Error
-			if !errors.As(err, &told) || told.Code != c.code || !strings.Contains(strings.ToLower(told.Message), strings.ToLower(c.want)) {
-				t.Errorf("%+v: %v, want %q", c.in, err, c.want)
-			}
-		}
-		if list, err := r.client.Agents(t.Context(), api.ListOptions{}); err != nil || len(list) != 0 {
-			t.Errorf("%d agents, %v", len(list), err)
-		}
-	})
-}
-
 // failingKeeper makes and removes no work tree.
 type failingKeeper struct {
 	worktree.Keeper
@@ -293,46 +264,6 @@ func (r *rig) treeOf(pipeline int64) worktrees.TreeView {
 		r.t.Fatalf("pipeline %d has no work tree", pipeline)
 	}
 	return list[i]
-}
-
-// TestPipelineTreeIsATree: the tree of a pipeline is listed and looked at while the pipeline works. What the pipeline has left can be merged and
-// removed like the trees of agents.
-func TestPipelineTreeIsATree(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		g := mainRepo(t)
-		held, release := r.holdingStep("developer")
-		r.writeTemplate("held", held)
-		r.start()
-		id := r.createOnBranch(g.Dir, "roof", "held").ID
-		a := r.awaitWorkingAgent(id, 1)
-		tree := r.treeOf(id)
-		if !tree.InUse || tree.Base != "main" || len(tree.Agents) != 1 || tree.Agents[0].ID != a.ID || a.WorktreeID == nil || *a.WorktreeID != tree.ID {
-			t.Errorf("while it works: %+v, its agent in tree %v", tree, a.WorktreeID)
-		}
-		_, err := r.client.RemoveWorktree(t.Context(), tree.ID, worktrees.TreeRemoval{})
-		wantRefused(t, err, daemon.CodeWorktreeUsed, "works in its work tree")
-		path := *r.getPipeline(id).Worktree
-		r.writeFile(filepath.Join(path, "left.txt"), "left\n")
-		release()
-		r.awaitPipeline(id, daemon.PipelineDone)
-		list, err := r.client.Worktrees(t.Context(), false)
-		if err != nil || len(list) != 1 || list[0].Path != path || list[0].InUse {
-			t.Fatalf("the list is %+v, %v", list, err)
-		}
-		cmdtest.RepoAt(t, path).Commit(time.Now())
-		if out := r.mergeTree(tree.ID); !out.Done {
-			t.Errorf("merge: %+v", out)
-		}
-		if out := r.removeTree(tree.ID, worktrees.TreeRemoval{}); !out.Done || !strings.Contains(out.Says, "and its branch roof") {
-			t.Errorf("removal: %+v", out)
-		}
-		if _, err := os.Lstat(filepath.Join(g.Dir, "left.txt")); err != nil {
-			t.Errorf("what was merged: %v", err)
-		}
-		if list, err := r.client.Worktrees(t.Context(), false); err != nil || len(list) != 0 {
-			t.Errorf("the list is %+v, %v", list, err)
-		}
-	})
 }
 
 // TestTreeOfAMovedRepository: the start says which submodules are empty. A tree whose repository somebody has moved is removed and comes back
