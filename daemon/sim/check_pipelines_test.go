@@ -213,14 +213,29 @@ func (w *world) pipelinesUnfinished() {
 	}
 }
 
-// pipelinesEnded: the log has each move of a pipeline and of its steps, a failure is an alert, and no agent works for a
-// pipeline that has ended.
+// ofNoPipeline are the events of an agent that name no pipeline: nobody could read its row, or they are about its session alone.
+var ofNoPipeline = []event.Type{event.AgentStuck, event.OperatorNotified, event.AgentContext}
+
+// pipelinesEnded: the log has each move of a pipeline and of its steps, and names the pipeline in each event of its agents. A failure is an
+// alert, nobody is reminded of what has been decided, and no agent works for a pipeline that has ended.
 func (w *world) pipelinesEnded(agents []daemon.Agent, events []event.Event) {
 	statuses, steps := map[int64][]string{}, map[int64][]string{}
+	works := map[int64]int64{} // the pipeline of each agent that has one
+	for i := range agents {
+		if a := &agents[i]; a.PipelineID != nil {
+			works[a.ID] = *a.PipelineID
+		}
+	}
 	for i := range events {
 		e := &events[i]
+		if e.AgentID != nil && works[*e.AgentID] != 0 && (e.PipelineID == nil || *e.PipelineID != works[*e.AgentID]) && !slices.Contains(ofNoPipeline, e.Type) {
+			w.fail("event %d (%s) of agent %d does not name its pipeline", e.ID, e.Type, *e.AgentID)
+		}
 		if e.PipelineID == nil {
 			continue
+		}
+		if list := statuses[*e.PipelineID]; e.Type == "pipeline_approval_reminder" && list[len(list)-1] != string(daemon.PipelineWaiting) {
+			w.fail("event %d reminds of an approval of pipeline %d, which is %s", e.ID, *e.PipelineID, list[len(list)-1])
 		}
 		switch e.Type {
 		case "pipeline_created", "pipeline_running", "pipeline_pending", "pipeline_waiting_for_approval", "pipeline_done", "pipeline_failed":

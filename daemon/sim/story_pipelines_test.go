@@ -103,7 +103,9 @@ func TestGate(t *testing.T) {
 		}
 		wantCode(t, p.ask(h, "approve too early", approve), "not_waiting_for_approval")
 		pl := p.reachStatus(id, daemon.PipelineWaiting)
-		p.wait("is away", 100*time.Second, 100*time.Second)
+		p.wait("is away", 50*time.Second, 50*time.Second)
+		p.end(h) // a restart brings no reminder
+		p.wait("is away", 48*time.Second, 48*time.Second)
 		reminders := 0
 		for _, e := range p.w.log() {
 			if e.Type == "pipeline_approval_reminder" {

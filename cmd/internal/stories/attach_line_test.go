@@ -1,8 +1,10 @@
 package stories
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -39,17 +41,21 @@ func TestLineOfAnAttachedPane(t *testing.T) {
 	})
 }
 
-// TestLineOfASuccessor: the line follows the person to the successor, with its generation.
-func TestLineOfASuccessor(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-		next := r.getAgent(*h.SuccessorID)
-		r.memory.term.LookAt(r.pane(next.ID).Ref)
-		r.await("the line of the successor", func() (bool, string) {
-			l := r.memory.term.Line(r.pane(next.ID).Ref)
-			return l.Who == "2 "+con+" · generation 2", l.Who
-		})
+// TestAttachThatIsRefused: an agent of another host, and one that has ended.
+func TestAttachThatIsRefused(t *testing.T) {
+	storyOfTwo(t, func(t *testing.T, north, south *rig) {
+		north.start()
+		south.start()
+		a := north.startAgent("")
+		attach := func(said string) {
+			t.Helper()
+			s := south.sit(false, "agent", "attach", fmt.Sprint(a.ID))
+			s.wantExit(commands.ExitFailed)
+			s.awaitPrinted(said, 1)
+		}
+		attach(fmt.Sprintf("agent %d is on host north: run `understudy agent attach %[1]d", a.ID))
+		north.stopAgent(a.ID, true)
+		north.awaitState(a.ID, daemon.Ended)
+		attach("has ended: open its session again with `understudy agent resume")
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -45,23 +44,6 @@ func TestSuccessorStartsWhereTheSessionIs(t *testing.T) {
 		}
 		if old := r.getAgent(a.ID); old.Cwd != dir || strings.Contains(*old.TranscriptPath, "trees-x") {
 			t.Errorf("at its end the agent is in %s with transcript %s", old.Cwd, *old.TranscriptPath)
-		}
-	})
-}
-
-// TestSessionMovesBack: what changed counts from where the session began, again.
-func TestSessionMovesBack(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		r.doTurn(a.ID, "@move "+filepath.Join(r.work, "x"))
-		r.doTurn(a.ID, "@move "+filepath.Join(r.work, "y"))
-		r.doTurn(a.ID, "@move "+r.work)
-		if now := r.getAgent(a.ID); now.Cwd != r.work || now.StartCwd != "" {
-			t.Errorf("agent in %s, begun in %q", now.Cwd, now.StartCwd)
-		}
-		if _, _, next := r.handOver(a.ID); next.Cwd != r.work {
-			t.Errorf("successor in %s", next.Cwd)
 		}
 	})
 }
@@ -148,29 +130,6 @@ func TestDirectoryThatIsGoneEndsNobody(t *testing.T) {
 		mv(away, r.work)
 		if _, err = r.client.ResumeAgent(t.Context(), next); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// TestProgramThatIsGoneEndsNobody: the CLI was removed while its agents run.
-func TestProgramThatIsGoneEndsNobody(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		gone := false
-		r.around(func(cfg *engine.Config) {
-			cfg.Lookup = func([]string) error {
-				if gone {
-					return fmt.Errorf("the program is gone")
-				}
-				return nil
-			}
-		})
-		r.start()
-		a := r.startAgent(con)
-		gone = true
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, handoffs.HandoffRequest{Force: true})
-		wantRefused(t, err, daemon.CodeRuntimeMissing, "the program is gone")
-		if now := r.getAgent(a.ID); !now.Active() {
-			t.Errorf("agent %s", now.State)
 		}
 	})
 }

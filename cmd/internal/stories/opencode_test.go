@@ -3,9 +3,7 @@ package stories
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -221,23 +219,8 @@ func TestOpencodeFollowsAfterAGap(t *testing.T) {
 	})
 }
 
-// TestOpencodeIsLimited: a retry in two hours is a usage limit. The turn is aborted, because OpenCode would wait in it.
-func TestOpencodeIsLimited(t *testing.T) {
-	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Retry: 2 * time.Hour} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.opencodeAgent()
-		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "go on").ID, daemon.Submitted)
-		r.awaitAgent(a.ID, "a limit", func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Code == "usage_limit" })
-		r.await("the abort", func() (bool, string) {
-			return count(m.Requests(), "POST /session/"+*a.SessionID+"/abort") == 1, strings.Join(m.Requests(), "\n")
-		})
-		if n := count(r.hookEvents(a.ID), "StopFailure"); n != 1 {
-			t.Errorf("%d failures of one turn", n)
-		}
-	})
-}
-
-// TestOpencodeWaitsForALimitWithoutATime: nobody knows when the limit ends. The operator is told when the agent tries again, which is
-// within an hour; after some tries in a row a person is asked.
+// TestOpencodeWaitsForALimitWithoutATime: nobody knows when the limit ends. The turn is aborted, because OpenCode would wait in it. The operator
+// is told when the agent tries again, which is within an hour.
 func TestOpencodeWaitsForALimitWithoutATime(t *testing.T) {
 	limit := opencodetest.Turn{Retry: time.Minute, Why: "Monthly quota exceeded"}
 	opencodeStory(t, func(string) opencodetest.Turn { return limit }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
@@ -251,104 +234,32 @@ func TestOpencodeWaitsForALimitWithoutATime(t *testing.T) {
 		if message := fmt.Sprint(field(t, told, "message")); a.Limit.Until != nil || !strings.Contains(message, "tries again by itself at "+want) {
 			t.Errorf("limit %+v, and the operator was told %q", a.Limit, message)
 		}
-		for i := range 3 {
-			pass(time.Hour)
-			r.await("a try", func() (bool, string) { return len(r.goesOn(a.ID)) == i+1, "" })
+		if n, failed := count(m.Requests(), "POST /session/"+*a.SessionID+"/abort"), count(r.hookEvents(a.ID), "StopFailure"); n != 1 || failed != 1 {
+			t.Errorf("the turn was aborted %d times, and %d failures were told", n, failed)
 		}
-		a = r.awaitAgent(a.ID, "a question", func(a daemon.Agent) bool { return a.Limit != nil && a.Limit.Do == daemon.LimitAsk })
-		if spent := time.Since(a.Limit.Since); spent > 4*time.Hour {
-			t.Errorf("a person was asked after %s", spent)
-		}
+		pass(time.Hour)
+		r.await("a try", func() (bool, string) { return len(r.goesOn(a.ID)) == 1, "" })
 	})
 }
 
-// TestOpencodeIsRefused: an error of the API ends a turn and is the agent's trouble, until it answers again.
-func TestOpencodeIsRefused(t *testing.T) {
-	status := http.StatusUnauthorized
-	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Status: status, Text: "OK"} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.opencodeAgent()
-		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "one").ID, daemon.Submitted)
-		r.awaitAgent(a.ID, "trouble", func(a daemon.Agent) bool {
-			return a.State == daemon.Idle && a.Trouble != nil && a.Trouble.Code == "authentication_failed"
-		})
-		m.Do(func() { status = 0 })
-		r.talkTo(a.ID, "two")
-		r.awaitAgent(a.ID, "no trouble", func(a daemon.Agent) bool { return a.Trouble == nil })
-	})
-}
-
-// TestOpencodeAsks: an agent that asks for a permission waits for a person, and works on when it has the answer.
-func TestOpencodeAsks(t *testing.T) {
-	var hold chan struct{}
-	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Asks: "rm -r build", Hold: hold, Text: "OK"} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		hold = make(chan struct{}) // of the bubble
-		a := r.opencodeAgent()
-		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "clean up").ID, daemon.Submitted)
-		now := r.awaitState(a.ID, daemon.Waiting)
-		if !strings.Contains(now.WaitsFor, "rm -r build") {
-			t.Errorf("it waits for %q", now.WaitsFor)
-		}
-		m.Reply()
-		r.awaitState(a.ID, daemon.Working)
-		close(hold)
-		r.awaitState(a.ID, daemon.Idle)
-	})
-}
-
-// TestOpencodeWorksOnAStep: the prompt of a step is sent to the server, once, also if the daemon is restarted meanwhile. No
-// command line has it.
-func TestOpencodeWorksOnAStep(t *testing.T) {
-	var release chan struct{}
-	opencodeStory(t, func(text string) opencodetest.Turn {
-		return opencodetest.Turn{Hold: release, Text: "## What Was Done\n\nThe roof is mended."}
-	}, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		release = make(chan struct{}) // of the bubble
-		for _, slug := range []string{con, "reviewer-ada-1"} {
-			path := filepath.Join(r.dir.Persona(slug), "skill.md")
-			r.writeFile(path, strings.Replace(r.readFile(path), "---\n", "---\nruntime: opencode\n", 1))
-		}
-		r.halt()
-		r.writeTemplate("roof", "developer", "reviewer")
-		r.start()
-		id := r.startPipeline("roof", "Mend the roof.").ID
-		p := r.awaitStep(id, 1, daemon.StepRunning)
-		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Working)
-		r.halt()
-		r.start()
-		close(release)
-		r.awaitPipeline(id, daemon.PipelineDone)
-		if got := m.Prompts(*a.SessionID); a.Runtime != "opencode" || len(got) != 1 || !strings.Contains(got[0], "Mend the roof.") {
-			t.Errorf("the agent on %s was told %q", a.Runtime, got)
-		}
-	})
-}
-
-// TestOpencodeIsLeft: a person types /exit in the pane, which OpenCode reports to nobody. The agent did not die, and nobody is alarmed.
+// TestOpencodeIsLeft: a person types /exit in the pane, which OpenCode reports to nobody. An agent at rest did not die, and nobody is alarmed. In a
+// turn work broke off, so the agent died, however its program exited.
 func TestOpencodeIsLeft(t *testing.T) {
-	opencodeStory(t, nil, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
-		r.awaitState(a.ID, daemon.Idle)
-		m.Leave()
-		got := r.awaitState(a.ID, daemon.Ended)
-		if *got.EndReason != "exited" || got.Died() {
-			t.Errorf("the agent that was left ended by %q, died: %t", *got.EndReason, got.Died())
-		}
-		if n := len(r.agentEvents(a.ID, "agent_ended")); n != 1 {
-			t.Errorf("%d ends", n)
-		}
-	})
-}
-
-// TestOpencodeEndsInATurn: work broke off, so the agent died, however its program exited.
-func TestOpencodeEndsInATurn(t *testing.T) {
-	opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Hold: make(chan struct{})} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
-		a := r.createAgent(agents.NewAgent{Persona: con, Cwd: r.work, Runtime: "opencode"})
-		r.awaitState(a.ID, daemon.Idle)
-		r.sendMessage(a.ID, "a long one")
-		r.awaitState(a.ID, daemon.Working)
-		m.Leave()
-		if got := r.awaitState(a.ID, daemon.Ended); !got.Died() {
-			t.Errorf("the agent that ended in its turn ended by %q", *got.EndReason)
-		}
-	})
+	t.Parallel()
+	for _, works := range []bool{false, true} {
+		t.Run(fmt.Sprint("in a turn: ", works), func(t *testing.T) {
+			opencodeStory(t, func(string) opencodetest.Turn { return opencodetest.Turn{Hold: make(chan struct{})} }, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+				a := r.opencodeAgent()
+				if works {
+					r.sendMessage(a.ID, "a long one")
+					r.awaitState(a.ID, daemon.Working)
+				}
+				m.Leave()
+				got := r.awaitState(a.ID, daemon.Ended)
+				if got.Died() != works || !works && *got.EndReason != "exited" || len(r.agentEvents(a.ID, "agent_ended")) != 1 {
+					t.Errorf("the agent that was left ended by %q, died: %t", *got.EndReason, got.Died())
+				}
+			})
+		})
+	}
 }

@@ -92,26 +92,6 @@ func TestPermissionIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-// TestPermissionIsHeldForALimitedTime: when nobody answers in time, the dialog in the pane stays as it is.
-func TestPermissionIsHeldForALimitedTime(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.cfg.Settings.Permissions.Hold = 5 * time.Second
-		r.start()
-		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
-		got := r.awaitOutcome(p.ID, daemon.PermissionUnanswered)
-		if took := got.EndedAt.Sub(got.AskedAt); took < 5*time.Second || took > 7*time.Second {
-			t.Errorf("held for %s, want 5 s", took)
-		}
-		r.awaitShown(a.ID, "Do you want to proceed?")
-		if r.getAgent(a.ID).State != daemon.Waiting {
-			t.Error("the agent does not wait any more")
-		}
-		r.personPresses(a.ID, tmux.Enter)
-		r.awaitState(a.ID, daemon.Idle)
-	})
-}
-
 // TestPermissionByRule: the operator's rules of the persona answer before people are asked, and the row says which rule it was.
 // What was allowed for an agent is allowed for that agent alone.
 func TestPermissionByRule(t *testing.T) {
@@ -150,36 +130,6 @@ func TestPermissionByRule(t *testing.T) {
 		if n := len(r.agentEvents(a.ID, "agent_waiting")); n != waits {
 			t.Error("a person was asked")
 		}
-	})
-}
-
-// TestPermissionOutlivesTheDaemon: a daemon that is replaced meanwhile holds the hook again, and passes on an answer once. If the pane
-// was first while no daemon ran, the next one finds out.
-func TestPermissionOutlivesTheDaemon(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
-		r.start()
-		a := r.startAgent(con)
-		p := r.askToDeploy(a.ID)
-		r.halt()
-		r.awaitShown(a.ID, "Do you want to proceed?")
-		r.start()
-		// The answer comes before the hook has found the new daemon: it waits for the hook.
-		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
-			t.Fatal(err)
-		}
-		r.awaitOutcome(p.ID, daemon.PermissionGiven)
-		r.awaitState(a.ID, daemon.Idle)
-
-		p = r.askToDeploy(a.ID)
-		r.halt()
-		r.personPresses(a.ID, tmux.Enter)
-		r.await("the end of the dialog", func() (bool, string) {
-			return !strings.Contains(r.shown(a.ID), "Do you want to proceed?"), r.shown(a.ID)
-		})
-		r.start()
-		r.awaitOutcome(p.ID, daemon.PermissionPane)
-		r.awaitState(a.ID, daemon.Idle)
 	})
 }
 

@@ -20,9 +20,9 @@ func TestInterruptedPipelineGoesOnOnce(t *testing.T) {
 				crash := func() daemon.Pipeline {
 					r.halt()
 					r.killTmux()
-					pass(5 * time.Minute)
+					pass(time.Second)
 					r.start()
-					pass(2 * time.Minute)
+					pass(20 * time.Second)
 					return r.getPipeline(p.ID)
 				}
 				now := crash()

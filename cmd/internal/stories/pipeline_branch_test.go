@@ -1,9 +1,7 @@
 package stories
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,9 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/pipelines"
-	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // roofRepo makes a repository with one commit and a folder in it.
@@ -90,32 +86,6 @@ func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 	})
 }
 
-// TestResumeGoesOnInTheWorkTree: The work tree of a failed pipeline stays, and a resume goes on in it.
-func TestResumeGoesOnInTheWorkTree(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		g := roofRepo(t)
-		held, release := r.holdingStep("reviewer")
-		r.writeTemplate("held", "developer", held)
-		r.start()
-		id := r.createOnBranch(g.Dir, "roof", "held").ID
-		before := r.awaitWorkingAgent(id, 2)
-		p := r.abortPipeline(id, "done failed")
-		tree := said(p.Worktree)
-		r.awaitState(before.ID, daemon.Ended)
-		if got := r.head(tree); got != "roof" {
-			t.Errorf("after the failure the work tree is on %s", got)
-		}
-		r.resumePipeline(id, false)
-		if after := r.awaitWorkingAgent(id, 2); after.Cwd != before.Cwd || after.ID == before.ID {
-			t.Errorf("agent %d in %s after agent %d in %s, want another one there", after.ID, after.Cwd, before.ID, before.Cwd)
-		}
-		release()
-		p = r.awaitPipeline(id, daemon.PipelineDone)
-		wantNoFile(t, tree)
-		r.wantPipelineEvents(id, "worktree_created", 1)
-	})
-}
-
 // TestResumeMakesARemovedWorkTreeAgain: A person removed the work tree meanwhile.
 func TestResumeMakesARemovedWorkTreeAgain(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
@@ -162,41 +132,5 @@ func TestBranchWithoutRepositoryFailsThePipeline(t *testing.T) {
 		if !strings.Contains(r.getAgent(p.Steps[0].AgentIDs[0]).Cwd, "worktree") {
 			t.Errorf("the agent worked in %s", r.getAgent(p.Steps[0].AgentIDs[0]).Cwd)
 		}
-	})
-}
-
-// gatedKeeper makes work trees only when a test lets it.
-type gatedKeeper struct {
-	worktree.Keeper
-	g *gate
-}
-
-func (k *gatedKeeper) Make(ctx context.Context, s worktree.Spec) (worktree.Made, error) {
-	made, err := k.Keeper.Make(ctx, s)
-	k.g.pass()
-	return made, err
-}
-
-// TestAbortRemovesAWorkTreeInTheMaking: The pipeline is aborted while its work tree is being made. The work tree is
-// removed, and the branch is free for another pipeline.
-func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		g, made := roofRepo(t), newGate(t)
-		r.around(func(cfg *engine.Config) {
-			cfg.Keeper = &gatedKeeper{Keeper: cfg.Keeper, g: made}
-		})
-		r.writeTemplate("one", "developer")
-		r.start()
-		first := r.createOnBranch(g.Dir, "roof", "one").ID
-		made.await(t)
-		r.abortPipeline(first, "pending")
-		made.goOn()
-		r.await("work tree gone", func() (bool, string) {
-			_, err := os.Lstat(r.treeOf(first).Path)
-			return os.IsNotExist(err), r.treeOf(first).Path
-		})
-		r.awaitPipeline(r.createOnBranch(g.Dir, "roof", "one").ID, daemon.PipelineDone)
-		r.resumePipeline(first, false)
-		r.awaitPipeline(first, daemon.PipelineDone)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 )
 
 // contextFile is what an agent that works now was given as the context of the steps before its own.
@@ -26,12 +25,13 @@ func (r *rig) contextFile(a daemon.Agent) string {
 }
 
 // TestStepsPassOnWhatAHandoffPassesOn: The third step's agent gets the decisions and the messages of both steps before it, and
-// the message of the second one in full. The output has the checksum of that and its figures.
+// the message of the second one in full. The output has the checksum of that and its figures. A step is asked for what the role of the next one
+// requires, and without that its output has a warning.
 func TestStepsPassOnWhatAHandoffPassesOn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		hold, release := r.newHoldFile()
 		second := "## What Was Done\n\nThe tiles are counted.\n\n## Decisions Made\n\n- Nails: of copper\n\n## Coverage Config\n\nAll of it.\n\n## Implementation\n\nBy hand.\n\n## Test Requirements\n\nRain.\n"
-		r.writeTemplate("three", "developer | prompt: "+quoted("Work.\n@say "+structured), "developer | prompt: "+quoted("Work.\n@say "+second),
+		r.writeTemplate("three", "developer | prompt: "+quoted("Work.\n@say "+structured), "tester | prompt: "+quoted("Work.\n@say "+second),
 			"tester | prompt: "+quoted("@hold "+hold))
 		r.start()
 		id := r.startPipeline("three", "Mend the roof.").ID
@@ -57,58 +57,12 @@ func TestStepsPassOnWhatAHandoffPassesOn(t *testing.T) {
 		if !out.ContextValidated {
 			t.Errorf("not validated, although it has what a tester requires: %q", out.Warnings)
 		}
-	})
-}
-
-// TestStepIsAskedForWhatTheNextRoleRequires: Without it the output has a warning.
-func TestStepIsAskedForWhatTheNextRoleRequires(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("two", "developer | prompt: "+quoted("Work.\n@say "+structured), "tester")
-		r.start()
-		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
-		if text := r.systemPrompt(p.Steps[0].AgentIDs[0]); !strings.Contains(text, "- **## Coverage Config**") {
-			t.Errorf("step 1 is not asked for what a tester requires:\n%s", text)
+		if first := p.Steps[0].LatestHandoff; first.ContextValidated || !slices.ContainsFunc(first.Warnings, func(w string) bool { return strings.Contains(w, "The role tester requires") }) {
+			t.Errorf("validated %v, warnings %q", first.ContextValidated, first.Warnings)
 		}
-		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); strings.Contains(text, "## Coverage Config") {
-			t.Errorf("the last step is asked for it:\n%s", text)
-		}
-		out := p.Steps[0].LatestHandoff
-		if out.ContextValidated || !slices.ContainsFunc(out.Warnings, func(w string) bool { return strings.Contains(w, "The role tester requires") }) {
-			t.Errorf("validated %v, warnings %q", out.ContextValidated, out.Warnings)
-		}
-	})
-}
-
-// TestExtractionOfAStepIsToldEverywhere: In the audit and the log, and a failed one on the pipeline.
-func TestExtractionOfAStepIsToldEverywhere(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		log := r.logged()
-		r.writeTemplate("two", "developer | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: Look. @say Fine.")
-		r.start()
-		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
-		for i, want := range [][]string{{"handoff_created", "handoff_extracted"}, {"handoff_created", "handoff_extraction_failed"}} {
-			events := r.eventsWhere(func(e event.Event) bool {
-				return e.Type.About("handoff") && e.StepID != nil && *e.StepID == p.Steps[i].ID
-			})
-			var got []string
-			for _, e := range events {
-				got = append(got, string(e.Type))
-				if !strings.Contains(e.Words(), fmt.Sprintf("Step %d (%s) of pipeline %d", i+1, p.Steps[i].AgentName, p.ID)) {
-					t.Errorf("the audit says %q", e.Words())
-				}
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("events of step %d: %q, want %q", i+1, got, want)
-			}
-		}
-		if len(p.Warnings) != 1 || !strings.HasPrefix(p.Warnings[0], "Step 2 (reviewer) left none of the four headings") {
-			t.Errorf("the pipeline is warned %q", p.Warnings)
-		}
-		r.halt()
-		for i, want := range []string{"level=INFO msg=handoff_extracted ", "level=WARN msg=handoff_extraction_failed "} {
-			want += fmt.Sprintf("pipeline_id=%d step_id=%d ", p.ID, p.Steps[i].ID)
-			if got := log.String(); strings.Count(got, want) != 1 {
-				t.Errorf("the log lacks %q:\n%s", want, got)
+		for i, asked := range []bool{true, true, false} {
+			if text := r.systemPrompt(p.Steps[i].AgentIDs[0]); strings.Contains(text, "- **## Coverage Config**") != asked {
+				t.Errorf("step %d is asked for what a tester requires: want %t:\n%s", i+1, asked, text)
 			}
 		}
 	})

@@ -2,7 +2,6 @@ package stories
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,68 +117,6 @@ func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		r.t.Errorf("events\n got %q\nwant %q", got, want)
 	}
-}
-
-func TestAuditOfAPipelineHoldsItsAgentsEvents(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("one", "developer")
-		r.start()
-		p := r.awaitPipeline(r.startPipeline("one", "Mend the roof.").ID, daemon.PipelineDone)
-		a := p.Steps[0].AgentIDs[0]
-		r.awaitState(a, daemon.Ended)
-		for _, e := range r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a }) {
-			if e.PipelineID == nil || *e.PipelineID != p.ID || e.StepID == nil || *e.StepID != p.Steps[0].ID {
-				t.Errorf("event %s of agent %d: pipeline %v, step %v", e.Type, a, e.PipelineID, e.StepID)
-			}
-		}
-	})
-}
-
-// TestStepOutputIsKeptByteForByte: The next step gets it byte for byte too.
-func TestStepOutputIsKeptByteForByte(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		texts := map[string]string{
-			"lines":   "One\r\ntwo\n\n\tthree \"quoted\" $(x) `y` \\ end",
-			"unicode": "Grüße, 日本語, 👩‍🚀, e\u0301 \u00a0.",
-			"large":   strings.Repeat("0123456789 ünïcödé\n", 10_000) + "end",
-			"html":    "<b>&amp;</b> <script>alert(1)</script> <task-notification> end",
-		}
-		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
-		r.start()
-		runs := map[string]int64{}
-		for name, text := range texts {
-			file := filepath.Join(filepath.Dir(r.root), name)
-			r.writeFile(file, text)
-			runs[name] = r.startPipeline("two", "Work.\n@raw "+file).ID
-		}
-		for name, id := range runs {
-			p := r.awaitPipeline(id, daemon.PipelineDone)
-			r.wantStoredOutput(p, 1, texts[name])
-			if got := r.stepInput(id, 2); got != texts[name] {
-				t.Errorf("%s: step 2 is given %.500q", name, got)
-			}
-		}
-	})
-}
-
-// TestBlankAndUnstorableOutputsHoldNothingUp: A blank final message counts as none. One that no database can store
-// unchanged delays nothing.
-func TestBlankAndUnstorableOutputsHoldNothingUp(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
-		r.start()
-		blank, nul := filepath.Join(filepath.Dir(r.root), "blank"), filepath.Join(filepath.Dir(r.root), "nul")
-		r.writeFile(blank, " \n\t \n")
-		r.writeFile(nul, "before\x00after")
-		first := r.startPipeline("two", "Work.\n@raw "+blank).ID
-		second := r.startPipeline("two", "Work.\n@raw "+nul).ID
-		r.awaitPipeline(first, daemon.PipelineDone)
-		r.awaitPipelineAlert(first, "step_output_empty")
-		p := r.awaitPipeline(second, daemon.PipelineDone)
-		if got := r.output(p, 1); !strings.HasPrefix(got, "before") || !strings.HasSuffix(got, "after") {
-			t.Errorf("step 1 left %q", got)
-		}
-	})
 }
 
 // TestTranscriptReplacesAMissingFinalMessage: The transcript stands in for a hook without the final message.

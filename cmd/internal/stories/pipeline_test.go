@@ -8,7 +8,6 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/pipelines"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -136,35 +135,5 @@ func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 			t.Errorf("step 2 knows\n%s", text)
 		}
 		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], r.output(p, 1))
-	})
-}
-
-// TestPipelineOfAnInvalidTemplateIsRefused: The template does not exist, or was never valid. A valid template that a
-// later edit breaks stays in use as it was.
-func TestPipelineOfAnInvalidTemplateIsRefused(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.writeFile(filepath.Join(r.dir.Pipelines(), "broken.yaml"), "name: broken\nsteps:\n  - agent: developer\n    aproval: true\n")
-		r.writeTemplate("good", "developer | prompt: Work. @say Fine.")
-		r.start()
-		in := pipelines.NewPipeline{Template: "nothing", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work}
-		_, err := r.client.CreatePipeline(t.Context(), in)
-		wantError(t, err, daemon.KindUnprocessable, "Template \"nothing\" does not exist: `understudy pipeline templates` shows those that do")
-		in.Template = "broken"
-		_, err = r.client.CreatePipeline(t.Context(), in)
-		wantCode(t, err, "template_broken")
-		if err == nil || !strings.Contains(err.Error(), "broken.yaml:4: ") || !strings.Contains(err.Error(), "aproval") {
-			t.Errorf("refused with %v, want the file, the line and the key", err)
-		}
-		if list, err := r.client.Pipelines(t.Context(), allRows); err != nil || len(list) != 0 {
-			t.Errorf("%d pipelines after refusals, %v", len(list), err)
-		}
-
-		r.writeFile(filepath.Join(r.dir.Pipelines(), "good.yaml"), "name: good\nsteps: 7\n")
-		// The daemon may look while the file is being written, and find it empty.
-		found := r.awaitTemplate("good", func(t api.Template) bool { return t.Problem != nil && strings.Contains(*t.Problem, "good.yaml:2: ") })
-		if len(found.Steps) != 1 {
-			t.Errorf("template %+v: want what it held, and file and line", found)
-		}
-		r.awaitPipeline(r.startPipeline("good", "Mend the roof.").ID, daemon.PipelineDone)
 	})
 }

@@ -74,29 +74,3 @@ func TestVerdictThatIsNotFoundWaitsForAPerson(t *testing.T) {
 		r.wantTold(p.Steps[4].AgentIDs[0], "[Approval note: as it is]")
 	})
 }
-
-// TestElseStopWaitsForAPerson: no rule applies to a verdict, and the template says that a person decides then.
-func TestElseStopWaitsForAPerson(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.release(", else: stop")("## Verdict\n\nPostponed.")
-		r.start()
-		id := r.startPipeline("release", "Mend the roof.").ID
-		p := r.awaitPipeline(id, daemon.PipelineWaiting)
-		r.wantRounds(p, "1.1 done", "2.1 done", "3.1 pending")
-		if told := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(told, "no rule of step 2 (reviewer) applies") || !strings.Contains(told, `it wrote "Postponed."`) {
-			t.Errorf("the operator was told %q", told)
-		}
-	})
-}
-
-// TestLastStepWithoutAVerdictWaits: there is no following step, so going on means that the pipeline is done.
-func TestLastStepWithoutAVerdictWaits(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.writeTemplate("last", `developer | prompt: Work. @say Mended. | next: {when: "Verdict: again", goto: 1}`)
-		r.start()
-		id := r.startPipeline("last", "Mend the roof.").ID
-		r.awaitPipeline(id, daemon.PipelineWaiting)
-		r.approvePipeline(id, "")
-		r.wantRounds(r.awaitPipeline(id, daemon.PipelineDone), "1.1 done")
-	})
-}

@@ -131,24 +131,6 @@ func TestTurnThatBrokeOff(t *testing.T) {
 	})
 }
 
-// TestTurnThatBrokeOffAndNoSession: an agent that opens such a session again begins with a note. That it does not register is told all
-// the same.
-func TestTurnThatBrokeOffAndNoSession(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startWorked(con)
-		r.holdTurn(a.ID, "a long one")
-		r.killTmux()
-		r.awaitState(a.ID, daemon.Ended)
-		r.misbehave("no-session-start")
-		next, err := r.client.ResumeAgent(t.Context(), a.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.awaitAgent(next.ID, "a note", func(a daemon.Agent) bool { return strings.HasPrefix(a.Note, "it did not register within") })
-	})
-}
-
 // TestSessionThatTheCLIDoesNotFind: The runtime does not find the conversation, which only the runtime can know. The operator is
 // told what to do, and nobody tries again.
 func TestSessionThatTheCLIDoesNotFind(t *testing.T) {

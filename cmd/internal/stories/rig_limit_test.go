@@ -64,6 +64,3 @@ func (r *rig) toldToGoOn(agentID int64) (n int) {
 
 // pass lets the time of the bubble pass.
 func pass(d time.Duration) { <-time.After(d) }
-
-// sleepUntil lets the time of the bubble pass up to a moment.
-func (r *rig) sleepUntil(at time.Time) { pass(time.Until(at)) }

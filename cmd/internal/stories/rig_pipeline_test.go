@@ -236,12 +236,6 @@ func (r *rig) holdingStep(agent string) (step string, release func()) {
 	return agent + " | prompt: Work. @hold " + file, release
 }
 
-// limitPipelines sets how many pipelines may be at work at once.
-func (r *rig) limitPipelines(n int) *rig {
-	r.cfg.Settings.Pipeline.MaxRunning = n
-	return r
-}
-
 // resumePipeline resumes a failed pipeline.
 func (r *rig) resumePipeline(id int64, skip bool) daemon.Pipeline {
 	r.t.Helper()
@@ -270,14 +264,6 @@ func (r *rig) wantAtMostLive(limit int) {
 		if len(live) > limit {
 			r.t.Errorf("event %d: agents %v live at once, at most %d may", e.ID, live, limit)
 		}
-	}
-}
-
-// wantWaitsForRoom fails unless the pipeline is pending and its note says that it waits for room.
-func (r *rig) wantWaitsForRoom(p daemon.Pipeline) {
-	r.t.Helper()
-	if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
-		r.t.Errorf("pipeline %d is %s with the note %q, want it pending for lack of room", p.ID, p.Status, p.Note)
 	}
 }
 

@@ -376,11 +376,3 @@ func wantCode(t testing.TB, err error, code daemon.Code) {
 		t.Errorf("got error %v, want code %s", err, code)
 	}
 }
-
-// twoHosts makes two rigs with one database, each with a host of its own.
-func twoHosts(t *testing.T) (north, south *rig) {
-	north, south = newRig(t), newRig(t)
-	north.cfg.Host, south.cfg.Host = "north", "south"
-	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
-	return north, south
-}

@@ -29,26 +29,6 @@ func (r *rig) awaitAsked(id int64, asks string) daemon.Agent {
 
 const trusts = "trust: may the agent work in this folder?"
 
-// TestPromptLostAtStartIsTypedOnce: The runtime forgets the prompt of its command line. The daemon types it, once.
-func TestPromptLostAtStartIsTypedOnce(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
-		r.misbehave("trust,lost-prompt")
-		r.writeTemplate("two", "developer", "reviewer")
-		r.start()
-		id := r.startPipeline("two", roof).ID
-		a := r.awaitPipelineThat(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
-		r.awaitAsked(a, trusts)
-		r.answerTrust(a)
-		r.misbehave("")
-		r.awaitPipelineThat(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
-		if list := r.deliveries(a); len(list) == 0 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted {
-			t.Errorf("the prompt was not typed: %+v", list)
-		}
-		r.wantTold(a, "Mend the roof.")
-	})
-}
-
 // TestStartWaitsForADialogBeforeTheSession: No hook reports a dialog that the runtime opens before the session. The
 // person who starts an agent is told at once what to do. The time to register does not run out while the dialog is
 // open. After the answer everything goes on by itself. The same holds for a successor.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -69,46 +67,5 @@ func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 			_, err := os.Stat(r.dir.Launch(a.ID))
 			return os.IsNotExist(err), "still there"
 		})
-	})
-}
-
-func TestSessionIsOpenedOnce(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		var both sync.WaitGroup // Both requests are checked before either of them is written.
-		both.Add(2)
-		var n atomic.Int64
-		r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
-			if c.NewAgent != nil && c.NewAgent.Resume != "" && n.Add(1) <= 2 {
-				both.Done()
-				both.Wait()
-			}
-			return do()
-		}}).start()
-		a := r.startAgent(con)
-		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
-		r.awaitState(a.ID, daemon.Idle)
-		r.stopAgent(a.ID, false)
-		r.awaitState(a.ID, daemon.Ended)
-		results := make(chan error, 2)
-		for range 2 {
-			go func() {
-				_, err := r.client.ResumeAgent(t.Context(), a.ID)
-				results <- err
-			}()
-		}
-		first, second := <-results, <-results
-		if first == nil {
-			first, second = second, first
-		}
-		wantCode(t, first, "agent_resumed")
-		if second != nil {
-			t.Fatalf("both requests were refused: %v", second)
-		}
-		now := r.awaitState(r.newestAgent().ID, daemon.Idle)
-		if *now.SessionID != *a.SessionID || len(r.successors(a.ID)) != 1 {
-			t.Errorf("agents %+v: want one with the session", r.successors(a.ID))
-		}
-		_, err := r.client.ResumeAgent(t.Context(), a.ID)
-		wantCode(t, err, "agent_resumed")
 	})
 }

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package stories
 
 import (
@@ -5,7 +7,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"testing"
 
 	"github.com/creack/pty"
 
@@ -61,26 +62,4 @@ func (r *rig) windowSize(a daemon.Agent) string {
 	return r.askTmux(a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
 		r.askTmux(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "window-size") + " " +
 		r.askTmux(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "@understudy-size")
-}
-
-func TestAttachFromAnotherHostOrAfterTheEndIsRefused(t *testing.T) {
-	t.Parallel()
-	north, south := twoHosts(t)
-	north.start()
-	south.start()
-	a := north.startAgent("")
-	s := north.attachAt(a, 60, 15, "--keep-size")
-	if got := north.windowSize(a); got != "200x50 manual manual 200 50" {
-		t.Errorf("size %q", got)
-	}
-	s.detach(north.pane(a.ID).Session)
-	there := map[string]string{"UNDERSTUDY_DATA": south.root}
-	if code, _, errs := south.runInside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != commands.ExitFailed || errs != fmt.Sprintf("understudy: agent %d is on host north: run `understudy agent attach %[1]d` there\n", a.ID) {
-		t.Errorf("attach from another host: exit code %d, %s", code, errs)
-	}
-	north.stopAgent(a.ID, true)
-	north.awaitState(a.ID, daemon.Ended)
-	if code, _, errs := south.runInside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != commands.ExitFailed || !strings.Contains(errs, "has ended: open its session again with `understudy agent resume") {
-		t.Errorf("attach to an ended agent: exit code %d, %s", code, errs)
-	}
 }
