@@ -146,6 +146,15 @@ func TestAssemblyEndsInTime(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
+	slow := assembler(t, lineStore{}, transcript) // what git says is the least important part
+	slow.settings.AssemblyTimeout = 2 * time.Second
+	slow.d.Worktree = func(ctx context.Context, _ worktree.Query) (worktree.Tree, error) {
+		<-ctx.Done()
+		return worktree.Tree{}, ctx.Err()
+	}
+	if got, err := slow.assemble(goodDocument); err != nil || got.Rendered.Messages != 1 || !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "git took longer than 1s") }) {
+		t.Errorf("a slow git: %v, %d messages, %q", err, got.Rendered.Messages, got.Warnings)
+	}
 }
 
 // BenchmarkAssemble measures the assembly after a day of work, without git and the database.

@@ -70,35 +70,36 @@ type agent struct {
 	promptID string
 	givenIn  string // the id of the last turn that did not begin by itself
 	dialog   *dialog
-	behind   []*dialog                      // the dialogs that wait behind it
-	stood    []span                         // when dialogs stood in the pane, up to the newest end of one
-	asked    map[string]*dialog             // the dialogs about permissions, by what they ask
-	denied   bool                           // a person has denied what its last dialog asked
-	hooking  int                            // how many of its hooks run
-	pastedAt time.Time                      // when a daemon pasted a text
-	queuedAs map[int64]string               // what stood in the way when a delivery was queued
-	cut      bool                           // its last turn was interrupted
-	ticks    int                            // of what shows that it works
-	printed  []string                       // what it has printed
-	tasks    int                            // in the background
-	subs     int                            // of them, sub-agents
-	gated    bool                           // a hook that is not ours has blocked its Stop, and it goes on
-	gating   time.Duration                  // how long a hook that is not ours runs before it blocks each Stop; 0: by chance
-	dialogs  int                            // how many dialogs it has opened
-	shown    map[string]string              // the texts of its dialogs that operators were shown elsewhere, by id
-	seats    map[int]bool                   // the answers from elsewhere, by number, for which a daemon has pressed Enter
-	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
-	sent     [][]byte                       // the payloads of its hooks
-	failing  bool                           // each turn ends with an error of the API
-	refusing bool                           // another hook refuses each prompt
-	heldFor  time.Duration                  // how long other hooks hold its start; 0: by chance
-	limits   []*limitHit                    // the usage limits that it has hit
-	undead   bool                           // no signal ends it
-	given    []string                       // the texts that were submitted to it or given in answer to a Stop
-	answers  []string                       // its messages at the end of turns
-	hasRead  []string                       // the files of a handoff that it has read
-	leaving  bool                           // it is exiting, because of /exit or a signal
-	closing  bool                           // it sends its SessionEnd, and no other hook any more
+	behind   []*dialog                                // the dialogs that wait behind it
+	stood    []span                                   // when dialogs stood in the pane, up to the newest end of one
+	asked    map[string]*dialog                       // the dialogs about permissions, by what they ask
+	denied   bool                                     // a person has denied what its last dialog asked
+	hooking  int                                      // how many of its hooks run
+	pastedAt time.Time                                // when a daemon pasted a text
+	queuedAs map[int64]string                         // what stood in the way when a delivery was queued
+	cut      bool                                     // its last turn was interrupted
+	ticks    int                                      // of what shows that it works
+	printed  []string                                 // what it has printed
+	tasks    int                                      // in the background
+	subs     int                                      // of them, sub-agents
+	gated    bool                                     // a hook that is not ours has blocked its Stop, and it goes on
+	gating   time.Duration                            // how long a hook that is not ours runs before it blocks each Stop; 0: by chance
+	dialogs  int                                      // how many dialogs it has opened
+	shown    map[string]string                        // the texts of its dialogs that operators were shown elsewhere, by id
+	seats    map[int]bool                             // the answers from elsewhere, by number, for which a daemon has pressed Enter
+	extra    func(ctx context.Context) bool           // an extra act of its next turn; false if that was interrupted
+	sent     [][]byte                                 // the payloads of its hooks
+	copied   func(text string) (said, failure string) // if set, what a copy of its session answers in place of its document
+	failing  bool                                     // each turn ends with an error of the API
+	refusing bool                                     // another hook refuses each prompt
+	heldFor  time.Duration                            // how long other hooks hold its start; 0: by chance
+	limits   []*limitHit                              // the usage limits that it has hit
+	undead   bool                                     // no signal ends it
+	given    []string                                 // the texts that were submitted to it or given in answer to a Stop
+	answers  []string                                 // its messages at the end of turns
+	hasRead  []string                                 // the files of a handoff that it has read
+	leaving  bool                                     // it is exiting, because of /exit or a signal
+	closing  bool                                     // it sends its SessionEnd, and no other hook any more
 	ended    chan struct{}
 
 	documentAt  time.Time // when it wrote its newest handoff document

@@ -89,6 +89,9 @@ func (g *daemonRun) forked(ctx context.Context, session string) (text, failure s
 			text = " "
 		}
 	}
+	if of.copied != nil {
+		text, failure = of.copied(text)
+	}
 	return text, failure, nil
 }
 

@@ -24,37 +24,40 @@ func TestHandoffBesideTasks(t *testing.T) {
 		"a command":             {false, daemon.BackgroundWarn, false},
 		"a command to wait for": {false, daemon.BackgroundWait, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T, p *person, h *host) {
-				if p.w.background != tt.policy {
-					p.w.background = tt.policy
-					p.end(h)
-				}
-				a := p.agent(h)
-				over := false
-				a.extra = func(context.Context) bool {
-					a.tasks++
-					if tt.sub {
-						a.subs++
+		for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					if p.w.background != tt.policy {
+						p.w.background = tt.policy
+						p.end(h)
 					}
-					p.w.employEndless("task", func(p *person) {
-						p.wait("runs", time.Minute, time.Minute)
-						over = true
-						if a.tasks--; tt.sub {
-							a.subs--
+					a := p.agent(h)
+					over := false
+					a.extra = func(context.Context) bool {
+						a.tasks++
+						if tt.sub {
+							a.subs++
 						}
-						a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
-					})
-					return true
-				}
-				a.person("begin the task", tmux.Enter)
-				p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && a.stop == nil })
-				done := p.request(h, a, daemon.Completed)
-				if warned := strings.Contains(strings.Join(done.Warnings, "\n"), "make test"); over != tt.holds || warned == tt.sub {
-					t.Errorf("the handoff waited: %t; warnings %q", over, done.Warnings)
-				}
+						p.w.employEndless("task", func(p *person) {
+							p.wait("runs", time.Minute, time.Minute)
+							over = true
+							if a.tasks--; tt.sub {
+								a.subs--
+							}
+							a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
+						})
+						return true
+					}
+					a.person("begin the task", tmux.Enter)
+					p.await("the end of the turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && a.stop == nil })
+					p.requestHandoff(h, a, mode)
+					done := p.reach(a, daemon.Completed)
+					if warned := strings.Contains(strings.Join(done.Warnings, "\n"), "make test"); over != tt.holds || warned != (!tt.sub && (mode == daemon.ModeAgent || !tt.holds)) {
+						t.Errorf("the handoff waited: %t; warnings %q", over, done.Warnings)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -73,17 +73,20 @@ func TestUsageIsCountedOnceWhateverEnds(t *testing.T) {
 }
 
 // events counts the events of a type.
-func (p *person) events(typ event.Type) (n int) {
+func (p *person) events(typ event.Type) int { return len(p.eventsOf(typ)) }
+
+// eventsOf returns the events of a type.
+func (p *person) eventsOf(typ event.Type) (list []event.Event) {
 	all, err := p.w.store.Events(ctx(), event.Filter{Limit: 10_000})
 	if err != nil {
 		p.w.fail("events: %v", err)
 	}
 	for i := range all {
 		if all[i].Type == typ {
-			n++
+			list = append(list, all[i])
 		}
 	}
-	return n
+	return list
 }
 
 // limitTo gives the persona of an agent a budget; 0: none.

@@ -131,27 +131,3 @@ func TestTopNeedsATerminal(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 }
-
-// TestTopDecidesAboutALimit: a person decides by a key that an agent waits for its reset, and then by another one that its
-// work is handed over to the fallback.
-func TestTopDecidesAboutALimit(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).onLimit(daemon.LimitAsk, fallback).start()
-	a := r.hitLimit(r.startSpokenTo().ID, "usage-limit=1h")
-	s := r.startTop(110, 26)
-	s.awaitScreen("1 needs you", "understudy agent limit 1 --wait")
-	s.awaitScreen("w wait  o hand over")
-	s.press("w")
-	r.awaitAgent(a.ID, "waiting for its reset", func(a daemon.Agent) bool {
-		return a.State == daemon.Limited && a.Limit.Do == daemon.LimitWait && a.Limit.By == daemon.LimitByOperator
-	})
-	s.awaitScreen("it goes on by itself after the reset")
-	s.press("w")
-	s.awaitScreen("agent 1: it goes on by itself after the reset") // there is nothing to decide
-	s.press("o")
-	h := r.awaitLimitHandoff(a.ID)
-	if next := r.getAgent(*h.SuccessorID); next.Runtime != fallback || h.WrittenBy != daemon.WrittenByFallback {
-		t.Errorf("successor on %s, document by %s", next.Runtime, h.WrittenBy)
-	}
-	s.awaitScreen("agent 1 has ended; agent 2 goes on with its work")
-}

@@ -2,16 +2,11 @@ package stories
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/handoffs"
-	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -129,70 +124,5 @@ func TestHeldCommandOutlivesTheDaemon(t *testing.T) {
 		if said := r.readFile(*r.getAgent(a.ID).TranscriptPath); strings.Count(said, `hook:\nHandoff 1: the document is recorded.`) != 1 {
 			t.Errorf("the person was not told once:\n%s", said)
 		}
-	})
-}
-
-// TestPersonsOwnHandoffCommandIsLeftAlone: A person's own command of that name stays theirs. If there is no such
-// command, the prompt is the person's too.
-func TestPersonsOwnHandoffCommandIsLeftAlone(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		r.personTypes(a.ID, "/handoff without a file", tmux.Enter)
-		r.wantTold(a.ID, "/handoff without a file")
-		r.awaitState(a.ID, daemon.Idle)
-
-		const own = "---\ndescription: My own\n---\nWrite a note for $ARGUMENTS.\n"
-		path := hooks.SlashPath(r.settingsFile())
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := data.WriteFile(path, []byte(own), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		r.personTypes(a.ID, "/handoff to my colleague", tmux.Enter)
-		r.wantTold(a.ID, "/handoff without a file", "/handoff to my colleague")
-		r.awaitState(a.ID, daemon.Idle)
-		r.wantHandoffs(a.ID, 0)
-		if got := r.readFile(path); got != own {
-			t.Errorf("the person's command is now %q", got)
-		}
-	})
-}
-
-// TestHandoffOfAnAgentToldNothingNeedsForce: An agent to which nobody has said a word has nothing to hand off. This
-// check comes last, and Force overrides it.
-func TestHandoffOfAnAgentToldNothingNeedsForce(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		ask := func(a daemon.Agent, in handoffs.HandoffRequest) error {
-			_, err := r.client.RequestHandoff(t.Context(), a.ID, in)
-			return err
-		}
-		a, bare := r.startAgent(con), r.startAgent("")
-		for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
-			err := ask(a, handoffs.HandoffRequest{Mode: mode})
-			wantError(t, err, daemon.KindInvalid, "Nothing to hand off (no messages yet)")
-			wantCode(t, err, "nothing_to_hand_off")
-		}
-		if list := r.handoffsOf(a.ID); len(list) != 0 {
-			t.Errorf("a refused handoff left %+v", list)
-		}
-		wantError(t, ask(bare, handoffs.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
-		gone, end := r.startPaneless()
-		r.assignPersona(gone.ID, con)
-		wantError(t, ask(gone, handoffs.HandoffRequest{}), daemon.KindInvalid, "Agent has no tmux pane")
-		end()
-		r.awaitState(gone.ID, daemon.Ended)
-		wantError(t, ask(gone, handoffs.HandoffRequest{}), daemon.KindInvalid, "Agent is not active")
-
-		r.misbehave("think=1m")
-		if err := ask(a, handoffs.HandoffRequest{Force: true}); err != nil {
-			t.Fatal(err)
-		}
-		wantError(t, ask(a, handoffs.HandoffRequest{}), daemon.KindConflict, "Handoff already in progress")
-		r.misbehave("")
-		h := r.handoffsOf(a.ID)[0]
-		r.awaitPhase(h.ID, daemon.Completed)
 	})
 }

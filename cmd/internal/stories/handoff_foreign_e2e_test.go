@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -69,4 +70,11 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	r.start()
 	r.awaitState(next.ID, daemon.Ended)
 	wantSaid("")
+}
+
+// wantHandoffRefused requests a handoff, and fails unless the request is refused with this sentence.
+func (r *rig) wantHandoffRefused(agentID int64, kind daemon.Kind, sentence string) {
+	r.t.Helper()
+	_, err := r.client.RequestHandoff(r.t.Context(), agentID, handoffs.HandoffRequest{Force: true})
+	wantError(r.t, err, kind, sentence)
 }

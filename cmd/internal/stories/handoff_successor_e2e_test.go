@@ -57,3 +57,12 @@ func TestMissingRuntimeEndsNobody(t *testing.T) {
 	r.wantRecord(failed, h)
 	r.wantOneLive(a.ID, h)
 }
+
+// wantRecord fails unless the handoff still has its record.
+func (r *rig) wantRecord(before, after daemon.Handoff) {
+	r.t.Helper()
+	if after.RecordedAt == nil || before.RecordedAt == nil || !after.RecordedAt.Equal(*before.RecordedAt) ||
+		*after.InjectionPrompt != *before.InjectionPrompt || *after.ContextChecksum != *before.ContextChecksum {
+		r.t.Errorf("record\n   was %+v\nand is %+v", before, after)
+	}
+}

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -46,7 +47,11 @@ func TestHandoffReachesASuccessorThatTookOver(t *testing.T) {
 	if n := len(r.agentEvents(next.ID, "handoff_read")); n != 1 { // before or after handoff_completed: another lane writes it
 		t.Errorf("%d events handoff_read, want 1", n)
 	}
-	r.wantMetrics(h)
+	r.await("metrics of the handoff", func() (bool, string) { // they follow the event log a moment behind
+		got, err := r.scrape(t.Context())
+		return err == nil && got.value("handoffs_ended_total", "completed") == 1 && got.value("handoff_duration_seconds", "agent") == 1 &&
+			got.value("deliveries_total", "prompt", "submitted") == 1 && got.value("database_up") == 1, fmt.Sprint(err)
+	})
 	doc, err := os.ReadFile(h.FilePath)
 	if err != nil || !strings.Contains(string(doc), "## Next Agent Context") {
 		t.Errorf("document %s: %v\n%s", h.FilePath, err, doc)

@@ -1,10 +1,8 @@
 package stories
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // hooksSetAside lists the hooks that the daemon has set aside for a person.
@@ -104,64 +101,6 @@ func TestHookIsKeptWhileTheDatabaseIsFull(t *testing.T) {
 		r.awaitSpooled(0)
 		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.hooksSetAside()) != 0 {
 			t.Errorf("the hook was applied %d times, set aside %v: want it applied once", n, r.hooksSetAside())
-		}
-	})
-}
-
-// TestMalformedHookIsRefusedAndToldOncePerEvent: The operator is told once for each event, because a newer runtime
-// may send every hook of an event so.
-func TestMalformedHookIsRefusedAndToldOncePerEvent(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		for _, event := range []string{"Stop", "Stop", "Notification", "Stop"} {
-			env := r.newHook(a.ID, event, map[string]any{"session_id": strings.Repeat("s", 201)})
-			if event == "Notification" {
-				env.Body = json.RawMessage(`{"hook_event_name":7}`)
-			}
-			_, err := r.trySendHook(env)
-			if err == nil || !strings.Contains(err.Error(), "400") && !strings.Contains(err.Error(), "refused") {
-				t.Errorf("hook %s: %v, want it refused", event, err)
-			}
-		}
-		told := r.messages("hook_refused")
-		if len(told) != 2 || !strings.Contains(told[0], "Stop") || !strings.Contains(told[0], "201 bytes") || !strings.Contains(told[1], "Notification") {
-			t.Errorf("told %q, want once for each event", told)
-		}
-		if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID {
-			t.Errorf("the agent's session is now %.20s", *now.SessionID)
-		}
-		r.sendHook(r.newHook(a.ID, "SessionStart", map[string]any{"session_id": strings.Repeat("s", 200), "source": "clear"}))
-		if now := r.getAgent(a.ID); len(*now.SessionID) != 200 {
-			t.Errorf("the agent's session is %.20s, want the id of 200 bytes", *now.SessionID)
-		}
-	})
-}
-
-func TestSweepGoesOnWhileTheSpoolCannotBeReplayed(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		var held atomic.Value
-		held.Store("")
-		r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
-			if in.Key == held.Load() {
-				return daemon.HookResult{}, fmt.Errorf("locked: %w", context.DeadlineExceeded)
-			}
-			return do()
-		}}).start()
-		a := r.startAgent("")
-		defer r.holdTurn(a.ID, "endless work")()
-		env := r.newHook(a.ID, "Notification", nil)
-		held.Store(env.Key)
-		r.spoolHooks(env)
-		r.personPresses(a.ID, tmux.Escape) // This sends no hook: only the sweep notices it.
-		r.awaitState(a.ID, daemon.Idle)
-		if n := r.countSpooled(); n != 1 || len(r.hooksSetAside()) != 0 {
-			t.Errorf("%d hooks in the spool, set aside %v: want the hook kept until it can be applied", n, r.hooksSetAside())
-		}
-		held.Store("")
-		r.awaitSpooled(0)
-		if n := len(r.hooksSetAside()); n != 0 {
-			t.Errorf("%d hooks set aside", n)
 		}
 	})
 }

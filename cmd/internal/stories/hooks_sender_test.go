@@ -3,7 +3,6 @@ package stories
 import (
 	"os"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -57,46 +56,6 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 		}
 		if now := r.getAgent(next.ID); !reflect.DeepEqual(now, next) {
 			t.Errorf("successor\n   was %+v\nand is %+v", next, now)
-		}
-	})
-}
-
-// TestHooksOfAnAgentsChildChangeNothing: The child inherits the agent's environment.
-func TestHooksOfAnAgentsChildChangeNothing(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		r.misbehave("child-hooks")
-		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-		r.wantTold(a.ID, h.Ref)
-		r.wantTold(*h.SuccessorID, h.Ref)
-		next := r.awaitState(*h.SuccessorID, daemon.Idle)
-		for _, id := range []int64{a.ID, next.ID} {
-			if n := len(r.agentEvents(id, "agent_session_changed")) + len(r.agentEvents(id, "agent_registered")); n != 1 {
-				t.Errorf("agent %d: %d registrations and changes of session, want 1", id, n)
-			}
-		}
-		list, err := r.client.Agents(t.Context(), allRows)
-		if err != nil || len(list) != 2 {
-			t.Errorf("%d agents (%v), want 2", len(list), err)
-		}
-	})
-}
-
-// TestAgentIsFollowedToANewSession: The session id changes inside one pane. It is still the same agent.
-func TestAgentIsFollowedToANewSession(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		r.personTypes(a.ID, "/clear", tmux.Enter)
-		now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
-		if now.State != daemon.Idle || now.EndedAt != nil || !strings.Contains(*now.TranscriptPath, *now.SessionID) {
-			t.Errorf("agent %+v: want it idle, in the new session", now)
-		}
-		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-		r.wantTold(a.ID, h.Ref)
-		if old := r.awaitState(a.ID, daemon.Ended); *old.SessionID != *now.SessionID {
-			t.Errorf("session %s, want %s", *old.SessionID, *now.SessionID)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -113,100 +112,4 @@ func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 		t.Errorf("events %v: want %s at the end, once", got, want)
 	}
 	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-}
-
-// TestStopWhileTheDaemonIsAwayCounts: The daemon was stopped while the agent wrote its document. The next daemon
-// finds the Stop in the spool and goes on without typing again.
-func TestStopWhileTheDaemonIsAwayCounts(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		id := r.handOffWhileWriting(a.ID)
-		r.halt()
-		r.misbehave("")
-		r.awaitSpooled(1)
-		r.start()
-		h := r.awaitPhase(id, daemon.Completed)
-		r.wantTold(a.ID, instructed)
-		r.wantTold(*h.SuccessorID, h.Ref)
-	})
-}
-
-// TestInstructionIsTypedWhenTheStopsAnswerIsLost: The daemon answered a Stop with the instruction, but the answer did
-// not arrive, so the hook spooled the Stop. The daemon then types the instruction.
-func TestInstructionIsTypedWhenTheStopsAnswerIsLost(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		r.sendHook(r.newHook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "work", "prompt_id": "p1"}))
-		id := r.requestHandoff(a.ID)
-		r.awaitPhase(id, daemon.Instructing)
-		stop := r.newHook(a.ID, "Stop", map[string]any{"prompt_id": "p1", "stop_hook_active": false})
-		if out := r.sendHook(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
-			t.Fatalf("Stop of a busy agent answered with %q", out)
-		}
-		// Asked again, the daemon gives the same answer. Only the spooled hook shows that the answer was lost.
-		if out := r.sendHook(stop); !strings.Contains(out, `"block"`) {
-			t.Errorf("Stop that came again answered with %q", out)
-		}
-		if err := hooks.OpenSpool(r.dir.Spool()).Put(stop); err != nil {
-			t.Fatal(err)
-		}
-		r.awaitPhase(id, daemon.Completed)
-		r.wantTold(a.ID, instructed)
-		if n := len(r.handoffEvents(id, "delivery_answered")); n != 1 {
-			t.Errorf("the Stop was answered %d times, want once", n)
-		}
-	})
-}
-
-func TestHookSentTwiceCountsOnce(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		release := r.holdTurn(a.ID, "long work")
-		r.misbehave("stop-twice")
-		id := r.requestHandoff(a.ID)
-		r.awaitNote(id, noteBusyPart)
-		release()
-		h := r.awaitPhase(id, daemon.Completed)
-		r.wantTold(a.ID, "long work", h.Ref)
-		r.wantTold(*h.SuccessorID, h.Ref)
-	})
-}
-
-// TestAgentsRunTheHookProgram: The agent's launch, hooks and status line name the copy of understudy-hook in the data
-// directory. The CLI runs each hook without a shell, which would be a second process for each hook.
-func TestAgentsRunTheHookProgram(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.startAgent("")
-	kept := r.dir.HookProgram()
-	text, err := os.ReadFile(filepath.Join(r.dir.Launch(a.ID), "settings.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	type command struct {
-		Command string
-		Args    []string
-	}
-	var settings struct {
-		Hooks      map[string][]struct{ Hooks []command }
-		StatusLine command
-	}
-	if err := json.Unmarshal(text, &settings); err != nil {
-		t.Fatal(err)
-	}
-	for event, groups := range settings.Hooks {
-		want := command{kept, []string{"hook", event}}
-		if event == hooks.UserPromptSubmit || event == hooks.PermissionRequest {
-			want.Args = append(want.Args, "--holds")
-		}
-		if got := groups[0].Hooks[0]; !reflect.DeepEqual(got, want) {
-			t.Errorf("%s runs %+v, want %+v", event, got, want)
-		}
-	}
-	if len(settings.Hooks) == 0 || settings.StatusLine.Command != kept+" statusline" {
-		t.Errorf("the settings of the agent do not name %s:\n%s", kept, text)
-	}
 }

@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -136,42 +135,6 @@ func TestKeysEndByThemselves(t *testing.T) {
 		r.beginKeys(a.ID)
 		r.stopAgent(a.ID, true)
 		r.awaitKeysOff(a.ID, 5, "the agent has ended")
-	})
-}
-
-// TestKeysWaitForTheDaemon: while the daemon itself types a text, keys are not mixed with it.
-func TestKeysWaitForTheDaemon(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		var holds atomic.Bool
-		began, goOn := make(chan struct{}), make(chan struct{})
-		r.bendWith(&bend{paste: func(_ context.Context, _ string, do func() error) error {
-			err := do()
-			if holds.Load() {
-				close(began)
-				<-goOn
-			}
-			return err
-		}}).start()
-		a := r.startAgent(con)
-		s := r.beginKeys(a.ID)
-		holds.Store(true)
-		r.sendMessage(a.ID, "the daemon's own text")
-		<-began
-		typed := make(chan error)
-		go func() {
-			_, err := r.typeKeys(a.ID, s, 1, "mine")
-			typed <- err
-		}()
-		pass(time.Second)
-		holds.Store(false)
-		close(goOn)
-		if err := <-typed; err != nil { // the agent confirms the text at once
-			t.Error(err)
-		}
-		r.wantTold(a.ID, "the daemon's own text")
-		r.stopAgent(a.ID, false)
-		_, err := r.typeKeys(a.ID, s, 2, "more")
-		wantCode(t, err, daemon.CodeAgentStopping)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/cmd/internal/commands"
-	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
@@ -179,16 +176,6 @@ func (r *rig) enableAuto() *rig {
 	return r
 }
 
-// startAgedAgent starts an agent, has it do one turn, and makes its registration ten minutes older.
-func (r *rig) startAgedAgent() daemon.Agent {
-	r.t.Helper()
-	a := r.startAgent(con)
-	r.doTurn(a.ID, "Find out why the tests are slow")
-	r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
-	r.backdateRegistration(a.ID)
-	return a
-}
-
 // backdateRegistration moves the agent's registration ten minutes into the past.
 func (r *rig) backdateRegistration(agentID int64) {
 	r.t.Helper()
@@ -255,25 +242,6 @@ func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		r.t.Errorf("agent %d: tiers %q, want %q", agentID, got, want)
-	}
-}
-
-// reportContext sends the report of a status line for the session, as the agent's own status line would.
-func (r *rig) reportContext(agentID int64, session string, tokens, size int64) {
-	r.t.Helper()
-	status, err := json.Marshal(map[string]any{"session_id": session, "cwd": r.work, "context_window": map[string]any{
-		"context_window_size": size, "current_usage": map[string]any{"input_tokens": tokens},
-	}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	tell := hooks.Tell
-	if r.memory != nil {
-		tell = r.memory.tell
-	}
-	code := inside.StatusLine(r.t.Context(), tell, r.launchFile(agentID).Env, strings.NewReader(string(status)), io.Discard, io.Discard)
-	if code != commands.ExitDone {
-		r.t.Fatalf("status line: exit code %d", code)
 	}
 }
 

@@ -163,34 +163,6 @@ func (g *gate) goOn() { g.once.Do(func() { close(g.open) }) }
 // errAway is the error of a bent call that did nothing.
 var errAway = errors.New("away for a moment")
 
-// backdatePhase moves the beginning of the handoff's phase, and of its outgoing agent's rung of the stop ladder, one
-// hour into the past. A daemon that was away sees such rows.
-func (r *rig) backdatePhase(handoffID int64) {
-	r.t.Helper()
-	store := r.database()
-	r.await("the hour committed", func() (bool, string) {
-		ctx := r.t.Context()
-		h, err := store.Handoff(ctx, handoffID)
-		if err != nil {
-			return false, err.Error()
-		}
-		a, err := store.Agent(ctx, h.AgentID)
-		if err != nil {
-			return false, err.Error()
-		}
-		h.PhaseAt = h.PhaseAt.Add(-time.Hour)
-		if a.StopStageAt != nil {
-			at := a.StopStageAt.Add(-time.Hour)
-			a.StopStageAt = &at
-		}
-		err = store.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{&a}, Move: &daemon.Move{Handoff: &h, From: h.Phase}})
-		if err != nil && !errors.Is(err, daemon.ErrMoved) {
-			r.t.Fatal(err)
-		}
-		return err == nil, "another writer was first"
-	})
-}
-
 // wantNothingApproved fails if a dialog of the agent was answered with yes.
 func (r *rig) wantNothingApproved(agentID int64) {
 	r.t.Helper()

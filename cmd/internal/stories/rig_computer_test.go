@@ -17,8 +17,6 @@ import (
 // computer is a computer in memory: its tmux server, its processes, and the daemon that serves on it. Its files are
 // real.
 type computer struct {
-	noStatusLine bool // no status line tells anything, as with a CLI that has none
-
 	t     testing.TB
 	dir   data.Dir
 	base  *base

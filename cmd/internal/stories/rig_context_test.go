@@ -181,30 +181,6 @@ func (r *rig) wantStored(handoffID int64, want map[string]any) {
 	}
 }
 
-// wantFallback fails unless the successor got the basic context and the operator was told why.
-func (r *rig) wantFallback(h daemon.Handoff, cause string) {
-	r.t.Helper()
-	if want := []string{"Fallback handoff used: " + cause}; !h.Degraded || h.ContextValidated || !slices.Equal(h.Warnings, want) {
-		r.t.Errorf("handoff degraded %v, validated %v, warnings %q: want %q", h.Degraded, h.ContextValidated, h.Warnings, want)
-	}
-	c := r.contextOf(h)
-	for _, part := range []string{"From: " + h.SourceAgent + "\n", "To: " + h.TargetAgent + "\n", h.FilePath + "\n"} {
-		if !strings.Contains(c.text, part) {
-			r.t.Errorf("basic context names no %q:\n%s", part, c.text)
-		}
-	}
-	m := h.Metrics
-	if h.Structured == nil || m.ContextSizeBytes != int64(len(c.text)) || m.MessagesTransferred+m.DecisionsTransferred+m.MemoryRefsTransferred > 0 {
-		r.t.Errorf("structured %+v, metrics %+v of %d bytes", h.Structured, m, len(c.text))
-	}
-	r.awaitAlert(h.ID, "handoff_fallback_used")
-	message, _ := field(r.t, r.handoffEvents(h.ID, "handoff_fallback_used")[0], "message").(string)
-	if !strings.HasPrefix(message, "Fallback handoff used: "+cause) {
-		r.t.Errorf("operator told %q, want the cause %q", message, cause)
-	}
-	r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`degraded +yes`, 1)
-}
-
 // sectionOf is the text under a heading of the document, up to the next heading, trimmed.
 func sectionOf(t testing.TB, document, heading string) string {
 	t.Helper()
@@ -258,15 +234,6 @@ func paths(files []string) []string {
 	return out
 }
 
-// summaries are the summaries of decisions.
-func summaries(decisions []data.Decision) []string {
-	var out []string
-	for _, d := range decisions {
-		out = append(out, d.Summary)
-	}
-	return out
-}
-
 // keepLog makes the daemon log one JSON object a line into the returned buffer. Call it before start.
 func (r *rig) keepLog() *cmdtest.Printed {
 	b := &cmdtest.Printed{}
@@ -274,19 +241,10 @@ func (r *rig) keepLog() *cmdtest.Printed {
 	return b
 }
 
-// awaitLogged waits until the log has n lines of the message about the handoff, and returns them.
-func (r *rig) awaitLogged(log *cmdtest.Printed, message string, handoffID int64, n int) []map[string]any {
-	r.t.Helper()
-	var found []map[string]any
-	r.await(fmt.Sprintf("%d log lines %s", n, message), func() (bool, string) {
-		found = nil
-		for line := range strings.Lines(log.String()) {
-			var e map[string]any
-			if json.Unmarshal([]byte(line), &e) == nil && e["msg"] == message && e["handoff_id"] == float64(handoffID) {
-				found = append(found, e)
-			}
-		}
-		return len(found) == n, log.String()
-	})
-	return found
+// wantHeard fails unless exactly these messages are passed on.
+func wantHeard(t testing.TB, what string, got, want []heard) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: messages\n got %q\nwant %q", what, got, want)
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/db/dbtest"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
@@ -84,4 +85,11 @@ func beVictim(t *testing.T) {
 	}
 	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(wardentest.InMemory(), cluster))
 	<-time.After(time.Minute) // It ends by itself if the test that should kill it was killed.
+}
+
+// killed ends the agent's process, which nobody asked for, and waits until the daemon has seen it.
+func (r *rig) killed(id int64) daemon.Agent {
+	r.t.Helper()
+	r.killAgent(id)
+	return r.awaitState(id, daemon.Ended)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -119,34 +118,6 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 		return strings.Contains(h.Note, note), fmt.Sprintf("%s %q", h.Phase, h.Note)
 	})
 	return h
-}
-
-// handOffWhileWriting requests a handoff and waits until the agent writes its document, which takes the agent until the
-// story ends its misbehaviour.
-func (r *rig) handOffWhileWriting(agentID int64) (id int64) {
-	r.t.Helper()
-	r.misbehave("think=1m")
-	id = r.requestHandoff(agentID)
-	r.awaitPhase(id, daemon.AwaitingDocument)
-	return id
-}
-
-// awaitDocument waits until the handoff's document is there.
-func (r *rig) awaitDocument(h daemon.Handoff) {
-	r.t.Helper()
-	r.await("document", func() (bool, string) {
-		_, err := os.Stat(h.FilePath)
-		return err == nil, "not there"
-	})
-}
-
-// handOffBehindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the
-// task. release ends the task.
-func (r *rig) handOffBehindTasks(agentID int64) (h daemon.Handoff, release func()) {
-	r.t.Helper()
-	release = r.holdTurn(agentID, "@background")
-	r.awaitState(agentID, daemon.Idle)
-	return r.awaitNote(r.requestHandoff(agentID), "background tasks"), release
 }
 
 // sendMessage sends the agent a message through the API.
@@ -365,21 +336,6 @@ func (r *rig) retryHandoffIn(id int64, mode daemon.Mode) {
 	}
 }
 
-// writeDocument writes a good document in place of the agent.
-func (r *rig) writeDocument(h daemon.Handoff) {
-	r.t.Helper()
-	const text = "# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n"
-	if err := os.RemoveAll(h.FilePath); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := data.WriteFile(h.FilePath, []byte(text), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	if r.memory != nil {
-		dateFile(h.FilePath)
-	}
-}
-
 // wantError fails unless err has this kind and exactly this sentence.
 func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 	t.Helper()
@@ -389,8 +345,16 @@ func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 	}
 }
 
-// hasEndHint reports whether the agent's SessionEnd has arrived.
-func (r *rig) hasEndHint(agentID int64) bool {
+// wantOneLive fails unless exactly one successor of the agent lives, and it is the handoff's.
+func (r *rig) wantOneLive(agentID int64, h daemon.Handoff) {
 	r.t.Helper()
-	return r.agentRow(agentID).EndHint != ""
+	var live []int64
+	for _, a := range r.successors(agentID) {
+		if a.EndedAt == nil {
+			live = append(live, a.ID)
+		}
+	}
+	if len(live) != 1 || live[0] != *h.SuccessorID {
+		r.t.Errorf("agents %v live after agent %d, want only %d", live, agentID, *h.SuccessorID)
+	}
 }

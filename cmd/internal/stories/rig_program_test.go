@@ -231,8 +231,6 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	switch {
 	case len(words) >= 3 && words[1] == "hook":
 		return p.runHook(ctx, words[2], slices.Contains(words, "--holds"), c.Environ, c.Stdin)
-	case len(words) == 2 && words[1] == "statusline" && p.m.noStatusLine:
-		return scripted.Result{}
 	case len(words) == 2 && words[1] == "statusline":
 		return p.runStatusLine(ctx, c.Environ, c.Stdin)
 	}

@@ -118,3 +118,6 @@ func (r *runtimeRig) wantEmptied(agentID int64) {
 		return s.Composer && s.Draft == "" && !s.Stashed, shown
 	})
 }
+
+// refusedAtOnce is within what time a refused prompt must be known.
+const refusedAtOnce = 5 * time.Second

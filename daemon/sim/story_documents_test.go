@@ -1,0 +1,296 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// retryAs retries a handoff with choices.
+func (p *person) retryAs(h *daemon.Handoff, in handoffs.Retry) error {
+	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.RetryHandoff(ctx, h.ID, in)
+		return err
+	})
+}
+
+// cancel cancels an agent's handoff.
+func (p *person) cancel(h *host, a *agent) error {
+	return p.ask(h, "cancel", func(ctx context.Context, d *house.House) error {
+		_, err := d.Daemon.CancelHandoff(ctx, a.id, 0)
+		return err
+	})
+}
+
+// write writes a good document of a handoff in place of its agent.
+func (p *person) write(a *agent, hf *daemon.Handoff) {
+	now := a.h.now()
+	err := errors.Join(os.RemoveAll(hf.FilePath), os.RemoveAll(data.ContextPath(hf.FilePath)))
+	if err == nil {
+		err = os.WriteFile(hf.FilePath, []byte("# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n"), 0o600)
+	}
+	if err == nil {
+		err = os.Chtimes(hf.FilePath, now, now)
+	}
+	if err != nil {
+		p.w.fail("%v", err)
+	}
+	a.documentAt, a.unmentioned = now, nil
+}
+
+// kinds returns the kinds of the deliveries of an agent, the oldest first.
+func (p *person) kinds(a *agent) (kinds []daemon.DeliveryKind) {
+	list, err := p.w.store.Deliveries(ctx(), a.id, 0, 100)
+	if err != nil {
+		p.w.fail("%v", err)
+	}
+	for i := range list {
+		kinds = append(kinds, list[len(list)-1-i].Kind)
+	}
+	return kinds
+}
+
+// wantFailure fails unless a handoff failed in a phase with a code, before its record, in a sentence that says how to retry it, and its
+// outgoing agent lives.
+func (p *person) wantFailure(t *testing.T, hf *daemon.Handoff, phase daemon.Phase, code daemon.Code, parts ...string) {
+	t.Helper()
+	if hf.Error == nil || hf.Error.Phase != phase || hf.Error.Code != code || hf.RecordedAt != nil || hf.SuccessorID != nil {
+		t.Errorf("handoff failed with %+v, recorded %v; want %s in %s", hf.Error, hf.RecordedAt, code, phase)
+		return
+	}
+	for _, part := range append(parts, fmt.Sprintf("understudy handoff retry %d", hf.ID)) {
+		if !strings.Contains(hf.Error.Message+hf.Error.Hint, part) {
+			t.Errorf("the failure %q %q does not name %q", hf.Error.Message, hf.Error.Hint, part)
+		}
+	}
+	if row, err := p.w.store.Agent(ctx(), hf.AgentID); err != nil || !row.Active() {
+		t.Errorf("the outgoing agent is %s: %v", row.State, err)
+	}
+}
+
+// TestDocumentsThatAreRefused: a document that the check refuses fails the handoff, and the agent is told nothing more. A retry takes the
+// document if it is right by then. Else it puts what is there aside and asks anew, the agent or a copy of its session.
+func TestDocumentsThatAreRefused(t *testing.T) {
+	writes := func(text string) func(string) error {
+		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
+	}
+	instead := func(make func(string) error) func(string) error {
+		return func(path string) error { _ = os.Remove(path); return make(path) }
+	}
+	for code, spoil := range map[daemon.Code]func(path string) error{
+		data.DocumentMissing: os.Remove, data.DocumentEmpty: writes(""), data.DocumentBlank: writes(" \n\n"), data.DocumentTooLarge: writes(strings.Repeat("x", 1<<20)),
+		data.DocumentNotRegular: instead(func(path string) error { return os.Mkdir(path, 0o700) }),
+		data.DocumentOutside:    instead(func(path string) error { return os.Symlink("/etc/passwd", path) }),
+		"context_unwritable": func(path string) error {
+			return os.MkdirAll(filepath.Join(data.ContextPath(path), "in the way"), 0o700)
+		},
+	} {
+		for _, then := range []string{"right", string(daemon.ModeAgent), string(daemon.ModeGenerate)} {
+			if code == "context_unwritable" && then != "right" {
+				continue // the document is good
+			}
+			t.Run(fmt.Sprint(code, " ", then), func(t *testing.T) {
+				story(t, func(t *testing.T, p *person, h *host) {
+					a := p.agent(h)
+					p.promptOnce(a)
+					p.delayFirst(func(c *call) bool { return isCommit(c, "→ verifying") }, func() time.Duration {
+						if err := spoil(p.handoffs(a.id)[0].FilePath); err != nil {
+							t.Error(err)
+						}
+						return 0
+					})
+					bad := p.request(h, a, daemon.Failed)
+					p.wantFailure(t, &bad, daemon.Verifying, code, strings.TrimSuffix(bad.FilePath, ".md"))
+					want, in := []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindExit}, handoffs.Retry{}
+					switch then {
+					case "right":
+						p.turn(a) // a document that is older than its end would be outdated
+						p.wait("thinks", time.Second, time.Second)
+						p.write(a, &bad)
+						want = slices.Insert(want, 1, daemon.KindMessage)
+					case string(daemon.ModeAgent):
+						want = slices.Insert(want, 0, daemon.KindInstruction)
+					default:
+						in.Mode = daemon.ModeGenerate
+					}
+					if err := p.retryAs(&bad, in); err != nil {
+						t.Error(err)
+					}
+					done := p.reach(a, daemon.Completed)
+					if got := p.kinds(a); !slices.Equal(got, want) || done.Error != nil {
+						t.Errorf("the agent was typed %v, want %v; %+v", got, want, done.Error)
+					}
+					if anew := then == string(daemon.ModeAgent); done.FilePath != bad.FilePath || (done.Ref != bad.Ref) != anew {
+						t.Errorf("document %s with ref %s, before %s with %s", done.FilePath, done.Ref, bad.FilePath, bad.Ref)
+					}
+					if _, err := os.Lstat(strings.TrimSuffix(bad.FilePath, ".md") + ".aside.md"); (err == nil) != (then != "right" && code != data.DocumentMissing) {
+						t.Errorf("the document that was refused: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCopiesThatFail: a copy of the session that says nothing, reports an error or takes too long fails the handoff in the contract's words.
+// The agent is not touched. A retry may ask the agent itself; after the record, the mode can no longer change.
+func TestCopiesThatFail(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, failure string
+		takes         time.Duration
+		code          daemon.Code
+		message       string
+	}{
+		"empty":    {" ", "", 0, "generation_empty", "Handoff failed: generation produced no content"},
+		"an error": {"", "API Error: 529 overloaded", 0, "generation_failed", "Handoff failed: API Error: 529 overloaded"},
+		"hangs":    {"", "", time.Hour, "document_timeout", "Handoff failed: the document was not generated in time (document_timeout 1m30s)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				p.promptOnce(a)
+				a.copied = func(string) (string, string) { return c.text, c.failure }
+				p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return c.takes })
+				p.requestHandoff(h, a, daemon.ModeGenerate)
+				bad := p.reach(a, daemon.Failed)
+				p.wantFailure(t, &bad, daemon.Generating, c.code, "`--mode agent`")
+				if bad.Error.Message != c.message || len(p.kinds(a)) != 0 {
+					t.Errorf("it failed with %q; the agent was typed %v", bad.Error.Message, p.kinds(a))
+				}
+				p.w.born = func(next *agent) { p.w.born, next.undead = nil, true; next.end("died", 1) }
+				if err := p.retryAs(&bad, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
+					t.Error(err)
+				}
+				p.await("the end of the successor", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Phase == daemon.Failed })
+				again := p.handoffs(a.id)[0]
+				if again.RecordedAt == nil || again.Mode != daemon.ModeAgent {
+					t.Errorf("%+v", again)
+				}
+				wantCode(t, p.retryAs(&again, handoffs.Retry{Mode: daemon.ModeGenerate}), "handoff_recorded")
+				if err := p.retryAs(&again, handoffs.Retry{Mode: daemon.ModeAgent}); err != nil {
+					t.Error(err)
+				}
+				p.reach(a, daemon.Completed)
+			})
+		})
+	}
+}
+
+// TestTurnThatDoesNotEnd: a turn goes on for longer than busy_timeout, with or without a dialog. The handoff fails and says what the agent
+// did, and the Stop of that turn is not answered. A retry instructs the agent anew.
+func TestTurnThatDoesNotEnd(t *testing.T) {
+	for _, asks := range []bool{false, true} {
+		t.Run(fmt.Sprint("asks ", asks), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				over := false
+				a.extra = func(ctx context.Context) bool {
+					if asks {
+						return a.permission(ctx)
+					}
+					for !over {
+						a.do("goes on", time.Second, time.Second)
+					}
+					return true
+				}
+				a.person("some work", tmux.Enter)
+				p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working || a.dialog != nil })
+				bad := p.request(h, a, daemon.Failed)
+				says := "the agent is in a turn"
+				if asks {
+					says = "Do you want to proceed?"
+				}
+				p.wantFailure(t, &bad, daemon.Instructing, "busy_timeout", "2m0s", says)
+				if told := p.eventsOf(event.HandoffWaiting); asks != slices.ContainsFunc(told, func(e event.Event) bool { return e.Alert && strings.Contains(e.Words(), "a dialog is open") }) {
+					t.Errorf("told that the handoff waits: %+v", told)
+				}
+				if over = true; asks {
+					a.person("", tmux.Enter)
+				}
+				p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+				if len(a.given) != 1 {
+					t.Errorf("the agent was given %q", a.given)
+				}
+				p.retryToEnd(a)
+			})
+		})
+	}
+}
+
+// TestDocumentWithoutAStop: no hook tells of the end of the document's turn. The daemon sees that the document is there and the agent idle.
+func TestDocumentWithoutAStop(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.loseHooks(hooks.Stop)
+		done := p.request(h, a, daemon.Completed)
+		moves, err := p.w.store.Transitions(ctx(), done.ID)
+		if err != nil || !slices.ContainsFunc(moves, func(m daemon.Transition) bool {
+			return m.To == daemon.Verifying && strings.Contains(m.Cause, "without a Stop")
+		}) {
+			t.Errorf("moves %+v: %v", moves, err)
+		}
+	})
+}
+
+// TestCancelledHandoff: a handoff can be cancelled until its record: while the agent is busy and never hears of it, while the instruction is
+// on its way, while the agent or a copy of it writes. The agent lives on, what it still writes completes nothing, and the next
+// handoff has a document of its own. After the record the cancellation is refused.
+func TestCancelledHandoff(t *testing.T) {
+	for _, in := range []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.ShuttingDown} {
+		t.Run(string(in), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				a.mood.think = 20 * time.Second
+				a.person("some work", tmux.Enter)
+				p.await("its turn", time.Minute, func() bool { return a.stop != nil })
+				mode := daemon.ModeAgent
+				copied := 0
+				if in == daemon.Generating {
+					mode, a.copied = daemon.ModeGenerate, func(text string) (string, string) { copied++; return text, "" }
+					p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "one-shot writes") }, func() time.Duration { return time.Minute })
+					p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+				}
+				p.requestHandoff(h, a, mode)
+				first := p.reach(a, in)
+				if in == daemon.ShuttingDown {
+					wantCode(t, p.cancel(h, a), "handoff_recorded")
+					p.reach(a, daemon.Completed)
+					return
+				}
+				if in == daemon.Generating {
+					p.wait("lets it begin", 5*time.Second, 5*time.Second)
+				}
+				if err := p.cancel(h, a); err != nil {
+					t.Error(err)
+				}
+				wantCode(t, p.cancel(h, a), "handoff_ended")
+				wantCode(t, p.retryAs(&first, handoffs.Retry{}), "handoff_not_failed")
+				p.wait("looks on", 2*time.Minute, 2*time.Minute)
+				got := p.handoffs(a.id)[0]
+				if got.Phase != daemon.Cancelled || got.RecordedAt != nil || got.Error.Message != "Handoff cancelled" || got.Error.Phase != in || p.row(a).State != daemon.Idle {
+					t.Errorf("handoff %d is %s (%+v), and the agent is %s", got.ID, got.Phase, got.Error, p.row(a).State)
+				}
+				if given := len(a.given) - 1; given != map[daemon.Phase]int{daemon.AwaitingDocument: 1}[in] || copied != 0 {
+					t.Errorf("the agent was given %q; %d copies have written", a.given, copied)
+				}
+				if done := p.request(h, a, daemon.Completed); done.ID == first.ID || done.FilePath == first.FilePath || done.Ref == first.Ref {
+					t.Errorf("after handoff %+v: %+v", first, done)
+				}
+			})
+		})
+	}
+}
