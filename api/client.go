@@ -95,6 +95,7 @@ func NoClient(err error) *Client { return NewClientOver(nobody{err}) }
 type nobody struct{ error }
 
 func (n nobody) RoundTrip(*http.Request) (*http.Response, error) { return nil, n }
+func (n nobody) Unwrap() error                                   { return n.error }
 
 func newClient(base, token string, dial func(context.Context, string, string) (net.Conn, error)) *Client {
 	return clientOf(&wire{base: base, token: token, http: &http.Client{Transport: &http.Transport{
@@ -170,7 +171,7 @@ func callError(err error) error {
 	var none nobody
 	switch {
 	case errors.As(err, &none):
-		return none.error
+		return none
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err // the caller has cancelled the call
 	case errors.Is(err, os.ErrPermission):
