@@ -88,6 +88,15 @@ func NewClientOver(transport http.RoundTripper) *Client {
 	return clientOf(&wire{base: "http://localhost", http: &http.Client{Transport: transport}})
 }
 
+// NoClient returns a client whose calls all fail with err, because it is not known whom to call.
+func NoClient(err error) *Client { return NewClientOver(nobody{err}) }
+
+// nobody is the transport of a client that has nobody to call.
+type nobody struct{ error }
+
+func (n nobody) RoundTrip(*http.Request) (*http.Response, error) { return nil, n }
+func (n nobody) Unwrap() error                                   { return n.error }
+
 func newClient(base, token string, dial func(context.Context, string, string) (net.Conn, error)) *Client {
 	return clientOf(&wire{base: base, token: token, http: &http.Client{Transport: &http.Transport{
 		DialContext:           dial,
@@ -159,7 +168,10 @@ func (c *wire) authorize(h http.Header) {
 // callError returns the error for the caller if a request got no complete answer because of err.
 func callError(err error) error {
 	var timeout net.Error
+	var none nobody
 	switch {
+	case errors.As(err, &none):
+		return none
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err // the caller has cancelled the call
 	case errors.Is(err, os.ErrPermission):

@@ -57,12 +57,13 @@ func (f *follower) follow(ctx context.Context) error {
 		before := f.received
 		err := f.once(ctx)
 		var told *daemon.Error
+		var none nobody
 		switch {
 		case f.stopped != nil:
 			return f.stopped
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &told) && (told.Kind != daemon.KindUnavailable && told.Kind != daemon.KindInternal || f.received == 0):
+		case errors.As(err, &none), errors.As(err, &told) && (told.Kind != daemon.KindUnavailable && told.Kind != daemon.KindInternal || f.received == 0):
 			return err
 		}
 		if f.received > before {

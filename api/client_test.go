@@ -51,6 +51,25 @@ func TestClientWithoutDaemon(t *testing.T) {
 	}
 }
 
+// TestNobodyToCall: a client that does not know whom to call says why at once, whatever it is asked.
+func TestNobodyToCall(t *testing.T) {
+	t.Parallel()
+	why := errors.New("there is no home directory")
+	c := NoClient(why)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, call := c.Agents(ctx, ListOptions{})
+	for what, err := range map[string]error{
+		"call":   call,
+		"feed":   c.Follow(ctx, 0, nil, func(event.Event) error { return nil }),
+		"export": c.ExportAudit(ctx, daemon.AuditFilter{}, "json", io.Discard),
+	} {
+		if !errors.Is(err, why) || err.Error() != why.Error() {
+			t.Errorf("%s: %v, want %v", what, err, why)
+		}
+	}
+}
+
 func TestTCPClient(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)

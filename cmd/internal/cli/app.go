@@ -52,17 +52,18 @@ func (a *App) DataRoot() (string, error) {
 	return abs, nil
 }
 
-// Client returns a client of the daemon of the data directory. Unlike data.Open, it does not make the directory.
-func (a *App) Client() (*api.Client, error) {
+// Client returns a client of the daemon of the data directory. Unlike data.Open, it does not make the directory. If it is not known
+// which directory that is, each call of the client says so.
+func (a *App) Client() *api.Client {
 	root, err := a.DataRoot()
 	if err != nil {
-		return nil, err
+		return api.NoClient(err)
 	}
 	connect := api.NewClient
 	if a.Connect != nil {
 		connect = a.Connect
 	}
-	return connect(data.At(root).Socket()), nil
+	return connect(data.At(root).Socket())
 }
 
 // PrintJSON prints v, indented.

@@ -134,10 +134,7 @@ func startAgent(ctx context.Context, a *cli.App, in agents.NewAgent, wait bool) 
 		return err
 	}
 	in.Columns, in.Rows = paneSize(a)
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	agent, err := c.CreateAgent(ctx, in)
 	if err != nil {
 		return err

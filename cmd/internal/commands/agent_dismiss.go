@@ -32,10 +32,7 @@ A name or a persona stands for the agent of that name that died. With --all: all
 		ValidArgsFunction: more(completeDied(a)),
 		Args:              someArgs("AGENT", &all),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			if all {
 				return dismissAll(c.Context(), a, client)
 			}

@@ -93,10 +93,7 @@ func listed(ctx context.Context, a *cli.App, c *api.Client, l listing) ([]daemon
 }
 
 func listAgents(ctx context.Context, a *cli.App, l listing) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	list, needs, err := listed(ctx, a, c, l)
 	if err != nil {
 		return err
@@ -150,10 +147,7 @@ const watchEvery = time.Second
 
 // watchAgents draws the list again and again until ctx ends. While the daemon is away it keeps the last list, and says so.
 func watchAgents(ctx context.Context, a *cli.App, l listing) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	var lines []string
 	for first := true; ; first = false {
 		list, needs, err := listed(ctx, a, c, l)

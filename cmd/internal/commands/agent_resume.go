@@ -33,10 +33,7 @@ resumes by itself after a start.`,
 		ValidArgsFunction: more(completeEnded(a)),
 		Args:              someArgs("AGENT", &all),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			if all {
 				return resumeAll(c.Context(), a, client, wait)
 			}

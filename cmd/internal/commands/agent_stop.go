@@ -55,10 +55,7 @@ type stopped struct {
 
 // stopAgents asks all the named agents to exit, and then says of each what became of that.
 func stopAgents(ctx context.Context, a *cli.App, named []string, s stopping) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	asked := map[string]stopped{}
 	for _, word := range named {
 		if _, twice := asked[word]; twice {
@@ -78,8 +75,8 @@ func stopAgents(ctx context.Context, a *cli.App, named []string, s stopping) err
 			return nil, now.err
 		}
 		if s.wait && now.agent.Active() {
-			if now.agent, err = awaitEnd(ctx, c, now.agent.ID); err != nil {
-				return nil, err
+			if now.agent, now.err = awaitEnd(ctx, c, now.agent.ID); now.err != nil {
+				return nil, now.err
 			}
 		}
 		if !a.JSON {
@@ -112,10 +109,7 @@ func awaitEnd(ctx context.Context, c *api.Client, id int64) (agent daemon.Agent,
 
 // stopAll stops all active agents, after a person has said yes.
 func stopAll(ctx context.Context, a *cli.App, s stopping) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	active, err := activeAgents(ctx, c)
 	if err != nil {
 		return err

@@ -81,10 +81,7 @@ func attachTo(ctx context.Context, a *cli.App, word string, mode attachMode, pri
 	if err != nil {
 		return tmux.ErrMissing
 	}
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	if err := seen(ctx, a, c, agent.ID); err != nil {
 		return err
 	}

@@ -142,10 +142,7 @@ func searchAudit(ctx context.Context, a *cli.App, f auditFlags) error {
 // exportAudit prints the events, or writes them to a file. It gives the file its name only after it has written all
 // events.
 func exportAudit(ctx context.Context, a *cli.App, f auditFlags) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	if f.output == "" {
 		return c.ExportAudit(ctx, f.filter, f.export, a.Stdout)
 	}

@@ -24,13 +24,12 @@ import (
 // daemon it offers nothing.
 func completion(a *cli.App, offers func(ctx context.Context, c *api.Client, prefix string) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		client, err := a.Client()
-		if len(args) > 0 || err != nil {
+		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
 		defer cancel()
-		return offers(ctx, client, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return offers(ctx, a.Client(), prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }
 

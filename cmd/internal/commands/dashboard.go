@@ -64,10 +64,7 @@ func listLogins(ctx context.Context, a *cli.App) error {
 }
 
 func revokeLogins(ctx context.Context, a *cli.App, ids []string) error {
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
+	client := a.Client()
 	gone, err := client.RevokeLogins(ctx, ids...)
 	switch {
 	case err != nil:
@@ -86,10 +83,7 @@ func revokeLogins(ctx context.Context, a *cli.App, ids []string) error {
 }
 
 func showDashboard(ctx context.Context, a *cli.App, open bool) error {
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
+	client := a.Client()
 	link, err := client.DashboardLink(ctx)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func examine(ctx context.Context, a *cli.App) []doctor.Finding {
 	if err != nil {
 		return append(found, doctor.CheckPostgres(), doctor.Finding{Name: "data directory", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "name one with --data"})
 	}
-	c, _ := a.Client() // a.Client fails only if DataRoot fails
+	c := a.Client()
 	defer c.Close()
 	s, err := readSettings(a, root, serveFlags{})
 	if err != nil {

@@ -1,15 +1,11 @@
 package commands
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +17,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
-	"github.com/understudyd/understudy/data"
 )
 
 func eventsCommand(a *cli.App) *cobra.Command {
@@ -86,16 +81,10 @@ func (f *eventsFlags) wants(e *event.Event) bool {
 
 func isAbout(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
 
-var (
-	errEnough   = errors.New("enough") // ends a feed
-	errNoDaemon = errors.New("the daemon is not running: start it with `understudy serve`")
-)
+var errEnough = errors.New("enough") // ends a feed
 
 func printEvents(ctx context.Context, a *cli.App, f eventsFlags) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	if f.agentWord != "" {
 		_, agent, err := findAgent(ctx, a, f.agentWord)
 		if err != nil {
@@ -106,7 +95,7 @@ func printEvents(ctx context.Context, a *cli.App, f eventsFlags) error {
 	if !f.follow {
 		return backlog(ctx, a, c, f)
 	}
-	err = c.Follow(ctx, f.after, f.types, func(e event.Event) error {
+	err := c.Follow(ctx, f.after, f.types, func(e event.Event) error {
 		if !f.wants(&e) {
 			return nil
 		}
@@ -120,8 +109,8 @@ func printEvents(ctx context.Context, a *cli.App, f eventsFlags) error {
 
 // backlog prints the events that are in the log when it begins.
 func backlog(ctx context.Context, a *cli.App, c *api.Client, f eventsFlags) error {
-	last, err := lastEvent(ctx, a)
-	if err != nil || last <= f.after {
+	newest, err := c.Audit(ctx, daemon.AuditFilter{Limit: 1})
+	if err != nil || len(newest) == 0 || newest[0].ID <= f.after {
 		return err
 	}
 	// Let the daemon filter nothing: the last event ends the loop, and its type may be one that the flags leave out.
@@ -131,7 +120,7 @@ func backlog(ctx context.Context, a *cli.App, c *api.Client, f eventsFlags) erro
 				return err
 			}
 		}
-		if e.ID >= last {
+		if e.ID >= newest[0].ID {
 			return errEnough
 		}
 		return nil
@@ -140,39 +129,6 @@ func backlog(ctx context.Context, a *cli.App, c *api.Client, f eventsFlags) erro
 		return nil
 	}
 	return err
-}
-
-// lastEvent returns the id of the newest event, or 0 if there is none. It opens a feed without an id, because such a
-// feed begins with the id of the newest event.
-func lastEvent(ctx context.Context, a *cli.App) (int64, error) {
-	root, err := a.DataRoot()
-	if err != nil {
-		return 0, err
-	}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", data.At(root).Socket())
-	}}
-	defer transport.CloseIdleConnections()
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("the daemon does not answer: look at its log"))
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/events", nil)
-	if err != nil {
-		return 0, fmt.Errorf("events: %w", err)
-	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return 0, errNoDaemon
-	}
-	defer response.Body.Close()
-	line, err := bufio.NewReader(response.Body).ReadString('\n')
-	if err != nil {
-		return 0, fmt.Errorf("events: %w", errors.Join(err, context.Cause(ctx)))
-	}
-	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(line, "id:")), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("events: the feed begins with %.40q", line)
-	}
-	return id, nil
 }
 
 // printEvent prints one event. On a terminal it prints the event's sentence, in a pipe all fields.

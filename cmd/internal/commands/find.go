@@ -17,10 +17,7 @@ import (
 // findAgent returns the agent that a word names. The word is an id, or the name or persona of exactly one active agent, or how
 // the name of exactly one begins.
 func findAgent(ctx context.Context, a *cli.App, word string) (*api.Client, daemon.Agent, error) {
-	c, err := a.Client()
-	if err != nil {
-		return nil, daemon.Agent{}, err
-	}
+	c := a.Client()
 	if _, err := strconv.ParseUint(word, 10, 64); err == nil {
 		id, err := parseID("agent", word)
 		if err != nil {
@@ -93,10 +90,7 @@ func ownAgent(ctx context.Context, a *cli.App) (*api.Client, int64, error) {
 	if session == "" {
 		return nil, 0, errors.New("`self` works inside an agent: `understudy agent list` shows those that can be named")
 	}
-	c, err := a.Client()
-	if err != nil {
-		return nil, 0, err
-	}
+	c := a.Client()
 	active, err := activeAgents(ctx, c)
 	if err != nil {
 		return nil, 0, err

@@ -172,46 +172,36 @@ func handoffCancel(a *cli.App) *cobra.Command {
 		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: completeHandoffs(a, (*daemon.Handoff).Open),
 		RunE: func(c *cobra.Command, args []string) error {
-			if args[0] == selfWord {
-				return cancelOwn(c.Context(), a)
-			}
-			id, err := parseID("handoff", args[0])
-			if err != nil {
-				return err
-			}
-			return cancelHandoff(c.Context(), a, id)
+			return cancelHandoff(c.Context(), a, args[0])
 		},
 	})
 }
 
-func cancelHandoff(ctx context.Context, a *cli.App, id int64) error {
-	c, err := a.Client()
+// cancelHandoff cancels the handoff with that id, or the newest one of the agent that runs this command.
+func cancelHandoff(ctx context.Context, a *cli.App, word string) error {
+	c, agentID, id, err := handoffNamed(ctx, a, word)
 	if err != nil {
 		return err
 	}
-	h, err := c.Handoff(ctx, id)
-	if err != nil {
-		return err
-	}
-	return cancelOf(ctx, a, c, h.AgentID, id)
-}
-
-// cancelOwn cancels the handoff of the agent that runs this command.
-func cancelOwn(ctx context.Context, a *cli.App) error {
-	c, agentID, err := ownAgent(ctx, a)
-	if err != nil {
-		return err
-	}
-	return cancelOf(ctx, a, c, agentID, 0)
-}
-
-// cancelOf cancels a handoff of an agent. The id 0 means the newest one.
-func cancelOf(ctx context.Context, a *cli.App, c *api.Client, agentID, id int64) error {
 	h, err := c.CancelHandoff(ctx, agentID, id)
 	if err != nil {
 		return err
 	}
 	return answer(a, h, "handoff %d is cancelled; agent %d lives on", h.ID, h.AgentID)
+}
+
+// handoffNamed returns the agent and the id of the handoff that a word names. For selfWord the id is 0: that agent's newest one.
+func handoffNamed(ctx context.Context, a *cli.App, word string) (c *api.Client, agentID, id int64, err error) {
+	if word == selfWord {
+		c, agentID, err = ownAgent(ctx, a)
+		return c, agentID, 0, err
+	}
+	if id, err = parseID("handoff", word); err != nil {
+		return nil, 0, 0, err
+	}
+	c = a.Client()
+	h, err := c.Handoff(ctx, id)
+	return c, h.AgentID, id, err
 }
 
 func handoffRetry(a *cli.App) *cobra.Command {
@@ -247,10 +237,7 @@ func handoffRetry(a *cli.App) *cobra.Command {
 }
 
 func retryHandoff(ctx context.Context, a *cli.App, id int64, in handoffs.Retry, wait bool) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	before, err := c.Transitions(ctx, id)
 	if err != nil {
 		return err

@@ -71,10 +71,7 @@ func handoffShow(a *cli.App) *cobra.Command {
 }
 
 func showHandoff(ctx context.Context, a *cli.App, id int64, document, contextFile bool) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	if document || contextFile {
 		get := c.Document
 		if contextFile {
@@ -138,10 +135,7 @@ open todos of the outgoing session, the files that it touched, and the end of it
 }
 
 func printRecord(ctx context.Context, a *cli.App, id int64) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	r, err := c.Record(ctx, id)
 	switch {
 	case err != nil:

@@ -58,10 +58,7 @@ func hooksReports(ctx context.Context, a *cli.App, flag string) ([]hooksReport, 
 // accountSettings returns the settings files in the folders of the accounts of agents, as far as this machine has those folders.
 // Without a daemon there are none.
 func accountSettings(ctx context.Context, a *cli.App) (paths []string) {
-	c, err := a.Client()
-	if err != nil {
-		return nil
-	}
+	c := a.Client()
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

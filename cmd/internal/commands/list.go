@@ -10,10 +10,7 @@ import (
 // printList prints the list that get returns, as JSON or as a table. If a table would be empty, it prints the sentence
 // none instead.
 func printList[T any](a *cli.App, get func(*api.Client) ([]T, error), none string, columns []string, row func(T) []string) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	list, err := get(c)
 	if err != nil {
 		return err

@@ -92,10 +92,7 @@ func testNotificationCommand(a *cli.App) *cobra.Command {
 }
 
 func showNotifications(ctx context.Context, a *cli.App) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.NotificationPreferences(ctx)
 	if err != nil {
 		return err
@@ -124,10 +121,7 @@ func showNotifications(ctx context.Context, a *cli.App) error {
 }
 
 func setNotifications(ctx context.Context, a *cli.App, change notices.PreferenceChange) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.SetNotificationPreferences(ctx, change)
 	if err != nil {
 		return err
@@ -149,10 +143,7 @@ func printPreferences(a *cli.App, p tell.Preferences) error {
 }
 
 func testNotification(ctx context.Context, a *cli.App, target string) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	got, err := c.TestNotification(ctx, target)
 	if err != nil {
 		return err

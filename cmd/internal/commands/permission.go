@@ -46,10 +46,6 @@ func permissionList(a *cli.App) *cobra.Command {
 }
 
 func listPermissions(ctx context.Context, a *cli.App, word string, all bool) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
 	f := daemon.PermissionFilter{Open: !all}
 	if word != "" {
 		_, agent, err := findAgent(ctx, a, word)
@@ -58,29 +54,18 @@ func listPermissions(ctx context.Context, a *cli.App, word string, all bool) err
 		}
 		f.AgentID = agent.ID
 	}
-	list, err := c.Permissions(ctx, f)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.PrintJSON(list)
-	}
-	if len(list) == 0 {
-		return say(a, "no agent asks for a permission")
-	}
-	head, rows := []string{"ID", "AGENT", "ASKED", "TOOL", "FOR"}, [][]string{}
+	columns := []string{"ID", "AGENT", "ASKED", "TOOL", "FOR"}
 	if all {
-		head = append(head, "ANSWER")
+		columns = append(columns, "ANSWER")
 	}
-	for i := range list {
-		p := &list[i]
+	get := func(c *api.Client) ([]daemon.Permission, error) { return c.Permissions(ctx, f) }
+	return printList(a, get, "no agent asks for a permission", columns, func(p daemon.Permission) []string {
 		row := []string{fmt.Sprint(p.ID), fmt.Sprint(p.AgentID), words.Age(time.Since(p.AskedAt)), words.Terminal(p.Tool), words.Terminal(p.Subject)}
 		if all {
 			row = append(row, words.Terminal(p.Outcome()))
 		}
-		rows = append(rows, row)
-	}
-	return a.UI(a.Stdout).Table(head, rows)
+		return row
+	})
 }
 
 func permissionShow(a *cli.App) *cobra.Command {
@@ -182,10 +167,7 @@ func findPermission(ctx context.Context, a *cli.App, word string) (*api.Client, 
 	if err != nil {
 		return nil, daemon.Permission{}, err
 	}
-	c, err := a.Client()
-	if err != nil {
-		return nil, daemon.Permission{}, err
-	}
+	c := a.Client()
 	p, err := c.Permission(ctx, id)
 	return c, p, err
 }

@@ -59,10 +59,7 @@ func addPersona(ctx context.Context, a *cli.App, in personas.New, file string) e
 		}
 		in.Skill = string(b)
 	}
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.CreatePersona(ctx, in)
 	if err != nil {
 		return err
@@ -115,10 +112,7 @@ func personaShow(a *cli.App) *cobra.Command {
 }
 
 func showPersona(ctx context.Context, a *cli.App, slug string) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.Persona(ctx, slug)
 	if err != nil {
 		return err
@@ -154,10 +148,7 @@ func personaArchive(a *cli.App) *cobra.Command {
 		Args:              cli.ExactArgs("PERSONA"),
 		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			p, err := client.ArchivePersona(c.Context(), args[0])
 			if err != nil {
 				return err

@@ -190,10 +190,7 @@ needs, cannot be renamed.`,
 }
 
 func renamePersona(ctx context.Context, a *cli.App, slug, to string) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.RenamePersona(ctx, slug, to)
 	if err != nil {
 		return err

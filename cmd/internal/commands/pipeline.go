@@ -123,10 +123,7 @@ func runPipeline(ctx context.Context, a *cli.App, in pipelines.NewPipeline, wait
 			return fmt.Errorf("working directory: %w", err)
 		}
 	}
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.CreatePipeline(ctx, in)
 	if err != nil {
 		return err
@@ -230,10 +227,7 @@ func pipelineVerb(a *cli.App, word, short, example string, fits func(*daemon.Pip
 			if err != nil {
 				return err
 			}
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			return do(c.Context(), client, id)
 		},
 	})
@@ -246,10 +240,7 @@ func pipelineAbort(a *cli.App) *cobra.Command {
 		Args:              someArgs("ID", nil),
 		ValidArgsFunction: more(completePipelines(a, (*daemon.Pipeline).Open)),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			return forEach(a, args, func(word string) (any, error) {
 				id, err := parseID("pipeline", word)
 				if err != nil {

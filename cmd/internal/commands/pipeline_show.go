@@ -48,10 +48,7 @@ func pipelineShow(a *cli.App) *cobra.Command {
 }
 
 func showPipeline(ctx context.Context, a *cli.App, id int64) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.Pipeline(ctx, id)
 	switch {
 	case err != nil:
@@ -65,10 +62,7 @@ func showPipeline(ctx context.Context, a *cli.App, id int64) error {
 
 // showStep prints a step's output. With input it prints the step's prompt instead.
 func showStep(ctx context.Context, a *cli.App, id int64, number int, input bool) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	p, err := c.Pipeline(ctx, id)
 	switch {
 	case err != nil:

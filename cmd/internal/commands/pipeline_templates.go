@@ -22,10 +22,7 @@ The daemon reads a file again when it changes.`,
 }
 
 func listTemplates(ctx context.Context, a *cli.App) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	list, err := c.Templates(ctx)
 	switch {
 	case err != nil:

@@ -26,10 +26,7 @@ million. The daemon does so by itself every ten minutes. Documents of handoffs a
 }
 
 func runPrune(ctx context.Context, a *cli.App, dry bool) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	out, err := c.Prune(ctx, dry)
 	if err != nil {
 		return err

@@ -26,10 +26,7 @@ Personas, and templates of pipelines, are read again by themselves when their fi
 }
 
 func runReload(ctx context.Context, a *cli.App) error {
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
+	client := a.Client()
 	done, err := client.ReloadSettings(ctx)
 	if err != nil {
 		return err

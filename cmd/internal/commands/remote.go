@@ -43,10 +43,7 @@ func showRemote(ctx context.Context, a *cli.App, code bool, base string) error {
 	if base != "" && !code {
 		return cli.Usagef("--url is for --qr")
 	}
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
+	client := a.Client()
 	link, err := client.DashboardLink(ctx)
 	if err != nil {
 		return err

@@ -43,10 +43,7 @@ func runtimeRow(r engine.RuntimeInfo) []string {
 
 // describeRuntime prints what one runtime can do.
 func describeRuntime(ctx context.Context, a *cli.App, name string) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	list, err := c.Runtimes(ctx)
 	if err != nil {
 		return err

@@ -61,10 +61,7 @@ func readStatus(ctx context.Context, a *cli.App) (s status, err error) {
 		return s, err
 	}
 	s.Agents, s.Needs = map[daemon.AgentState]int{}, []daemon.Attention{}
-	c, err := a.Client()
-	if err != nil {
-		return s, err
-	}
+	c := a.Client()
 	health, err := c.Health(ctx)
 	if err != nil {
 		s.Problem = cli.Sentence(err)

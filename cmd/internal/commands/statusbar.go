@@ -52,10 +52,7 @@ handed over, which agent goes on.`,
 }
 
 func attentionCount(ctx context.Context, a *cli.App) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	count, err := c.AttentionCount(ctx)
 	if err != nil {
 		return err

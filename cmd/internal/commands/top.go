@@ -47,10 +47,7 @@ func runTop(ctx context.Context, a *cli.App, popup bool) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	defer c.Close()
 	here, err := os.Getwd()
 	if err != nil {

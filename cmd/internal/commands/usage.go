@@ -55,10 +55,7 @@ func usageBys() string {
 }
 
 func showUsage(ctx context.Context, a *cli.App, by daemon.UsageBy, q daemon.UsageQuery) error {
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
+	c := a.Client()
 	out, err := c.Usage(ctx, by, q)
 	if err != nil {
 		return err
@@ -103,10 +100,7 @@ them is delivered. To raise the budget for good, change "budget" in the persona'
 		Args:              cli.ExactArgs("PERSONA"),
 		ValidArgsFunction: completePersonas(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			out, err := client.GoOn(c.Context(), args[0])
 			if err != nil {
 				return err

@@ -44,10 +44,7 @@ it is ahead of that and behind it, files that are not committed, and who works t
 		Example: "  understudy worktree list\n  understudy worktree list --all --json",
 		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.Client()
-			if err != nil {
-				return err
-			}
+			client := a.Client()
 			list, err := client.Worktrees(c.Context(), all)
 			switch {
 			case err != nil:
@@ -245,10 +242,7 @@ func treeTask(ctx context.Context, a *cli.App, word string, ask func(context.Con
 
 // findTree returns the work tree that a word names: by its id, its branch, or its agent's id or name.
 func findTree(ctx context.Context, a *cli.App, word string) (*api.Client, worktrees.TreeView, error) {
-	c, err := a.Client()
-	if err != nil {
-		return nil, worktrees.TreeView{}, err
-	}
+	c := a.Client()
 	if id, err := strconv.ParseInt(word, 10, 64); err == nil {
 		v, err := c.Worktree(ctx, id)
 		return c, v, err

@@ -89,7 +89,7 @@ func (a *Agent) main() int {
 		return complain(err)
 	}
 	if opt.Print {
-		return a.printAnswer()
+		return printAnswer(a)
 	}
 	code, err := a.run()
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *Agent) prepare(opt Options) (err error) {
 	if err := a.chooseSession(); err != nil {
 		return err
 	}
-	a.registry = a.newRegistry()
+	a.registry = newRegistry(a)
 	return nil
 }
 
@@ -134,17 +134,17 @@ func configDir(environ []string) string {
 func (a *Agent) chooseSession() error {
 	a.sessionID = uuid.NewString()
 	if id := a.opt.sessionID; id != "" {
-		if _, err := os.Stat(a.transcriptPath(id)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(transcriptPath(a, id)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("session ID %s is already in use", id)
 		}
 		a.sessionID = id
 	}
 	if id := a.opt.resume; id != "" {
-		path := a.transcriptPath(id)
+		path := transcriptPath(a, id)
 		if a.opt.Print {
-			path = a.findTranscript(id)
+			path = findTranscript(a, id)
 		}
-		past, err := a.recall(path)
+		past, err := recall(a, path)
 		if err != nil {
 			return errNoConversation(id)
 		}

@@ -29,14 +29,14 @@ func (a *Agent) answer(ctx context.Context, prompt string) (Answer, error) {
 // the answer.
 func (a *Agent) Reply(ctx context.Context, prompt string) (string, error) {
 	if a.opt.Print && actor.AsksToHandOver(prompt) {
-		return a.document(actor.FurtherHeadings(prompt)), nil
+		return document(a, actor.FurtherHeadings(prompt)), nil
 	}
 	if !a.opt.Print {
 		switch task := actor.Understand(prompt); task.Kind {
 		case actor.WriteHandoff:
-			return a.handOver(ctx, task)
+			return handOver(ctx, a, task)
 		case actor.TakeOver:
-			return a.takeOver(ctx, task)
+			return takeOver(ctx, a, task)
 		}
 		a.Memory.Note(prompt)
 		if a.opt.reports && a.opt.Step() != "" {

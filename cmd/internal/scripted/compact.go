@@ -11,7 +11,7 @@ import (
 )
 
 // compact handles /compact. The session keeps its id, and a summary replaces its history.
-func (a *Agent) compact(ctx context.Context, instructions string) {
+func compact(ctx context.Context, a *Agent, instructions string) {
 	a.newPromptID()
 	a.status(func(e *registryEntry) { e.Status = "busy" })
 	answer := a.hook(ctx, "PreCompact", "manual", a.hooks().PreCompact("manual", instructions))
@@ -19,7 +19,7 @@ func (a *Agent) compact(ctx context.Context, instructions string) {
 		a.screen.print(actor.BlockError, "Compaction blocked by PreCompact hook: "+answer.reason)
 		return
 	}
-	a.summarise(ctx, "manual")
+	summarise(ctx, a, "manual")
 }
 
 // AutoCompact compacts the session as Claude Code does before an answer when the context window is nearly full.
@@ -28,12 +28,12 @@ func (a *Agent) compact(ctx context.Context, instructions string) {
 func (a *Agent) AutoCompact(ctx context.Context) {
 	answer := a.hook(ctx, "PreCompact", "auto", a.hooks().PreCompact("auto", ""))
 	if !answer.block {
-		a.summarise(ctx, "auto")
+		summarise(ctx, a, "auto")
 	}
 }
 
 // summarise replaces the history with a summary.
-func (a *Agent) summarise(ctx context.Context, trigger string) {
+func summarise(ctx context.Context, a *Agent, trigger string) {
 	if sleep(ctx, ThinkTime) != nil {
 		return
 	}
@@ -42,7 +42,7 @@ func (a *Agent) summarise(ctx context.Context, trigger string) {
 	// A subagent without a type makes the summary, and a hook reports its end.
 	session, _ := a.ids()
 	id := "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
-	its := filepath.Join(strings.TrimSuffix(a.transcriptPath(session), ".jsonl"), "subagents", "agent-"+id+".jsonl")
+	its := filepath.Join(strings.TrimSuffix(transcriptPath(a, session), ".jsonl"), "subagents", "agent-"+id+".jsonl")
 	a.hook(ctx, "SubagentStop", "", a.hooks().SubagentStop(id, its, summary, a.tasks()))
 	a.sessionStart(ctx, a.hooks().SessionStart("compact", 0))
 	if ctx.Err() != nil {

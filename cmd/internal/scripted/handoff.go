@@ -10,13 +10,13 @@ import (
 )
 
 // document returns the text of the handoff document. further are headings besides the four usual ones.
-func (a *Agent) document(further []string) string {
+func document(a *Agent, further []string) string {
 	id, _ := a.ids()
 	return actor.Session{Name: a.opt.Name, ID: id, Cwd: a.dir(), Memory: a.Memory}.Document(further)
 }
 
 // handOver writes the handoff document that the prompt asks for.
-func (a *Agent) handOver(ctx context.Context, task actor.Assignment) (string, error) {
+func handOver(ctx context.Context, a *Agent, task actor.Assignment) (string, error) {
 	headings := task.Headings
 	for _, path := range task.Reads {
 		var text string
@@ -25,7 +25,7 @@ func (a *Agent) handOver(ctx context.Context, task actor.Assignment) (string, er
 		}
 		headings = append(headings, actor.FurtherHeadings(text)...)
 	}
-	deliver, content := a.script.Deliver, a.document(headings)
+	deliver, content := a.script.Deliver, document(a, headings)
 	if deliver == nil {
 		deliver = func(ctx context.Context, a *Agent, path, content string) error {
 			return a.Use(ctx, WriteTool(path, content, func() error { return a.WriteFile(path, content) }))
@@ -44,7 +44,7 @@ func (a *Agent) handOver(ctx context.Context, task actor.Assignment) (string, er
 }
 
 // takeOver reads the predecessor's files and answers with the next steps that they name.
-func (a *Agent) takeOver(ctx context.Context, task actor.Assignment) (string, error) {
+func takeOver(ctx context.Context, a *Agent, task actor.Assignment) (string, error) {
 	var texts []string
 	var missing []string
 	for _, path := range task.Reads {

@@ -49,7 +49,7 @@ func (a *Agent) hook(ctx context.Context, event, subject string, more fields) ho
 	if len(hooks) == 0 || a.alive.Err() != nil {
 		return hookAnswer{}
 	}
-	payload, env := a.payload(event, more), a.hookEnv()
+	payload, env := a.payload(event, more), hookEnv(a)
 	answers := make([]hookAnswer, len(hooks))
 	var wg sync.WaitGroup
 	for i, hook := range hooks {
@@ -84,7 +84,7 @@ func join(a, b string) string {
 // payload returns the JSON for a hook's standard input.
 func (a *Agent) payload(event string, more fields) []byte {
 	id, promptID := a.ids()
-	text, err := json.Marshal(actor.Payload(event, id, a.transcriptPath(id), a.dir(), promptID, more))
+	text, err := json.Marshal(actor.Payload(event, id, transcriptPath(a, id), a.dir(), promptID, more))
 	if err != nil {
 		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // the payload holds only plain values of this package
 	}
@@ -97,7 +97,7 @@ func (a *Agent) hooks() actor.Hooks {
 }
 
 // hookEnv returns the agent's environment with the variables that Claude Code adds.
-func (a *Agent) hookEnv() []string {
+func hookEnv(a *Agent) []string {
 	id, _ := a.ids()
 	entrypoint := "cli"
 	var attended []string

@@ -23,7 +23,7 @@ func (a *Agent) run() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	a.screen = &screen{terminal: a.Terminal, alive: a.alive, Frame: actor.Frame{Header: a.header(), Footer: a.footer()}}
+	a.screen = &screen{terminal: a.Terminal, alive: a.alive, Frame: actor.Frame{Header: header(a), Footer: footer(a)}}
 	if a.settings.StatusLine.Command != "" {
 		a.screen.Status = statusRows("")
 	}
@@ -45,7 +45,7 @@ func (a *Agent) run() (int, error) {
 }
 
 // header returns the lines at the top of the screen.
-func (a *Agent) header() []string {
+func header(a *Agent) []string {
 	title := "✻ Scripted agent " + Version + " · stands in for Claude Code, no model behind it"
 	var parts []string
 	if a.opt.Name != "" {
@@ -57,7 +57,7 @@ func (a *Agent) header() []string {
 	return []string{title, "  " + strings.Join(append(parts, a.Dir), " · ")}
 }
 
-func (a *Agent) footer() string {
+func footer(a *Agent) string {
 	id, _ := a.ids()
 	return a.opt.permissionMode + " · session " + id[:8]
 }

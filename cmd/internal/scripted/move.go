@@ -18,9 +18,9 @@ func (a *Agent) Move(dir string) error {
 	}
 	id, _ := a.ids()
 	a.transcript.mu.Lock()
-	from := a.transcriptPath(id)
+	from := transcriptPath(a, id)
 	a.moved.Store(&dir)
-	to := a.transcriptPath(id)
+	to := transcriptPath(a, id)
 	if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
 		err = os.Rename(from, to)
 	}

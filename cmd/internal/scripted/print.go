@@ -26,7 +26,7 @@ type printer struct {
 var errTerminated = errors.New("terminated")
 
 // printAnswer answers one prompt and returns the exit status.
-func (a *Agent) printAnswer() int {
+func printAnswer(a *Agent) int {
 	prompt := a.opt.Prompt
 	if prompt == "" {
 		text, _ := io.ReadAll(a.Stdin) // if stdin cannot be read, the prompt is what was read before

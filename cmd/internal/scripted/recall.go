@@ -33,7 +33,7 @@ type recallLine struct {
 }
 
 // recall reads the transcript of an earlier session.
-func (a *Agent) recall(path string) (recollection, error) {
+func recall(a *Agent, path string) (recollection, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return recollection{}, err
@@ -87,11 +87,11 @@ func remember(m *actor.Memory, prompt string) {
 
 // findTranscript returns the path of a session's transcript. session is the path itself, or an id. For an id it looks
 // first in the folder of this working directory, then in the folders of all others.
-func (a *Agent) findTranscript(session string) string {
+func findTranscript(a *Agent, session string) string {
 	if filepath.IsAbs(session) {
 		return session
 	}
-	here := a.transcriptPath(session)
+	here := transcriptPath(a, session)
 	if actor.IsFile(here) {
 		return here
 	}

@@ -31,7 +31,7 @@ type registryEntry struct {
 	WaitingFor string `json:"waitingFor,omitempty"`
 }
 
-func (a *Agent) newRegistry() *registry {
+func newRegistry(a *Agent) *registry {
 	return &registry{
 		agent: a, path: filepath.Join(a.configDir, "sessions", strconv.Itoa(a.PID)+".json"),
 		entry: registryEntry{

@@ -36,7 +36,7 @@ func (a *Agent) start(ctx context.Context) {
 func (a *Agent) sessionStart(ctx context.Context, payload fields) {
 	source, _ := payload["source"].(string) // the payload has a source
 	answer := a.hook(ctx, "SessionStart", source, payload)
-	a.recordContext("SessionStart", answer.context)
+	recordContext(a, "SessionStart", answer.context)
 }
 
 // command runs a slash command.
@@ -51,7 +51,7 @@ func (l *loop) command(ctx context.Context, name, args string) {
 	case "clear":
 		run(l.clear)
 	case "compact":
-		run(func(ctx context.Context) { l.compact(ctx, args) })
+		run(func(ctx context.Context) { compact(ctx, l.Agent, args) })
 	case "handoff":
 		l.handoff(strings.TrimSpace("/handoff " + args))
 	case "resume":
@@ -93,7 +93,7 @@ func (l *loop) exit() {
 
 // leaveSession ends the session for /clear and /resume; the process goes on. Measured: after /clear there is no prompt
 // id. After /resume the prompt id is the one that SessionEnd had.
-func (a *Agent) leaveSession(ctx context.Context, reason, next string) {
+func leaveSession(ctx context.Context, a *Agent, reason, next string) {
 	a.newPromptID()
 	a.hook(ctx, "SessionEnd", reason, a.hooks().SessionEnd(reason))
 	a.mu.Lock()
@@ -103,23 +103,23 @@ func (a *Agent) leaveSession(ctx context.Context, reason, next string) {
 	}
 	a.mu.Unlock()
 	a.transcript.restart()
-	a.screen.update(func() { a.screen.Footer = a.footer() })
+	a.screen.update(func() { a.screen.Footer = footer(a) })
 }
 
 func (a *Agent) clear(ctx context.Context) {
-	a.leaveSession(ctx, "clear", uuid.NewString())
+	leaveSession(ctx, a, "clear", uuid.NewString())
 	a.Memory = actor.Memory{}
 	a.screen.update(func() { a.screen.Forget() })
 	a.sessionStart(ctx, a.hooks().SessionStart("clear", 0))
 }
 
 func (a *Agent) resume(ctx context.Context, id string) {
-	past, err := a.recall(a.transcriptPath(id))
+	past, err := recall(a, transcriptPath(a, id))
 	if _, bad := uuid.Parse(id); bad != nil || err != nil {
 		a.screen.print(actor.BlockError, fmt.Sprintf("Session %s was not found.", id))
 		return
 	}
-	a.leaveSession(ctx, "resume", id)
+	leaveSession(ctx, a, "resume", id)
 	a.Memory = past.memory
 	a.sessionStart(ctx, a.hooks().ResumeCommand(a.transcript.used()))
 	a.screen.print(actor.BlockNote, "Resumed "+id)

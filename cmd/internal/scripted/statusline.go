@@ -51,7 +51,7 @@ func (a *Agent) refreshStatus() {
 	}
 	ctx, cancel := context.WithTimeout(a.life, statusLimit)
 	run := a.statusLine.begin(cancel)
-	payload, env := a.statusPayload(), a.hookEnv()
+	payload, env := statusPayload(a), hookEnv(a)
 	a.wg.Go(func() {
 		defer cancel()
 		got := a.Run(ctx, Command{Argv: []string{"sh", "-c", command}, Environ: env, Stdin: payload})
@@ -66,16 +66,16 @@ func (a *Agent) refreshStatus() {
 }
 
 // statusPayload returns the JSON for the command's standard input.
-func (a *Agent) statusPayload() []byte {
+func statusPayload(a *Agent) []byte {
 	id, promptID := a.ids()
 	all := fields{
-		"session_id": id, "transcript_path": a.transcriptPath(id), "cwd": a.dir(), "version": Version,
+		"session_id": id, "transcript_path": transcriptPath(a, id), "cwd": a.dir(), "version": Version,
 		"effort":              fields{"level": "medium"},
 		"model":               fields{"id": a.opt.model, "display_name": a.opt.model},
 		"workspace":           fields{"current_dir": a.dir(), "project_dir": a.dir(), "added_dirs": []string{}},
 		"output_style":        fields{"name": "default"},
 		"cost":                fields{"total_cost_usd": 0, "total_duration_ms": time.Now().UnixMilli() - a.registry.entry.StartedAt},
-		"context_window":      a.contextUse(),
+		"context_window":      contextUse(a),
 		"exceeds_200k_tokens": a.transcript.newest() != nil && a.transcript.newest().context() > 200_000,
 		"fast_mode":           false, "thinking": fields{"enabled": true},
 	}
@@ -93,7 +93,7 @@ func (a *Agent) statusPayload() []byte {
 }
 
 // contextUse returns how full the context window is. The tokens of the answer itself do not count.
-func (a *Agent) contextUse() fields {
+func contextUse(a *Agent) fields {
 	size := contextWindow(a.opt.model)
 	last := a.transcript.newest()
 	if last == nil {

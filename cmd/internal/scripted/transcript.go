@@ -24,7 +24,7 @@ type transcript struct {
 	last   *usage // the usage of the newest answer; nil before the first answer
 }
 
-func (a *Agent) transcriptPath(sessionID string) string {
+func transcriptPath(a *Agent, sessionID string) string {
 	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.dir(), "/", "-"), sessionID+".jsonl")
 }
 
@@ -34,7 +34,7 @@ func (a *Agent) record(kind string, more fields) {
 	t := &a.transcript
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	path := a.transcriptPath(id)
+	path := transcriptPath(a, id)
 	if t.parent == "" {
 		t.parent = lastEntry(path) // a session that is opened again goes on behind its last entry
 	}
@@ -77,7 +77,7 @@ func lastEntry(path string) string {
 }
 
 // recordSystemPrompt writes the text of --append-system-prompt-file once into each session.
-func (a *Agent) recordSystemPrompt() {
+func recordSystemPrompt(a *Agent) {
 	id, _ := a.ids()
 	if a.opt.SystemPrompt != "" && a.transcript.told != id {
 		a.transcript.told = id
@@ -86,7 +86,7 @@ func (a *Agent) recordSystemPrompt() {
 }
 
 // recordTitle writes the session's name once into each session.
-func (a *Agent) recordTitle() {
+func recordTitle(a *Agent) {
 	id, _ := a.ids()
 	if a.opt.Name != "" && a.transcript.titled != id {
 		a.transcript.titled = id
@@ -126,7 +126,7 @@ func (a *Agent) recordAssistant(id string, block fields, stopReason any) {
 }
 
 // recordTrouble writes an error of the API instead of an answer.
-func (a *Agent) recordTrouble(e *APIError) {
+func recordTrouble(a *Agent, e *APIError) {
 	a.record("assistant", fields{
 		"isApiErrorMessage": true, "error": e.Kind, "apiErrorStatus": e.Status, "apiErrorType": e.Kind + "_error", "madeBy": "model",
 		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": e.Message}, "stop_sequence", usage{}),
@@ -147,7 +147,7 @@ func message(id, model string, block fields, stopReason any, used usage) fields 
 func newMessageID() string { return "msg_" + uuid.NewString() }
 
 // recordContext writes the context that a hook gave to the model.
-func (a *Agent) recordContext(event, text string) {
+func recordContext(a *Agent, event, text string) {
 	if text == "" {
 		return
 	}

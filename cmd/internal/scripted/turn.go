@@ -27,22 +27,22 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 	a.begin()
 	a.newPromptID()
 	a.status(func(e *registryEntry) { e.Status = "busy" })
-	stopSpinner := a.spin()
+	stopSpinner := spin(a)
 	defer stopSpinner()
 	a.screen.print(actor.BlockUser, prompt)
 	if from != queued && !a.submitted(ctx, prompt) {
 		return
 	}
 	if ctx.Err() != nil && from != queued {
-		a.returnPrompt(prompt)
+		returnPrompt(a, prompt)
 		return
 	}
 	if ctx.Err() != nil {
 		a.interrupted()
 		return
 	}
-	a.recordSystemPrompt()
-	a.recordTitle()
+	recordSystemPrompt(a)
+	recordTitle(a)
 	a.recordPrompt(prompt, from)
 	for blocks := 0; ; {
 		answer, err := a.answer(ctx, prompt)
@@ -51,10 +51,10 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 			return
 		}
 		if refused, ok := errors.AsType[*APIError](err); ok {
-			a.failTurn(ctx, refused)
+			failTurn(ctx, a, refused)
 			return
 		}
-		feedback := a.stopHooks(ctx, blocks > 0, a.say(answer))
+		feedback := stopHooks(ctx, a, blocks > 0, a.say(answer))
 		if ctx.Err() != nil {
 			a.interrupted()
 			return
@@ -90,7 +90,7 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 		}
 		a.screen.print(actor.BlockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
 		if !slash().MatchString(prompt) {
-			a.returnPrompt(prompt)
+			returnPrompt(a, prompt)
 		}
 		a.record("system", fields{
 			"subtype": "informational", "level": "warning", "preventContinuation": true, "isMeta": false,
@@ -99,13 +99,13 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 		})
 		return false
 	}
-	a.recordContext("UserPromptSubmit", answer.context)
+	recordContext(a, "UserPromptSubmit", answer.context)
 	return true
 }
 
 // returnPrompt puts a prompt that did not begin a turn back into the composer. Measured: so does Esc while the hooks of
 // UserPromptSubmit run, and nothing is recorded.
-func (a *Agent) returnPrompt(prompt string) {
+func returnPrompt(a *Agent, prompt string) {
 	select {
 	case a.giveBack <- prompt:
 	case <-a.life.Done():
@@ -114,7 +114,7 @@ func (a *Agent) returnPrompt(prompt string) {
 
 // stopHooks sends Stop and returns the text with which the turn goes on. If it returns "", the turn ends. Measured: the
 // hook gets only the last block of the answer.
-func (a *Agent) stopHooks(ctx context.Context, active bool, last string) string {
+func stopHooks(ctx context.Context, a *Agent, active bool, last string) string {
 	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.tasks()))
 	switch {
 	case got.block:
@@ -128,9 +128,9 @@ func (a *Agent) stopHooks(ctx context.Context, active bool, last string) string 
 }
 
 // failTurn ends a turn whose request the API has refused.
-func (a *Agent) failTurn(ctx context.Context, refused *APIError) {
+func failTurn(ctx context.Context, a *Agent, refused *APIError) {
 	a.screen.print(actor.BlockError, refused.Message)
-	a.recordTrouble(refused)
+	recordTrouble(a, refused)
 	a.hook(ctx, "StopFailure", refused.Kind, a.hooks().StopFailure(refused.Kind, refused.Message))
 }
 
@@ -172,7 +172,7 @@ func (a *Agent) say(answer Answer) (last string) {
 }
 
 // spin shows that the agent works, until the returned function is called.
-func (a *Agent) spin() (stop func()) {
+func spin(a *Agent) (stop func()) {
 	ctx, cancel := context.WithCancel(a.life)
 	done := make(chan struct{})
 	a.screen.setWorking("Thinking")

@@ -275,21 +275,15 @@ func (r *serviceRun) status(ctx context.Context) error {
 func (r *serviceRun) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c, err := r.app.Client()
-	if err != nil {
-		return false
-	}
+	c := r.app.Client()
 	defer c.Close()
-	_, err = c.Health(ctx)
+	_, err := c.Health(ctx)
 	return err == nil
 }
 
 // await waits until the daemon answers. The first start of a daemon may take long.
 func (r *serviceRun) await(ctx context.Context) error {
-	c, err := r.app.Client()
-	if err != nil {
-		return err
-	}
+	c := r.app.Client()
 	defer c.Close()
 	silent := fmt.Errorf("the service is installed, and its daemon does not answer: `%s` tells why", r.service.log)
 	ctx, cancel := context.WithTimeoutCause(ctx, r.service.patience, silent)

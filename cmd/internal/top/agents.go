@@ -63,13 +63,10 @@ type offerMsg struct {
 
 // offer reads the options of a form's choice while the form is open.
 func (m *model) offer(f *form, field int, read func(context.Context, *api.Client) ([]option, error)) tea.Cmd {
-	ctx, c := m.ctx, m.cfg.Client
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
-		defer cancel()
+	return m.ask(patience, func(ctx context.Context, c *api.Client) tea.Msg {
 		options, err := read(ctx, c)
 		return offerMsg{f, field, options, slow(ctx, err)}
-	}
+	})
 }
 
 func (m *model) offered(msg offerMsg) {
@@ -203,10 +200,8 @@ func (m *model) readSent() tea.Cmd {
 		return nil
 	}
 	m.readingSent = true
-	ctx, c, sent := m.ctx, m.cfg.Client, slices.Clone(m.sent)
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
-		defer cancel()
+	sent := slices.Clone(m.sent)
+	return m.ask(patience, func(ctx context.Context, c *api.Client) tea.Msg {
 		var got sentMsg
 		for i := range sent {
 			list, err := c.Messages(ctx, sent[i].AgentID, api.ListOptions{Before: sent[i].ID + 1, Limit: 1})
@@ -215,7 +210,7 @@ func (m *model) readSent() tea.Cmd {
 			}
 		}
 		return got
-	}
+	})
 }
 
 // tookSent tells the operator what became of their texts.

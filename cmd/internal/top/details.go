@@ -68,10 +68,8 @@ func (m *pages) readDetails(begin bool) tea.Cmd {
 		d.row = *r
 	}
 	d.old, d.reading = false, true
-	ctx, c, row, list := m.ctx, m.cfg.Client, d.row, m.data.handoffs
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
-		defer cancel()
+	row, list := d.row, m.data.handoffs
+	return m.ask(patience, func(ctx context.Context, c *api.Client) tea.Msg {
 		msg := detailsMsg{key: row.key}
 		if row.kind == pipelineRow {
 			p, err := c.Pipeline(ctx, row.id)
@@ -87,7 +85,7 @@ func (m *pages) readDetails(begin bool) tea.Cmd {
 		}
 		msg.err = slow(ctx, msg.err)
 		return msg
-	}
+	})
 }
 
 // handoffOf returns the handoff that the details of a row show. That is the row's own handoff. If there is none, it is

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -38,13 +39,11 @@ func (m *pages) openDialog(r *row) tea.Cmd {
 func (m *pages) readDialog(agent int64) tea.Cmd {
 	m.screen, m.scroll = dialogScreen, 0
 	m.dialog = dialogView{agent: agent, asked: m.dialog.asked + 1}
-	ctx, c, asked := m.ctx, m.cfg.Client, m.dialog.asked
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, actionTime, errSlow)
-		defer cancel()
+	asked := m.dialog.asked
+	return m.ask(actionTime, func(ctx context.Context, c *api.Client) tea.Msg {
 		d, err := c.Dialog(ctx, agent)
 		return dialogMsg{asked, d, slow(ctx, err)}
-	}
+	})
 }
 
 func (v *dialogView) took(msg dialogMsg) {
@@ -95,15 +94,12 @@ func (m *pages) leaveDialog() {
 
 // takeChoice answers the dialog that the screen showed, and no other one.
 func (m *pages) takeChoice(d *daemon.Dialog, choice int) tea.Cmd {
-	ctx, c := m.ctx, m.cfg.Client
 	m.leaveDialog()
 	m.say(fmt.Sprintf("answering the dialog of agent %d…", d.AgentID), false)
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, actionTime, errSlow)
-		defer cancel()
+	return m.ask(actionTime, func(ctx context.Context, c *api.Client) tea.Msg {
 		in, err := c.AnswerDialog(ctx, d.AgentID, d.ID, choice)
 		return doneMsg{said: fmt.Sprintf("dialog of agent %d: %s", d.AgentID, in.Words()), err: slow(ctx, err)}
-	}
+	})
 }
 
 // dialogLines returns all lines of the dialog, also those for which the screen has no room.

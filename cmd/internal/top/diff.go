@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/words"
@@ -31,13 +32,11 @@ type diffMsg struct {
 func (m *pages) openDiff(agent int64) tea.Cmd {
 	m.screen, m.scroll = diffScreen, 0
 	m.diff = diffView{agent: agent, asked: m.diff.asked + 1}
-	ctx, c, asked := m.ctx, m.cfg.Client, m.diff.asked
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, 2*worktree.DiffTime, errSlow) // it may wait for the diffs of others
-		defer cancel()
+	asked := m.diff.asked
+	return m.ask(2*worktree.DiffTime, func(ctx context.Context, c *api.Client) tea.Msg { // it may wait for the diffs of others
 		diff, err := c.Diff(ctx, agent, agents.DiffRequest{})
 		return diffMsg{asked, diff, slow(ctx, err)}
-	}
+	})
 }
 
 func (v *diffView) took(msg diffMsg) {

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/sgr"
@@ -142,13 +143,11 @@ func (p *preview) tick(after time.Duration) tea.Cmd {
 func (m *pages) readPreview() tea.Cmd {
 	p := &m.preview
 	p.reading = true
-	ctx, c, id, asked := m.ctx, m.cfg.Client, p.agent, p.asked
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
-		defer cancel()
+	id, asked := p.agent, p.asked
+	return m.ask(patience, func(ctx context.Context, c *api.Client) tea.Msg {
 		screen, err := c.Screen(ctx, id, "ansi")
 		return previewMsg{asked, screen, slow(ctx, err)}
-	}
+	})
 }
 
 func (m *pages) previewDue(t previewTick) tea.Cmd {
