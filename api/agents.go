@@ -70,7 +70,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	agent, err := s.Daemon.CreateAgent(c.Request().Context(), agents.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
-		Worktree: (*daemon.NewWorktree)(in.Worktree),
+		Worktree: (*agents.NewWorktree)(in.Worktree),
 	})
 	return reply(c, http.StatusCreated, agent, err)
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 func (s *Server) showUsage(c echo.Context) error {
 	p := paramsOf(c)
-	by := daemon.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day"))
+	by := views.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day"))
 	if by == "" {
-		by = daemon.UsageByPersona
+		by = views.UsageByPersona
 	}
 	q := daemon.UsageQuery{Persona: p.text("persona"), PipelineID: p.id("pipeline_id"), Host: p.text("host"), Since: p.time("since")}
 	if id := p.id("agent_id"); id != 0 {

@@ -235,6 +235,9 @@ func (a *Agent) Died() bool {
 	return false
 }
 
+// LeavesWork reports whether an agent that works for no pipeline has died, and the operator has not dismissed it.
+func (a *Agent) LeavesWork() bool { return a.PipelineID == nil && a.Died() && a.DismissedAt == nil }
+
 // EndCode is why an agent has ended. The reasons that a runtime gives in its SessionEnd are codes as well, such as prompt_input_exit; the
 // daemon decides by none of them but EndedOther.
 type EndCode string
@@ -289,3 +292,10 @@ func (a *Agent) SetProcess(p tmux.Process) { a.PID, a.PIDStart = p.PID, p.Start 
 
 // Process returns the identity of the agent's process.
 func (a *Agent) Process() tmux.Process { return tmux.Process{PID: a.PID, Start: a.PIDStart} }
+
+const (
+	// MostAgents is how many active agents an overview has at most.
+	MostAgents = 500
+	// Recently is how long people are told of an agent that died, of a failed handoff whose agents have ended, and of a failed pipeline.
+	Recently = 24 * time.Hour
+)

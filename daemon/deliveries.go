@@ -84,10 +84,5 @@ func NewDelivery(id, agentID int64, kind DeliveryKind, text, nonce string, now t
 // Open reports whether the delivery has no verdict yet.
 func (d *Delivery) Open() bool { return d.State != DeliveryDone }
 
-// ByKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
-func (d *Delivery) ByKeys() bool {
-	return d.Way != runtimes.ByInbox && d.Way != runtimes.ByServer && d.Way != runtimes.ByQueue
-}
-
 // Has reports whether the verdict is v.
 func (d *Delivery) Has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -157,70 +156,6 @@ func (a *Agent) LimitKind(code string) LimitKind {
 		return LimitAPI
 	}
 	return ""
-}
-
-// untilWords says when a limit ends, in UTC; "": that is not known.
-func (l *Limit) untilWords() string {
-	if l.Until == nil || l.Kind == LimitAPI {
-		return ""
-	}
-	return " until " + l.Until.UTC().Format("Jan 2 15:04 UTC")
-}
-
-// What says of an agent what limit it has hit.
-func (l *Limit) What() string {
-	switch l.Kind {
-	case LimitContext:
-		return "has filled its context window and cannot compact it"
-	case LimitAPI:
-		return "gets nothing but errors from its API"
-	}
-	return "has hit a usage limit" + l.untilWords()
-}
-
-// LimitWords says what is done about the limit of an agent, without a full stop; "": the agent is not limited.
-func (a *Agent) LimitWords() string {
-	l := a.Limit
-	if a.State != Limited || l == nil {
-		return ""
-	}
-	switch {
-	case l.Do == LimitWait && l.Kind == LimitAPI:
-		return "it tries again by itself"
-	case l.Do == LimitWait && l.Until == nil && l.ResumingAt == nil && !l.Since.IsZero():
-		return "its runtime does not say when the limit ends, so it tries again by itself at " + l.Since.Add(UnknownReset).UTC().Format("Jan 2 15:04 UTC")
-	case l.Do == LimitWait:
-		return "it goes on by itself after the reset"
-	case l.Do == LimitHandOver && l.HandoffID != nil:
-		return fmt.Sprintf("it is handed over: `understudy handoff show %d`", *l.HandoffID)
-	case l.Do == LimitHandOver:
-		return "it is handed over"
-	case l.Do == LimitUndecided:
-		return "what is done about it is being decided"
-	}
-	choose := fmt.Sprintf("`understudy agent limit %d --hand-over` gives its work to a successor", a.ID)
-	switch l.Kind {
-	case LimitUsage:
-		choose = fmt.Sprintf("`understudy agent limit %d --wait` has it go on after the reset, ", a.ID) + choose
-	case LimitAPI:
-		choose = fmt.Sprintf("`understudy agent limit %d --wait` has it try again, ", a.ID) + choose
-	}
-	if l.Why != "" {
-		return l.Why + "; " + choose
-	}
-	return choose
-}
-
-// LimitChoices returns what a person can decide about the agent's limit; nil: it is not limited, or is being handed over.
-func (a *Agent) LimitChoices() []LimitAction {
-	l := a.Limit
-	switch {
-	case a.State != Limited || l == nil || l.Do == LimitUndecided || l.Do == LimitHandOver:
-		return nil
-	case l.Do == LimitWait || l.Kind == LimitContext:
-		return []LimitAction{LimitHandOver}
-	}
-	return []LimitAction{LimitWait, LimitHandOver}
 }
 
 // ReasonLimit is the reason of a handoff that the daemon requests for an agent with a limit.

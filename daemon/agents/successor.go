@@ -124,7 +124,7 @@ func SuccessorOf(d *Launcher, a *daemon.Agent, id int64, now time.Time) *daemon.
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: TmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
 		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.RuntimeOf(a).Can.Reads.Shown(), Asked: a.PassedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
+		Reading: d.RuntimeOf(a).Can.Reads.Shown(), Asked: PassedOn(a), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
 	}
 }
 

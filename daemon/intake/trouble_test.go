@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -186,7 +187,7 @@ func TestEachTroubleHasAHintWithACommand(t *testing.T) {
 	t.Parallel()
 	for _, code := range daemon.TroubleCodes() {
 		a := daemon.Agent{ID: 3, Trouble: &daemon.Trouble{Code: code}}
-		if hint := a.TroubleHint(); !strings.Contains(hint, "`understudy agent ") || a.Trouble.Words() != code {
+		if hint := views.TroubleHint(&a); !strings.Contains(hint, "`understudy agent ") || a.Trouble.Words() != code {
 			t.Errorf("%s: hint %q, words %q", code, hint, a.Trouble.Words())
 		}
 	}

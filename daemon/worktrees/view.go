@@ -105,7 +105,7 @@ func (d *Room) lookAtTrees(ctx context.Context, views []TreeView) error {
 		}
 		for j := range agents {
 			a := &agents[j]
-			if a.Host != v.Host || !v.Has(a) {
+			if a.Host != v.Host || !Has(&v.Worktree, a) {
 				continue
 			}
 			v.InUse = v.InUse || a.Active()
@@ -123,7 +123,7 @@ func (d *Room) lookAtTrees(ctx context.Context, views []TreeView) error {
 		case look.Err() != nil:
 			v.Look.Problem, v.Look.Unreadable = context.Cause(look).Error(), true
 		default:
-			v.Look = d.Keeper.Look(look, v.Place())
+			v.Look = d.Keeper.Look(look, Place(&v.Worktree))
 		}
 		if v.Look.Uncommitted == nil {
 			v.Look.Uncommitted = []string{}

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/permissions"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -76,7 +77,7 @@ func (a *app) listPermissions(ctx context.Context, word string, all bool) error 
 		p := &list[i]
 		row := []string{fmt.Sprint(p.ID), fmt.Sprint(p.AgentID), words.Age(time.Since(p.AskedAt)), words.Terminal(p.Tool), words.Terminal(p.Subject)}
 		if all {
-			row = append(row, words.Terminal(p.Outcome()))
+			row = append(row, words.Terminal(views.PermissionOutcome(p)))
 		}
 		rows = append(rows, row)
 	}
@@ -173,7 +174,7 @@ func (a *app) answerPermission(ctx context.Context, word string, in permissions.
 	if a.JSON {
 		return p, nil
 	}
-	return p, a.say("permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(p.Outcome()))
+	return p, a.say("permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(views.PermissionOutcome(&p)))
 }
 
 // permission reads the permission that a person has named.
@@ -198,7 +199,7 @@ func (a *app) printPermission(p *daemon.Permission) {
 		rule = ""
 	}
 	u.Fields("permission", fmt.Sprint(p.ID), "agent", fmt.Sprint(p.AgentID), "asked", term.Stamp(&p.AskedAt), "tool", words.Terminal(p.Tool),
-		"says", words.Terminal(p.Description), "answer", words.Terminal(p.Outcome()), "--agent", words.Terminal(rule))
+		"says", words.Terminal(p.Description), "answer", words.Terminal(views.PermissionOutcome(p)), "--agent", words.Terminal(rule))
 	u.Printf("\n")
 	u.Block(p.Shown)
 	if !p.Whole {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 func TestContextWords(t *testing.T) {
@@ -26,10 +27,10 @@ func TestContextWords(t *testing.T) {
 		{&daemon.ContextUse{Tokens: 7}, "7 tokens", "7 tokens of a window whose size is not known"},
 		{&daemon.ContextUse{Tokens: 1_250_000}, "1.2M tokens", "1.2M tokens of a window whose size is not known"},
 	} {
-		if got := cmp.Or(c.use.Words(), "-"); got != c.cell {
+		if got := cmp.Or(views.ContextWords(c.use), "-"); got != c.cell {
 			t.Errorf("%+v: %q, want %q", c.use, got, c.cell)
 		}
-		if got := c.use.InFull(); got != c.full {
+		if got := views.ContextInFull(c.use); got != c.full {
 			t.Errorf("%+v in full: %q, want %q", c.use, got, c.full)
 		}
 	}
@@ -56,11 +57,11 @@ func TestStateCell(t *testing.T) {
 	for _, c := range []struct {
 		state   daemon.AgentState
 		trouble *daemon.Trouble
-		need    daemon.AttentionKind
+		need    views.AttentionKind
 		want    string
 	}{
-		{daemon.Idle, nil, "", "idle"}, {daemon.Waiting, nil, daemon.NeedsAnswer, "waiting"}, {daemon.Idle, nil, daemon.NeedsRetry, "idle, failed"},
-		{daemon.Ended, nil, daemon.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, daemon.NeedsCare, "idle, usage_limit"},
+		{daemon.Idle, nil, "", "idle"}, {daemon.Waiting, nil, views.NeedsAnswer, "waiting"}, {daemon.Idle, nil, views.NeedsRetry, "idle, failed"},
+		{daemon.Ended, nil, views.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, views.NeedsCare, "idle, usage_limit"},
 		{daemon.Working, &daemon.Trouble{Code: "usage_limit"}, "", "working, usage_limit"},
 	} {
 		if got := StateCell(&daemon.Agent{State: c.state, Trouble: c.trouble}, c.need); got != c.want {
@@ -87,7 +88,7 @@ func TestAgentLinesFit(t *testing.T) {
 	list := []daemon.Agent{
 		agent(12, daemon.Waiting, nil), agent(11, daemon.Idle, func(a *daemon.Agent) { a.Unread = true }), agent(10, daemon.Working, func(a *daemon.Agent) { a.Name = "checkout" }), agent(9, daemon.Idle, nil),
 	}
-	needs := map[int64]daemon.Attention{12: {Kind: daemon.NeedsAnswer, Brief: "permission for Bash: go test ./..."}}
+	needs := map[int64]views.Attention{12: {Kind: views.NeedsAnswer, Brief: "permission for Bash: go test ./..."}}
 	table := AgentTable{Agents: list, Needs: needs, Now: now, Home: "/srv/ann"}
 	lines := AgentLines(table, 80)
 	for _, line := range lines {

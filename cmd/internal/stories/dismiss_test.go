@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // killed ends the agent's process, which nobody asked for, and waits until the daemon has seen it.
@@ -16,7 +17,7 @@ func (r *rig) killed(id int64) daemon.Agent {
 }
 
 // needs lists what needs a person: the kind and the id of each.
-func (r *rig) needs() (kinds []daemon.AttentionKind, ids []int64) {
+func (r *rig) needs() (kinds []views.AttentionKind, ids []int64) {
 	r.t.Helper()
 	list, err := r.client.Attention(r.t.Context())
 	if err != nil {
@@ -39,7 +40,7 @@ func TestDismissAnAgentThatDied(t *testing.T) {
 		r.killed(mute.ID)
 		r.askToDeploy(asks.ID)
 		kinds, ids := r.needs()
-		if want := []int64{asks.ID, a.ID, mute.ID}; !slices.Equal(ids, want) || kinds[0] != daemon.NeedsAnswer {
+		if want := []int64{asks.ID, a.ID, mute.ID}; !slices.Equal(ids, want) || kinds[0] != views.NeedsAnswer {
 			t.Errorf("in need: %v %d, want agents %d", kinds, ids, want)
 		}
 		_, err := r.client.DismissAgent(t.Context(), asks.ID)

@@ -24,7 +24,7 @@ import (
 // startInTree starts an agent of con in a work tree of its own, and waits until it is idle.
 func (r *rig) startInTree(dir, branch string) (daemon.Agent, worktrees.TreeView) {
 	r.t.Helper()
-	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: dir, Worktree: &daemon.NewWorktree{Branch: branch}})
+	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: dir, Worktree: &agents.NewWorktree{Branch: branch}})
 	if err != nil {
 		r.t.Fatalf("start on %q: %v", branch, err)
 	}
@@ -215,14 +215,14 @@ func TestTreeIsRefused(t *testing.T) {
 		r.start()
 		for _, c := range []struct {
 			dir  string
-			in   daemon.NewWorktree
+			in   agents.NewWorktree
 			code daemon.Code
 			want string
 		}{
-			{t.TempDir(), daemon.NewWorktree{}, daemon.CodeWorktreeRefused, "is in no git work tree"},
-			{g.Dir, daemon.NewWorktree{Branch: "main"}, daemon.CodeWorktreeRefused, "The branch main is checked out in " + g.Dir},
-			{g.Dir, daemon.NewWorktree{Branch: "-b"}, daemon.CodeBadBranch, "is not a name that git takes"},
-			{g.Dir, daemon.NewWorktree{Branch: "x", Base: "nowhere"}, daemon.CodeWorktreeRefused, `no commit "nowhere"`},
+			{t.TempDir(), agents.NewWorktree{}, daemon.CodeWorktreeRefused, "is in no git work tree"},
+			{g.Dir, agents.NewWorktree{Branch: "main"}, daemon.CodeWorktreeRefused, "The branch main is checked out in " + g.Dir},
+			{g.Dir, agents.NewWorktree{Branch: "-b"}, daemon.CodeBadBranch, "is not a name that git takes"},
+			{g.Dir, agents.NewWorktree{Branch: "x", Base: "nowhere"}, daemon.CodeWorktreeRefused, `no commit "nowhere"`},
 		} {
 			_, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: con, Cwd: c.dir, Worktree: &c.in})
 			var told *daemon.Error
@@ -249,7 +249,7 @@ func TestTreeThatCantBeMade(t *testing.T) {
 		g := mainRepo(t)
 		r.around(func(cfg *engine.Config) { cfg.Keeper = failingKeeper{cfg.Keeper} })
 		r.start()
-		a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "x"}})
+		a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &agents.NewWorktree{Branch: "x"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -16,14 +16,14 @@ import (
 type dialogView struct {
 	agent  int64
 	asked  int // counts the reads, so that a late answer to an earlier one is dropped
-	dialog *daemon.Dialog
+	dialog *sight.Dialog
 	err    error
 	choice int // the number of the selected choice; 0: none
 }
 
 type dialogMsg struct {
 	asked  int
-	dialog daemon.Dialog
+	dialog sight.Dialog
 	err    error
 }
 
@@ -94,7 +94,7 @@ func (m *model) leaveDialog() {
 }
 
 // takeChoice answers the dialog that the screen showed, and no other one.
-func (m *model) takeChoice(d *daemon.Dialog, choice int) tea.Cmd {
+func (m *model) takeChoice(d *sight.Dialog, choice int) tea.Cmd {
 	ctx, c := m.ctx, m.cfg.Client
 	m.leaveDialog()
 	m.say(fmt.Sprintf("answering the dialog of agent %d…", d.AgentID), false)
