@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/worktree"
-	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // LearnAccount notes the account of a session that a person has started, unless it is known.
@@ -46,44 +43,8 @@ func (a *Agent) Stopping() bool { return a.Started() && a.StopAskedAt != nil }
 // NotStopping reports whether an agent has begun, has not ended, and was not asked to stop.
 func (a *Agent) NotStopping() bool { return a.Started() && a.StopAskedAt == nil }
 
-func (a *Agent) Ended() bool { return !a.Active() }
-
-// MoveTo notes that the agent's session works in another directory. What changes there counts from the state in which the
-// agent finds it, which its lane records; where the session began, from the state in which the agent found that.
-func (a *Agent) MoveTo(dir string) {
-	switch {
-	case dir == a.StartCwd:
-		a.Base, a.StartCwd, a.StartBase = a.StartBase, "", nil
-	case a.StartCwd == "":
-		a.StartCwd, a.StartBase, a.Base = a.Cwd, a.Base, nil
-	default:
-		a.Base = nil
-	}
-	a.Cwd = dir
-}
-
-// FindBase notes the state in which the agent has found its working directory.
-func (a *Agent) FindBase(base *worktree.Base) { a.Base = base }
-
 // HasSkillSince notes when the agent's session got the skill of its persona.
 func (a *Agent) HasSkillSince(at time.Time) { a.SkillInjectedAt = &at }
-
-func (a *Agent) SetPane(p *tmux.PaneInfo) {
-	pane := p.Pane
-	a.Pane, a.PaneSocket, a.PaneServerPID, a.PaneServerStart = &pane, p.Socket, p.ServerPID, p.ServerStart
-}
-
-// SetSession notes the runtime's session, which may change while the agent lives. A report that names no session leaves it
-// as it is.
-func (a *Agent) SetSession(p hooks.Payload) {
-	if session := p.SessionID; session != "" {
-		a.SessionID = &session
-	}
-	if p.TranscriptPath != "" {
-		path := p.TranscriptPath
-		a.TranscriptPath = &path
-	}
-}
 
 // APIFails reports whether an agent's last turn ended because the API did not answer, and no limit was noted for that.
 func (a *Agent) APIFails() bool {
@@ -93,37 +54,6 @@ func (a *Agent) APIFails() bool {
 // Ending reports whether the daemon has decided to end the running turn, because the API has failed for too long.
 func (a *Agent) Ending() bool {
 	return a.State == Working && a.Limit != nil && a.Limit.Kind == LimitAPI && a.Limit.TriedAt == nil
-}
-
-// NoPaneError refuses what needs the pane of an agent that has none. In the background it says how to get one.
-func (a *Agent) NoPaneError() error {
-	if a.Hold.Is(HoldInBackground) {
-		return Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane: %s", a.Hold.Words())
-	}
-	return ErrAgentNoPane
-}
-
-// LearnSession is [Agent.SetSession] for what is not known of the session yet.
-func (a *Agent) LearnSession(p hooks.Payload) {
-	if a.SessionID != nil {
-		p.SessionID = ""
-	}
-	if a.TranscriptPath != nil {
-		p.TranscriptPath = ""
-	}
-	a.SetSession(p)
-}
-
-// BeginSession notes the session that the agent is launched with; "": the runtime tells its id later.
-func (a *Agent) BeginSession(id string) {
-	a.SessionID = nil
-	a.SetSession(hooks.Payload{SessionID: id})
-}
-
-// LeavePane notes that the agent's session goes on without a pane.
-func (a *Agent) LeavePane(now time.Time) {
-	a.Pane = nil
-	a.HoldBy(HoldInBackground.Hold(), now)
 }
 
 // NoteAnswered notes that the dialog for which the agent waited before its session is gone.

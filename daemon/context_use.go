@@ -11,8 +11,17 @@ const (
 	FromTranscript = "transcript"
 )
 
+// AgentContext is the part of an agent about how full its context window is, and what the daemon has done about it.
+type AgentContext struct {
+	Context *ContextUse `json:"context"`
+
+	ContextStart *float64   `json:"-"` // the lowest use of the context window that the daemon measured, in percent
+	AutoAskedAt  *time.Time `json:"-"` // when the daemon requested a handoff of the nearly full agent; it does so once
+	CompactHook  int64      `json:"-"` // hook id of the compaction that was refused; 0: none
+}
+
 // NoteContext notes how full the agent's window is, and the least that it was.
-func (a *Agent) NoteContext(use *ContextUse) {
+func (a *AgentContext) NoteContext(use *ContextUse) {
 	if use.Limit != nil && (a.ContextStart == nil || *use.Percent < *a.ContextStart) {
 		a.ContextStart = use.Percent
 	}
@@ -20,7 +29,7 @@ func (a *Agent) NoteContext(use *ContextUse) {
 }
 
 // BeginWindow notes that the window is new: the last measurement is about the old one.
-func (a *Agent) BeginWindow() { a.Context, a.ContextStart = nil, nil }
+func (a *AgentContext) BeginWindow() { a.Context, a.ContextStart = nil, nil }
 
 // NoteAutoAsked notes that the daemon has requested a handoff because the window is nearly full, or could not. It does so once.
-func (a *Agent) NoteAutoAsked(at time.Time) { a.AutoAskedAt = &at }
+func (a *AgentContext) NoteAutoAsked(at time.Time) { a.AutoAskedAt = &at }

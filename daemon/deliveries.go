@@ -69,7 +69,7 @@ type Delivery struct {
 	// AfterHook is the id of the agent's newest hook before the text was typed or given as an answer; 0: not known.
 	AfterHook int64 `json:"-"`
 	// Heard is the id of the hook by which the runtime told of the text as a prompt, before other hooks may have refused it; 0: none
-	// has. See refused.go.
+	// has. See daemon/deliveries/refused.go.
 	Heard   int64      `json:"-" db:"heard_hook"`
 	HeardAt *time.Time `json:"-"` // when that hook was sent
 	// Way is how the text is given to the agent. It is set with TypedAt; before, and for the answer to a Stop, it is "".

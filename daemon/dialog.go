@@ -30,8 +30,8 @@ const (
 
 // DialogAnswer is the last answer that the operator has given to a dialog of an agent from elsewhere than its pane.
 type DialogAnswer struct {
-	Dialog  string      `json:"dialog"` // Dialog.ID
-	Name    string      `json:"name"`   // Dialog.Name
+	Dialog  string      `json:"dialog"` // the ID of the dialog that was answered
+	Name    string      `json:"name"`   // its name
 	Choice  int         `json:"choice"`
 	Label   string      `json:"label"`
 	From    string      `json:"from"`

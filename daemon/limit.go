@@ -52,6 +52,15 @@ type Limit struct {
 	Heir       string     `json:"heir"`        // the runtime of that handoff's successor
 }
 
+// AgentLimit is the part of an agent about the limit that its runtime has reported.
+type AgentLimit struct {
+	Limit        *Limit     `json:"limit" db:"in_limit"` // what limit it has hit, and what is done about it; nil: none
+	LimitedUntil *time.Time `json:"limited_until"`       // while State is Limited: when the limit ends; nil: not known
+
+	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
+	LimitTriedAt *time.Time `json:"-"`
+}
+
 // The values of [Limit.By].
 const (
 	LimitByPolicy   = "policy"
@@ -83,7 +92,7 @@ func (a *Agent) Rest() AgentState {
 
 // ReachLimit notes that the runtime has ended a turn because of a limit. If the limit is one that the agent has hit before,
 // and it cannot have ended since, what was decided about it stays.
-func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
+func (a *AgentLimit) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 	next := Limit{Kind: kind, Since: now, Until: until}
 	if was := a.Limit; was != nil && was.Kind == kind {
 		if !was.past(now) {
@@ -97,13 +106,13 @@ func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 }
 
 // ReachLimitInTurn is [Agent.ReachLimit] while the turn still runs: only its end makes the agent limited.
-func (a *Agent) ReachLimitInTurn(kind LimitKind, until *time.Time, now time.Time) {
+func (a *AgentLimit) ReachLimitInTurn(kind LimitKind, until *time.Time, now time.Time) {
 	a.ReachLimit(kind, until, now)
 	a.LimitedUntil = nil
 }
 
 // BeginTimeAnew has the time of the agent's step begin anew, because the agent goes on only now.
-func (a *Agent) BeginTimeAnew(now time.Time) { a.LimitTriedAt = &now }
+func (a *AgentLimit) BeginTimeAnew(now time.Time) { a.LimitTriedAt = &now }
 
 // past reports whether a limit may have ended: its time is over, or the work went on because somebody thought so.
 func (l *Limit) past(now time.Time) bool {
@@ -111,7 +120,7 @@ func (l *Limit) past(now time.Time) bool {
 }
 
 // tryLimit notes that a turn has begun, which may end the limit. [Agent.Be] calls it.
-func (a *Agent) tryLimit(now time.Time) {
+func (a *AgentLimit) tryLimit(now time.Time) {
 	a.LimitedUntil = nil
 	if a.Limit != nil && a.Limit.TriedAt == nil {
 		tried := *a.Limit
@@ -135,18 +144,18 @@ func (a *Agent) Interrupt(now time.Time) AgentState {
 }
 
 // PassLimit forgets the limit of an agent whose model has answered in the turn that tries whether the limit is over.
-func (a *Agent) PassLimit() {
+func (a *AgentLimit) PassLimit() {
 	if a.Limit != nil && a.Limit.TriedAt != nil {
 		a.EndLimit()
 	}
 }
 
 // EndLimit forgets the limit: a turn has ended well, or with an error that is no limit.
-func (a *Agent) EndLimit() { a.Limit, a.LimitedUntil = nil, nil }
+func (a *AgentLimit) EndLimit() { a.Limit, a.LimitedUntil = nil, nil }
 
 // LimitKind returns the kind of the limit that a failed turn reports; "": it is none. An API that fails is a limit only after
 // APITimeout, which the agent's lane watches; from then on each further failure is one.
-func (a *Agent) LimitKind(code string) LimitKind {
+func (a *AgentLimit) LimitKind(code string) LimitKind {
 	switch {
 	case code == runtimes.UsageLimit:
 		return LimitUsage
@@ -168,3 +177,15 @@ const (
 	// sleeps.
 	LimitLook = time.Minute
 )
+
+// AwaitsLimitHandoff reports whether the handoff that was decided about the agent's limit has still to be requested.
+func (a *Agent) AwaitsLimitHandoff() bool {
+	return a.State == Limited && a.Limit != nil && a.Limit.Do == LimitHandOver && a.Limit.HandoffID == nil
+}
+
+// NoteLimitHandoff notes the handoff that was requested because of a limit, and the runtime of its successor.
+func (a *AgentLimit) NoteLimitHandoff(id int64, runtime string) {
+	l := *a.Limit
+	l.HandoffID, l.Heir = &id, runtime
+	a.Limit = &l
+}

@@ -80,8 +80,8 @@ func (d *Launcher) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, 
 func (d *Launcher) newAgent(in NewAgent) (*daemon.Agent, error) {
 	now := d.Now()
 	a := &daemon.Agent{
-		Runtime: in.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
-		CreatedAt: now, Managed: true, PaneColumns: in.Columns, PaneRows: in.Rows,
+		Runtime: in.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, AgentSession: daemon.AgentSession{Cwd: filepath.Clean(in.Cwd)}, Generation: 1,
+		CreatedAt: now, Managed: true, AgentPane: daemon.AgentPane{PaneColumns: in.Columns, PaneRows: in.Rows},
 	}
 	if err := checkSize(in.Columns, in.Rows); err != nil {
 		return nil, err

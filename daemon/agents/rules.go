@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// EndedWithServer reports whether an agent ended with its tmux server, as all do when the machine goes down.
-func EndedWithServer(a *daemon.Agent) bool {
+// endedWithServer reports whether an agent ended with its tmux server, as all do when the machine goes down.
+func endedWithServer(a *daemon.Agent) bool {
 	return a.Died() && a.EndCode == daemon.EndedByServer
 }
 
@@ -35,8 +35,8 @@ func PlainName(name string, limit int) string {
 	return cmp.Or(name, "agent")
 }
 
-// TakesPlaceOf reports whether the successor of a handoff takes the pane of its predecessor, which has ended.
-func TakesPlaceOf(h *daemon.Handoff, prev *daemon.Agent) bool {
+// takesPlaceOf reports whether the successor of a handoff takes the pane of its predecessor, which has ended.
+func takesPlaceOf(h *daemon.Handoff, prev *daemon.Agent) bool {
 	return h.InPlace && !prev.Active() && prev.Managed && prev.HasPane()
 }
 
@@ -49,8 +49,8 @@ func PassedOn(a *daemon.Agent) string {
 	return a.Asked
 }
 
-// RoundWords says where a step of a later round comes from, for its agent; "": it is the first round.
-func RoundWords(p *daemon.Pipeline, s *daemon.Step) string {
+// roundWords says where a step of a later round comes from, for its agent; "": it is the first round.
+func roundWords(p *daemon.Pipeline, s *daemon.Step) string {
 	if s.Round < 2 {
 		return ""
 	}
@@ -61,8 +61,8 @@ func RoundWords(p *daemon.Pipeline, s *daemon.Step) string {
 	return text + ". Take up what the earlier rounds have left, and say what has changed since."
 }
 
-// RulesTold says for each rule of a step, for its agent, where its words lead.
-func RulesTold(p *daemon.Pipeline, s *daemon.Step) (list []string) {
+// rulesTold says for each rule of a step, for its agent, where its words lead.
+func rulesTold(p *daemon.Pipeline, s *daemon.Step) (list []string) {
 	for _, rule := range s.Next {
 		to := p.NewestOf(rule.Goto)
 		if to == nil {

@@ -16,13 +16,13 @@ func TestPlaceOfALivingPredecessor(t *testing.T) {
 		prev    daemon.Agent
 		want    bool
 	}{
-		"it has ended":            {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, Pane: &pane, EndedAt: &ended}, true},
-		"it lives":                {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, Pane: &pane}, false},
-		"in a pane of its own":    {daemon.Handoff{}, daemon.Agent{Managed: true, Pane: &pane, EndedAt: &ended}, false},
-		"a person has started it": {daemon.Handoff{InPlace: true}, daemon.Agent{Pane: &pane, EndedAt: &ended}, false},
-		"it never had a pane":     {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, EndedAt: &ended}, false},
+		"it has ended":            {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, AgentPane: daemon.AgentPane{Pane: &pane}, AgentEnd: daemon.AgentEnd{EndedAt: &ended}}, true},
+		"it lives":                {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, AgentPane: daemon.AgentPane{Pane: &pane}}, false},
+		"in a pane of its own":    {daemon.Handoff{}, daemon.Agent{Managed: true, AgentPane: daemon.AgentPane{Pane: &pane}, AgentEnd: daemon.AgentEnd{EndedAt: &ended}}, false},
+		"a person has started it": {daemon.Handoff{InPlace: true}, daemon.Agent{AgentPane: daemon.AgentPane{Pane: &pane}, AgentEnd: daemon.AgentEnd{EndedAt: &ended}}, false},
+		"it never had a pane":     {daemon.Handoff{InPlace: true}, daemon.Agent{Managed: true, AgentEnd: daemon.AgentEnd{EndedAt: &ended}}, false},
 	} {
-		if got := TakesPlaceOf(&tt.handoff, &tt.prev); got != tt.want {
+		if got := takesPlaceOf(&tt.handoff, &tt.prev); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -40,7 +40,7 @@ func (d *Courier) Deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 	case !a.HasPane():
 		return d.withoutPaneTo(ctx, a, dl)
 	}
-	if dl.Kind == daemon.KindGoOn && dl.State == daemon.DeliveryQueued && !WantsGoOn(a, dl) {
+	if dl.Kind == daemon.KindGoOn && dl.State == daemon.DeliveryQueued && !wantsGoOn(a, dl) {
 		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceWentOn, d.Now())
 		return d.saveDelivery(ctx, a, dl, true)
 	}

@@ -31,7 +31,7 @@ func (d *Queue) DropQueued(ctx context.Context, c *daemon.Change, agentID int64,
 // MessagesOf returns the queued messages of an agent that a successor can get, the oldest first.
 func (d *Queue) MessagesOf(ctx context.Context, a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	return slices.DeleteFunc(open, func(dl daemon.Delivery) bool { return !Passable(a, &dl) }), err
+	return slices.DeleteFunc(open, func(dl daemon.Delivery) bool { return !passable(a, &dl) }), err
 }
 
 // PassMessages adds to a change that the queued messages of an agent go to another one. handoff is nil if the other one opens
@@ -56,7 +56,7 @@ func (d *Queue) PassMessages(ctx context.Context, c *daemon.Change, a *daemon.Ag
 
 // WithoutWaiting leaves out of an agent's open deliveries the messages that wait for its successor.
 func (d *Queue) WithoutWaiting(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) ([]daemon.Delivery, error) {
-	waits := func(dl daemon.Delivery) bool { return Passable(a, &dl) }
+	waits := func(dl daemon.Delivery) bool { return passable(a, &dl) }
 	if !slices.ContainsFunc(open, waits) {
 		return open, nil
 	}

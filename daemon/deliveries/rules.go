@@ -5,14 +5,14 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// TurnSince reports whether a hook tells of a turn since a text was typed.
-func TurnSince(a *daemon.Agent, dl *daemon.Delivery) bool {
+// turnSince reports whether a hook tells of a turn since a text was typed.
+func turnSince(a *daemon.Agent, dl *daemon.Delivery) bool {
 	return a.LastPrompt > dl.AfterHook || a.LastStop > dl.AfterHook
 }
 
-// WantsGoOn reports whether the agent still needs the prompt after the reset. It does not if it has gone on by itself, or if
+// wantsGoOn reports whether the agent still needs the prompt after the reset. It does not if it has gone on by itself, or if
 // a person has prompted it.
-func WantsGoOn(a *daemon.Agent, dl *daemon.Delivery) bool {
+func wantsGoOn(a *daemon.Agent, dl *daemon.Delivery) bool {
 	return a.State == daemon.Limited && a.Limit != nil && a.Limit.DeliveryID != nil && *a.Limit.DeliveryID == dl.ID
 }
 
@@ -31,20 +31,20 @@ func CheckCancel(a *daemon.Agent, dl *daemon.Delivery) error {
 	return nil
 }
 
-// Passable reports whether a text is a message that a successor can get. The prompt of a step is none: the pipeline itself
+// passable reports whether a text is a message that a successor can get. The prompt of a step is none: the pipeline itself
 // sees to it that the step's agent gets that.
-func Passable(a *daemon.Agent, dl *daemon.Delivery) bool {
+func passable(a *daemon.Agent, dl *daemon.Delivery) bool {
 	return dl.Kind == daemon.KindMessage && dl.State == daemon.DeliveryQueued && (a.StepID == nil || !a.StartedWith(dl))
 }
 
-// ByKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
-func ByKeys(d *daemon.Delivery) bool {
+// byKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
+func byKeys(d *daemon.Delivery) bool {
 	return d.Way != runtimes.ByInbox && d.Way != runtimes.ByServer && d.Way != runtimes.ByQueue
 }
 
-// MayComeAgain reports whether a text that was typed may be typed once more if it is lost.
-func MayComeAgain(d *daemon.Delivery) bool {
-	return d.State == daemon.DeliveryTyped && d.Heard == 0 && ByKeys(d) && d.Way != runtimes.ByEcho && !d.TypedAgain && d.Kind != daemon.KindExit
+// mayComeAgain reports whether a text that was typed may be typed once more if it is lost.
+func mayComeAgain(d *daemon.Delivery) bool {
+	return d.State == daemon.DeliveryTyped && d.Heard == 0 && byKeys(d) && d.Way != runtimes.ByEcho && !d.TypedAgain && d.Kind != daemon.KindExit
 }
 
 // Leaves reports whether the outgoing agent is going to end: the handoff is recorded, and does not keep the agent.

@@ -124,7 +124,7 @@ func (r *handoffRun) verify() outcome {
 		return stayFor(100*time.Millisecond, daemon.HoldWriting.Hold())
 	case errors.As(err, &bad) && h.Retrying && canAskAnew(r):
 		return askAnew(r, bad.Code)
-	case err == nil && h.Retrying && canAskAnew(r) && RecordTakenBack(h):
+	case err == nil && h.Retrying && canAskAnew(r) && recordTakenBack(h):
 		return askAnew(r, "the agent was given work that the document may not mention")
 	case err == nil && h.Retrying && canAskAnew(r) && documentOutdated(r, doc):
 		return askAnew(r, "the document is older than the agent's last prompt")

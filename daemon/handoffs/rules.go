@@ -13,11 +13,11 @@ func failureOf(d *daemon.Delivery) daemon.Code {
 	return daemon.Code(string(d.Kind) + "_" + string(*d.Verdict))
 }
 
-// RecordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
-func RecordTakenBack(h *daemon.Handoff) bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
+// recordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
+func recordTakenBack(h *daemon.Handoff) bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
 
-// HeirOf returns the heir that an agent is; nil: it is none.
-func HeirOf(h *daemon.Handoff, agentID int64) *daemon.HandoffHeir {
+// heirOf returns the heir that an agent is; nil: it is none.
+func heirOf(h *daemon.Handoff, agentID int64) *daemon.HandoffHeir {
 	for i := range h.Heirs {
 		if id := h.Heirs[i].AgentID; id != nil && *id == agentID {
 			return &h.Heirs[i]
@@ -41,17 +41,17 @@ func Claims(h *daemon.Handoff) bool {
 
 // Awaits reports whether an agent is an heir of the handoff that has not had its injection prompt yet.
 func Awaits(h *daemon.Handoff, agentID int64) bool {
-	heir := HeirOf(h, agentID)
+	heir := heirOf(h, agentID)
 	return heir != nil && !heir.Over()
 }
 
-// HeirRuntime returns the runtime of the handoff's first heir.
-func HeirRuntime(h *daemon.Handoff, a *daemon.Agent) string {
+// heirRuntime returns the runtime of the handoff's first heir.
+func heirRuntime(h *daemon.Handoff, a *daemon.Agent) string {
 	return cmp.Or(h.Heirs[0].Runtime, a.Runtime)
 }
 
-// AssembledTitle is the first line of a document that the daemon wrote. It tells such a document from others after a crash.
-const AssembledTitle = "# Handoff assembled by understudy"
+// assembledTitle is the first line of a document that the daemon wrote. It tells such a document from others after a crash.
+const assembledTitle = "# Handoff assembled by understudy"
 
 // writerOf returns who wrote the handoff's document.
 func writerOf(h *daemon.Handoff, document []byte) daemon.Writer {
@@ -60,17 +60,17 @@ func writerOf(h *daemon.Handoff, document []byte) daemon.Writer {
 		return daemon.WrittenByFork
 	case h.Mode != daemon.ModeTranscript:
 		return daemon.WrittenByAgent
-	case bytes.HasPrefix(document, []byte(AssembledTitle+"\n")):
+	case bytes.HasPrefix(document, []byte(assembledTitle+"\n")):
 		return daemon.WrittenByDaemon
 	}
 	return daemon.WrittenByFallback
 }
 
-// WriterWarning is the warning of a document that neither the agent nor a fork of its session wrote; "": one of them did.
-func WriterWarning(h *daemon.Handoff, a *daemon.Agent, document []byte) string {
+// writerWarning is the warning of a document that neither the agent nor a fork of its session wrote; "": one of them did.
+func writerWarning(h *daemon.Handoff, a *daemon.Agent, document []byte) string {
 	switch writerOf(h, document) {
 	case daemon.WrittenByFallback:
-		return fmt.Sprintf("The agent could not write the document: a one-shot of %s wrote it from the transcript of the conversation.", HeirRuntime(h, a))
+		return fmt.Sprintf("The agent could not write the document: a one-shot of %s wrote it from the transcript of the conversation.", heirRuntime(h, a))
 	case daemon.WrittenByDaemon:
 		return "The document was put together from the end of the conversation: neither the agent nor another one wrote it, and nobody has judged it."
 	}

@@ -31,7 +31,7 @@ func TestFullAgentIsMarkedUnlessItIsHandedOver(t *testing.T) {
 		"its automatic handoff was refused":    {auto, 5, 80, true, false, "was tried"},
 		"automatic handoffs are off":           {off, 5, 72, false, false, ""},
 	} {
-		a := &daemon.Agent{Persona: &persona, ContextStart: &tt.began, Context: &daemon.ContextUse{Percent: &tt.now, Tier: daemon.TierHigh}}
+		a := &daemon.Agent{Persona: &persona, AgentContext: daemon.AgentContext{ContextStart: &tt.began, Context: &daemon.ContextUse{Percent: &tt.now, Tier: daemon.TierHigh}}}
 		if tt.tried {
 			a.AutoAskedAt = &a.CreatedAt
 		}

@@ -104,7 +104,7 @@ func TestShownIsWhole(t *testing.T) {
 		{"WebFetch", `{"url": "https://e.org", "prompt": "read"}`, "https://e.org\nread"},
 		{"mcp__x__y", `{"b": [1, 2], "a": "t"}`, "a: \"t\"\nb: [1,2]"},
 	} {
-		if p := show(row.tool, row.args); p.Shown != row.want || !p.Whole || p.Digest != DigestOf(row.tool, row.want) {
+		if p := show(row.tool, row.args); p.Shown != row.want || !p.Whole || p.Digest != digestOf(row.tool, row.want) {
 			t.Errorf("%s %s: shown %q, want %q", row.tool, row.args, p.Shown, row.want)
 		}
 	}

@@ -3,8 +3,6 @@ package intake
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
@@ -39,10 +38,9 @@ func PermissionOutput(p *daemon.Permission) json.RawMessage {
 	})
 }
 
-// DigestOf returns the checksum of what a person is shown.
-func DigestOf(tool, shown string) string {
-	sum := sha256.Sum256([]byte(tool + "\x00" + shown))
-	return hex.EncodeToString(sum[:])
+// digestOf returns the checksum of what a person is shown.
+func digestOf(tool, shown string) string {
+	return engine.Checksum([]byte(tool + "\x00" + shown))
 }
 
 const (
@@ -84,7 +82,7 @@ func (c *ToolCall) Show(p *daemon.Permission) {
 	if len(p.Shown) > MaxShown {
 		p.Shown, p.Whole = strings.ToValidUTF8(p.Shown[:MaxShown], ""), false
 	}
-	p.Digest = DigestOf(p.Tool, p.Shown)
+	p.Digest = digestOf(p.Tool, p.Shown)
 	if p.Whole {
 		p.Rule = c.Rule()
 	}

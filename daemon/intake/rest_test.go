@@ -212,7 +212,7 @@ func TestHandoffIsNewerThanItsAgent(t *testing.T) {
 	at := time.Now()
 	h := daemon.Handoff{ID: 2, AgentID: 3, Phase: daemon.AwaitingDocument, StopHook: 9, PhaseAt: at}
 	d := New(engine.Config{Host: "h", Store: &openHandoffs{handoff: h}, Log: slog.New(slog.DiscardHandler)})
-	a := &daemon.Agent{ID: 3, Host: "h", State: daemon.Working, LastHook: 8, PID: 7, RegisteredAt: &at}
+	a := &daemon.Agent{ID: 3, Host: "h", State: daemon.Working, LastHook: 8, AgentPane: daemon.AgentPane{PID: 7}, RegisteredAt: &at}
 	if moved, again, err := d.handOver(t.Context(), a); moved || again != agents.RestLook || err != nil {
 		t.Errorf("moved %v, again in %s, %v", moved, again, err)
 	}

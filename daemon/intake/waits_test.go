@@ -76,7 +76,7 @@ func TestAnswerWith(t *testing.T) {
 		{"claude", "transcript view", false}, {"claude", "agents view", false}, {"claude", daemon.WaitsForFg, false},
 		{"opencode", "permission", false}, {"aider", "permission", false},
 	} {
-		a := &daemon.Agent{ID: 7, Name: "a", Runtime: c.runtime, State: daemon.Waiting, WaitsFor: c.asks, Pane: new("%1")}
+		a := &daemon.Agent{ID: 7, Name: "a", Runtime: c.runtime, State: daemon.Waiting, WaitsFor: c.asks, AgentPane: daemon.AgentPane{Pane: new("%1")}}
 		for _, text := range []string{views.AnswerWith(a), views.AgentNeeds(a, nil, false, "").Next} {
 			if strings.Contains(text, "understudy agent dialog 7") != c.here || !strings.Contains(text, "understudy agent attach 7") {
 				t.Errorf("%s, %s: %q", c.runtime, c.asks, text)

@@ -14,7 +14,7 @@ var noon = time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC)
 // seen returns an agent that has been idle for an hour, as change alters it.
 func seen(id int64, change func(*daemon.Agent)) daemon.Agent {
 	pane, session, at := "%1", "s", noon.Add(-2*time.Hour)
-	a := daemon.Agent{ID: id, State: daemon.Idle, StateAt: noon.Add(-time.Hour), Pane: &pane, SessionID: &session, RegisteredAt: &at, Persona: &pane, Managed: true, Runtime: "claude"}
+	a := daemon.Agent{ID: id, State: daemon.Idle, StateAt: noon.Add(-time.Hour), AgentPane: daemon.AgentPane{Pane: &pane}, AgentSession: daemon.AgentSession{SessionID: &session}, RegisteredAt: &at, Persona: &pane, Managed: true, Runtime: "claude"}
 	if change != nil {
 		change(&a)
 	}

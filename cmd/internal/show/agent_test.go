@@ -64,7 +64,7 @@ func TestStateCell(t *testing.T) {
 		{daemon.Ended, nil, views.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, views.NeedsCare, "idle, usage_limit"},
 		{daemon.Working, &daemon.Trouble{Code: "usage_limit"}, "", "working, usage_limit"},
 	} {
-		if got := StateCell(&daemon.Agent{State: c.state, Trouble: c.trouble}, c.need); got != c.want {
+		if got := StateCell(&daemon.Agent{State: c.state, AgentTurn: daemon.AgentTurn{Trouble: c.trouble}}, c.need); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.state, c.need, got, c.want)
 		}
 	}
@@ -77,8 +77,9 @@ func TestAgentLinesFit(t *testing.T) {
 	now, persona, percent := time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC), "developer-con-1", 43.0
 	agent := func(id int64, state daemon.AgentState, change func(*daemon.Agent)) daemon.Agent {
 		a := daemon.Agent{
-			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute), Cwd: "/srv/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart",
-			Asked: "Fix the cart of the shop, which forgets what was in it", LastMessage: "It is fixed: the session was dropped at login", Context: &daemon.ContextUse{Percent: &percent},
+			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute),
+			AgentSession: daemon.AgentSession{Cwd: "/srv/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart"},
+			AgentTurn:    daemon.AgentTurn{Asked: "Fix the cart of the shop, which forgets what was in it", LastMessage: "It is fixed: the session was dropped at login"}, AgentContext: daemon.AgentContext{Context: &daemon.ContextUse{Percent: &percent}},
 		}
 		if change != nil {
 			change(&a)

@@ -21,7 +21,7 @@ func agent(id int64, state daemon.AgentState, minutes int) daemon.Agent {
 	pane := fmt.Sprintf("%%%d", id)
 	return daemon.Agent{
 		ID: id, Name: fmt.Sprintf("agent-%d", id), State: state, StateAt: noon.Add(-time.Duration(minutes) * time.Minute),
-		Pane: &pane, Host: "one", Runtime: "claude", Cwd: "/srv/app", Generation: 1,
+		AgentPane: daemon.AgentPane{Pane: &pane}, Host: "one", Runtime: "claude", AgentSession: daemon.AgentSession{Cwd: "/srv/app"}, Generation: 1,
 	}
 }
 

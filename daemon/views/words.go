@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // budgetNext names the two ways in which a person lets an agent go on that is held.
@@ -60,4 +61,59 @@ func AsksNobody(a *daemon.Agent) string {
 		return ""
 	}
 	return mode
+}
+
+// ContextWords says how full a window is; "", if u is nil. If the size of the window is not known, ContextWords gives the tokens in use.
+func ContextWords(u *daemon.ContextUse) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil:
+		return words.Tokens(u.Tokens) + " tokens"
+	case u.Tier == daemon.TierWarn || u.Tier == daemon.TierHigh:
+		return words.Percent(*u.Percent) + " " + string(u.Tier)
+	}
+	return words.Percent(*u.Percent)
+}
+
+// ContextInFull says how full a window is, with the numbers of tokens; "", if u is nil.
+func ContextInFull(u *daemon.ContextUse) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil || u.Limit == nil:
+		return ContextWords(u) + " of a window whose size is not known"
+	}
+	return fmt.Sprintf("%s, %s of %s tokens", ContextWords(u), words.Tokens(u.Tokens), words.Tokens(*u.Limit))
+}
+
+// PermissionOutcome says in a few words what has become of the permission; "": it is still asked for.
+func PermissionOutcome(p *daemon.Permission) string {
+	who := p.AnsweredBy
+	if p.From != "" {
+		who += ", " + p.From
+	}
+	switch {
+	case p.State == daemon.PermissionOpen:
+		return ""
+	case p.State == daemon.PermissionPane, p.State == daemon.PermissionUnanswered:
+		return p.Note
+	case p.State == daemon.PermissionLost:
+		return fmt.Sprintf("%s (%s), but %s", verdictWords(p.Verdict), who, p.Note)
+	}
+	said := fmt.Sprintf("%s (%s)", verdictWords(p.Verdict), who)
+	if p.Sentence != "" {
+		said += ": " + p.Sentence
+	}
+	return said
+}
+
+func verdictWords(v daemon.PermissionVerdict) string {
+	switch v {
+	case daemon.Allow:
+		return "allowed once"
+	case daemon.AllowAgent:
+		return "allowed for this agent"
+	}
+	return "denied"
 }
