@@ -14,6 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // coded are the packages that give errors and failures their codes, and events their types.
@@ -120,7 +121,7 @@ func TestWordsAreConstants(t *testing.T) {
 func TestEventTypesAreListed(t *testing.T) {
 	t.Parallel()
 	for name, text := range vocabularyOf(t).events {
-		if !slices.Contains(daemon.EventTypes(), event.Type(text)) {
+		if !slices.Contains(views.EventTypes(), event.Type(text)) {
 			t.Errorf("%s is not in EventTypes", name)
 		}
 	}

@@ -3,7 +3,8 @@ package understudy_test
 // rows are the types of the rows that the domain writes, with the names that the table gives them. Rows that are only appended, by whoever
 // commits, are not among them: events, and transitions, which the store makes of moves. A Change is no row, but has the store write some.
 var rows = map[string]string{
-	"daemon.Agent": "Agent", "daemon.Handoff": "Handoff", "daemon.HandoffHeir": "HandoffHeir", "daemon.Heir": "HandoffHeir",
+	"daemon.Agent": "Agent", "daemon.AgentTurn": "Agent", "daemon.AgentLimit": "Agent", "daemon.AgentPane": "Agent", "daemon.AgentSession": "Agent",
+	"daemon.AgentContext": "Agent", "daemon.AgentEnd": "Agent", "daemon.AgentStop": "Agent", "daemon.Handoff": "Handoff", "daemon.HandoffHeir": "HandoffHeir", "daemon.Heir": "HandoffHeir",
 	"daemon.Record": "Record", "daemon.Delivery": "Delivery", "daemon.Permission": "Permission", "daemon.Worktree": "Worktree",
 	"daemon.Pipeline": "Pipeline", "daemon.Step": "Step", "daemon.StepHandoff": "StepHandoff", "daemon.StepRecord": "StepRecord",
 	"daemon.UsageRead": "UsageRead", "daemon.UsageAdded": "UsageAdded", "daemon.BudgetMark": "BudgetMark",
@@ -34,7 +35,7 @@ var beginnings = map[string]string{
 	"daemon/handoffs/heir.go: becomeHeir":               "Agent",
 	"daemon/agents/resume.go: opensAgain":               "Agent",
 	"daemon/agents/rooms.go: NewResumed":                "Agent",
-	"daemon/resume.go: Agent.GoesOnFrom":                "Agent",
+	"daemon/session.go: Agent.GoesOnFrom":               "Agent",
 	"daemon/pipelines/step.go: pipelineRun.agentFor":    "Agent",
 	"daemon/pipelines/step.go: pipelineRun.startAgent":  "Agent",
 }

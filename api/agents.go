@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 type newAgentRequest struct {
@@ -68,7 +69,7 @@ func (h agentHandlers) create(c echo.Context, in newAgentRequest) (daemon.Agent,
 	return h.Daemon.CreateAgent(c.Request().Context(), agents.NewAgent{
 		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 		Model: in.Model, PermissionMode: in.PermissionMode, Args: in.Args,
-		Worktree: (*daemon.NewWorktree)(in.Worktree),
+		Worktree: (*agents.NewWorktree)(in.Worktree),
 	})
 }
 
@@ -110,7 +111,7 @@ func (h agentHandlers) see(c echo.Context, id int64, in seenRequest) (daemon.Age
 	return h.Marks.SeeAgent(c.Request().Context(), id, until)
 }
 
-func (h agentHandlers) resumeSeveral(c echo.Context, in resumeAgentsRequest) ([]daemon.Resumption, error) {
+func (h agentHandlers) resumeSeveral(c echo.Context, in resumeAgentsRequest) ([]views.Resumption, error) {
 	var ids []int64
 	if in.IDs != nil {
 		if ids = *in.IDs; len(ids) == 0 {

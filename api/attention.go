@@ -5,15 +5,15 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // operatorHandlers answer about what the operator decides, is told and has set.
 type operatorHandlers struct{ *house.House }
 
-func (h operatorHandlers) attention(ctx context.Context) ([]daemon.Attention, error) {
+func (h operatorHandlers) attention(ctx context.Context) ([]views.Attention, error) {
 	all, err := h.Daemon.Overview(ctx)
 	return all.Attention(), err
 }

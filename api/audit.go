@@ -15,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // auditParams are the parameters that filter the audit.
@@ -56,7 +57,7 @@ func (p *params) types() []string {
 	types := strings.Split(text, ",")
 	if slices.ContainsFunc(types, func(t string) bool { return !eventType().MatchString(t) }) {
 		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter \"types\" must be types of events, separated by commas"))
-	} else if err := daemon.CheckEventTypes(types); err != nil {
+	} else if err := views.CheckEventTypes(types); err != nil {
 		p.fail(err)
 	}
 	return types

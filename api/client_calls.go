@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // CreateAgent starts an agent.
@@ -70,12 +71,12 @@ func (c agentCalls) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, er
 
 // ResumeAgents does that for several agents; without ids for all that died and whose work nobody continues. It says of each
 // what became of it.
-func (c agentCalls) ResumeAgents(ctx context.Context, ids ...int64) ([]daemon.Resumption, error) {
+func (c agentCalls) ResumeAgents(ctx context.Context, ids ...int64) ([]views.Resumption, error) {
 	var body resumeAgentsRequest
 	if len(ids) > 0 {
 		body.IDs = &ids
 	}
-	return call[[]daemon.Resumption](ctx, c, "POST", "/api/agents/resume", body)
+	return call[[]views.Resumption](ctx, c, "POST", "/api/agents/resume", body)
 }
 
 // StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.
@@ -84,7 +85,7 @@ func (c agentCalls) StopAgent(ctx context.Context, id int64, force bool) (daemon
 }
 
 // Usage sums up what agents have used.
-func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) (daemon.UsageReport, error) {
+func (c *Client) Usage(ctx context.Context, by views.UsageBy, q daemon.UsageQuery) (views.UsageReport, error) {
 	v := url.Values{}
 	set := func(name, value string) {
 		if value != "" && value != "0" {
@@ -101,7 +102,7 @@ func (c *Client) Usage(ctx context.Context, by daemon.UsageBy, q daemon.UsageQue
 	if !q.Since.IsZero() {
 		set("since", q.Since.UTC().Format(time.RFC3339))
 	}
-	return call[daemon.UsageReport](ctx, c, "GET", "/api/usage?"+v.Encode(), nil)
+	return call[views.UsageReport](ctx, c, "GET", "/api/usage?"+v.Encode(), nil)
 }
 
 // Budget returns how much of a persona's budget is used today.
@@ -222,13 +223,13 @@ func (c handoffCalls) Line(ctx context.Context, handoffID int64) ([]daemon.Hando
 
 // Attention lists the agents, handoffs and pipelines that need a person. The one that waits longest comes first; agents that died
 // come last.
-func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
-	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
+func (c *Client) Attention(ctx context.Context) ([]views.Attention, error) {
+	return call[[]views.Attention](ctx, c, "GET", "/api/attention", nil)
 }
 
 // AttentionCount counts what needs a person.
-func (c *Client) AttentionCount(ctx context.Context) (daemon.AttentionCount, error) {
-	return call[daemon.AttentionCount](ctx, c, "GET", "/api/attention/count", nil)
+func (c *Client) AttentionCount(ctx context.Context) (views.AttentionCount, error) {
+	return call[views.AttentionCount](ctx, c, "GET", "/api/attention/count", nil)
 }
 
 // Runtimes lists the runtimes that the daemon knows, and whether it can start their agents.

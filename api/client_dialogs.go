@@ -5,11 +5,12 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/dialogs"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // Dialog returns the dialog that an agent's pane shows now.
-func (c agentCalls) Dialog(ctx context.Context, agentID int64) (daemon.Dialog, error) {
-	return call[daemon.Dialog](ctx, c, "GET", at("agents", agentID, "/dialog"), nil)
+func (c agentCalls) Dialog(ctx context.Context, agentID int64) (sight.Dialog, error) {
+	return call[sight.Dialog](ctx, c, "GET", at("agents", agentID, "/dialog"), nil)
 }
 
 // AnswerDialog takes a choice of the dialog with that id, if it is still open, and returns what has become of the answer.

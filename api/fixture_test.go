@@ -226,8 +226,8 @@ func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
 	now := time.Now().UTC()
 	a := &daemon.Agent{
 		ID: id, Name: "a", Runtime: "claude", Host: "here",
-		State: daemon.Idle, Generation: 1, Cwd: "/", CreatedAt: now, RegisteredAt: &now, SpawnedAt: &now,
-		Pane: &pane.Pane, PaneSocket: pane.Socket, PaneServerPID: pane.ServerPID, PaneServerStart: pane.ServerStart,
+		State: daemon.Idle, Generation: 1, AgentSession: daemon.AgentSession{Cwd: "/"}, CreatedAt: now, RegisteredAt: &now, SpawnedAt: &now,
+		AgentPane: daemon.AgentPane{Pane: &pane.Pane, PaneSocket: pane.Socket, PaneServerPID: pane.ServerPID, PaneServerStart: pane.ServerStart},
 	}
 	if change != nil {
 		change(a)

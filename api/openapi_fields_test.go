@@ -21,8 +21,10 @@ import (
 	"github.com/understudyd/understudy/daemon/peers"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/daemon/worktrees"
 	"github.com/understudyd/understudy/data"
@@ -30,15 +32,15 @@ import (
 
 // answered are the types of the answers, by the names of their schemas.
 var answered = map[string]any{
-	"Error": errorBody{}, "Resumption": daemon.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "Account": runtimes.Account{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Hold": daemon.Hold{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
-	"Peers": peers.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
-	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "AttentionCount": daemon.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": daemon.Dialog{}, "DialogChoice": daemon.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": dialogs.KeysTyped{}, "Runtime": engine.RuntimeInfo{}, "Transition": daemon.Transition{},
+	"Error": errorBody{}, "Resumption": views.Resumption{}, "Health": Health{}, "Agent": daemon.Agent{}, "Account": runtimes.Account{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Hold": daemon.Hold{}, "Limit": daemon.Limit{}, "Delivery": daemon.Delivery{},
+	"Peers": peers.Peers{}, "Peer": peers.Peer{}, "PeerDelivery": PeerDelivery{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "HandoffHeir": daemon.HandoffHeir{}, "Structured": daemon.Structured{}, "Attention": views.Attention{}, "AttentionCount": views.AttentionCount{}, "Permission": daemon.Permission{}, "Dialog": sight.Dialog{}, "DialogChoice": sight.DialogChoice{}, "DialogAnswer": daemon.DialogAnswer{}, "KeysTaken": daemon.KeysTaken{}, "KeysTyped": dialogs.KeysTyped{}, "Runtime": engine.RuntimeInfo{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"Record": Record{}, "Decision": data.Decision{}, "Todo": data.Todo{}, "Reference": data.Reference{}, "PassedMessage": data.Message{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "NotificationTarget": notices.TargetReport{}, "TestedNotification": notices.Tested{},
-	"Reloaded": engine.Reloaded{}, "Budget": usage.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": daemon.UsageRow{}, "UsageReport": daemon.UsageReport{},
+	"Reloaded": engine.Reloaded{}, "Budget": usage.BudgetState{}, "Tokens": runtimes.Tokens{}, "UsageRow": views.UsageRow{}, "UsageReport": views.UsageReport{},
 	"Timeline": pictures.Timeline{}, "Life": pictures.Life{}, "Durations": pictures.Durations{},
 	"AgentDiff": agents.AgentDiff{}, "Worktree": daemon.Worktree{}, "WorktreeView": worktrees.TreeView{}, "FileDiff": worktree.FileDiff{},
 }

@@ -77,8 +77,8 @@ func TestPeersAreShown(t *testing.T) {
 		t.Errorf("you: %+v", got.You)
 	}
 	want := []peers.PeerPersona{
-		{Slug: c.slug, Role: "developer", Agents: []daemon.Peer{{ID: other.ID, Name: "other", State: daemon.Working}, {ID: mine.ID, Name: "mine", State: daemon.Idle}}},
-		{Slug: idle.Slug, Role: "developer", Agents: []daemon.Peer{}},
+		{Slug: c.slug, Role: "developer", Agents: []peers.Peer{{ID: other.ID, Name: "other", State: daemon.Working}, {ID: mine.ID, Name: "mine", State: daemon.Idle}}},
+		{Slug: idle.Slug, Role: "developer", Agents: []peers.Peer{}},
 	}
 	for i := range got.Personas {
 		got.Personas[i].Description = ""

@@ -8,17 +8,18 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // usageQuery is what the parameters ask about usage.
 type usageQuery struct {
-	by daemon.UsageBy
+	by views.UsageBy
 	of daemon.UsageQuery
 }
 
 func usageQueryOf(p *params) usageQuery {
 	q := usageQuery{
-		by: cmp.Or(daemon.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day")), daemon.UsageByPersona),
+		by: cmp.Or(views.UsageBy(p.oneOf("by", "persona", "agent", "line", "run", "day")), views.UsageByPersona),
 		of: daemon.UsageQuery{Persona: p.text("persona"), PipelineID: p.id("pipeline_id"), Host: p.text("host"), Since: p.time("since")},
 	}
 	if id := p.id("agent_id"); id != 0 {
@@ -27,7 +28,7 @@ func usageQueryOf(p *params) usageQuery {
 	return q
 }
 
-func (h operatorHandlers) usage(ctx context.Context, q usageQuery) (daemon.UsageReport, error) {
+func (h operatorHandlers) usage(ctx context.Context, q usageQuery) (views.UsageReport, error) {
 	return h.Usage.Of(ctx, q.by, q.of)
 }
 

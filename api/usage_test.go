@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -30,12 +31,12 @@ func TestUsage(t *testing.T) {
 	second := h.agent(func(a *daemon.Agent) { a.Persona, a.PreviousAgentID, a.Generation = &slug, &first.ID, 2 })
 	h.use(first, "a", now.AddDate(0, 0, -1), 100, &cost)
 	h.use(second, "b", now, 10, nil)
-	for by, want := range map[daemon.UsageBy]string{
-		daemon.UsageByPersona: slug + " 110 10 $1.25, and some not reported",
-		daemon.UsageByAgent:   fmt.Sprintf("%d 100 0 $1.25; %d 10 10 not reported", first.ID, second.ID),
-		daemon.UsageByLine:    fmt.Sprintf("%d 110 10 $1.25, and some not reported", first.ID),
-		daemon.UsageByRun:     " 110 10 $1.25, and some not reported",
-		daemon.UsageByDay:     now.AddDate(0, 0, -1).Format(time.DateOnly) + " 100 0 $1.25; " + now.Format(time.DateOnly) + " 10 10 not reported",
+	for by, want := range map[views.UsageBy]string{
+		views.UsageByPersona: slug + " 110 10 $1.25, and some not reported",
+		views.UsageByAgent:   fmt.Sprintf("%d 100 0 $1.25; %d 10 10 not reported", first.ID, second.ID),
+		views.UsageByLine:    fmt.Sprintf("%d 110 10 $1.25, and some not reported", first.ID),
+		views.UsageByRun:     " 110 10 $1.25, and some not reported",
+		views.UsageByDay:     now.AddDate(0, 0, -1).Format(time.DateOnly) + " 100 0 $1.25; " + now.Format(time.DateOnly) + " 10 10 not reported",
 	} {
 		out := must(h.client.Usage(t.Context(), by, daemon.UsageQuery{}))(t)
 		var got []string
@@ -47,10 +48,10 @@ func TestUsage(t *testing.T) {
 			t.Errorf("by %s: %q, total %d; want %q", by, text, out.Total.Total, want)
 		}
 	}
-	if out := must(h.client.Usage(t.Context(), daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{second.ID}}))(t); out.Total.Total != 10 || out.Total.CostUSD != nil {
+	if out := must(h.client.Usage(t.Context(), views.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{second.ID}}))(t); out.Total.Total != 10 || out.Total.CostUSD != nil {
 		t.Errorf("of one agent: %+v", out.Total)
 	}
-	_, err := h.client.Usage(t.Context(), daemon.UsageByDay, daemon.UsageQuery{Since: now.AddDate(-3, 0, 0)})
+	_, err := h.client.Usage(t.Context(), views.UsageByDay, daemon.UsageQuery{Since: now.AddDate(-3, 0, 0)})
 	if err == nil || !strings.Contains(err.Error(), "366 days") {
 		t.Errorf("three years: %v", err)
 	}
@@ -100,7 +101,7 @@ func TestCostOfTheStatusLine(t *testing.T) {
 	for _, usd := range []float64{0.5, 0.5, 0.75, 0.25, 0.25} {
 		check(t, h.house.Usage.ReportContext(t.Context(), a.ID, usage.ContextReport{SessionID: session, Tokens: 1, Limit: 10, CostUSD: &usd}))
 	}
-	if got := must(h.client.Usage(t.Context(), daemon.UsageByAgent, daemon.UsageQuery{}))(t).Total; got.CostUSD == nil || *got.CostUSD != 1 {
+	if got := must(h.client.Usage(t.Context(), views.UsageByAgent, daemon.UsageQuery{}))(t).Total; got.CostUSD == nil || *got.CostUSD != 1 {
 		t.Errorf("%+v", got)
 	}
 	wrong := -1.0

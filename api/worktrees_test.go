@@ -82,7 +82,7 @@ func TestStartInAWorktree(t *testing.T) {
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"path": "/"}}`, dir)).wants(t, "a path", 400, "unknown_field")
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": "fix"}`, dir)).wants(t, "a text", 400, "invalid_field")
 	door.do("POST", "/api/agents", fmt.Sprintf(`{"cwd": %q, "name": "x", "worktree": {"Branch": "fix"}}`, dir)).wants(t, "a name in another case", 400, "unknown_field")
-	a := must(h.client.CreateAgent(ctx, agents.NewAgent{Cwd: dir, Name: "fix it", Worktree: &daemon.NewWorktree{}}))(t)
+	a := must(h.client.CreateAgent(ctx, agents.NewAgent{Cwd: dir, Name: "fix it", Worktree: &agents.NewWorktree{}}))(t)
 	if a.WorktreeID == nil {
 		t.Fatalf("the agent works in %s, in no tree", a.Cwd)
 	}

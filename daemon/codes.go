@@ -176,9 +176,6 @@ const (
 // BadField returns the code for a bad value in the given field of a request.
 func BadField(field string) Code { return Code("bad_" + field) }
 
-// Failure returns the code for a handoff that failed because of the delivery's verdict.
-func (d *Delivery) Failure() Code { return Code(string(d.Kind) + "_" + string(*d.Verdict)) }
-
 // CheckLine refuses a field that is not one short line of text.
 func CheckLine(field, s string, limit int) error {
 	if n := utf8.RuneCountInString(s); n > limit {

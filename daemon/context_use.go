@@ -1,10 +1,7 @@
 package daemon
 
 import (
-	"fmt"
 	"time"
-
-	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Where the numbers of a [ContextUse] come from.
@@ -14,8 +11,17 @@ const (
 	FromTranscript = "transcript"
 )
 
+// AgentContext is the part of an agent about how full its context window is, and what the daemon has done about it.
+type AgentContext struct {
+	Context *ContextUse `json:"context"`
+
+	ContextStart *float64   `json:"-"` // the lowest use of the context window that the daemon measured, in percent
+	AutoAskedAt  *time.Time `json:"-"` // when the daemon requested a handoff of the nearly full agent; it does so once
+	CompactHook  int64      `json:"-"` // hook id of the compaction that was refused; 0: none
+}
+
 // NoteContext notes how full the agent's window is, and the least that it was.
-func (a *Agent) NoteContext(use *ContextUse) {
+func (a *AgentContext) NoteContext(use *ContextUse) {
 	if use.Limit != nil && (a.ContextStart == nil || *use.Percent < *a.ContextStart) {
 		a.ContextStart = use.Percent
 	}
@@ -23,31 +29,7 @@ func (a *Agent) NoteContext(use *ContextUse) {
 }
 
 // BeginWindow notes that the window is new: the last measurement is about the old one.
-func (a *Agent) BeginWindow() { a.Context, a.ContextStart = nil, nil }
+func (a *AgentContext) BeginWindow() { a.Context, a.ContextStart = nil, nil }
 
 // NoteAutoAsked notes that the daemon has requested a handoff because the window is nearly full, or could not. It does so once.
-func (a *Agent) NoteAutoAsked(at time.Time) { a.AutoAskedAt = &at }
-
-// Words says how full a window is; "", if u is nil. If the size of the window is not known, Words gives the tokens in use.
-func (u *ContextUse) Words() string {
-	switch {
-	case u == nil:
-		return ""
-	case u.Percent == nil:
-		return words.Tokens(u.Tokens) + " tokens"
-	case u.Tier == TierWarn || u.Tier == TierHigh:
-		return words.Percent(*u.Percent) + " " + string(u.Tier)
-	}
-	return words.Percent(*u.Percent)
-}
-
-// InFull says how full a window is, with the numbers of tokens; "", if u is nil.
-func (u *ContextUse) InFull() string {
-	switch {
-	case u == nil:
-		return ""
-	case u.Percent == nil || u.Limit == nil:
-		return u.Words() + " of a window whose size is not known"
-	}
-	return fmt.Sprintf("%s, %s of %s tokens", u.Words(), words.Tokens(u.Tokens), words.Tokens(*u.Limit))
-}
+func (a *AgentContext) NoteAutoAsked(at time.Time) { a.AutoAskedAt = &at }

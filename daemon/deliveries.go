@@ -69,7 +69,7 @@ type Delivery struct {
 	// AfterHook is the id of the agent's newest hook before the text was typed or given as an answer; 0: not known.
 	AfterHook int64 `json:"-"`
 	// Heard is the id of the hook by which the runtime told of the text as a prompt, before other hooks may have refused it; 0: none
-	// has. See refused.go.
+	// has. See daemon/deliveries/refused.go.
 	Heard   int64      `json:"-" db:"heard_hook"`
 	HeardAt *time.Time `json:"-"` // when that hook was sent
 	// Way is how the text is given to the agent. It is set with TypedAt; before, and for the answer to a Stop, it is "".
@@ -83,11 +83,6 @@ func NewDelivery(id, agentID int64, kind DeliveryKind, text, nonce string, now t
 
 // Open reports whether the delivery has no verdict yet.
 func (d *Delivery) Open() bool { return d.State != DeliveryDone }
-
-// ByKeys reports whether the text goes through the composer, so that the agent takes it as soon as Enter is pressed.
-func (d *Delivery) ByKeys() bool {
-	return d.Way != runtimes.ByInbox && d.Way != runtimes.ByServer && d.Way != runtimes.ByQueue
-}
 
 // Has reports whether the verdict is v.
 func (d *Delivery) Has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -227,25 +225,6 @@ func (h *Handoff) AwaitsDecision() bool {
 
 // Cancellable reports whether the handoff can be cancelled.
 func (h *Handoff) Cancellable() bool { return BeforeRecord(h.Phase) }
-
-// RecordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
-func (h *Handoff) RecordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
-
-// CompletedWords says that the handoff is completed.
-func (h *Handoff) CompletedWords() string {
-	if !h.HeirsFirst() {
-		return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, *h.SuccessorID, h.AgentID, h.Persona)
-	}
-	heirs := make([]string, 0, len(h.Heirs))
-	for i := range h.Heirs {
-		heirs = append(heirs, h.Heirs[i].Words())
-	}
-	stays := ""
-	if h.Keep {
-		stays = ", which stays"
-	}
-	return fmt.Sprintf("Handoff %d is done: %s got what agent %d (%s) did%s: `understudy handoff show %[1]d`.", h.ID, strings.Join(heirs, ", "), h.AgentID, h.Persona, stays)
-}
 
 // Transition is one move of a handoff, as stored.
 type Transition struct {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -37,14 +36,6 @@ type HandoffHeir struct {
 // Over reports whether the heir is briefed or has failed.
 func (h *HandoffHeir) Over() bool { return h.Phase == Completed || h.Phase == Failed }
 
-// Words names the heir for people.
-func (h *HandoffHeir) Words() string {
-	if h.AgentID == nil {
-		return h.Persona
-	}
-	return fmt.Sprintf("%s (agent %d)", h.Persona, *h.AgentID)
-}
-
 // HeirsFirst reports whether the heirs are briefed before the outgoing agent ends, because there are several, or because the
 // outgoing agent is kept.
 func (h *Handoff) HeirsFirst() bool { return h.Keep || len(h.Heirs) > 1 }
@@ -59,16 +50,6 @@ func (h *Handoff) SuccessorIDs() (ids []int64) {
 	return ids
 }
 
-// HeirOf returns the heir that an agent is; nil: it is none.
-func (h *Handoff) HeirOf(agentID int64) *HandoffHeir {
-	for i := range h.Heirs {
-		if id := h.Heirs[i].AgentID; id != nil && *id == agentID {
-			return &h.Heirs[i]
-		}
-	}
-	return nil
-}
-
 // Targets returns the personas that take over, each once.
 func (h *Handoff) Targets() (slugs []string) {
 	for i := range h.Heirs {
@@ -77,32 +58,4 @@ func (h *Handoff) Targets() (slugs []string) {
 		}
 	}
 	return slugs
-}
-
-// Claims reports whether the handoff is the one that its agent may have: see handoffs_one_per_agent in the schema.
-func (h *Handoff) Claims() bool {
-	switch h.Phase {
-	case Cancelled:
-		return false
-	case Completed:
-		return !h.Keep
-	case Failed:
-		return h.RecordedAt != nil && (h.Error == nil || h.Error.Phase != BriefingHeirs)
-	}
-	return true
-}
-
-// Awaits reports whether an agent is an heir of the handoff that has not had its injection prompt yet.
-func (h *Handoff) Awaits(agentID int64) bool {
-	heir := h.HeirOf(agentID)
-	return heir != nil && !heir.Over()
-}
-
-// PassedOn returns what an agent was asked, for its successor; "": nothing that goes on. A person has interrupted a turn of which no
-// end was reported.
-func (a *Agent) PassedOn() string {
-	if a.LastPrompt > a.LastStop && !a.HandingOver && a.TurnError == "" && a.Trouble == nil && a.Limit == nil {
-		return ""
-	}
-	return a.Asked
 }

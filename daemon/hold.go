@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -82,15 +81,14 @@ const (
 type holdKind struct {
 	Kind  HoldKind
 	Ends  Ender
-	needs AttentionKind // why it needs a person; "": NeedsLook
-	Alert bool          // a handoff that waits for it tells the operator at once
+	Alert bool // a handoff that waits for it tells the operator at once
 	Says  string
 	words func(h *Hold) string // in place of says
 }
 
 // HoldKinds are all kinds of holds. Attention, alerts and notes are made of this table.
 var HoldKinds = []holdKind{
-	{Kind: HoldBudget, Ends: EndsTime, needs: NeedsBudget, Says: saysHeld + saysBudget},
+	{Kind: HoldBudget, Ends: EndsTime, Says: "held: the budget of its persona is used up for today"},
 	{Kind: HoldInBackground, Ends: EndsPerson, Says: "its session goes on in the background and has no pane: stop it and resume it"},
 	{Kind: HoldNoPane, Ends: EndsAgent, words: func(h *Hold) string { return saysNoPane + h.Says }},
 	{Kind: HoldNotRegistered, Ends: EndsAgent, words: func(h *Hold) string {
@@ -119,9 +117,9 @@ var HoldKinds = []holdKind{
 	{Kind: HoldTurn, Ends: EndsAgent, Says: "the agent is in a turn"},
 	{Kind: HoldTasks, Ends: EndsAgent, Says: "the agent still has background tasks"},
 	{Kind: HoldUndecided, Ends: EndsAgent, Says: "a text was typed to the agent, and it is not known yet whether the agent has taken it"},
-	{Kind: HoldWorkedOn, Ends: EndsPerson, needs: NeedsDecision, Alert: true, Says: "the agent was given work that its document may not mention; " +
+	{Kind: HoldWorkedOn, Ends: EndsPerson, Alert: true, Says: "the agent was given work that its document may not mention; " +
 		"`understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"},
-	{Kind: HoldWorkedAside, Ends: EndsPerson, needs: NeedsDecision, Alert: true, Says: "the agent was given work that its heirs do not know of; " +
+	{Kind: HoldWorkedAside, Ends: EndsPerson, Alert: true, Says: "the agent was given work that its heirs do not know of; " +
 		"`understudy handoff retry` lets it live on beside them, `understudy agent stop` ends it"},
 	{Kind: HoldWriting, Ends: EndsAgent, Says: "the document is still being written"},
 	{Kind: HoldGenerating, Ends: EndsTime, Says: "the document is being generated"},
@@ -134,8 +132,6 @@ var HoldKinds = []holdKind{
 
 // Parts of words that stand in other sentences as well, or by which [oldHold] knows a note.
 const (
-	saysHeld       = "held: "
-	saysBudget     = "the budget of its persona is used up for today"
 	saysNoPane     = "it has no pane: "
 	saysBrokeOff   = "its turn broke off"
 	saysBrokeOffOf = saysBrokeOff + " when agent %d ended: tell it to go on"
@@ -157,9 +153,6 @@ func (k HoldKind) Hold() Hold { return Hold{Kind: k} }
 
 // Is reports whether the hold is of one of the kinds. A row that nothing holds has none.
 func (h *Hold) Is(kinds ...HoldKind) bool { return h != nil && slices.Contains(kinds, h.Kind) }
-
-// needs returns why a person is needed.
-func (h *Hold) needs() AttentionKind { return cmp.Or(h.Kind.Row().needs, NeedsLook) }
 
 // Words returns the note for people; "": nothing is held.
 func (h *Hold) Words() string {

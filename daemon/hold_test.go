@@ -52,7 +52,7 @@ func TestHoldOfTheLastRelease(t *testing.T) {
 				t.Errorf("%s after %s: read as %+v, %q", note, name, a.Hold, a.Hold.Words())
 			}
 		}
-		late := Agent{StateAt: began, EndedAt: &ended, Note: note}
+		late := Agent{StateAt: began, AgentEnd: AgentEnd{EndedAt: &ended}, Note: note}
 		if late.ReadOld(); !late.Hold.Since.Equal(ended) {
 			t.Errorf("%s: an agent that has ended is held since %s", note, late.Hold.Since)
 		}
@@ -87,7 +87,7 @@ func TestEndOfTheLastRelease(t *testing.T) {
 		"not started: no such directory; its pane shows ‹x›":        {EndedNotStarted, "no such directory; its pane shows ‹x›", true},
 	} {
 		now := time.Now()
-		a := &Agent{EndedAt: &now, EndReason: &reason, Managed: true}
+		a := &Agent{AgentEnd: AgentEnd{EndedAt: &now, EndReason: &reason}, Managed: true}
 		if a.ReadOld(); a.EndCode != want.code || a.Died() != want.died {
 			t.Errorf("%s: read as %s, died %t", reason, a.EndCode, a.Died())
 		}

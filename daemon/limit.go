@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -53,6 +52,15 @@ type Limit struct {
 	Heir       string     `json:"heir"`        // the runtime of that handoff's successor
 }
 
+// AgentLimit is the part of an agent about the limit that its runtime has reported.
+type AgentLimit struct {
+	Limit        *Limit     `json:"limit" db:"in_limit"` // what limit it has hit, and what is done about it; nil: none
+	LimitedUntil *time.Time `json:"limited_until"`       // while State is Limited: when the limit ends; nil: not known
+
+	// LimitTriedAt is when the first turn after the agent's last limit began. A step's time begins anew with it.
+	LimitTriedAt *time.Time `json:"-"`
+}
+
 // The values of [Limit.By].
 const (
 	LimitByPolicy   = "policy"
@@ -84,7 +92,7 @@ func (a *Agent) Rest() AgentState {
 
 // ReachLimit notes that the runtime has ended a turn because of a limit. If the limit is one that the agent has hit before,
 // and it cannot have ended since, what was decided about it stays.
-func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
+func (a *AgentLimit) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 	next := Limit{Kind: kind, Since: now, Until: until}
 	if was := a.Limit; was != nil && was.Kind == kind {
 		if !was.past(now) {
@@ -98,13 +106,13 @@ func (a *Agent) ReachLimit(kind LimitKind, until *time.Time, now time.Time) {
 }
 
 // ReachLimitInTurn is [Agent.ReachLimit] while the turn still runs: only its end makes the agent limited.
-func (a *Agent) ReachLimitInTurn(kind LimitKind, until *time.Time, now time.Time) {
+func (a *AgentLimit) ReachLimitInTurn(kind LimitKind, until *time.Time, now time.Time) {
 	a.ReachLimit(kind, until, now)
 	a.LimitedUntil = nil
 }
 
 // BeginTimeAnew has the time of the agent's step begin anew, because the agent goes on only now.
-func (a *Agent) BeginTimeAnew(now time.Time) { a.LimitTriedAt = &now }
+func (a *AgentLimit) BeginTimeAnew(now time.Time) { a.LimitTriedAt = &now }
 
 // past reports whether a limit may have ended: its time is over, or the work went on because somebody thought so.
 func (l *Limit) past(now time.Time) bool {
@@ -112,7 +120,7 @@ func (l *Limit) past(now time.Time) bool {
 }
 
 // tryLimit notes that a turn has begun, which may end the limit. [Agent.Be] calls it.
-func (a *Agent) tryLimit(now time.Time) {
+func (a *AgentLimit) tryLimit(now time.Time) {
 	a.LimitedUntil = nil
 	if a.Limit != nil && a.Limit.TriedAt == nil {
 		tried := *a.Limit
@@ -136,18 +144,18 @@ func (a *Agent) Interrupt(now time.Time) AgentState {
 }
 
 // PassLimit forgets the limit of an agent whose model has answered in the turn that tries whether the limit is over.
-func (a *Agent) PassLimit() {
+func (a *AgentLimit) PassLimit() {
 	if a.Limit != nil && a.Limit.TriedAt != nil {
 		a.EndLimit()
 	}
 }
 
 // EndLimit forgets the limit: a turn has ended well, or with an error that is no limit.
-func (a *Agent) EndLimit() { a.Limit, a.LimitedUntil = nil, nil }
+func (a *AgentLimit) EndLimit() { a.Limit, a.LimitedUntil = nil, nil }
 
 // LimitKind returns the kind of the limit that a failed turn reports; "": it is none. An API that fails is a limit only after
 // APITimeout, which the agent's lane watches; from then on each further failure is one.
-func (a *Agent) LimitKind(code string) LimitKind {
+func (a *AgentLimit) LimitKind(code string) LimitKind {
 	switch {
 	case code == runtimes.UsageLimit:
 		return LimitUsage
@@ -157,70 +165,6 @@ func (a *Agent) LimitKind(code string) LimitKind {
 		return LimitAPI
 	}
 	return ""
-}
-
-// untilWords says when a limit ends, in UTC; "": that is not known.
-func (l *Limit) untilWords() string {
-	if l.Until == nil || l.Kind == LimitAPI {
-		return ""
-	}
-	return " until " + l.Until.UTC().Format("Jan 2 15:04 UTC")
-}
-
-// What says of an agent what limit it has hit.
-func (l *Limit) What() string {
-	switch l.Kind {
-	case LimitContext:
-		return "has filled its context window and cannot compact it"
-	case LimitAPI:
-		return "gets nothing but errors from its API"
-	}
-	return "has hit a usage limit" + l.untilWords()
-}
-
-// LimitWords says what is done about the limit of an agent, without a full stop; "": the agent is not limited.
-func (a *Agent) LimitWords() string {
-	l := a.Limit
-	if a.State != Limited || l == nil {
-		return ""
-	}
-	switch {
-	case l.Do == LimitWait && l.Kind == LimitAPI:
-		return "it tries again by itself"
-	case l.Do == LimitWait && l.Until == nil && l.ResumingAt == nil && !l.Since.IsZero():
-		return "its runtime does not say when the limit ends, so it tries again by itself at " + l.Since.Add(UnknownReset).UTC().Format("Jan 2 15:04 UTC")
-	case l.Do == LimitWait:
-		return "it goes on by itself after the reset"
-	case l.Do == LimitHandOver && l.HandoffID != nil:
-		return fmt.Sprintf("it is handed over: `understudy handoff show %d`", *l.HandoffID)
-	case l.Do == LimitHandOver:
-		return "it is handed over"
-	case l.Do == LimitUndecided:
-		return "what is done about it is being decided"
-	}
-	choose := fmt.Sprintf("`understudy agent limit %d --hand-over` gives its work to a successor", a.ID)
-	switch l.Kind {
-	case LimitUsage:
-		choose = fmt.Sprintf("`understudy agent limit %d --wait` has it go on after the reset, ", a.ID) + choose
-	case LimitAPI:
-		choose = fmt.Sprintf("`understudy agent limit %d --wait` has it try again, ", a.ID) + choose
-	}
-	if l.Why != "" {
-		return l.Why + "; " + choose
-	}
-	return choose
-}
-
-// LimitChoices returns what a person can decide about the agent's limit; nil: it is not limited, or is being handed over.
-func (a *Agent) LimitChoices() []LimitAction {
-	l := a.Limit
-	switch {
-	case a.State != Limited || l == nil || l.Do == LimitUndecided || l.Do == LimitHandOver:
-		return nil
-	case l.Do == LimitWait || l.Kind == LimitContext:
-		return []LimitAction{LimitHandOver}
-	}
-	return []LimitAction{LimitWait, LimitHandOver}
 }
 
 // ReasonLimit is the reason of a handoff that the daemon requests for an agent with a limit.
@@ -233,3 +177,15 @@ const (
 	// sleeps.
 	LimitLook = time.Minute
 )
+
+// AwaitsLimitHandoff reports whether the handoff that was decided about the agent's limit has still to be requested.
+func (a *Agent) AwaitsLimitHandoff() bool {
+	return a.State == Limited && a.Limit != nil && a.Limit.Do == LimitHandOver && a.Limit.HandoffID == nil
+}
+
+// NoteLimitHandoff notes the handoff that was requested because of a limit, and the runtime of its successor.
+func (a *AgentLimit) NoteLimitHandoff(id int64, runtime string) {
+	l := *a.Limit
+	l.HandoffID, l.Heir = &id, runtime
+	a.Limit = &l
+}

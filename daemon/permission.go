@@ -1,16 +1,9 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -95,48 +88,6 @@ func (p *Permission) Line() string {
 	return words.Line(words.Join(": ", p.Tool, p.Subject))
 }
 
-// Outcome says in a few words what has become of the permission; "": it is still asked for.
-func (p *Permission) Outcome() string {
-	who := p.AnsweredBy
-	if p.From != "" {
-		who += ", " + p.From
-	}
-	switch {
-	case p.State == PermissionOpen:
-		return ""
-	case p.State == PermissionPane, p.State == PermissionUnanswered:
-		return p.Note
-	case p.State == PermissionLost:
-		return fmt.Sprintf("%s (%s), but %s", verdictWords(p.Verdict), who, p.Note)
-	}
-	said := fmt.Sprintf("%s (%s)", verdictWords(p.Verdict), who)
-	if p.Sentence != "" {
-		said += ": " + p.Sentence
-	}
-	return said
-}
-
-func verdictWords(v PermissionVerdict) string {
-	switch v {
-	case Allow:
-		return "allowed once"
-	case AllowAgent:
-		return "allowed for this agent"
-	}
-	return "denied"
-}
-
-// Output is the answer to the hook, in Claude Code's form.
-func (p *Permission) Output() json.RawMessage {
-	decision := map[string]any{"behavior": "allow"}
-	if p.Verdict == Deny {
-		decision = map[string]any{"behavior": "deny", "message": cmp.Or(p.Sentence, "The operator has denied it.")}
-	}
-	return event.Payload(map[string]any{
-		"hookSpecificOutput": map[string]any{"hookEventName": "PermissionRequest", "decision": decision},
-	})
-}
-
 // NewPermission returns the row of a permission for which an agent asks by the hook with the id.
 func NewPermission(id int64, a *Agent, at time.Time) *Permission {
 	return &Permission{ID: id, AgentID: a.ID, Host: a.Host, AskedAt: at, State: PermissionOpen}
@@ -150,12 +101,6 @@ func (p *Permission) Answer(v PermissionVerdict, by, sentence string, now time.T
 // End moves the permission to a final state.
 func (p *Permission) End(s PermissionState, note string, now time.Time) {
 	p.State, p.Note, p.EndedAt = s, note, &now
-}
-
-// DigestOf returns the checksum of what a person is shown.
-func DigestOf(tool, shown string) string {
-	sum := sha256.Sum256([]byte(tool + "\x00" + shown))
-	return hex.EncodeToString(sum[:])
 }
 
 // PermissionFilter narrows a list of permissions. Fields with zero values do not narrow it.
@@ -173,37 +118,4 @@ type PermissionReader interface {
 	Permission(ctx context.Context, id int64) (Permission, error)
 	// Permissions lists the newest first.
 	Permissions(ctx context.Context, f PermissionFilter) ([]Permission, error)
-}
-
-// AsksNobody returns the agent's permission mode if the runtime asks no person for a permission in it, as Claude Code in its
-// mode auto; "": it asks now, or may, or the mode is not known.
-func (a *Agent) AsksNobody() string {
-	mode := cmp.Or(a.SessionMode, a.PermissionMode)
-	rt, err := runtimes.For(a.Runtime)
-	if err != nil || a.State == Waiting || rt.Widths[mode] < runtimes.WidthAuto {
-		return ""
-	}
-	return mode
-}
-
-// RecentPermissions is how many permissions of an agent are looked at for one whose dialog stands.
-const RecentPermissions = 20
-
-// FirstAsked returns the permission of an agent whose dialog stands in the pane, but for the one with the id except: of those that are
-// open, the one that was asked first. nil: there is none. The agent has waited since the time waits. A permission that nobody has
-// answered in time is not open any more, but its dialog still stands if the agent has waited ever since.
-func FirstAsked(list []Permission, except int64, waits time.Time) (first *Permission) {
-	for i := range list {
-		p := &list[i]
-		stands := p.State == PermissionOpen || p.State == PermissionUnanswered && p.EndedAt != nil && !p.EndedAt.Before(waits)
-		if p.ID != except && stands && (first == nil || p.ID < first.ID) {
-			first = p
-		}
-	}
-	return first
-}
-
-// AskedFor says what an agent waits for, as [waitsFor] says it.
-func AskedFor(p *Permission) string {
-	return fmt.Sprintf("permission for %s", p.Line())
 }

@@ -38,6 +38,9 @@ type PruneLimits struct {
 // has sent.
 const NeverPruned = PeerWindow
 
+// PeerWindow is the time in which the messages are counted that an agent has sent to others.
+const PeerWindow = 10 * time.Minute
+
 // Pruned is how much of the event log, or of the hooks, was deleted.
 type Pruned struct {
 	Rows   int64

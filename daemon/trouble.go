@@ -1,11 +1,9 @@
 package daemon
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Trouble is an error that an agent's runtime reports instead of the end of a turn, for example that the API refuses its
@@ -39,42 +37,4 @@ func (a *Agent) InTrouble() *Trouble {
 		return nil
 	}
 	return a.Trouble
-}
-
-// TroubleHint says what to do about an agent's trouble, without a full stop; "": it is in none.
-func (a *Agent) TroubleHint() string {
-	if a.Trouble == nil {
-		return ""
-	}
-	if hint := a.LimitWords(); hint != "" {
-		return hint
-	}
-	if a.Trouble.Retrying {
-		return "its runtime tries again by itself"
-	}
-	switch a.Trouble.Code {
-	case runtimes.UsageLimit:
-		return fmt.Sprintf("after the reset Claude Code may go on by itself: look with `understudy agent attach %d`, else `understudy agent send %[1]d \"Go on\"`", a.ID)
-	case runtimes.Unauthenticated:
-		return fmt.Sprintf("log in with /login in its pane: `understudy agent attach %d`", a.ID)
-	case runtimes.Billing:
-		return fmt.Sprintf("put the account's billing right, then `understudy agent send %d \"Go on\"`", a.ID)
-	case runtimes.UnknownModel:
-		return fmt.Sprintf("choose another model with /model in its pane: `understudy agent attach %d`", a.ID)
-	case runtimes.InvalidRequest, runtimes.OutputLimit:
-		return fmt.Sprintf("the same again would fail again: look at it with `understudy agent attach %d`", a.ID)
-	}
-	return fmt.Sprintf("have it try again in a while: `understudy agent send %d \"Go on\"`", a.ID)
-}
-
-// TroubleWords returns the sentence of the event about an agent's trouble.
-func (a *Agent) TroubleWords() string {
-	text := ""
-	if a.Trouble.Message != "" {
-		text = " " + words.Quote(a.Trouble.Message)
-	}
-	if a.State == Limited {
-		return fmt.Sprintf("Agent %d (%s) %s%s.", a.ID, a.Name, a.Limit.What(), text)
-	}
-	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, words.Of(a.Trouble.Code), text, a.TroubleHint())
 }

@@ -18,9 +18,8 @@ func TestTurnFactsHaveOneWriter(t *testing.T) {
 		"Confirmed", "PromptID", "PromptQueue", "StopHook", // Handoff
 		"Trouble", // both
 	}
-	allowed := []string{"peers.go Trouble"} // a Peer's
 	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) < 50 {
+	if err != nil || len(files) < 40 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	set := token.NewFileSet()
@@ -36,7 +35,7 @@ func TestTurnFactsHaveOneWriter(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			for _, field := range writes(n) {
 				switch {
-				case !slices.Contains(facts, field.Name), slices.Contains(allowed, name+" "+field.Name):
+				case !slices.Contains(facts, field.Name):
 				case name == "turn.go":
 					written[field.Name] = true
 				default:

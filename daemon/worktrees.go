@@ -2,13 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -91,29 +86,6 @@ func (t *Worktree) Be(s TreeState) { t.State = s }
 // Stands reports whether the tree is there, or may be.
 func (t *Worktree) Stands() bool { return t.State == TreeStanding }
 
-// Ready reports whether an agent can work in the tree. wait says that this is decided later, because the tree is being made, removed or
-// brought back. why says why nobody can.
-func (t *Worktree) Ready() (wait bool, why error) {
-	switch {
-	case t.State == TreePlanned, t.Task != nil && t.Task.Do != TreeMerge:
-		return true, nil
-	case t.State == TreeFailed && t.Last != nil && t.Last.Do == TreeMake:
-		says := words.TrimDot(t.Last.Says)
-		return false, errors.New(strings.ToLower(says[:1]) + says[1:])
-	case t.State != TreeStanding:
-		return false, treeGone(t)
-	}
-	return false, nil
-}
-
-// treeGone returns the error that nobody can work in a tree, because the tree is not there.
-func treeGone(t *Worktree) *Error {
-	if t.State == TreeRemoved {
-		return Errorf(KindConflict, CodeWorktreeRemoved, "The work tree %s was removed: bring it back with `understudy worktree restore %d`", t.Path, t.ID)
-	}
-	return Errorf(KindConflict, CodeWorktreeRemoved, "The work tree %s was never made: start another agent", t.Path)
-}
-
 // WorktreeReader reads work trees.
 type WorktreeReader interface {
 	// Worktree returns ErrNotFound for an unknown id.
@@ -131,59 +103,6 @@ type WorktreeFilter struct {
 	Limit      int // 0: 100
 }
 
-// NewWorktree asks for a work tree of its own for a new agent.
-type NewWorktree struct {
-	Branch string // an existing branch or a new one; "": a new one, named after the agent
-	Base   string // where a new branch begins; "": at the HEAD of the agent's directory
-}
-
-// MaxBranch is the longest name of a branch, in bytes.
-const MaxBranch = 200
-
-// BranchFor returns the branch of the work tree for a new agent.
-func (in *NewWorktree) BranchFor(a *Agent) (string, error) {
-	if in.Branch == "" {
-		named := a.Name
-		if a.Persona != nil && IsNameOf(a.Name, *a.Persona) {
-			named = *a.Persona // the agent's id tells the branches of its agents apart
-		}
-		return PlainName(named, 60) + "-" + strconv.FormatInt(a.ID, 10), nil
-	}
-	if len(in.Branch) > MaxBranch || !worktree.ValidBranch(in.Branch) {
-		return "", Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
-	}
-	return in.Branch, nil
-}
-
-// NotMade says that the work tree of a branch could not be made, without a full stop.
-func NotMade(branch string, cause error) string {
-	return fmt.Sprintf("The work tree of branch %s could not be made: %s", branch, words.TrimDot(cause.Error()))
-}
-
-// Stays refuses a tree that is not there for an agent to work in, or that is about to go.
-func (t *Worktree) Stays() error {
-	switch {
-	case t.Task != nil && t.Task.Do == TreeRemove:
-		return Errorf(KindConflict, CodeWorktreeBusy, "The work tree %s is being removed: wait until that is over, then bring it back with `understudy worktree restore %d`", t.Path, t.ID)
-	case t.State == TreeRemoved, t.State == TreeFailed:
-		return treeGone(t)
-	}
-	return nil
-}
-
-// Has reports whether an agent of the tree's host works in it, or has worked there.
-func (t *Worktree) Has(a *Agent) bool {
-	return a.WorktreeID != nil && *a.WorktreeID == t.ID || Within(a.Cwd, t.Path)
-}
-
-// Place returns what package git must know of the tree.
-func (t *Worktree) Place() worktree.Place {
-	return worktree.Place{Path: t.Path, Base: t.Base, Copied: t.Copied}
-}
-
-// Source returns the folder of the repository that corresponds to Workdir.
-func (t *Worktree) Source() string { return t.Repository + strings.TrimPrefix(t.Workdir, t.Path) }
-
 // Ask notes what is to be done with the tree.
 func (t *Worktree) Ask(task TreeTask, now time.Time) {
 	task.At = now
@@ -196,9 +115,4 @@ func (t *Worktree) End(do TreeAction, done bool, says string, now time.Time, con
 		Do: do, Done: done, Says: says, Conflicts: append([]string{}, conflicts...), ByPipeline: t.Task != nil && t.Task.ByPipeline, At: now,
 	}
 	t.Task = nil
-}
-
-// Within reports whether a path is a folder or something in it.
-func Within(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }

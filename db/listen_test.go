@@ -65,7 +65,7 @@ func TestListenTellsTheHostOfItsAgents(t *testing.T) {
 	var id int64
 	record(t, db, in, func(tx daemon.HookTx) daemon.HookDecision {
 		id = tx.NewAgentID
-		return daemon.HookDecision{Change: daemon.Change{NewAgent: &daemon.Agent{ID: id, Host: "h1", State: daemon.Idle, PID: 5, PIDStart: 5}}}
+		return daemon.HookDecision{Change: daemon.Change{NewAgent: &daemon.Agent{ID: id, Host: "h1", State: daemon.Idle, AgentPane: daemon.AgentPane{PID: 5, PIDStart: 5}}}}
 	})
 	equal(t, "new agent", wait(t, "wake for a new agent", wakes), id)
 	if len(wakes) != 0 || len(events) != 0 {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 const (
@@ -77,7 +79,7 @@ func (p *Pages) Agent(ctx context.Context, id int64, span time.Duration) (*Page,
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range p.needs(&daemon.Overview{At: page.Now, Handoffs: out.own, Permissions: asked}, kin...) {
+	for _, n := range p.needs(&views.Overview{At: page.Now, Handoffs: out.own, Permissions: asked}, kin...) {
 		if n.Agent != nil && n.Agent.ID == id {
 			out.Need, page.Needs = &n, 1
 		}
@@ -101,7 +103,7 @@ func (p *Pages) ownDeliveries(ctx context.Context, a *agent) error {
 		return err
 	}
 	for i := range all {
-		if can := a.Cancellable(&all[i]); can || i < ownDeliveries {
+		if can := deliveries.CheckCancel(&a.Agent, &all[i]) == nil; can || i < ownDeliveries {
 			a.Deliveries = append(a.Deliveries, all[i])
 			if can {
 				a.Queued++
@@ -112,7 +114,7 @@ func (p *Pages) ownDeliveries(ctx context.Context, a *agent) error {
 }
 
 // needs adds agents to an overview, and returns the agents, handoffs and pipelines of the overview that need a person.
-func (p *Pages) needs(o *daemon.Overview, agents ...daemon.Agent) []daemon.Attention {
+func (p *Pages) needs(o *views.Overview, agents ...daemon.Agent) []views.Attention {
 	o.Auto = p.Daemon.HandsOver()
 	for _, a := range agents {
 		if a.Active() {

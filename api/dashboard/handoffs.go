@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
@@ -177,7 +178,7 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 	}
 	out.Compared = compared(&took, out.Stages)
 	page := p.page("handoff", fmt.Sprintf("Handoff %d", id), "handoffs", watch+" "+idWatch("agent", h.AgentID), out)
-	page.Needs = len(p.needs(&daemon.Overview{At: page.Now, Handoffs: []daemon.Handoff{h}}, agents...))
+	page.Needs = len(p.needs(&views.Overview{At: page.Now, Handoffs: []daemon.Handoff{h}}, agents...))
 	return page, nil
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -42,13 +44,13 @@ func (g *group) Dense() bool { return len(g.Cards) > 12 }
 // card is an agent in a list.
 type card struct {
 	daemon.Agent
-	Handoff *daemon.Handoff   // the agent's newest handoff, if that handoff is open or failed
-	Need    *daemon.Attention // why the agent needs a person; nil: it needs none
-	Dialog  *daemon.Dialog    // what stands in its pane and can be answered here; nil: there is none, or its screen is not read here
-	Hosts   bool              // the page shows agents of several hosts, so the card names the host
-	Here    bool              // the agent is on this daemon's host, so this daemon can retry its handoff
-	Died    []card            // the agents that died together with this one, which is the first of them; nil: it is about this one alone
-	Home    string            // the home directory of this daemon's user, which is shown as ~
+	Handoff *daemon.Handoff  // the agent's newest handoff, if that handoff is open or failed
+	Need    *views.Attention // why the agent needs a person; nil: it needs none
+	Dialog  *sight.Dialog    // what stands in its pane and can be answered here; nil: there is none, or its screen is not read here
+	Hosts   bool             // the page shows agents of several hosts, so the card names the host
+	Here    bool             // the agent is on this daemon's host, so this daemon can retry its handoff
+	Died    []card           // the agents that died together with this one, which is the first of them; nil: it is about this one alone
+	Home    string           // the home directory of this daemon's user, which is shown as ~
 	Now     time.Time
 }
 
@@ -61,7 +63,7 @@ func (c *card) Resumable() bool {
 func (c *card) IsUnread() bool { return c.Unread && c.State == daemon.Idle }
 
 // showDialog shows the card's dialog, if there is one among those that were read. The dialog says what there is to do.
-func (c *card) showDialog(read map[int64]*daemon.Dialog) {
+func (c *card) showDialog(read map[int64]*sight.Dialog) {
 	if c.Dialog = read[c.ID]; c.Dialog != nil && c.Need != nil {
 		need := *c.Need
 		need.Next, c.Need = "", &need
@@ -87,7 +89,7 @@ func (c *card) Where() string {
 // run is a pipeline in a list.
 type run struct {
 	daemon.Pipeline
-	Need *daemon.Attention // why the pipeline needs a person; nil: it needs none
+	Need *views.Attention // why the pipeline needs a person; nil: it needs none
 	Now  time.Time
 }
 
@@ -126,7 +128,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	page.Needs = len(needs)
 	needy := map[int64]bool{} // agents
 	several := slices.ContainsFunc(all.Agents, func(a daemon.Agent) bool { return a.Host != p.Daemon.Host })
-	deal := func(a *daemon.Agent, h *daemon.Handoff, need *daemon.Attention) card {
+	deal := func(a *daemon.Agent, h *daemon.Handoff, need *views.Attention) card {
 		return card{Agent: *a, Handoff: h, Need: need, Hosts: several, Here: a.Host == p.Daemon.Host, Home: p.home(), Now: page.Now}
 	}
 	for i := range needs {
@@ -144,7 +146,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			}
 			slices.SortFunc(c.Died, func(a, b card) int { return cmp.Compare(a.ID, b.ID) })
 			out.Needs = append(out.Needs, c)
-			if n.Kind == daemon.NeedsHeir {
+			if n.Kind == views.NeedsHeir {
 				out.noteDied(&c)
 			}
 		default:

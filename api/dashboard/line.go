@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 const (
@@ -26,7 +27,7 @@ type generation struct {
 
 // generations returns the agents of a line, the newest first. this is the id of the agent that the page is about, or 0 if
 // the page is about no agent.
-func generations(line []daemon.Generation, this int64, now time.Time) (out []generation) {
+func generations(line []views.Generation, this int64, now time.Time) (out []generation) {
 	branches, seen, first := false, map[int]bool{}, ""
 	for i := range line {
 		g := &line[i]

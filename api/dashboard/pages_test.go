@@ -88,7 +88,7 @@ func (h *pages) agent(change func(*daemon.Agent)) *daemon.Agent {
 	pane, persona := "%1", slug
 	a := &daemon.Agent{
 		ID: must(h.store.NextID(h.t.Context(), daemon.AgentIDs))(h.t), Name: "con", Persona: &persona, Runtime: "claude", Host: "here",
-		State: daemon.Idle, StateAt: h.now, Generation: 1, Cwd: "/work", CreatedAt: h.now, RegisteredAt: &h.now, Pane: &pane, PaneSocket: "/s",
+		State: daemon.Idle, StateAt: h.now, Generation: 1, AgentSession: daemon.AgentSession{Cwd: "/work"}, CreatedAt: h.now, RegisteredAt: &h.now, AgentPane: daemon.AgentPane{Pane: &pane, PaneSocket: "/s"},
 	}
 	if change != nil {
 		change(a)

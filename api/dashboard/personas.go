@@ -5,6 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -74,7 +75,7 @@ func (p *Pages) Persona(ctx context.Context, slug string) (*Page, error) {
 		return nil, err
 	}
 	page := p.page("persona", slug, "personas", "agent handoff", out)
-	for _, line := range daemon.Lines(agents, handoffs) {
+	for _, line := range views.Lines(agents, handoffs) {
 		line := generations(line, 0, page.Now)
 		out.Lines = append(out.Lines, line)
 		for _, g := range line {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/calendar"
 	"github.com/understudyd/understudy/daemon/pictures"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -70,7 +71,7 @@ func (a axis) ticks() (out []tick) {
 	for i := 0; ; i++ {
 		var at time.Time
 		if days := int(step / (24 * time.Hour)); days > 0 {
-			at = daemon.DayBegins(begins, i*days)
+			at = calendar.DayBegins(begins, i*days)
 		} else {
 			at = time.Date(y, m, d, hour, 0, i*int(step/time.Second), 0, time.Local)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -29,14 +30,14 @@ type pipeline struct {
 func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }
 
 // Edge says which rule of which step led to s; "": none did.
-func (p *pipeline) Edge(s daemon.Step) string { return p.EdgeWords(&s) }
+func (p *pipeline) Edge(s daemon.Step) string { return views.EdgeWords(&p.run.Pipeline, &s) }
 
 // Rules says where the rules of s lead; "": it has none, or has ended.
 func (p *pipeline) Rules(s daemon.Step) string {
 	if s.FinishedAt != nil {
 		return ""
 	}
-	return p.RuleWords(&s)
+	return views.RuleWords(&p.run.Pipeline, &s)
 }
 
 // undecided is why a person must choose which step comes after another, and what that step has written.
@@ -47,7 +48,7 @@ func (p *pipeline) Undecided(s daemon.Step) *undecided {
 	if way := p.AwaitsWay(); way == nil || way.ID != s.ID {
 		return nil
 	}
-	return &undecided{p.UndecidedWords(&s), s.Written()}
+	return &undecided{views.UndecidedWords(&p.run.Pipeline, &s), views.Written(&s)}
 }
 
 // Failed says whether the pipeline has failed, so that it can be resumed.
@@ -97,6 +98,6 @@ func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 			out.Agents[id] = &a
 		}
 	}
-	page.Needs = len(p.needs(&daemon.Overview{At: page.Now, Pipelines: []daemon.Pipeline{pl}}))
+	page.Needs = len(p.needs(&views.Overview{At: page.Now, Pipelines: []daemon.Pipeline{pl}}))
 	return page, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -186,7 +187,7 @@ func (t *timeline) FullestOf(l pictures.Life) string {
 }
 
 // lineTimeline draws the timeline of an agent's line.
-func (p *Pages) lineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.Generation, span time.Duration) (*timeline, error) {
+func (p *Pages) lineTimeline(ctx context.Context, a *daemon.Agent, line []views.Generation, span time.Duration) (*timeline, error) {
 	in, err := p.Pictures.LineTimeline(ctx, a, line, span)
 	if err != nil {
 		return nil, err

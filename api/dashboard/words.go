@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -44,6 +46,11 @@ var functions = template.FuncMap{
 	"secs":     secs,
 	"stands":   heirStands,
 	"asks":     asks,
+
+	"asksNobody": views.AsksNobody, "troubleHint": views.TroubleHint, "limitChoices": views.LimitChoices,
+	"contextWords": views.ContextWords, "inFull": views.ContextInFull,
+	"missing": views.MissingWords, "runsOn": views.RunsOn, "ways": views.Ways,
+	"cancellable": func(a *daemon.Agent, dl *daemon.Delivery) bool { return deliveries.CheckCancel(a, dl) == nil },
 }
 
 // dict makes a map of pairs: names and values in turn. With it a template can be called with several values.
@@ -56,7 +63,7 @@ func dict(pairs ...any) map[string]any {
 }
 
 // asks reports whether an agent needs a person for the permissions that stand on its card, so that these say why.
-func asks(n *daemon.Attention) bool {
+func asks(n *views.Attention) bool {
 	return len(n.Permissions) > 0 && strings.HasPrefix(n.Brief, "permission for ")
 }
 

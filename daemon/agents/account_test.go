@@ -56,7 +56,7 @@ func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 			for _, runtime := range c.heirs {
 				heirs = append(heirs, daemon.HandoffHeir{Heir: daemon.Heir{Runtime: runtime}})
 			}
-			said := d.Accounts.HandoffWarnings(d.Sight, &daemon.Agent{ID: 7, Host: "here", Runtime: "claude", PID: 3, Managed: c.managed, Account: c.account}, heirs)
+			said := d.Accounts.HandoffWarnings(d.Sight, &daemon.Agent{ID: 7, Host: "here", Runtime: "claude", AgentPane: daemon.AgentPane{PID: 3}, Managed: c.managed, Account: c.account}, heirs)
 			if len(said) != len(c.want) {
 				t.Fatalf("said %q, want %q", said, c.want)
 			}
@@ -85,7 +85,7 @@ func TestSecretsOfAnAccountAreKeptForADay(t *testing.T) {
 		}
 		return []string{"ANTHROPIC_AUTH_TOKEN=secret", "OPENAI_API_KEY=not in the row"}, nil
 	}
-	a := &daemon.Agent{ID: 7, State: daemon.Idle, PID: 3, RegisteredAt: new(time.Time), Account: &runtimes.Account{Secrets: []string{"ANTHROPIC_AUTH_TOKEN"}}}
+	a := &daemon.Agent{ID: 7, State: daemon.Idle, AgentPane: daemon.AgentPane{PID: 3}, RegisteredAt: new(time.Time), Account: &runtimes.Account{Secrets: []string{"ANTHROPIC_AUTH_TOKEN"}}}
 	if !sight.HasSecrets(a) {
 		t.Error("a person's session has secrets")
 	}

@@ -26,7 +26,7 @@ func FreeName(ctx context.Context, st agentLister, a *daemon.Agent, branch strin
 	for i := range active {
 		taken[active[i].Name] = true
 	}
-	if name := daemon.PlainName(branch, MaxName); taken[a.Name] && branch != "" && !taken[name] && CheckName(name) == nil {
+	if name := PlainName(branch, MaxName); taken[a.Name] && branch != "" && !taken[name] && CheckName(name) == nil {
 		return name, nil
 	}
 	name := a.Name

@@ -32,7 +32,7 @@ type NewAgent struct {
 	PermissionMode string   // in the runtime's own words; "": as the runtime says
 	Args           []string // added to the runtime's command
 	// Worktree asks for a work tree of its own, of the repository that holds Cwd; nil: it works in Cwd itself.
-	Worktree *daemon.NewWorktree
+	Worktree *NewWorktree
 }
 
 // CreateAgent commits a new agent's row. The agent's lane makes the pane later.
@@ -80,8 +80,8 @@ func (d *Launcher) CreateAgent(ctx context.Context, in NewAgent) (daemon.Agent, 
 func (d *Launcher) newAgent(in NewAgent) (*daemon.Agent, error) {
 	now := d.Now()
 	a := &daemon.Agent{
-		Runtime: in.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
-		CreatedAt: now, Managed: true, PaneColumns: in.Columns, PaneRows: in.Rows,
+		Runtime: in.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, AgentSession: daemon.AgentSession{Cwd: filepath.Clean(in.Cwd)}, Generation: 1,
+		CreatedAt: now, Managed: true, AgentPane: daemon.AgentPane{PaneColumns: in.Columns, PaneRows: in.Rows},
 	}
 	if err := checkSize(in.Columns, in.Rows); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (d *Launcher) AssignPersona(ctx context.Context, id int64, slug string) (da
 
 // newSkill makes the delivery that points an agent to the skill of a persona. dir is the data directory of the agent's host.
 func (d *Launcher) newSkill(ctx context.Context, a *daemon.Agent, slug string, dir data.Dir) (*daemon.Delivery, error) {
-	ref := "skill_" + daemon.PlainName(slug, 48) + "_" + randomHex(d.Random, 4)
+	ref := "skill_" + PlainName(slug, 48) + "_" + randomHex(d.Random, 4)
 	last, err := d.lastHandoffs(ctx, a.Host, slug)
 	if err != nil {
 		return nil, err

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // Overview reads the rows of all hosts.
-func (d *Supervisor) Overview(ctx context.Context) (daemon.Overview, error) {
+func (d *Supervisor) Overview(ctx context.Context) (views.Overview, error) {
 	return ReadOverview(ctx, d, 100)
 }
 
 // ReadOverview is Overview with at most so many of the agents that ended last.
-func ReadOverview(ctx context.Context, d *Supervisor, ended int) (o daemon.Overview, err error) {
+func ReadOverview(ctx context.Context, d *Supervisor, ended int) (o views.Overview, err error) {
 	o.At, o.Auto = d.Now(), d.HandsOver()
 	if o.Agents, err = d.Store.Agents(ctx, daemon.AgentFilter{Active: true, Limit: daemon.MostAgents}); err != nil {
 		return o, err

@@ -161,7 +161,7 @@ func (d *Launcher) sharers(ctx context.Context, a *daemon.Agent) (found []int64,
 	for i := range list {
 		b := &list[i]
 		meanwhile := b.Active() || b.EndedAt.After(a.Base.At)
-		if b.ID != a.ID && b.Host == a.Host && meanwhile && (daemon.Within(b.Cwd, a.Cwd) || daemon.Within(a.Cwd, b.Cwd)) {
+		if b.ID != a.ID && b.Host == a.Host && meanwhile && (Within(b.Cwd, a.Cwd) || Within(a.Cwd, b.Cwd)) {
 			found = append(found, b.ID)
 		}
 	}

@@ -243,7 +243,7 @@ func skillText(p personas.Persona, last []string) string {
 // TmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and none of its characters is
 // special to tmux.
 func TmuxSession(name string, id int64) string {
-	return daemon.PlainName(name, 60) + "-" + strconv.FormatInt(id, 10)
+	return PlainName(name, 60) + "-" + strconv.FormatInt(id, 10)
 }
 
 // LaunchHash returns the SHA-256 of a launch secret. The database stores it instead of the secret.

@@ -108,7 +108,7 @@ func TestLostPaste(t *testing.T) {
 	lost := func(change func(a *daemon.Agent, dl *daemon.Delivery, s *sight.Screen)) bool {
 		d := testSupervisor(engine.Config{Clock: func() time.Time { return now }})
 		typed := now.Add(-deliveries.LostAfter)
-		a := &daemon.Agent{ID: 1, Runtime: "gemini", State: daemon.Idle, LastPrompt: 3}
+		a := &daemon.Agent{ID: 1, Runtime: "gemini", State: daemon.Idle, AgentTurn: daemon.AgentTurn{LastPrompt: 3}}
 		dl := &daemon.Delivery{ID: 2, AgentID: 1, Kind: daemon.KindMessage, State: daemon.DeliveryTyped, TypedAt: &typed, AfterHook: 3}
 		s := &sight.Screen{Screen: runtimes.Screen{Composer: true}}
 		change(a, dl, s)

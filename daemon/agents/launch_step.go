@@ -123,7 +123,7 @@ func placeInPipeline(p *daemon.Pipeline, s *daemon.Step, headings []string) (str
 	err := Prompts().ExecuteTemplate(&b, "step.md", map[string]any{
 		"Run": p.ID, "Title": p.Title, "N": s.Number, "Of": p.Steps[len(p.Steps)-1].Number, "Description": strings.TrimSpace(s.Description),
 		"Last": s.OrderIndex == len(p.Steps)-1 && len(s.Next) == 0, "Headings": headings,
-		"Round": p.RoundWords(s), "Rules": p.RulesTold(s), "End": s.OrderIndex == len(p.Steps)-1, "Stop": s.Otherwise == personas.Stop,
+		"Round": roundWords(p, s), "Rules": rulesTold(p, s), "End": s.OrderIndex == len(p.Steps)-1, "Stop": s.Otherwise == personas.Stop,
 	})
 	if err != nil {
 		return "", fmt.Errorf("prompt step: %w", err)

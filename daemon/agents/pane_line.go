@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -36,7 +37,7 @@ func paneState(a *daemon.Agent) (string, tmux.Tone) {
 	case a.State == daemon.Waiting:
 		return words.Join(": ", "waits for you", cmp.Or(a.WaitsFor, a.Hold.Words())), tmux.Calls
 	case a.State == daemon.Limited && a.Limit != nil:
-		return a.Limit.What(), tmux.Calls
+		return views.HasHit(a.Limit), tmux.Calls
 	case a.InTrouble() != nil:
 		return "in trouble: " + a.InTrouble().Words(), tmux.Calls
 	case a.HandingOver:

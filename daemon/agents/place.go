@@ -29,7 +29,7 @@ func (d *Launcher) placeOf(ctx context.Context, a *daemon.Agent) (*tmux.Ref, err
 	if err != nil {
 		return nil, fmt.Errorf("agent %d: its predecessor: %w", a.ID, err)
 	}
-	if !list[0].TakesPlaceOf(&prev) {
+	if !takesPlaceOf(&list[0], &prev) {
 		return nil, nil
 	}
 	ref := prev.Ref()

@@ -65,14 +65,14 @@ func treeStays(ctx context.Context, trees daemon.WorktreeReader, next *daemon.Ag
 		if err != nil {
 			return err
 		}
-		if err := t.Stays(); err != nil && daemon.Within(next.Cwd, t.Path) {
+		if err := Stays(&t); err != nil && Within(next.Cwd, t.Path) {
 			return err
 		}
 	}
 	list, err := trees.Worktrees(ctx, daemon.WorktreeFilter{Host: next.Host, There: true, Limit: daemon.MostAgents})
 	for i := range list {
-		if daemon.Within(next.Cwd, list[i].Path) {
-			return list[i].Stays()
+		if Within(next.Cwd, list[i].Path) {
+			return Stays(&list[i])
 		}
 	}
 	return err

@@ -30,16 +30,16 @@ func TestPreflightNamesWhatIsWrong(t *testing.T) {
 		code  daemon.Code
 		says  string
 	}{
-		{name: "fine", next: daemon.Agent{Cwd: root}},
-		{name: "gone", next: daemon.Agent{Cwd: filepath.Join(root, "gone")}, code: daemon.CodeBadDirectory, says: "put it back"},
-		{name: "a file", next: daemon.Agent{Cwd: file}, code: daemon.CodeBadDirectory, says: "is no directory"},
-		{name: "below a file", next: daemon.Agent{Cwd: filepath.Join(file, "x")}, code: daemon.CodeBadDirectory, says: "then try again"},
-		{name: "tree removed", next: daemon.Agent{Cwd: root, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeRemoved, nil)}, code: daemon.CodeWorktreeRemoved, says: "worktree restore 4"},
-		{name: "tree never made", next: daemon.Agent{Cwd: root, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeFailed, nil)}, code: daemon.CodeWorktreeRemoved, says: "start another agent"},
-		{name: "tree being removed", next: daemon.Agent{Cwd: root, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeStanding, removing)}, code: daemon.CodeWorktreeBusy, says: "worktree restore 4"},
-		{name: "tree being merged", next: daemon.Agent{Cwd: root, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeStanding, &daemon.TreeTask{Do: daemon.TreeMerge})}},
-		{name: "moved out of a tree that was removed", next: daemon.Agent{Cwd: root, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root+"/tree", daemon.TreeRemoved, nil)}},
-		{name: "moved into the tree of another line that is being removed", next: daemon.Agent{Cwd: root}, trees: []daemon.Worktree{tree(9, root, daemon.TreeStanding, removing)}, code: daemon.CodeWorktreeBusy, says: "worktree restore 9"},
+		{name: "fine", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}}},
+		{name: "gone", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: filepath.Join(root, "gone")}}, code: daemon.CodeBadDirectory, says: "put it back"},
+		{name: "a file", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: file}}, code: daemon.CodeBadDirectory, says: "is no directory"},
+		{name: "below a file", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: filepath.Join(file, "x")}}, code: daemon.CodeBadDirectory, says: "then try again"},
+		{name: "tree removed", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeRemoved, nil)}, code: daemon.CodeWorktreeRemoved, says: "worktree restore 4"},
+		{name: "tree never made", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeFailed, nil)}, code: daemon.CodeWorktreeRemoved, says: "start another agent"},
+		{name: "tree being removed", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeStanding, removing)}, code: daemon.CodeWorktreeBusy, says: "worktree restore 4"},
+		{name: "tree being merged", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root, daemon.TreeStanding, &daemon.TreeTask{Do: daemon.TreeMerge})}},
+		{name: "moved out of a tree that was removed", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}, WorktreeID: &id}, trees: []daemon.Worktree{tree(4, root+"/tree", daemon.TreeRemoved, nil)}},
+		{name: "moved into the tree of another line that is being removed", next: daemon.Agent{AgentSession: daemon.AgentSession{Cwd: root}}, trees: []daemon.Worktree{tree(9, root, daemon.TreeStanding, removing)}, code: daemon.CodeWorktreeBusy, says: "worktree restore 9"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := preflight(&c.next,

@@ -111,7 +111,7 @@ func RequestPath(document string) string {
 // NewRef makes the Ref of a handoff: a unique text, which is also the nonce in the texts that are typed for the handoff.
 // It cuts and cleans the names, so that no name can change what a prompt says or how long it is.
 func NewRef(random io.Reader, source, target string, at time.Time) string {
-	return fmt.Sprintf("handoff_%s_%s_%d_%s", daemon.PlainName(source, 24), daemon.PlainName(target, 24), at.UnixMilli(), randomHex(random, 4))
+	return fmt.Sprintf("handoff_%s_%s_%d_%s", PlainName(source, 24), PlainName(target, 24), at.UnixMilli(), randomHex(random, 4))
 }
 
 // randomHex returns 2n hexadecimal digits that nobody can guess.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -68,7 +67,7 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 	wantLine(t, line, ref, path, data.ContextPath(path), slug, string([]rune(name)[:min(len([]rune(name)), 40)]))
 	last := []string{path, path, path}
 	skill := skillPrompt{
-		Ref: "skill_" + daemon.PlainName(slug, 48) + "_" + randomHex(rand.Reader, 4), Persona: slug, Skill: dir.Persona(slug) + "/skill.md", Experience: ExperiencePath(dir, slug),
+		Ref: "skill_" + PlainName(slug, 48) + "_" + randomHex(rand.Reader, 4), Persona: slug, Skill: dir.Persona(slug) + "/skill.md", Experience: ExperiencePath(dir, slug),
 		Last: last,
 	}
 	line, err = skill.text()

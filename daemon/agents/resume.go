@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -23,8 +24,8 @@ func (d *Supervisor) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, e
 // ResumeAgents opens the sessions of several ended agents again. Without ids they are those of all agents that died lately and
 // whose work nobody continues. It tells for each what became of it. An agent is resumed only once, so ResumeAgents may be
 // called again, at once or after an error.
-func (d *Supervisor) ResumeAgents(ctx context.Context, ids []int64) ([]daemon.Resumption, error) {
-	out := []daemon.Resumption{}
+func (d *Supervisor) ResumeAgents(ctx context.Context, ids []int64) ([]views.Resumption, error) {
+	out := []views.Resumption{}
 	if len(ids) == 0 {
 		o, err := ReadOverview(ctx, d, daemon.MostAgents)
 		if err != nil {
@@ -48,8 +49,8 @@ func (d *Supervisor) ResumeAgents(ctx context.Context, ids []int64) ([]daemon.Re
 }
 
 // tryResume resumes one agent. A refusal is part of its answer.
-func (d *Supervisor) tryResume(ctx context.Context, id int64) (daemon.Resumption, error) {
-	r := daemon.Resumption{AgentID: id}
+func (d *Supervisor) tryResume(ctx context.Context, id int64) (views.Resumption, error) {
+	r := views.Resumption{AgentID: id}
 	old, err := d.Agent(ctx, id)
 	if err == nil {
 		r.Name = old.Name
@@ -63,7 +64,7 @@ func (d *Supervisor) tryResume(ctx context.Context, id int64) (daemon.Resumption
 	if told == nil {
 		return r, err
 	}
-	r.Error = &daemon.Refusal{Code: told.Code, Message: told.Message}
+	r.Error = &views.Refusal{Code: told.Code, Message: told.Message}
 	return r, nil
 }
 
@@ -74,7 +75,7 @@ func (d *Supervisor) openAgain(ctx context.Context, old *daemon.Agent, told func
 	case old.Active():
 		return *old, daemon.Errorf(daemon.KindConflict, daemon.CodeAgentActive, "Agent is still active: attach to it with `understudy agent attach %d`", old.ID)
 	case old.SessionID == nil || old.RegisteredAt == nil:
-		return *old, daemon.Errorf(daemon.KindConflict, daemon.CodeNoSession, "Agent never had a session that could be opened again: start anew with `%s`", old.StartCommand())
+		return *old, daemon.Errorf(daemon.KindConflict, daemon.CodeNoSession, "Agent never had a session that could be opened again: start anew with `%s`", views.StartCommand(old))
 	case old.Host != d.Host:
 		return *old, d.RequireThisHost(old.Host)
 	}
@@ -166,7 +167,7 @@ func (d *Supervisor) NoHeir(ctx context.Context, old *daemon.Agent, but ...int64
 
 // startAnew says how to go on with the work of an ended agent without its session.
 func (d *Supervisor) startAnew(ctx context.Context, a *daemon.Agent) (string, error) {
-	hint := fmt.Sprintf("start anew in %s with `%s`", a.Cwd, a.StartCommand())
+	hint := fmt.Sprintf("start anew in %s with `%s`", a.Cwd, views.StartCommand(a))
 	if a.Persona == nil {
 		return hint, nil
 	}

@@ -75,7 +75,7 @@ func (d *Supervisor) resumeSettled(ctx context.Context, before *map[int64]bool, 
 	}
 	dead, _ := o.ToResume()
 	for _, a := range dead {
-		if !(*before)[a.ID] || !a.EndedWithServer() || a.Host != d.Host || a.Hold != nil {
+		if !(*before)[a.ID] || !endedWithServer(a) || a.Host != d.Host || a.Hold != nil {
 			continue // a hold says that it was told already why its session is not opened again
 		}
 		if err := d.resumeByItself(ctx, a); err != nil {
@@ -107,7 +107,7 @@ func (d *Supervisor) diedBefore(ctx context.Context) (map[int64]bool, error) {
 	}
 	ended, err := d.Store.Agents(ctx, daemon.AgentFilter{Lately: true, Limit: daemon.MostAgents})
 	for i := range ended {
-		if ended[i].EndedWithServer() {
+		if endedWithServer(&ended[i]) {
 			out[ended[i].ID] = true
 		}
 	}

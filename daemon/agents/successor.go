@@ -120,11 +120,13 @@ func ModelFits(p *personas.Persona, runtime string) bool {
 // SuccessorOf returns the row of a's successor with the given id.
 func SuccessorOf(d *Launcher, a *daemon.Agent, id int64, now time.Time) *daemon.Agent {
 	return &daemon.Agent{
-		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, Cwd: a.Cwd,
-		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: TmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
-		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort,
-		Reading: d.RuntimeOf(a).Can.Reads.Shown(), Asked: a.PassedOn(), NotifyFinished: a.NotifyFinished, Repository: a.Repository, Branch: a.Branch, Account: a.Account,
+		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: daemon.Starting, StateAt: now, CreatedAt: now, Managed: true,
+		AgentTurn:    daemon.AgentTurn{Asked: PassedOn(a), NotifyFinished: a.NotifyFinished},
+		AgentPane:    daemon.AgentPane{TmuxSession: TmuxSession(a.Name, id), PaneColumns: a.PaneColumns, PaneRows: a.PaneRows},
+		AgentSession: daemon.AgentSession{Cwd: a.Cwd, Repository: a.Repository, Branch: a.Branch},
+		Generation:   a.Generation + 1, PreviousAgentID: &a.ID, PipelineID: a.PipelineID, StepID: a.StepID, WorktreeID: a.WorktreeID,
+		Options: a.Options, Args: a.Args, Model: a.Model, PermissionMode: a.PermissionMode, Effort: a.Effort, Account: a.Account,
+		Reading: d.RuntimeOf(a).Can.Reads.Shown(),
 	}
 }
 

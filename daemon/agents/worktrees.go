@@ -13,7 +13,7 @@ import (
 )
 
 // planForAgent makes the row of the work tree for a new agent, and puts the agent into it.
-func (d *Launcher) planForAgent(ctx context.Context, a *daemon.Agent, in daemon.NewWorktree) (*daemon.Worktree, error) {
+func (d *Launcher) planForAgent(ctx context.Context, a *daemon.Agent, in NewWorktree) (*daemon.Worktree, error) {
 	branch, err := in.BranchFor(a)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (d *Launcher) PlanTree(ctx context.Context, s worktree.Spec) (*daemon.Workt
 	if err != nil {
 		return nil, err
 	}
-	s.Path = d.Data.Worktree(daemon.PlainName(s.Branch, 60), id)
+	s.Path = d.Data.Worktree(PlainName(s.Branch, 60), id)
 	plan, err := d.Keeper.Plan(ctx, s)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (d *Launcher) treeReady(ctx context.Context, a *daemon.Agent) (moved bool, 
 	if err != nil {
 		return false, 0, fmt.Errorf("agent %d: worktree %d: %w", a.ID, *a.WorktreeID, err)
 	}
-	switch wait, why := t.Ready(); {
+	switch wait, why := Ready(&t); {
 	case wait:
 		return false, time.Second, nil
 	case why != nil:

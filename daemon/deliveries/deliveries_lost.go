@@ -61,7 +61,7 @@ func (d *Courier) pastedOf(a *daemon.Agent, dl *daemon.Delivery) pasted {
 // Lost reports whether the composer has lost a pasted text for which Enter was never pressed, so that it may be pasted again. The
 // intention to type may be much older than the paste: tmux may have been slow.
 func (d *Courier) Lost(a *daemon.Agent, dl *daemon.Delivery, s *sight.Screen) bool {
-	return d.RuntimeOf(a).Can.LosesPastes && dl.Attempts == 0 && dl.MayComeAgain() && a.LastPrompt <= dl.AfterHook &&
+	return d.RuntimeOf(a).Can.LosesPastes && dl.Attempts == 0 && mayComeAgain(dl) && a.LastPrompt <= dl.AfterHook &&
 		a.AtRest() && s.Empty() && time.Since(d.pastedOf(a, dl).at) >= LostAfter && d.TimeLeft(*dl.TypedAt, LostAfter) <= 0
 }
 
@@ -71,9 +71,9 @@ func (d *Courier) Lost(a *daemon.Agent, dl *daemon.Delivery, s *sight.Screen) bo
 func (d *Courier) swallowed(a *daemon.Agent, dl *daemon.Delivery, s *sight.Screen) bool {
 	rt, over := d.RuntimeOf(a), d.pastedOf(a, dl).dialog
 	switch {
-	case !dl.MayComeAgain() || dl.Kind == daemon.KindCommand || over.IsZero() || time.Since(over) < LostAfter || leftHeld(d, a, dl, s) > 0:
+	case !mayComeAgain(dl) || dl.Kind == daemon.KindCommand || over.IsZero() || time.Since(over) < LostAfter || leftHeld(d, a, dl, s) > 0:
 		return false
-	case !a.AtRest() || a.StopAskedAt != nil || !s.Empty() || s.Stashed || a.TurnSince(dl):
+	case !a.AtRest() || a.StopAskedAt != nil || !s.Empty() || s.Stashed || turnSince(a, dl):
 		return false
 	case rt.Registry != nil && !d.QuietFor(a.ID, LostAfter):
 		return false
@@ -127,7 +127,7 @@ func (d *Courier) noteDialogOver(a *daemon.Agent, dl *daemon.Delivery, s *sight.
 // put off.
 func (d *Courier) timeLeftOver(a *daemon.Agent, dl *daemon.Delivery) time.Duration {
 	over := d.pastedOf(a, dl).dialog
-	if over.IsZero() || dl.HandoffID != nil || !dl.MayComeAgain() || a.TurnSince(dl) {
+	if over.IsZero() || dl.HandoffID != nil || !mayComeAgain(dl) || turnSince(a, dl) {
 		return 0
 	}
 	return min(LostAfter+2*EnterAfter-time.Since(over), d.TimeLeft(*dl.TypedAt, OpeningLimit))
@@ -194,12 +194,12 @@ func (d *Courier) LastPrompt(ctx context.Context, a *daemon.Agent) (prompt strin
 // a session that has taken any prompt holds nothing. A text for which the daemon has pressed no Enter may have been submitted by a person,
 // unless a dialog was over it or it never came to the composer. s is nil if the screen is not known.
 func leftHeld(d *Courier, a *daemon.Agent, dl *daemon.Delivery, s *sight.Screen) time.Duration {
-	if s != nil && s.Held && dl.ByKeys() && dl.Kind != daemon.KindCommand {
+	if s != nil && s.Held && byKeys(dl) && dl.Kind != daemon.KindCommand {
 		return d.TimeLeft(*dl.TypedAt, StartHooks)
 	}
 	paste := d.pastedOf(a, dl)
 	lost := dl.Attempts == 0 && (paste.missing || !paste.dialog.IsZero())
-	if d.RuntimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !dl.ByKeys() || dl.Way == runtimes.ByEcho ||
+	if d.RuntimeOf(a).Can.Registers != runtimes.RegistersByHook || a.RegisteredAt == nil || !byKeys(dl) || dl.Way == runtimes.ByEcho ||
 		lost || HadTurn(a) || dl.Kind == daemon.KindCommand {
 		return 0
 	}

@@ -27,8 +27,8 @@ func TestLeftHeld(t *testing.T) {
 		"it never came to the composer":          {daemon.Agent{}, runtimes.Screen{}, 0, pasted{missing: true}, false},
 		"a dialog came before the Enter":         {daemon.Agent{}, runtimes.Screen{}, 0, pasted{dialog: now}, false},
 		"a dialog came after the Enter":          {daemon.Agent{}, runtimes.Screen{}, 1, pasted{dialog: now}, true},
-		"it has taken a prompt":                  {daemon.Agent{TurnPromptID: "p"}, runtimes.Screen{}, 1, pasted{}, false},
-		"it was cleared, and its screen says so": {daemon.Agent{TurnPromptID: "p", LastStop: 3}, runtimes.Screen{Held: true}, 1, pasted{}, true},
+		"it has taken a prompt":                  {daemon.Agent{AgentTurn: daemon.AgentTurn{TurnPromptID: "p"}}, runtimes.Screen{}, 1, pasted{}, false},
+		"it was cleared, and its screen says so": {daemon.Agent{AgentTurn: daemon.AgentTurn{TurnPromptID: "p", LastStop: 3}}, runtimes.Screen{Held: true}, 1, pasted{}, true},
 	} {
 		a := &c.session
 		a.Runtime, a.RegisteredAt = "claude", &now

@@ -39,7 +39,7 @@ func (d *Courier) Deliver(ctx context.Context, a *daemon.Agent, dl *daemon.Deliv
 	case !a.HasPane():
 		return d.withoutPaneTo(ctx, a, dl)
 	}
-	if dl.Kind == daemon.KindGoOn && dl.State == daemon.DeliveryQueued && !a.WantsGoOn(dl) {
+	if dl.Kind == daemon.KindGoOn && dl.State == daemon.DeliveryQueued && !wantsGoOn(a, dl) {
 		dl.DecideBy(daemon.NotSubmitted, daemon.EvidenceWentOn, d.Now())
 		return d.saveDelivery(ctx, a, dl, true)
 	}
@@ -74,7 +74,7 @@ func (d *Courier) closeUndeliverable(ctx context.Context, a *daemon.Agent, dl *d
 	case d.InTranscript(a, dl):
 		dl.DecideBy(daemon.Submitted, daemon.EvidenceInTranscript, now)
 	case dl.Heard != 0:
-		dl.CloseHeard(refusalOf(d, a, dl), daemon.Submitted, EvidenceHeard(dl.Heard), now)
+		CloseHeard(dl, refusalOf(d, a, dl), daemon.Submitted, EvidenceHeard(dl.Heard), now)
 	default:
 		dl.DecideBy(daemon.Unconfirmed, daemon.EvidenceEnded, now)
 	}

@@ -21,7 +21,7 @@ func (d *Courier) unwanted(ctx context.Context, a *daemon.Agent, dl *daemon.Deli
 		}
 		return daemon.EvidenceNotWanted, nil
 	case daemon.KindGoOn:
-		if !a.WantsGoOn(dl) {
+		if !wantsGoOn(a, dl) {
 			return daemon.EvidenceWentOn, nil
 		}
 	}

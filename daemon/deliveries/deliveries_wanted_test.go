@@ -18,7 +18,7 @@ func TestPromptWasTakenAfterAll(t *testing.T) {
 	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &daemon.Agent{ID: 3, Runtime: "claude", TranscriptPath: &path}
+	a := &daemon.Agent{ID: 3, Runtime: "claude", AgentSession: daemon.AgentSession{TranscriptPath: &path}}
 	for ref, want := range map[string]daemon.EvidenceCode{"handoff_a_b_1": daemon.EvidenceInTranscript, "handoff_a_b_2": ""} {
 		for _, kind := range []daemon.DeliveryKind{daemon.KindPrompt, daemon.KindMessage} {
 			if kind == daemon.KindMessage {

@@ -38,7 +38,7 @@ func (d *Queue) QueueMessage(ctx context.Context, id int64, text string, command
 	if err != nil {
 		return daemon.Delivery{}, err
 	}
-	leaves := open && h.Leaves()
+	leaves := open && Leaves(&h)
 	switch {
 	case leaves && h.DropMessages:
 		return daemon.Delivery{}, daemon.Errorf(daemon.KindConflict, daemon.CodeHandoffRecorded, "Agent's handoff is recorded: send the message to its successor")

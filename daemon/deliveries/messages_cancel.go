@@ -29,7 +29,7 @@ func (d *Queue) CancelMessages(ctx context.Context, agentID, id int64, from stri
 	}
 	cancelled := []daemon.Delivery{}
 	for i := range open {
-		if daemon.CheckCancel(&a, &open[i]) != nil {
+		if CheckCancel(&a, &open[i]) != nil {
 			continue
 		}
 		dl, err := d.cancelMessage(ctx, agentID, open[i].ID, from)
@@ -67,7 +67,7 @@ func (d *Queue) tryCancel(ctx context.Context, agentID, id int64, from string) (
 	if err != nil {
 		return dl, err
 	}
-	if err := daemon.CheckCancel(&a, &dl); err != nil {
+	if err := CheckCancel(&a, &dl); err != nil {
 		return dl, err
 	}
 	dl.Decide(daemon.NotSubmitted, "cancelled by the operator", d.Now())

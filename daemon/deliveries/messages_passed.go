@@ -24,14 +24,14 @@ const messagesWait = 7 * 24 * time.Hour
 // DropQueued has a change drop the queued texts of an agent that is asked to stop. Messages that wait for its successor stay.
 func (d *Queue) DropQueued(ctx context.Context, c *daemon.Change, agentID int64, why daemon.EvidenceCode) error {
 	h, open, err := d.OpenHandoff(ctx, agentID)
-	c.Drop(agentID, why, open && h.Passes())
+	c.Drop(agentID, why, open && Passes(&h))
 	return err
 }
 
 // MessagesOf returns the queued messages of an agent that a successor can get, the oldest first.
 func (d *Queue) MessagesOf(ctx context.Context, a *daemon.Agent) ([]daemon.Delivery, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	return slices.DeleteFunc(open, func(dl daemon.Delivery) bool { return !a.Passable(&dl) }), err
+	return slices.DeleteFunc(open, func(dl daemon.Delivery) bool { return !passable(a, &dl) }), err
 }
 
 // PassMessages adds to a change that the queued messages of an agent go to another one. handoff is nil if the other one opens
@@ -56,7 +56,7 @@ func (d *Queue) PassMessages(ctx context.Context, c *daemon.Change, a *daemon.Ag
 
 // WithoutWaiting leaves out of an agent's open deliveries the messages that wait for its successor.
 func (d *Queue) WithoutWaiting(ctx context.Context, a *daemon.Agent, open []daemon.Delivery) ([]daemon.Delivery, error) {
-	waits := func(dl daemon.Delivery) bool { return a.Passable(&dl) }
+	waits := func(dl daemon.Delivery) bool { return passable(a, &dl) }
 	if !slices.ContainsFunc(open, waits) {
 		return open, nil
 	}
@@ -70,7 +70,7 @@ func (d *Queue) WithoutWaiting(ctx context.Context, a *daemon.Agent, open []daem
 	for i := range list {
 		h := &list[i]
 		failed := h.Phase == daemon.Failed && !a.Active() && h.CompletedAt != nil && d.Now().Sub(*h.CompletedAt) < messagesWait
-		if h.Passes() && (h.Open() || failed) {
+		if Passes(h) && (h.Open() || failed) {
 			return slices.DeleteFunc(open, waits), nil
 		}
 	}

@@ -24,7 +24,7 @@ func TestRefusalBeforeTheEnd(t *testing.T) {
 	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, typed := &daemon.Agent{ID: 3, Runtime: "claude", TranscriptPath: &path}, at.Add(-time.Minute)
+	a, typed := &daemon.Agent{ID: 3, Runtime: "claude", AgentSession: daemon.AgentSession{TranscriptPath: &path}}, at.Add(-time.Minute)
 	for heard, refused := range map[time.Duration]bool{-time.Second: true, time.Second: true, time.Minute: false} {
 		dl := &daemon.Delivery{State: daemon.DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "look"}
 		dl.Hear(9, at.Add(heard))
@@ -71,7 +71,7 @@ func TestTakenPromptIsNotRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := testCourier(engine.Config{Host: "h", Store: openOnly{open: c.open}, Log: slog.New(slog.DiscardHandler)})
-			a := &daemon.Agent{ID: 3, Runtime: c.runtime, TranscriptPath: &path, CreatedAt: began.Add(-time.Hour), StateAt: began}
+			a := &daemon.Agent{ID: 3, Runtime: c.runtime, AgentSession: daemon.AgentSession{TranscriptPath: &path}, CreatedAt: began.Add(-time.Hour), StateAt: began}
 			p, err := hooks.Parse(hooks.PromptRefused, []byte(c.body))
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -15,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -47,9 +49,9 @@ func RefusedSince(past presence.Past, dl *daemon.Delivery) (since time.Time) {
 	return since
 }
 
-// refusalOf is [Delivery.refusal] in the transcript of the text's agent.
+// refusalOf is [Refusal] in the transcript of the text's agent.
 func refusalOf(d *Courier, a *daemon.Agent, dl *daemon.Delivery) (why string) {
-	return dl.Refusal(d.RuntimeOf(a), sight.TranscriptTail(a), RefusedSince(d.Facts().Past, dl))
+	return Refusal(dl, d.RuntimeOf(a), sight.TranscriptTail(a), RefusedSince(d.Facts().Past, dl))
 }
 
 // heardLook is how long the lane waits between the first looks at whether the transcript has a heard text.
@@ -68,7 +70,7 @@ func decideHeard(ctx context.Context, d *Courier, a *daemon.Agent, dl *daemon.De
 		heard := cmp.Or(dl.HeardAt, dl.TypedAt)
 		return false, min(left, sight.Rarer(heardLook, d.TimeSpent(*heard))), nil
 	default:
-		dl.CloseHeard(refusalOf(d, a, dl), daemon.Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.Now())
+		CloseHeard(dl, refusalOf(d, a, dl), daemon.Unconfirmed, "ack_timeout: its runtime has told of it, and the transcript does not show that the prompt was taken", d.Now())
 	}
 	return d.saveDelivery(ctx, a, dl, false)
 }
@@ -88,7 +90,7 @@ func readRefusal(ctx context.Context, d *Courier, a *daemon.Agent, r runtimes.Re
 		return r, false, err
 	}
 	body := map[string]string{"session_id": p.SessionID, "prompt_id": p.PromptID}
-	taken := func(dl daemon.Delivery) bool { return daemon.RefusedPrompt(p, &dl, d.Now()) && d.InTranscript(a, &dl) } // PromptedAfter leaves out what we gave
+	taken := func(dl daemon.Delivery) bool { return RefusedPrompt(p, &dl, d.Now()) && d.InTranscript(a, &dl) } // PromptedAfter leaves out what we gave
 	if p.Prompt == "" && !p.Kept && (slices.ContainsFunc(open, taken) || d.PromptedAfter(a, "", a.StateAt)) {
 		body["notification_type"] = "idle_prompt"
 		r.Event, r.Body = hooks.Notification, event.Payload(body)
@@ -115,7 +117,7 @@ func submittedWithMore(ctx context.Context, d *Courier, a *daemon.Agent, p hooks
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
 		dl := &open[i]
-		if dl.Heard == 0 || p.Prompt == "" || !daemon.RefusedPrompt(p, dl, d.Now()) || !runtimes.MatchesPrompt(dl.Text, p.Prompt) {
+		if dl.Heard == 0 || p.Prompt == "" || !RefusedPrompt(p, dl, d.Now()) || !runtimes.MatchesPrompt(dl.Text, p.Prompt) {
 			continue
 		}
 		hook, err := d.Store.StoredHook(ctx, dl.Heard)
@@ -136,8 +138,8 @@ func submittedWithMore(ctx context.Context, d *Courier, a *daemon.Agent, p hooks
 // the text of an open delivery in it out of its queue. The order of the lines tells that also if the clock has stepped.
 func takenBehind(rt *runtimes.Runtime, open []daemon.Delivery, p hooks.Payload, rest []byte, now time.Time) bool {
 	return rt.TranscriptHasPrompt(rest, p.Prompt, time.Time{}) || p.Prompt != "" && slices.ContainsFunc(open, func(dl daemon.Delivery) bool {
-		waits := func(prompt string) bool { return daemon.Carries(prompt, &dl) }
-		return daemon.RefusedPrompt(p, &dl, now) && (rt.TranscriptContains(rest, dl.Nonce) || slices.ContainsFunc(rt.Queued(rest), waits))
+		waits := func(prompt string) bool { return Carries(prompt, &dl) }
+		return RefusedPrompt(p, &dl, now) && (rt.TranscriptContains(rest, dl.Nonce) || slices.ContainsFunc(rt.Queued(rest), waits))
 	})
 }
 
@@ -163,7 +165,7 @@ func shownRefusal(ctx context.Context, d *Courier, a *daemon.Agent, rt *runtimes
 func clearRefused(ctx context.Context, d *Courier, a *daemon.Agent, p hooks.Payload, open []daemon.Delivery) error {
 	for i := 0; a.HasPane() && i < len(open); i++ {
 		dl := &open[i]
-		if !daemon.RefusedPrompt(p, dl, d.Now()) {
+		if !RefusedPrompt(p, dl, d.Now()) {
 			continue
 		}
 		term, err := d.TerminalOf(a)
@@ -233,3 +235,51 @@ const (
 	// TwinWithin is how far apart a runtime starts two runs of one hook at most.
 	TwinWithin = 2 * time.Second
 )
+
+// Refusal looks in the end of a transcript for what refuses a text; "": nothing there does. A refusal before since is about another prompt:
+// see RefusedSince.
+func Refusal(d *daemon.Delivery, rt *runtimes.Runtime, jsonl []byte, since time.Time) (why string) {
+	for line := range bytes.Lines(jsonl) {
+		r, ok := rt.Tail("", line)
+		if !ok || r.Event != hooks.PromptRefused || r.At.Before(since) {
+			continue
+		}
+		if p, err := hooks.Parse(r.Event, r.Body); err == nil && !p.Kept && RefusedPrompt(p, d, r.At) {
+			why = RefusalWords(p.Reason)
+		}
+	}
+	return why
+}
+
+// CloseHeard gives a heard text the verdict that nothing proves, unless it was refused.
+func CloseHeard(d *daemon.Delivery, refusal string, v daemon.Verdict, evidence string, now time.Time) {
+	if refusal != "" {
+		v, evidence = daemon.NotSubmitted, refusal
+	}
+	d.Decide(v, evidence, now)
+}
+
+// RefusedPrompt reports whether a refusal that came at the time at is about the text of a delivery. A hook may have the runtime leave out
+// the prompt.
+func RefusedPrompt(p hooks.Payload, dl *daemon.Delivery, at time.Time) bool {
+	if dl.State != daemon.DeliveryTyping && dl.State != daemon.DeliveryTyped {
+		return false
+	}
+	if p.Prompt == "" { // a server that refuses a text tells of no prompt before, and it may refuse an earlier text twice
+		return dl.Heard != 0 || dl.Way == runtimes.ByServer && dl.TypedAt != nil && !at.Before(*dl.TypedAt)
+	}
+	return Carries(p.Prompt, dl)
+}
+
+// RefusalWords says that another hook has refused a prompt, without a full stop.
+func RefusalWords(reason string) string {
+	return "another hook refused the prompt: " + words.Quote(words.Clip(words.Line(cmp.Or(reason, "it gave no reason")), daemon.MaxTrouble))
+}
+
+// Carries reports whether a submitted prompt is or contains the text of a delivery.
+func Carries(prompt string, dl *daemon.Delivery) bool {
+	if dl.Nonce != "" {
+		return strings.Contains(prompt, dl.Nonce)
+	}
+	return runtimes.MatchesPrompt(prompt, dl.Text)
+}

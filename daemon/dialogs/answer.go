@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -74,7 +75,7 @@ func (r *Room) AnswerDialog(ctx context.Context, id int64, in DialogChoiceReques
 }
 
 // dialogToAnswer returns the dialog that is open, if it is the one that an answer is about and the choice can be taken.
-func (r *Room) dialogToAnswer(ctx context.Context, a *daemon.Agent, in *DialogChoiceRequest) (*daemon.ShownDialog, error) {
+func (r *Room) dialogToAnswer(ctx context.Context, a *daemon.Agent, in *DialogChoiceRequest) (*sight.ShownDialog, error) {
 	last := a.DialogAnswer
 	if last != nil && (last.Dialog == in.Dialog || last.Open()) {
 		return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeDialogAnswered, "The dialog of agent %d has been answered: %s", a.ID, last.Words())

@@ -8,18 +8,19 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Dialog returns the dialog that an agent's pane shows now.
-func (r *Room) Dialog(ctx context.Context, id int64) (daemon.Dialog, error) {
+func (r *Room) Dialog(ctx context.Context, id int64) (sight.Dialog, error) {
 	a, err := agents.InPane(ctx, r.env, id)
 	if err != nil {
-		return daemon.Dialog{}, err
+		return sight.Dialog{}, err
 	}
 	s, err := r.env.ReadDialog(ctx, &a)
 	if err != nil {
-		return daemon.Dialog{}, err
+		return sight.Dialog{}, err
 	}
 	if err := r.mayAnswerDialog(ctx, &a); err != nil {
 		s.Why = words.TrimDot(err.Error())
@@ -32,9 +33,9 @@ const maxDialogsAtOnce = 50
 
 // Dialogs returns the dialogs of those agents that wait for a person and can be read here, by the agent's id. What cannot be
 // read is left out.
-func (r *Room) Dialogs(ctx context.Context, agents []*daemon.Agent) map[int64]*daemon.Dialog {
+func (r *Room) Dialogs(ctx context.Context, agents []*daemon.Agent) map[int64]*sight.Dialog {
 	agents = agents[:min(len(agents), maxDialogsAtOnce)]
-	read := make([]*daemon.Dialog, len(agents))
+	read := make([]*sight.Dialog, len(agents))
 	var all sync.WaitGroup
 	for i, a := range agents {
 		if a.State != daemon.Waiting || !a.HasPane() {
@@ -47,7 +48,7 @@ func (r *Room) Dialogs(ctx context.Context, agents []*daemon.Agent) map[int64]*d
 		})
 	}
 	all.Wait()
-	out := map[int64]*daemon.Dialog{}
+	out := map[int64]*sight.Dialog{}
 	for i, s := range read {
 		if s != nil {
 			out[agents[i].ID] = s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // LimitPolicy returns the policy for an agent: that of its persona, over the settings.
@@ -37,7 +38,7 @@ func (f *Facts) SeesToLimit(a *daemon.Agent) bool {
 func (f *Facts) PermissionEvent(typ event.Type, p *daemon.Permission, a *daemon.Agent) *event.Event {
 	return f.Event(typ, &p.AgentID, nil, map[string]any{
 		"permission_id": p.ID, "tool": p.Tool, "subject": p.Subject, "digest": p.Digest, "state": p.State, "verdict": p.Verdict,
-		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": p.Outcome(),
+		"by": p.AnsweredBy, "from": p.From, "sentence": p.Sentence, "outcome": views.PermissionOutcome(p),
 	}).For(a.PipelineID, a.StepID)
 }
 
@@ -62,7 +63,7 @@ func (f *Facts) StateEvent(a *daemon.Agent, payload map[string]any) *event.Event
 		asks = " ‹" + strings.NewReplacer("‹", "<", "›", ">").Replace(a.WaitsFor) + "›"
 	}
 	payload["waits_for"] = a.WaitsFor
-	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: %s.", a.ID, a.Name, asks, a.AnswerWith())
+	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: %s.", a.ID, a.Name, asks, views.AnswerWith(a))
 	if id, ok := payload["permission_id"]; ok {
 		payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy permission show %d`.", a.ID, a.Name, asks, id)
 	}

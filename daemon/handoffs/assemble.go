@@ -145,7 +145,7 @@ func (s *assembly) extractFields(ctx context.Context) {
 
 func (s *assembly) run(ctx context.Context) error {
 	s.extractFields(ctx)
-	if by := s.H.WriterWarning(&s.agent, s.Doc.Bytes); by != "" {
+	if by := writerWarning(&s.H, &s.agent, s.Doc.Bytes); by != "" {
 		s.warn("%s", by)
 	}
 	if s.step == nil {

@@ -46,7 +46,7 @@ func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 	t.Helper()
 	set := daemon.DefaultHandoff
 	d := testFlow(engine.Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: engine.Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
-	a := &daemon.Agent{ID: 7, Name: "con", Runtime: "claude", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
+	a := &daemon.Agent{ID: 7, Name: "con", Runtime: "claude", AgentSession: daemon.AgentSession{Cwd: t.TempDir(), TranscriptPath: &transcript}, CreatedAt: time.Now()}
 	h := &daemon.Handoff{ID: 3, Ref: "handoff_con_con_1_00c0ffee", Persona: "writer-con-1", SourceAgent: "con", TargetAgent: "con", FilePath: "/d/h.md"}
 	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
 }

@@ -57,7 +57,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 		go d.Lanes.Run(ctx)
 		synctest.Wait()
 		session := "00000000-0000-4000-8000-000000000001"
-		a := &daemon.Agent{ID: 1, Runtime: "claude", SessionID: &session}
+		a := &daemon.Agent{ID: 1, Runtime: "claude", AgentSession: daemon.AgentSession{SessionID: &session}}
 		f, err := d.forkOf(ctx, &daemon.Handoff{ID: 2, ForkedAt: ptrTo(time.Now())}, a, time.Minute)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // handoffRun is one look at one handoff, or at one of its heirs: the rows as they were read, and the other values that a step
@@ -104,7 +105,7 @@ func (r *handoffRun) move(out outcome) error {
 	}
 	e := r.d.Event(event.Of("handoff", out.next), &h.AgentID, &h.ID, payload)
 	if out.next == daemon.Completed {
-		payload["message"], payload["mode"], payload["total_ms"] = h.CompletedWords(), h.Mode, h.Metrics.TotalMS
+		payload["message"], payload["mode"], payload["total_ms"] = views.CompletedWords(h), h.Mode, h.Metrics.TotalMS
 		e.Payload, e.Notice = event.Payload(payload), event.NoticeCompleted
 	}
 	c.Events = append(c.Events, e)
@@ -245,7 +246,7 @@ func init() {
 // successor's pane by then. tellPane only logs an error: the handoff's end is an event of which the operator is told as well.
 func (r *handoffRun) tellPane() {
 	h, a := r.h, r.agent
-	said := h.EndWords()
+	said := views.EndWords(h)
 	if said == "" || h.Reason != ReasonCommand && (a.Managed || h.Phase != daemon.Completed) {
 		return
 	}

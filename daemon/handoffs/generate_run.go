@@ -193,7 +193,7 @@ func (r *handoffRun) checkAge(doc data.Document) error {
 // checkSubstance refuses a generated document that says nothing. It does not measure a document that the agent itself wrote,
 // which knew what it left out, nor one that the daemon put together, because then nobody else could write one.
 func (r *handoffRun) checkSubstance(doc data.Document) error {
-	if by := r.h.Writer(doc.Bytes); r.h.Forced || by == daemon.WrittenByAgent || by == daemon.WrittenByDaemon {
+	if by := writerOf(r.h, doc.Bytes); r.h.Forced || by == daemon.WrittenByAgent || by == daemon.WrittenByDaemon {
 		return nil
 	}
 	return data.CheckSubstance(doc, r.settings.MinWords)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -31,7 +32,7 @@ func clearQueue(r *handoffRun, c *daemon.Change) error {
 // complete adds to the change that completes the handoff that the queued messages of the outgoing agent are passed on. It writes
 // the agent's row as well: if a message is queued for the agent at the same time, one of the two commits gets ErrMoved.
 func complete(r *handoffRun, c *daemon.Change) error {
-	if !r.h.Passes() {
+	if !deliveries.Passes(r.h) {
 		return nil
 	}
 	to, err := messagesTo(r)
@@ -57,7 +58,7 @@ func messagesTo(r *handoffRun) (int64, error) {
 
 // waitingMessages says, for the end of a failure's sentences, that messages wait for the successor; "": none do.
 func waitingMessages(r *handoffRun) string {
-	if !r.h.Passes() || r.agent.Active() {
+	if !deliveries.Passes(r.h) || r.agent.Active() {
 		return ""
 	}
 	queued, err := r.d.MessagesOf(r.ctx, r.agent)

@@ -76,7 +76,7 @@ func (r *handoffRun) instruct() outcome {
 	case dl.Verdict != nil && !r.agent.Active():
 		return r.failed(daemon.CodeAgentGone, "The agent ended before it took the instruction")
 	case dl.Verdict != nil:
-		return r.failed(dl.Failure(), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.paneShows())
+		return r.failed(failureOf(&dl), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.paneShows())
 	case dl.State != daemon.DeliveryQueued:
 		return outcome{} // it has a verdict by ack_timeout
 	}
@@ -124,7 +124,7 @@ func (r *handoffRun) verify() outcome {
 		return stayFor(100*time.Millisecond, daemon.HoldWriting.Hold())
 	case errors.As(err, &bad) && h.Retrying && canAskAnew(r):
 		return askAnew(r, bad.Code)
-	case err == nil && h.Retrying && canAskAnew(r) && h.RecordTakenBack():
+	case err == nil && h.Retrying && canAskAnew(r) && recordTakenBack(h):
 		return askAnew(r, "the agent was given work that the document may not mention")
 	case err == nil && h.Retrying && canAskAnew(r) && documentOutdated(r, doc):
 		return askAnew(r, "the document is older than the agent's last prompt")
@@ -151,7 +151,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	case err != nil:
 		got = basicContext(r, doc, err)
 	}
-	h.WrittenBy = h.Writer(doc.Bytes)
+	h.WrittenBy = writerOf(h, doc.Bytes)
 	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.Structured, got.Warnings, got.Validated, err != nil || h.WrittenBy == daemon.WrittenByDaemon
 	if h.Missing = got.missing; h.Missing == nil {
 		h.Missing = []string{}
@@ -368,7 +368,7 @@ func (r *handoffRun) brief() outcome {
 	case !next.Active():
 		return r.failed(daemon.CodeSuccessorGone, "The successor ended before it took the injection prompt: %s", r.endReason(next))
 	case dl.Verdict != nil:
-		return r.failed(dl.Failure(), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.Shows(r.ctx, next).Words())
+		return r.failed(failureOf(&dl), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.Shows(r.ctx, next).Words())
 	case dl.State != daemon.DeliveryQueued:
 		return outcome{}
 	}

@@ -86,7 +86,7 @@ func (d *Flow) requestHandoff(ctx context.Context, agentID int64, in *HandoffReq
 	}
 	taken := map[string]bool{}
 	for _, h := range earlier {
-		if h.Open() || h.RecordedAt != nil && h.Claims() {
+		if h.Open() || h.RecordedAt != nil && Claims(&h) {
 			return nil, daemon.ErrHandoffOpen
 		}
 		taken[h.FilePath] = true
@@ -96,7 +96,7 @@ func (d *Flow) requestHandoff(ctx context.Context, agentID int64, in *HandoffReq
 	if err != nil {
 		return nil, err
 	}
-	if len(arriving) > 0 && arriving[0].Awaits(agentID) {
+	if len(arriving) > 0 && Awaits(&arriving[0], agentID) {
 		return nil, daemon.ErrHandoffOpen
 	}
 	if err := d.CheckPersona(a.Host, *a.Persona); err != nil {

@@ -140,7 +140,7 @@ func heirNames(a *daemon.Agent, heirs []daemon.HandoffHeir) string {
 // HeirName returns the name of an heir's agent. An heir that plays what the outgoing agent plays has its name. A name that
 // somebody has given to the outgoing agent names the work, so the heir has it too, whatever it plays.
 func HeirName(a *daemon.Agent, heir *daemon.Heir) string {
-	if heir.Persona == *a.Persona || !daemon.IsNameOf(a.Name, *a.Persona) {
+	if heir.Persona == *a.Persona || !agents.IsNameOf(a.Name, *a.Persona) {
 		return a.Name
 	}
 	return heir.Persona

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -130,7 +131,7 @@ func (r *handoffRun) heirsHold() daemon.Hold {
 	var holds []string
 	for i := range r.h.Heirs {
 		if heir := &r.h.Heirs[i]; heir.Hold != nil && !heir.Over() {
-			holds = append(holds, heir.Words()+": "+heir.Hold.Words())
+			holds = append(holds, views.HeirWords(heir)+": "+heir.Hold.Words())
 		}
 	}
 	if holds == nil {
@@ -141,7 +142,7 @@ func (r *handoffRun) heirsHold() daemon.Hold {
 
 // heirFailed says why an heir failed, and what to do next.
 func (r *handoffRun) heirFailed(heir *daemon.HandoffHeir) string {
-	return fmt.Sprintf("Heir %s of handoff %d: %s", heir.Words(), r.h.ID, heir.Error.Words())
+	return fmt.Sprintf("Heir %s of handoff %d: %s", views.HeirWords(heir), r.h.ID, heir.Error.Words())
 }
 
 // heirsOver decides once no heir is under way any more.
@@ -216,7 +217,7 @@ func (r *handoffRun) letLive() (*daemon.Change, error) {
 	h.Keep = true
 	e := r.d.Event(event.Of("handoff", daemon.Completed), &h.AgentID, &h.ID, map[string]any{
 		"from": from, "phase_ms": spent, "cause": "retry", "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
-		"message": h.CompletedWords(), "mode": h.Mode, "total_ms": h.Metrics.TotalMS,
+		"message": views.CompletedWords(h), "mode": h.Mode, "total_ms": h.Metrics.TotalMS,
 	})
 	e.Notice = event.NoticeCompleted
 	return &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}, Move: &daemon.Move{

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // maxLine is how many handoffs of a line [Flow.Line] returns at most.
@@ -25,7 +26,7 @@ func (d *Flow) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, err
 
 // Generations returns the part of an agent's line with at most most agents before it and at most most after it, the
 // oldest first. The Agent of each Generation is set.
-func (d *Flow) Generations(ctx context.Context, a *daemon.Agent, most int) ([]daemon.Generation, error) {
+func (d *Flow) Generations(ctx context.Context, a *daemon.Agent, most int) ([]views.Generation, error) {
 	handoffs, err := d.Store.LineHandoffs(ctx, a.ID, 5*most)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (d *Flow) Generations(ctx context.Context, a *daemon.Agent, most int) ([]da
 		}
 	}
 	handoffs = slices.DeleteFunc(handoffs, func(h daemon.Handoff) bool { return !here[h.AgentID] })
-	return daemon.Generations(agents, handoffs, 0), nil
+	return views.Generations(agents, handoffs, 0), nil
 }
 
 // idList returns a list with an id, or an empty one.

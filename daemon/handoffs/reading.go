@@ -57,7 +57,7 @@ func (d *Flow) SeeReading(ctx context.Context, a *daemon.Agent) (moved bool, aga
 	switch {
 	case unknown == nil && len(left) == 0:
 		a.ReadAt, a.Reading = &now, false
-		e := d.Event(event.HandoffRead, &a.ID, &h.ID, map[string]any{"persona": a.PersonaSlug(), "files": h.ToRead()})
+		e := d.Event(event.HandoffRead, &a.ID, &h.ID, map[string]any{"persona": a.PersonaSlug(), "files": toRead(h)})
 		return true, 0, d.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{e}})
 	case over && a.UnreadAt == nil:
 		if wait := d.TimeLeft(a.StateAt, readGrace); wait > 0 && a.Active() {
@@ -103,7 +103,7 @@ func (d *Flow) briefingOf(ctx context.Context, a *daemon.Agent) (*daemon.Handoff
 		return nil, nil, err
 	}
 	h := &list[0]
-	heir := h.HeirOf(a.ID)
+	heir := heirOf(h, a.ID)
 	if heir == nil || heir.DeliveryID == nil {
 		return h, nil, nil
 	}
@@ -126,11 +126,11 @@ var (
 // transcript does not show it; nil: it does.
 func (d *Flow) unread(a *daemon.Agent, h *daemon.Handoff) (left []string, unknown error) {
 	if a.TranscriptPath == nil {
-		return h.ToRead(), errNoTranscript
+		return toRead(h), errNoTranscript
 	}
 	so := d.memories.Of(a.ID).read
 	if so == nil || so.path != *a.TranscriptPath || so.ref != h.Ref {
-		so = &readSoFar{path: *a.TranscriptPath, ref: h.Ref, reading: d.RuntimeOf(a).Reading(h.Ref, h.ToRead())}
+		so = &readSoFar{path: *a.TranscriptPath, ref: h.Ref, reading: d.RuntimeOf(a).Reading(h.Ref, toRead(h))}
 		d.memories.Change(a.ID, func(m *flowMemory) { m.read = so })
 	}
 	err := so.more()
@@ -138,9 +138,9 @@ func (d *Flow) unread(a *daemon.Agent, h *daemon.Handoff) (left []string, unknow
 	case so.reading.Prompted():
 		return so.reading.Left(), nil
 	case err != nil:
-		return h.ToRead(), err
+		return toRead(h), err
 	}
-	return h.ToRead(), errNotPrompted
+	return toRead(h), errNotPrompted
 }
 
 // more reads the whole lines that the transcript has beyond those that were read.
@@ -193,7 +193,46 @@ func (d *Flow) withReading(ctx context.Context, list []daemon.Handoff) error {
 		by[agents[i].ID] = &agents[i]
 	}
 	for i := range list {
-		list[i].NoteReading(by)
+		noteReading(&list[i], by)
 	}
 	return nil
+}
+
+// toRead returns the files that the injection prompt tells the successor to read. If it names none, it carries the document
+// itself, and the successor has read it when its transcript shows the prompt.
+func toRead(h *daemon.Handoff) []string {
+	paths := []string{}
+	for _, path := range []*string{&h.FilePath, h.ContextPath} {
+		if path != nil && h.InjectionPrompt != nil && strings.Contains(*h.InjectionPrompt, *path) {
+			paths = append(paths, *path)
+		}
+	}
+	return paths
+}
+
+// noteReading fills in when the handoff's successors read the document. The handoff's ReadAt is that of the last one to read
+// it; its UnreadAt that of the first one that has not.
+func noteReading(h *daemon.Handoff, agents map[int64]*daemon.Agent) {
+	h.ReadAt, h.UnreadAt = nil, nil
+	all := true
+	for i := range h.Heirs {
+		heir := &h.Heirs[i]
+		if heir.AgentID == nil || agents[*heir.AgentID] == nil {
+			all = false
+			continue
+		}
+		a := agents[*heir.AgentID]
+		switch heir.ReadAt = a.ReadAt; {
+		case heir.ReadAt == nil:
+			all, heir.UnreadAt = false, a.UnreadAt
+			if heir.UnreadAt != nil && (h.UnreadAt == nil || heir.UnreadAt.Before(*h.UnreadAt)) {
+				h.UnreadAt = heir.UnreadAt
+			}
+		case h.ReadAt == nil || heir.ReadAt.After(*h.ReadAt):
+			h.ReadAt = heir.ReadAt
+		}
+	}
+	if !all {
+		h.ReadAt = nil
+	}
 }

@@ -18,7 +18,7 @@ func TestShutdownThatTakesLongAlerts(t *testing.T) {
 	for name, a := range map[string]*daemon.Agent{
 		"in a turn":        {ID: 7, State: daemon.Working},
 		"not ready":        {ID: 7, State: daemon.Starting},
-		"background tasks": {ID: 7, State: daemon.Idle, BackgroundTasks: 1},
+		"background tasks": {ID: 7, State: daemon.Idle, AgentTurn: daemon.AgentTurn{BackgroundTasks: 1}},
 	} {
 		for _, tt := range []struct {
 			age   time.Duration

@@ -124,7 +124,7 @@ func (d *Flow) refuseHandedOver(ctx context.Context, h *daemon.Handoff) error {
 		return err
 	}
 	for _, other := range list {
-		if other.ID != h.ID && !other.Open() && other.RecordedAt != nil && other.Claims() {
+		if other.ID != h.ID && !other.Open() && other.RecordedAt != nil && Claims(&other) {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeHandoffSuperseded, "Agent %d was handed over by handoff %d", h.AgentID, other.ID)
 		}
 	}

@@ -20,11 +20,11 @@ func TestBackgroundIsToldApart(t *testing.T) {
 		warn, wait int
 	}{
 		"nothing":            {daemon.Agent{}, 0, 0},
-		"a server":           {daemon.Agent{BackgroundTasks: 1, Background: &daemon.Background{Tasks: []hooks.Task{shell}}}, 0, 1},
-		"a sub-agent":        {daemon.Agent{BackgroundTasks: 1, Background: &daemon.Background{Tasks: []hooks.Task{sub}}}, 1, 1},
-		"both":               {daemon.Agent{BackgroundTasks: 2, Background: &daemon.Background{Tasks: []hooks.Task{sub, shell}}}, 1, 2},
-		"a kind of tomorrow": {daemon.Agent{BackgroundTasks: 1, Background: &daemon.Background{Tasks: []hooks.Task{{Type: "monitor"}}}}, 1, 1},
-		"an older row":       {daemon.Agent{BackgroundTasks: 2}, 2, 2},
+		"a server":           {daemon.Agent{AgentTurn: daemon.AgentTurn{BackgroundTasks: 1, Background: &daemon.Background{Tasks: []hooks.Task{shell}}}}, 0, 1},
+		"a sub-agent":        {daemon.Agent{AgentTurn: daemon.AgentTurn{BackgroundTasks: 1, Background: &daemon.Background{Tasks: []hooks.Task{sub}}}}, 1, 1},
+		"both":               {daemon.Agent{AgentTurn: daemon.AgentTurn{BackgroundTasks: 2, Background: &daemon.Background{Tasks: []hooks.Task{sub, shell}}}}, 1, 2},
+		"a kind of tomorrow": {daemon.Agent{AgentTurn: daemon.AgentTurn{BackgroundTasks: 1, Background: &daemon.Background{Tasks: []hooks.Task{{Type: "monitor"}}}}}, 1, 1},
+		"an older row":       {daemon.Agent{AgentTurn: daemon.AgentTurn{BackgroundTasks: 2}}, 2, 2},
 	} {
 		if warn, wait := daemon.AwaitedTasks(&tt.a, daemon.BackgroundWarn), daemon.AwaitedTasks(&tt.a, daemon.BackgroundWait); warn != tt.warn || wait != tt.wait {
 			t.Errorf("%s: %d tasks, %d if it waits for all", name, warn, wait)

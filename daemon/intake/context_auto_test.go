@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // TestFullAgentIsMarkedUnlessItIsHandedOver: automatic handoffs are on, but one that began nearly full is handed over later than at
@@ -30,7 +31,7 @@ func TestFullAgentIsMarkedUnlessItIsHandedOver(t *testing.T) {
 		"its automatic handoff was refused":    {auto, 5, 80, true, false, "was tried"},
 		"automatic handoffs are off":           {off, 5, 72, false, false, ""},
 	} {
-		a := &daemon.Agent{Persona: &persona, ContextStart: &tt.began, Context: &daemon.ContextUse{Percent: &tt.now, Tier: daemon.TierHigh}}
+		a := &daemon.Agent{Persona: &persona, AgentContext: daemon.AgentContext{ContextStart: &tt.began, Context: &daemon.ContextUse{Percent: &tt.now, Tier: daemon.TierHigh}}}
 		if tt.tried {
 			a.AutoAskedAt = &a.CreatedAt
 		}
@@ -38,8 +39,8 @@ func TestFullAgentIsMarkedUnlessItIsHandedOver(t *testing.T) {
 		if will != tt.will || (why == "") != (tt.why == "") || !strings.Contains(why, tt.why) {
 			t.Errorf("%s: %t %q", name, will, why)
 		}
-		n := a.Attention(nil, will, why)
-		if (n.Kind == daemon.NeedsHandoff) == tt.will || !strings.Contains(n.Next, tt.why) {
+		n := views.AgentNeeds(a, nil, will, why)
+		if (n.Kind == views.NeedsHandoff) == tt.will || !strings.Contains(n.Next, tt.why) {
 			t.Errorf("%s: attention %q %q", name, n.Kind, n.Next)
 		}
 	}
@@ -52,7 +53,7 @@ func TestMoreThanAWindowHolds(t *testing.T) {
 	d := h.daemon()
 	for tokens, want := range map[int64]string{190_000: "95 % high", 200_000: "100 % high", 260_000: "260k tokens"} {
 		d.FactsFor(h.agent).UseContext(&daemon.Change{}, h.agent, daemon.ContextUse{Tokens: tokens, Limit: &size}, h.at)
-		if got := h.agent.Context.Words(); got != want {
+		if got := views.ContextWords(h.agent.Context); got != want {
 			t.Errorf("%d tokens of %d: %s, want %s", tokens, size, got, want)
 		}
 	}

@@ -244,7 +244,7 @@ func (h *hookStep) promptSubmitted() {
 		a.BeginTurn(turnID(h.p), queued)
 	}
 	for _, dl := range h.tx.Deliveries {
-		if dl.State != daemon.DeliveryTyping && dl.State != daemon.DeliveryTyped || !daemon.Carries(h.p.Prompt, dl) {
+		if dl.State != daemon.DeliveryTyping && dl.State != daemon.DeliveryTyped || !deliveries.Carries(h.p.Prompt, dl) {
 			continue
 		}
 		// It is behind no other turn if that turn began later, or is the text's own, which was refused and submitted again.
@@ -265,7 +265,7 @@ func (h *hookStep) promptSubmitted() {
 		}
 		ours = dl.Kind != daemon.KindMessage && dl.Kind != daemon.KindCommand && dl.Kind != daemon.KindGoOn
 		if dl.Kind == daemon.KindInstruction && a.State == daemon.Idle { // behind a turn that a person has interrupted
-			a.Asked = a.PassedOn()
+			a.Asked = agents.PassedOn(a)
 		}
 		if dl.Kind == daemon.KindGoOn {
 			asked = "" // it goes on with what it was asked before

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -55,7 +56,7 @@ func goesBack(p *hooks.Payload) bool { return p.Event == hooks.SessionEnd && p.R
 func endedIn(rt *runtimes.Runtime, a *daemon.Agent, p *hooks.Payload) string {
 	dir := rt.SessionDir(p.CWD, p.TranscriptPath, "", false)
 	lastTurn := (p.Event == "Stop" || p.Event == "StopFailure") && (p.PromptID == "" || p.PromptID == a.TurnPromptID)
-	between := daemon.Within(a.Cwd, dir) && daemon.Within(p.CWD, a.Cwd)
+	between := agents.Within(a.Cwd, dir) && agents.Within(p.CWD, a.Cwd)
 	if dir == "" || !lastTurn || between || rt.TranscriptIn(dir, p.TranscriptPath) != p.TranscriptPath || rt.TranscriptIn(a.Cwd, p.TranscriptPath) == p.TranscriptPath {
 		return ""
 	}

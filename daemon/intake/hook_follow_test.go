@@ -104,7 +104,7 @@ func TestEndedIn(t *testing.T) {
 		{"/w/r/.claude/worktrees/x", "/tmp", "Stop", "T", ""},
 		{"/w/r", "/w/r/sub", "Stop", "T", ""},
 	} {
-		a := &daemon.Agent{Cwd: c.row, TurnPromptID: "T"}
+		a := &daemon.Agent{AgentSession: daemon.AgentSession{Cwd: c.row}, AgentTurn: daemon.AgentTurn{TurnPromptID: "T"}}
 		if got := endedIn(runtimes.Claude(), a, &hooks.Payload{Event: c.event, PromptID: c.turn, CWD: c.cwd, TranscriptPath: home}); got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -48,7 +49,7 @@ func (d *Daemon) answerCommand(ctx context.Context, cmd command, held func(hando
 	case err != nil:
 		return nil, err
 	case held == nil:
-		return blockPrompt(h.StartedWords()), nil
+		return blockPrompt(views.StartedWords(&h)), nil
 	}
 	said, err := d.holdCommand(ctx, h.ID, held)
 	if err != nil {
@@ -104,7 +105,7 @@ func (d *Daemon) holdCommand(ctx context.Context, handoffID int64, held func(han
 		if h, err = d.Store.Handoff(ctx, handoffID); err != nil {
 			return "", err
 		}
-		if said := h.CommandWords(&a); said != "" {
+		if said := views.CommandWords(&h, &a); said != "" {
 			return said, nil
 		}
 		if live, err = awaitEvent(ctx, live, tick.C); err != nil {

@@ -72,7 +72,7 @@ func (h *hookStep) asks() {
 	case verdict != "":
 		p.Answer(verdict, daemon.PermissionByRule, "rule "+rule, h.Now)
 		p.End(daemon.PermissionGiven, "", h.Now)
-		h.out.Output = p.Output()
+		h.out.Output = PermissionOutput(p)
 	case !h.holds || !can.HoldsPermission || h.Settings.Permissions.Hold <= 0:
 		h.beginWaiting()
 		return
@@ -96,7 +96,7 @@ func (h *hookStep) asks() {
 
 // byRule returns what the rules of the agent's persona and of its earlier permissions say about a call, and which rule says
 // it; verdict is "" if none does. Without the persona there are no rules of it, and people are asked.
-func (h *hookStep) byRule(c *daemon.ToolCall) (verdict daemon.PermissionVerdict, rule string) {
+func (h *hookStep) byRule(c *ToolCall) (verdict daemon.PermissionVerdict, rule string) {
 	a := h.tx.Agent
 	var rules personas.Permissions
 	if a.Persona != nil {

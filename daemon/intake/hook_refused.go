@@ -30,9 +30,9 @@ func (h *hookStep) ended(dl *daemon.Delivery) bool {
 
 // promptRefused applies the report that another hook has refused a prompt. The turn that our own hook has begun does not run.
 func (h *hookStep) promptRefused() {
-	a, why, ours, later := h.tx.Agent, daemon.RefusalWords(h.p.Reason), false, h.beforeLastPrompt()
+	a, why, ours, later := h.tx.Agent, deliveries.RefusalWords(h.p.Reason), false, h.beforeLastPrompt()
 	for _, dl := range h.tx.Deliveries {
-		if h.unknown || !daemon.RefusedPrompt(h.p, dl, h.in.At) {
+		if h.unknown || !deliveries.RefusedPrompt(h.p, dl, h.in.At) {
 			continue
 		}
 		if h.in.At.Before(deliveries.RefusedSince(h.Past, dl)) {

@@ -40,9 +40,9 @@ func (h *hookStep) register() {
 	now, rt := h.Now, runtimes.Claude()
 	a := &daemon.Agent{
 		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: rt.Name, Host: h.in.Host,
-		State: daemon.Idle, StateAt: now, Cwd: cmp.Or(rt.SessionDir(h.p.CWD, h.p.TranscriptPath, "", h.beginsSession()), h.p.CWD), Generation: 1, CreatedAt: now, RegisteredAt: &now,
-		PID: h.proc.PID, PIDStart: h.proc.Start, LastHook: h.tx.HookID,
-		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID), Account: h.account,
+		State: daemon.Idle, StateAt: now, Generation: 1, CreatedAt: now, RegisteredAt: &now, LastHook: h.tx.HookID, Account: h.account,
+		AgentPane:    daemon.AgentPane{PID: h.proc.PID, PIDStart: h.proc.Start, TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID)},
+		AgentSession: daemon.AgentSession{Cwd: cmp.Or(rt.SessionDir(h.p.CWD, h.p.TranscriptPath, "", h.beginsSession()), h.p.CWD)},
 	}
 	if h.pane != nil {
 		a.SetPane(h.pane)

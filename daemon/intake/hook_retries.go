@@ -6,6 +6,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -20,7 +21,7 @@ func (h *hookStep) retryStarted() {
 	was := a.Trouble
 	a.RetryTurn(now)
 	if was == nil || was.Code != code {
-		h.event(event.AgentTrouble, map[string]any{"code": code, "since": a.Trouble.Since, "agent_name": a.Name, "reported": now.Message, "message": a.TroubleWords()}, a)
+		h.event(event.AgentTrouble, map[string]any{"code": code, "since": a.Trouble.Since, "agent_name": a.Name, "reported": now.Message, "message": views.TroubleWords(a)}, a)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -146,7 +147,7 @@ func TestLimitWords(t *testing.T) {
 		{daemon.Limit{Kind: daemon.LimitUsage, Do: daemon.LimitWait, Since: ends}, []string{"does not say when the limit ends, so it tries again by itself at Nov 26 11:30 UTC"}, "after the reset"},
 	} {
 		h.agent.Limit = &c.limit
-		words := h.agent.LimitWords()
+		words := views.LimitWords(h.agent)
 		for _, part := range c.has {
 			if !strings.Contains(words, part) {
 				t.Errorf("%+v: %q lacks %q", c.limit, words, part)
@@ -155,7 +156,7 @@ func TestLimitWords(t *testing.T) {
 		if strings.Contains(words, c.not) {
 			t.Errorf("%+v: %q has %q", c.limit, words, c.not)
 		}
-		if hint := h.agent.TroubleHint(); hint != words {
+		if hint := views.TroubleHint(h.agent); hint != words {
 			t.Errorf("the hint about its trouble is %q, want %q", hint, words)
 		}
 	}

@@ -32,7 +32,7 @@ func (s *fileStore) RecordHook(_ context.Context, _ daemon.HookInput, decide fun
 	s.locked()
 	defer s.over()
 	hf := s.handoff
-	a := daemon.Agent{ID: 1, PID: 7, Managed: true, Persona: &hf.Persona, State: daemon.Working}
+	a := daemon.Agent{ID: 1, AgentPane: daemon.AgentPane{PID: 7}, Managed: true, Persona: &hf.Persona, State: daemon.Working}
 	out := decide(daemon.HookTx{HookID: 3, Agent: &a, Handoff: &hf})
 	if out.Undone != nil {
 		return daemon.HookResult{}, errors.Join(errors.New("hook"), out.Undone)

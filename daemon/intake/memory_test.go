@@ -37,7 +37,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 	now := time.Now()
 	s := endedStore{&rowStore{rows: map[int64]daemon.Agent{
 		active: {ID: active, Host: "h", State: daemon.Starting, Managed: true},
-		ended:  {ID: ended, Host: "h", State: daemon.Ended, EndedAt: &now},
+		ended:  {ID: ended, Host: "h", State: daemon.Ended, AgentEnd: daemon.AgentEnd{EndedAt: &now}},
 	}}}
 	d := New(engine.Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
 	d.Lanes = lane.New(nil) // the lanes do not run: a wake only marks a lane

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-func bash(command string) daemon.ToolCall {
+func bash(command string) ToolCall {
 	in, _ := json.Marshal(map[string]any{"command": command, "description": "test"}) // texts cannot fail
 	c, _ := callOf(&hooks.Payload{ToolName: "Bash", ToolInput: in})
 	return c
@@ -40,19 +40,19 @@ func TestAllowRulesAreNotFooled(t *testing.T) {
 
 // TestOtherRules: rules about files, sites and whole tools, and deny rules, which look into a line of shell.
 func TestOtherRules(t *testing.T) {
-	call := func(tool, args string) daemon.ToolCall {
+	call := func(tool, args string) ToolCall {
 		c, ok := callOf(&hooks.Payload{ToolName: tool, ToolInput: json.RawMessage(args)})
 		if !ok {
 			t.Fatalf("%s %s", tool, args)
 		}
 		return c
 	}
-	edit := func(path string) daemon.ToolCall {
+	edit := func(path string) ToolCall {
 		return call("Edit", `{"file_path": "`+path+`", "old_string": "a", "new_string": "b"}`)
 	}
-	fetch := func(url string) daemon.ToolCall { return call("WebFetch", `{"url": "`+url+`", "prompt": "p"}`) }
+	fetch := func(url string) ToolCall { return call("WebFetch", `{"url": "`+url+`", "prompt": "p"}`) }
 	for _, row := range []struct {
-		call daemon.ToolCall
+		call ToolCall
 		rule string
 		want bool
 	}{
@@ -104,11 +104,11 @@ func TestShownIsWhole(t *testing.T) {
 		{"WebFetch", `{"url": "https://e.org", "prompt": "read"}`, "https://e.org\nread"},
 		{"mcp__x__y", `{"b": [1, 2], "a": "t"}`, "a: \"t\"\nb: [1,2]"},
 	} {
-		if p := show(row.tool, row.args); p.Shown != row.want || !p.Whole || p.Digest != daemon.DigestOf(row.tool, row.want) {
+		if p := show(row.tool, row.args); p.Shown != row.want || !p.Whole || p.Digest != digestOf(row.tool, row.want) {
 			t.Errorf("%s %s: shown %q, want %q", row.tool, row.args, p.Shown, row.want)
 		}
 	}
-	if p := show("Bash", `{"command": "`+strings.Repeat("x", daemon.MaxShown+1)+`"}`); p.Whole || p.Rule != "" || len(p.Shown) > daemon.MaxShown {
+	if p := show("Bash", `{"command": "`+strings.Repeat("x", MaxShown+1)+`"}`); p.Whole || p.Rule != "" || len(p.Shown) > MaxShown {
 		t.Errorf("a long command: whole %t, rule %q, %d bytes", p.Whole, p.Rule, len(p.Shown))
 	}
 }

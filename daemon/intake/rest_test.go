@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -169,13 +170,13 @@ func TestFirstAsked(t *testing.T) {
 	list := []daemon.Permission{
 		{ID: 9, State: daemon.PermissionOpen}, {ID: 7, State: daemon.PermissionOpen}, {ID: 5, State: daemon.PermissionAnswered}, {ID: 3, State: daemon.PermissionUnanswered, EndedAt: &now},
 	}
-	if p := daemon.FirstAsked(list, 0, now.Add(time.Second)); p == nil || p.ID != 7 {
+	if p := sight.FirstAsked(list, 0, now.Add(time.Second)); p == nil || p.ID != 7 {
 		t.Errorf("the first of four: %+v", p)
 	}
-	if p := daemon.FirstAsked(list, 7, now.Add(time.Second)); p == nil || p.ID != 9 {
+	if p := sight.FirstAsked(list, 7, now.Add(time.Second)); p == nil || p.ID != 9 {
 		t.Errorf("the one after it: %+v", p)
 	}
-	if p := daemon.FirstAsked(list, 7, now.Add(-time.Second)); p == nil || p.ID != 3 {
+	if p := sight.FirstAsked(list, 7, now.Add(-time.Second)); p == nil || p.ID != 3 {
 		t.Errorf("the agent has waited since before one ended without an answer: %+v", p)
 	}
 }
@@ -211,7 +212,7 @@ func TestHandoffIsNewerThanItsAgent(t *testing.T) {
 	at := time.Now()
 	h := daemon.Handoff{ID: 2, AgentID: 3, Phase: daemon.AwaitingDocument, StopHook: 9, PhaseAt: at}
 	d := New(engine.Config{Host: "h", Store: &openHandoffs{handoff: h}, Log: slog.New(slog.DiscardHandler)})
-	a := &daemon.Agent{ID: 3, Host: "h", State: daemon.Working, LastHook: 8, PID: 7, RegisteredAt: &at}
+	a := &daemon.Agent{ID: 3, Host: "h", State: daemon.Working, LastHook: 8, AgentPane: daemon.AgentPane{PID: 7}, RegisteredAt: &at}
 	if moved, again, err := d.handOver(t.Context(), a); moved || again != agents.RestLook || err != nil {
 		t.Errorf("moved %v, again in %s, %v", moved, again, err)
 	}

@@ -93,7 +93,7 @@ func TestSweepReadsOnlyRowsThatHaveChanged(t *testing.T) {
 		t.Errorf("a sweep after which nothing has changed read %d rows", n)
 	}
 	now := time.Now()
-	s.rows[7], s.rows[8] = daemon.Agent{ID: 7, Rev: 1, State: daemon.Working}, daemon.Agent{ID: 8, Rev: 1, State: daemon.Ended, EndedAt: &now}
+	s.rows[7], s.rows[8] = daemon.Agent{ID: 7, Rev: 1, State: daemon.Working}, daemon.Agent{ID: 8, Rev: 1, State: daemon.Ended, AgentEnd: daemon.AgentEnd{EndedAt: &now}}
 	if n := sweep(); n != 1 {
 		t.Errorf("of one agent that has changed and one that has ended %d rows were read", n)
 	}

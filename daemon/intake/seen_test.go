@@ -101,16 +101,16 @@ func TestInterruptedQuestionIsNotPassedOn(t *testing.T) {
 	t.Parallel()
 	h := hookedAgent(t)
 	h.finishes("Fix the cart", "It is fixed.", 0)
-	if got := h.agent.PassedOn(); got != "Fix the cart" {
+	if got := agents.PassedOn(h.agent); got != "Fix the cart" {
 		t.Errorf("of a turn that has ended, %q is passed on", got)
 	}
 	h.takes("UserPromptSubmit", map[string]any{"prompt": "What is this?", "prompt_id": "q"})
 	h.agent.HandingOver = true // the turn goes on, and takes the instruction
-	if got := h.agent.PassedOn(); got != "What is this?" {
+	if got := agents.PassedOn(h.agent); got != "What is this?" {
 		t.Errorf("of a turn that takes the instruction, %q is passed on", got)
 	}
 	h.agent.HandingOver = false
-	if got := h.agent.PassedOn(); got != "" {
+	if got := agents.PassedOn(h.agent); got != "" {
 		t.Errorf("of a turn that was interrupted, %q is passed on", got)
 	}
 }

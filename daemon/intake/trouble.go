@@ -4,6 +4,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -16,7 +17,7 @@ func (h *hookStep) stopFailed() {
 	h.confirmHeard()
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
 	now := daemon.Trouble{Code: code, Message: words.Clip(words.Line(text), daemon.MaxTrouble), Since: h.in.At}
-	was, hint := a.Trouble, a.TroubleHint()
+	was, hint := a.Trouble, views.TroubleHint(a)
 	a.FailTurn(now)
 	h.hitLimit(code)
 	hf := h.tx.Handoff
@@ -26,10 +27,10 @@ func (h *hookStep) stopFailed() {
 		h.touchHandoff()
 	}
 	if was == nil || was.Code != code {
-		h.event(event.AgentTrouble, map[string]any{"code": code, "since": a.Trouble.Since, "agent_name": a.Name, "reported": now.Message, "message": a.TroubleWords()}, a)
+		h.event(event.AgentTrouble, map[string]any{"code": code, "since": a.Trouble.Since, "agent_name": a.Name, "reported": now.Message, "message": views.TroubleWords(a)}, a)
 		// Notify again only if the trouble asks a person for something else. A handoff or a pipeline fails because of the
 		// trouble, and reports that itself. The decision about a limit is a notice of its own.
-		if a.State != daemon.Limited && a.TroubleHint() != hint && !handing && a.PipelineID == nil {
+		if a.State != daemon.Limited && views.TroubleHint(a) != hint && !handing && a.PipelineID == nil {
 			e := h.out.Change.Events[len(h.out.Change.Events)-1]
 			e.Notice, e.Cause = event.NoticeWaiting, event.CauseTrouble+code
 		}

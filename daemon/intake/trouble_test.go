@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -33,7 +34,7 @@ type hooked struct {
 
 func hookedAgent(t *testing.T) *hooked {
 	now := time.Date(2031, 5, 4, 3, 0, 0, 0, time.UTC)
-	return &hooked{t: t, at: now, agent: &daemon.Agent{ID: 3, Name: "con", State: daemon.Idle, StateAt: now, PID: 7, RegisteredAt: &now}}
+	return &hooked{t: t, at: now, agent: &daemon.Agent{ID: 3, Name: "con", State: daemon.Idle, StateAt: now, AgentPane: daemon.AgentPane{PID: 7}, RegisteredAt: &now}}
 }
 
 // gets applies a hook a minute after the last one, and returns the events about the agent's trouble.
@@ -185,8 +186,8 @@ func TestTroubleIsNoNoticeIfAHandoffOrAPipelineFailsByIt(t *testing.T) {
 func TestEachTroubleHasAHintWithACommand(t *testing.T) {
 	t.Parallel()
 	for _, code := range daemon.TroubleCodes() {
-		a := daemon.Agent{ID: 3, Trouble: &daemon.Trouble{Code: code}}
-		if hint := a.TroubleHint(); !strings.Contains(hint, "`understudy agent ") || a.Trouble.Words() != code {
+		a := daemon.Agent{ID: 3, AgentTurn: daemon.AgentTurn{Trouble: &daemon.Trouble{Code: code}}}
+		if hint := views.TroubleHint(&a); !strings.Contains(hint, "`understudy agent ") || a.Trouble.Words() != code {
 			t.Errorf("%s: hint %q, words %q", code, hint, a.Trouble.Words())
 		}
 	}

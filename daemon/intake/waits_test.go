@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -75,8 +76,8 @@ func TestAnswerWith(t *testing.T) {
 		{"claude", "transcript view", false}, {"claude", "agents view", false}, {"claude", daemon.WaitsForFg, false},
 		{"opencode", "permission", false}, {"aider", "permission", false},
 	} {
-		a := &daemon.Agent{ID: 7, Name: "a", Runtime: c.runtime, State: daemon.Waiting, WaitsFor: c.asks, Pane: new("%1")}
-		for _, text := range []string{a.AnswerWith(), a.Attention(nil, false, "").Next} {
+		a := &daemon.Agent{ID: 7, Name: "a", Runtime: c.runtime, State: daemon.Waiting, WaitsFor: c.asks, AgentPane: daemon.AgentPane{Pane: new("%1")}}
+		for _, text := range []string{views.AnswerWith(a), views.AgentNeeds(a, nil, false, "").Next} {
 			if strings.Contains(text, "understudy agent dialog 7") != c.here || !strings.Contains(text, "understudy agent attach 7") {
 				t.Errorf("%s, %s: %q", c.runtime, c.asks, text)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/sight"
 )
 
@@ -121,7 +122,7 @@ func (d *Daemon) nextDelivery(ctx context.Context, a *daemon.Agent, open []daemo
 		return &open[0], nil
 	}
 	list, err := d.Store.Handoffs(ctx, daemon.HandoffFilter{SuccessorID: a.ID, Open: true, Limit: 1})
-	if err != nil || len(list) == 0 || !list[0].Awaits(a.ID) {
+	if err != nil || len(list) == 0 || !handoffs.Awaits(&list[0], a.ID) {
 		return &open[0], err
 	}
 	for i := range open {

@@ -7,6 +7,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -86,7 +87,7 @@ func (r *Room) decidedEvent(a *daemon.Agent) *event.Event {
 	}
 	e := engine.EventAbout(r.env.Engine, event.AgentLimitDecided, a, map[string]any{
 		"kind": l.Kind, "until": l.Until, "do": l.Do, "by": l.By, "why": l.Why, "waits": l.Waits, "agent_name": a.Name,
-		"message": fmt.Sprintf("Agent %d (%s) %s%s: %s.", a.ID, a.Name, l.What(), text, a.LimitWords()),
+		"message": fmt.Sprintf("Agent %d (%s) %s%s: %s.", a.ID, a.Name, views.HasHit(l), text, views.LimitWords(a)),
 	})
 	if l.By == daemon.LimitByPolicy && (a.PipelineID == nil || l.Do != daemon.LimitAsk) {
 		e.Notice, e.Cause = event.NoticeWaiting, event.CauseLimit+string(l.Kind)+" "+string(l.Do)

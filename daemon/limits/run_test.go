@@ -22,7 +22,7 @@ func (s *wentOn) Agent(context.Context, int64) (daemon.Agent, error) { return s.
 func TestLimitedAgentGoesOnMeanwhile(t *testing.T) {
 	t.Parallel()
 	persona := "con"
-	was := daemon.Agent{ID: 3, Host: "h", State: daemon.Limited, Managed: true, Persona: &persona, Limit: &daemon.Limit{Kind: daemon.LimitUsage, Do: daemon.LimitHandOver, Runtime: "codex"}}
+	was := daemon.Agent{ID: 3, Host: "h", State: daemon.Limited, Managed: true, Persona: &persona, AgentLimit: daemon.AgentLimit{Limit: &daemon.Limit{Kind: daemon.LimitUsage, Do: daemon.LimitHandOver, Runtime: "codex"}}}
 	pane := "%1"
 	was.Pane, was.PID = &pane, 7
 	is := was

@@ -36,7 +36,7 @@ func TestNoticeIsOverWhenItsAgentOrPipelineNoLongerWaits(t *testing.T) {
 	}{
 		"an agent that waits":          {event: agent, rows: waitingRows{agent: daemon.Agent{State: daemon.Waiting}}},
 		"an agent that was answered":   {event: agent, rows: waitingRows{agent: daemon.Agent{State: daemon.Working}}, over: true},
-		"an agent in trouble":          {event: trouble, rows: waitingRows{agent: daemon.Agent{State: daemon.Idle, Trouble: &daemon.Trouble{}}}},
+		"an agent in trouble":          {event: trouble, rows: waitingRows{agent: daemon.Agent{State: daemon.Idle, AgentTurn: daemon.AgentTurn{Trouble: &daemon.Trouble{}}}}},
 		"an agent out of trouble":      {event: trouble, rows: waitingRows{agent: daemon.Agent{State: daemon.Waiting}}, over: true},
 		"a pipeline that waits":        {event: pipeline, rows: waitingRows{pipeline: daemon.Pipeline{Status: daemon.PipelineWaiting}, agent: daemon.Agent{State: daemon.Working}}},
 		"a pipeline that was approved": {event: pipeline, rows: waitingRows{pipeline: daemon.Pipeline{Status: daemon.PipelineRunning}, agent: daemon.Agent{State: daemon.Waiting}}, over: true},

@@ -23,7 +23,7 @@ type Peers struct {
 
 // PeerSelf is what the asking agent learns about itself.
 type PeerSelf struct {
-	daemon.Peer
+	Peer
 	Persona         *string            `json:"persona"`
 	Generation      int                `json:"generation"`
 	PreviousAgentID *int64             `json:"previous_agent_id"`
@@ -32,10 +32,10 @@ type PeerSelf struct {
 
 // PeerPersona is a persona with the active agents that play it on the asking agent's host, the newest first.
 type PeerPersona struct {
-	Slug        string        `json:"slug"`
-	Role        string        `json:"role"`
-	Description string        `json:"description"`
-	Agents      []daemon.Peer `json:"agents"`
+	Slug        string `json:"slug"`
+	Role        string `json:"role"`
+	Description string `json:"description"`
+	Agents      []Peer `json:"agents"`
 }
 
 // Peers returns what an agent may know about itself and about the other agents on its host.
@@ -48,14 +48,14 @@ func (d *Room) Peers(ctx context.Context, agentID int64) (Peers, error) {
 	if err != nil {
 		return Peers{}, err
 	}
-	playing := map[string][]daemon.Peer{}
+	playing := map[string][]Peer{}
 	for i := range active {
 		if slug := active[i].PersonaSlug(); slug != "" {
-			playing[slug] = append(playing[slug], active[i].Peer())
+			playing[slug] = append(playing[slug], peerOf(&active[i]))
 		}
 	}
 	out := Peers{
-		You:      PeerSelf{Peer: a.Peer(), Persona: a.Persona, Generation: a.Generation, PreviousAgentID: a.PreviousAgentID, Context: a.Context},
+		You:      PeerSelf{Peer: peerOf(&a), Persona: a.Persona, Generation: a.Generation, PreviousAgentID: a.PreviousAgentID, Context: a.Context},
 		Personas: []PeerPersona{},
 	}
 	for _, p := range d.Personas.List() {
@@ -64,7 +64,7 @@ func (d *Room) Peers(ctx context.Context, agentID int64) (Peers, error) {
 		}
 		agents := playing[p.Slug]
 		if agents == nil {
-			agents = []daemon.Peer{}
+			agents = []Peer{}
 		}
 		out.Personas = append(out.Personas, PeerPersona{Slug: p.Slug, Role: p.Role, Description: p.Description, Agents: agents})
 	}
@@ -117,8 +117,8 @@ func (d *Room) sendToPeer(ctx context.Context, fromID int64, to, text string) (d
 // message begins with "> ". No blank line follows the first line, because Claude Code takes a text of more than three
 // lines for pasted.
 func peerText(from *daemon.Agent, text string) (string, error) {
-	if n := utf8.RuneCountInString(text); n > daemon.MaxPeerText {
-		return "", daemon.Errorf(daemon.KindTooLarge, daemon.CodeTextTooLong, "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, daemon.MaxPeerText)
+	if n := utf8.RuneCountInString(text); n > MaxPeerText {
+		return "", daemon.Errorf(daemon.KindTooLarge, daemon.CodeTextTooLong, "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, MaxPeerText)
 	}
 	if err := deliveries.CheckTyped(text); err != nil {
 		return "", err
@@ -195,11 +195,35 @@ func (d *Room) maySend(ctx context.Context, agentID int64) error {
 	switch {
 	case err != nil:
 		return err
-	case sent.Recent >= daemon.MaxPeerRecent && sent.First != nil:
+	case sent.Recent >= MaxPeerRecent && sent.First != nil:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeTooManyMessages, "Agent has sent %d messages in %d minutes: the next one may be sent at %s UTC",
 			sent.Recent, int(daemon.PeerWindow.Minutes()), sent.First.Add(daemon.PeerWindow+time.Second).UTC().Format(time.TimeOnly))
-	case sent.Open >= daemon.MaxPeerOpen:
+	case sent.Open >= MaxPeerOpen:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodeTooManyMessages, "Agent has %d messages that were not taken yet: the next one may be sent when one of them was", sent.Open)
 	}
 	return nil
+}
+
+// Peer is what an agent learns about another agent.
+type Peer struct {
+	ID      int64             `json:"id"`
+	Name    string            `json:"name"`
+	State   daemon.AgentState `json:"state"`
+	Trouble string            `json:"trouble"` // the code of its trouble; "": it has none
+}
+
+// The limits on messages between agents. They limit the cost of two agents that answer each other without end. The
+// messages are counted in the database, so a restart of the daemon does not reset the count.
+const (
+	MaxPeerText   = 4000 // characters
+	MaxPeerOpen   = 5    // messages of one sender without a verdict
+	MaxPeerRecent = 20   // messages of one sender in daemon.PeerWindow
+)
+
+func peerOf(a *daemon.Agent) Peer {
+	p := Peer{ID: a.ID, Name: a.Name, State: a.State}
+	if a.Trouble != nil {
+		p.Trouble = a.Trouble.Code
+	}
+	return p
 }

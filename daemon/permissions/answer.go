@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -71,7 +72,7 @@ func (r *Room) Answer(ctx context.Context, id int64, in Answer) (daemon.Permissi
 func (r *Room) checkAnswer(p *daemon.Permission, in *Answer) error {
 	switch {
 	case p.State != daemon.PermissionOpen:
-		return daemon.Errorf(daemon.KindConflict, daemon.CodePermissionAnswered, "Permission %d is answered already: %s", p.ID, p.Outcome())
+		return daemon.Errorf(daemon.KindConflict, daemon.CodePermissionAnswered, "Permission %d is answered already: %s", p.ID, views.PermissionOutcome(p))
 	case in.Digest != p.Digest:
 		return daemon.Errorf(daemon.KindConflict, daemon.CodePermissionNotShown, "The answer is not about what permission %d asks: look at `understudy permission show %[1]d` and answer that", p.ID)
 	case in.Verdict != daemon.Deny && !p.Whole:

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/intake"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/sight"
 )
@@ -63,7 +64,7 @@ func (r *Room) hold(ctx context.Context, id int64, stored json.RawMessage, joine
 			}
 			continue
 		case daemon.PermissionGiven:
-			return p.Output(), nil
+			return intake.PermissionOutput(&p), nil
 		case daemon.PermissionOpen:
 		default:
 			return nil, nil
@@ -135,12 +136,12 @@ func (r *Room) workAfter(ctx context.Context, p *daemon.Permission, a *daemon.Ag
 	if !a.Active() || a.State != daemon.Waiting {
 		return
 	}
-	list, err := r.store.Permissions(ctx, daemon.PermissionFilter{AgentID: a.ID, Limit: daemon.RecentPermissions})
+	list, err := r.store.Permissions(ctx, daemon.PermissionFilter{AgentID: a.ID, Limit: sight.RecentPermissions})
 	if err != nil {
 		return // the registry will tell
 	}
-	if next := daemon.FirstAsked(list, p.ID, a.StateAt); next != nil {
-		a.Ask(daemon.AskedFor(next))
+	if next := sight.FirstAsked(list, p.ID, a.StateAt); next != nil {
+		a.Ask(sight.AskedFor(next))
 		c.Agents = []*daemon.Agent{a}
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -87,7 +88,7 @@ func (r *Room) AgentTimeline(ctx context.Context, id int64, span time.Duration) 
 }
 
 // LineTimeline returns what happened in the last span of time to an agent and its line, the oldest generation first.
-func (r *Room) LineTimeline(ctx context.Context, a *daemon.Agent, line []daemon.Generation, span time.Duration) (*Timeline, error) {
+func (r *Room) LineTimeline(ctx context.Context, a *daemon.Agent, line []views.Generation, span time.Duration) (*Timeline, error) {
 	q, handoffs := daemon.LifeQuery{}, []daemon.Handoff{}
 	for _, g := range slices.Backward(line) {
 		q.IDs = append(q.IDs, g.AgentID)

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
@@ -200,7 +201,7 @@ func (r *pipelineRun) enterTree() runOutcome {
 	if t == nil {
 		return r.planTree()
 	}
-	switch wait, why := t.Ready(); {
+	switch wait, why := agents.Ready(t); {
 	case wait:
 		return runOutcome{again: time.Second, note: r.p.Note}
 	case why != nil:
@@ -222,7 +223,7 @@ func (r *pipelineRun) planTree() runOutcome {
 	case err != nil && (r.ctx.Err() != nil || daemon.Unavailable(err)):
 		return runOutcome{err: err}
 	case err != nil:
-		return r.treeFailed(daemon.NotMade(*r.p.Branch, err))
+		return r.treeFailed(agents.NotMade(*r.p.Branch, err))
 	}
 	t.PipelineID = &r.p.ID
 	return runOutcome{with: &daemon.Change{NewWorktree: t}}
@@ -300,9 +301,9 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 // askFor returns the sentence that asks a person for the approval of a step, or which step comes after it.
 func (r *pipelineRun) askFor(s *daemon.Step, waits string) string {
 	if s == r.p.AwaitsWay() {
-		return fmt.Sprintf("Pipeline %d (%s) %s for you to say which step comes next: %s.", r.p.ID, r.p.Title, waits, r.p.ChoiceWords(s))
+		return fmt.Sprintf("Pipeline %d (%s) %s for you to say which step comes next: %s.", r.p.ID, r.p.Title, waits, views.ChoiceWords(r.p, s))
 	}
-	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s%s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, roundNext(r.p, s), r.p.ApprovalNext())
+	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s%s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, roundNext(r.p, s), views.ApprovalNext(r.p))
 }
 
 // failure is why a step or a pipeline fails.

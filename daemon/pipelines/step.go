@@ -133,7 +133,7 @@ func (r *pipelineRun) cast(s *daemon.Step) *failure {
 func (r *pipelineRun) agentFor(s *daemon.Step) (*daemon.Agent, error) {
 	a := &daemon.Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
-		Host: r.room.env.Host, State: daemon.Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
+		Host: r.room.env.Host, State: daemon.Starting, StateAt: r.now, AgentSession: daemon.AgentSession{Cwd: r.p.WorkDir}, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
 	if r.p.Branch == nil {

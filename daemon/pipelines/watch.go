@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/sight"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -36,7 +37,7 @@ func (r *pipelineRun) watchStep(s *daemon.Step) runOutcome {
 		}
 		return r.takeOutput(s, a)
 	case !handing && r.room.env.FactsFor(a).SeesToLimit(a):
-		return runOutcome{again: daemon.LimitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, a.LimitOrTrouble(), cmp.Or(a.LimitWords(), "it is seen to"))}
+		return runOutcome{again: daemon.LimitLook, note: fmt.Sprintf("agent %d %s: %s", a.ID, views.LimitOrTrouble(a), cmp.Or(views.LimitWords(a), "it is seen to"))}
 	case !handing && a.Active() && a.Hold.Is(daemon.HoldBudget):
 		return runOutcome{again: time.Minute, note: fmt.Sprintf("agent %d is %s", a.ID, a.Hold.Words())}
 	case left <= 0 && !handing && a.WorkDone():

@@ -12,12 +12,12 @@ func NameDialog(d *Sight, ctx context.Context, a *daemon.Agent) {
 	if a.State != daemon.Waiting || a.WaitsFor != "" {
 		return
 	}
-	list, err := d.Store.Permissions(ctx, daemon.PermissionFilter{AgentID: a.ID, Limit: daemon.RecentPermissions})
+	list, err := d.Store.Permissions(ctx, daemon.PermissionFilter{AgentID: a.ID, Limit: RecentPermissions})
 	if err != nil {
 		return // it waits for something that has no name
 	}
-	if p := daemon.FirstAsked(list, 0, a.StateAt); p != nil {
-		a.Ask(daemon.AskedFor(p))
+	if p := FirstAsked(list, 0, a.StateAt); p != nil {
+		a.Ask(AskedFor(p))
 	}
 }
 

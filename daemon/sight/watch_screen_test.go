@@ -36,8 +36,9 @@ func limitScreen(chosen int) string {
 // agentInPane returns a working agent of Gemini CLI in a pane.
 func agentInPane(ref tmux.Ref) *daemon.Agent {
 	return &daemon.Agent{
-		ID: 1, Runtime: "gemini", PID: 4711, State: daemon.Working,
-		Pane: &ref.Pane, PaneSocket: ref.Socket, PaneServerPID: ref.ServerPID, PaneServerStart: ref.ServerStart,
+		ID: 1, Runtime: "gemini",
+		AgentPane: daemon.AgentPane{PID: 4711,
+			Pane: &ref.Pane, PaneSocket: ref.Socket, PaneServerPID: ref.ServerPID, PaneServerStart: ref.ServerStart}, State: daemon.Working,
 	}
 }
 

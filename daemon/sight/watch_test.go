@@ -47,7 +47,7 @@ func TestSettledRegistryCorrectsTheStateOfTheHooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
 				d := testSight(engine.Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
-				a := &daemon.Agent{ID: 1, Runtime: "claude", PID: 4711, State: tt.state, RegisteredAt: &now}
+				a := &daemon.Agent{ID: 1, Runtime: "claude", AgentPane: daemon.AgentPane{PID: 4711}, State: tt.state, RegisteredAt: &now}
 				if tt.want == daemon.Limited {
 					until := now.Add(time.Hour)
 					a.Limit = &daemon.Limit{Kind: daemon.LimitUsage, Until: &until, TriedAt: &now}
@@ -78,7 +78,7 @@ func TestQuestionAtALimitIsNotAWait(t *testing.T) {
 			Registry: func(string) ([]byte, error) { return []byte(`{"pid":4711,"sessionId":"s","status":"waiting"}`), nil },
 		})
 		d.Presence.Begin(now)
-		a := &daemon.Agent{ID: 1, Runtime: "claude", PID: 4711, State: daemon.Limited, StateAt: now, RegisteredAt: &now, Limit: &daemon.Limit{Kind: daemon.LimitUsage}}
+		a := &daemon.Agent{ID: 1, Runtime: "claude", AgentPane: daemon.AgentPane{PID: 4711}, State: daemon.Limited, StateAt: now, RegisteredAt: &now, AgentLimit: daemon.AgentLimit{Limit: &daemon.Limit{Kind: daemon.LimitUsage}}}
 		d.Look(a)
 		for _, want := range []daemon.AgentState{daemon.Limited, daemon.Waiting} {
 			for range int(limitAsks/presence.ProveEvery) / 2 {
@@ -108,7 +108,7 @@ func TestCopyTakesUpTheTurn(t *testing.T) {
 					Environ:  []string{"CLAUDE_CONFIG_DIR=/c"},
 					Registry: func(string) ([]byte, error) { return []byte(entry), nil },
 				})
-				a := &daemon.Agent{ID: 1, Runtime: "claude", PID: 4711, SessionID: &session, State: daemon.Working, RegisteredAt: &now}
+				a := &daemon.Agent{ID: 1, Runtime: "claude", AgentPane: daemon.AgentPane{PID: 4711}, AgentSession: daemon.AgentSession{SessionID: &session}, State: daemon.Working, RegisteredAt: &now}
 				d.Look(a)
 				time.Sleep(takeUp - time.Millisecond)
 				if d.Reconcile(a) {
@@ -134,7 +134,7 @@ func TestMoveIsReadAnew(t *testing.T) {
 	}
 	entry := fmt.Appendf(nil, `{"pid":7,"sessionId":%q,"cwd":%q,"status":"idle"}`, session, work)
 	d := testSight(engine.Config{Host: "h", Log: slog.New(slog.DiscardHandler), Registry: func(string) ([]byte, error) { return entry, nil }})
-	a := &daemon.Agent{ID: 3, Host: "h", Runtime: "claude", State: daemon.Idle, PID: 7, Cwd: work, SessionID: &session, TranscriptPath: &path, RegisteredAt: &at}
+	a := &daemon.Agent{ID: 3, Host: "h", Runtime: "claude", State: daemon.Idle, AgentPane: daemon.AgentPane{PID: 7}, AgentSession: daemon.AgentSession{Cwd: work, SessionID: &session, TranscriptPath: &path}, RegisteredAt: &at}
 	d.memories.Change(a.ID, func(m *sightMemory) {
 		m.sighting = sighting{Known: true, Status: runtimes.StatusIdle, dir: tree, Since: at.Add(-time.Minute)}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/dialogs"
 	"github.com/understudyd/understudy/daemon/house"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -158,7 +159,7 @@ func (p *person) answerDialog(a *agent) {
 	if g == nil || !g.listening || a.cli != claudeCLI {
 		return
 	}
-	var shown daemon.Dialog
+	var shown sight.Dialog
 	if answered, err := g.call(p.name, 20*time.Second, func(ctx context.Context, _ *house.House) (err error) {
 		shown, err = g.dialogOf(ctx, a)
 		return err
@@ -179,7 +180,7 @@ func (p *person) answerDialog(a *agent) {
 }
 
 // dialogOf is what an operator is shown of an agent's dialog.
-func (g *daemonRun) dialogOf(ctx context.Context, a *agent) (daemon.Dialog, error) {
+func (g *daemonRun) dialogOf(ctx context.Context, a *agent) (sight.Dialog, error) {
 	shown, err := g.house.Dialogs.Dialog(ctx, a.id)
 	a.shown[shown.ID] = shown.Text
 	return shown, err

@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/usage"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -34,7 +35,7 @@ func (p *person) fillAs(h *host, a *agent, session string, percent int64) {
 func (p *person) wantHandoffs(a *agent, n int) {
 	p.wait("looks on", 10*time.Second, 10*time.Second)
 	if list := p.handoffs(a.id); len(list) != n {
-		p.w.fail("agent %d has %d handoffs, not %d, at %s", a.id, len(list), n, p.row(a).Context.Words())
+		p.w.fail("agent %d has %d handoffs, not %d, at %s", a.id, len(list), n, views.ContextWords(p.row(a).Context))
 	}
 }
 

@@ -216,7 +216,7 @@ func (p *person) forest(h *host) {
 // plant starts an agent in a tree of its own.
 func (p *person) plant(h *host) {
 	_ = p.ask(h, "start an agent in a tree", func(ctx context.Context, d *house.House) error {
-		_, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &daemon.NewWorktree{}})
+		_, err := d.Daemon.CreateAgent(ctx, agents.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude", Worktree: &agents.NewWorktree{}})
 		return err
 	})
 }

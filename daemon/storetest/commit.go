@@ -43,7 +43,7 @@ func movedLeavesNothing(t *testing.T, st daemon.Store) {
 		agent, delivery := *a, *d
 		agent.Cwd, delivery.Evidence = "/changed", "changed"
 		c := Moved(h, daemon.Instructing)
-		c.NewAgent = &daemon.Agent{ID: nextOf(t, st, daemon.AgentIDs), Host: "h1", State: daemon.Starting, TmuxSession: "new"}
+		c.NewAgent = &daemon.Agent{ID: nextOf(t, st, daemon.AgentIDs), Host: "h1", State: daemon.Starting, AgentPane: daemon.AgentPane{TmuxSession: "new"}}
 		c.Agents, c.Deliveries = []*daemon.Agent{&agent}, []*daemon.Delivery{&delivery}
 		c.NewDeliveries = []*daemon.Delivery{ADelivery(t, st, a.ID)}
 		c.DropQueued, c.DropEvidence = a.ID, daemon.EvidenceRecorded
@@ -108,7 +108,7 @@ func constraintsKeepNonsenseOut(t *testing.T, st daemon.Store) {
 		"agents_ended":                  agent(func(a *daemon.Agent) { a.State = daemon.Ended }),
 		"agents_previous_agent_id_fkey": agent(func(a *daemon.Agent) { a.PreviousAgentID = ptr(int64(999)) }),
 		"agents_tmux_session": {NewAgent: &daemon.Agent{
-			ID: nextOf(t, st, daemon.AgentIDs), State: daemon.Idle, TmuxSession: a.TmuxSession,
+			ID: nextOf(t, st, daemon.AgentIDs), State: daemon.Idle, AgentPane: daemon.AgentPane{TmuxSession: a.TmuxSession},
 		}},
 		"handoffs_phase_known":       Moved(h, "done"),
 		"handoffs_delivery_id_fkey":  {Move: &daemon.Move{From: h.Phase, Handoff: func() *daemon.Handoff { b := *h; b.DeliveryID = ptr(int64(9)); return &b }()}},

@@ -60,7 +60,7 @@ func movedPipelineLeavesNothing(t *testing.T, st daemon.Store) {
 		agent.Cwd = "/changed"
 		c.Agents = []*daemon.Agent{&agent}
 		c.NewAgent = &daemon.Agent{
-			ID: nextOf(t, st, daemon.AgentIDs), Host: "h1", State: daemon.Starting, TmuxSession: "new",
+			ID: nextOf(t, st, daemon.AgentIDs), Host: "h1", State: daemon.Starting, AgentPane: daemon.AgentPane{TmuxSession: "new"},
 			PipelineID: &p.ID, StepID: &p.Steps[1].ID,
 		}
 		c.NewDeliveries = []*daemon.Delivery{ADelivery(t, st, a.ID)}

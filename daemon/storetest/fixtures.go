@@ -31,7 +31,7 @@ func NewAgent(t testing.TB, st daemon.Store, change func(*daemon.Agent)) *daemon
 	id := nextOf(t, st, daemon.AgentIDs)
 	a := &daemon.Agent{
 		ID: id, Name: "a", Runtime: "claude", Host: "h1", State: daemon.Idle, Generation: 1, CreatedAt: now(),
-		Managed: true, TmuxSession: fmt.Sprintf("agent-%d", id),
+		Managed: true, AgentPane: daemon.AgentPane{TmuxSession: fmt.Sprintf("agent-%d", id)},
 	}
 	if change != nil {
 		change(a)

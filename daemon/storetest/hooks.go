@@ -211,8 +211,9 @@ func agentRegistersItselfOnce(t *testing.T, st daemon.Store) {
 					return daemon.HookDecision{Applied: true, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
 				}
 				return daemon.HookDecision{Applied: true, Change: daemon.Change{NewAgent: &daemon.Agent{
-					ID: tx.NewAgentID, Host: "h1", State: daemon.Idle, PID: 77, PIDStart: 5, CreatedAt: now(),
-					TmuxSession: fmt.Sprint("foreign-", tx.NewAgentID),
+					ID: tx.NewAgentID, Host: "h1", State: daemon.Idle,
+					AgentPane: daemon.AgentPane{PID: 77, PIDStart: 5,
+						TmuxSession: fmt.Sprint("foreign-", tx.NewAgentID)}, CreatedAt: now(),
 				}}}
 			})
 			if err != nil {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/calendar"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/personas"
 )
@@ -76,13 +78,13 @@ func (d *Room) Budget(ctx context.Context, slug string) (*BudgetState, error) {
 		return nil, nil // a persona that cannot be read has no budget that is known
 	}
 	now := d.Now()
-	today := daemon.DayBegins(now, 0)
-	report, err := d.Of(ctx, daemon.UsageByPersona, daemon.UsageQuery{Persona: slug, Host: d.Host, Since: today})
+	today := calendar.DayBegins(now, 0)
+	report, err := d.Of(ctx, views.UsageByPersona, daemon.UsageQuery{Persona: slug, Host: d.Host, Since: today})
 	if err != nil {
 		return nil, err
 	}
 	used := report.Total
-	s := &BudgetState{Persona: slug, UsedUSD: used.CostUSD, UsedTokens: used.Total, NotReported: used.Unreported, ResetsAt: daemon.DayBegins(today, 1).UTC()}
+	s := &BudgetState{Persona: slug, UsedUSD: used.CostUSD, UsedTokens: used.Total, NotReported: used.Unreported, ResetsAt: calendar.DayBegins(today, 1).UTC()}
 	if b := p.Budget.DailyMicros; b > 0 {
 		usd := float64(b) / 1e6
 		s.DailyUSD = &usd
@@ -156,7 +158,7 @@ func (d *Room) holdByBudget(ctx context.Context, a *daemon.Agent, held bool) (bo
 	const again = time.Minute
 	switch {
 	case held && a.AtRest() && (a.Hold == nil || a.Hold.Is(daemon.HoldBudget)):
-		midnight := daemon.DayBegins(d.Now(), 1).UTC()
+		midnight := calendar.DayBegins(d.Now(), 1).UTC()
 		return d.SetHold(ctx, a, daemon.Hold{Kind: daemon.HoldBudget, Until: &midnight}, again)
 	case !held && a.Hold.Is(daemon.HoldBudget):
 		a.BeginTimeAnew(d.Now())
@@ -179,7 +181,7 @@ func (d *Room) tellBudget(ctx context.Context, a *daemon.Agent, s *BudgetState) 
 		what = fmt.Sprintf("The budget of persona %[1]s is used up (%[2]s of %[3]s): its agents get no prompts until midnight, and what is sent to them stays queued; "+
 			"raise the budget in its skill.md, or let them go on for today with `understudy persona go-on %[1]s`.", s.Persona, s.UsedWords(), budgetWords(p.Budget))
 	}
-	day := daemon.DayBegins(d.Now(), 0).Format(time.DateOnly)
+	day := calendar.DayBegins(d.Now(), 0).Format(time.DateOnly)
 	key := [2]string{s.Persona, day + string(mark) + budgetWords(p.Budget)}
 	d.mu.Lock()
 	told := d.budgetTold[key]
@@ -242,7 +244,7 @@ func (d *Room) GoOn(ctx context.Context, slug string) (BudgetState, error) {
 	case !s.Held:
 		return BudgetState{}, daemon.Errorf(daemon.KindConflict, daemon.CodeBudgetNotReached, "The budget is not used up: %.0f %% of it are used", s.Percent)
 	}
-	day := daemon.DayBegins(d.Now(), 0).Format(time.DateOnly)
+	day := calendar.DayBegins(d.Now(), 0).Format(time.DateOnly)
 	e := d.Event(event.BudgetWaived, nil, nil, map[string]any{"persona": slug, "message": fmt.Sprintf(
 		"The agents of persona %s go on until midnight although its budget is used up (%s).", slug, s.UsedWords())})
 	err = d.Commit(ctx, &daemon.Change{BudgetMarks: []*daemon.BudgetMark{{Host: d.Host, Persona: slug, Day: day, Mark: daemon.BudgetWaived}}, Events: []*event.Event{e}})
@@ -268,7 +270,7 @@ func (d *Room) wakePersona(ctx context.Context, slug string) error {
 // resetBudgets says once, on the day after a budget was used up, that its agents go on. The sweep calls it; it looks at the rows
 // once a day and after a start.
 func (d *Room) resetBudgets(ctx context.Context) error {
-	today := daemon.DayBegins(d.Now(), 0)
+	today := calendar.DayBegins(d.Now(), 0)
 	day := today.Format(time.DateOnly)
 	d.mu.Lock()
 	done := d.budgetDay == day
@@ -276,7 +278,7 @@ func (d *Room) resetBudgets(ctx context.Context) error {
 	if done {
 		return nil
 	}
-	marks, err := d.Store.BudgetMarks(ctx, d.Host, daemon.DayBegins(today, -7).Format(time.DateOnly))
+	marks, err := d.Store.BudgetMarks(ctx, d.Host, calendar.DayBegins(today, -7).Format(time.DateOnly))
 	if err != nil {
 		return fmt.Errorf("budgets: %w", err)
 	}
@@ -310,8 +312,8 @@ func (d *Room) resetBudgets(ctx context.Context) error {
 }
 
 // UsageToday returns what the personas of this host have used since midnight, and the budgets of all personas that have one.
-func (d *Room) UsageToday(ctx context.Context) ([]daemon.UsageRow, []BudgetState, error) {
-	today, err := d.Of(ctx, daemon.UsageByPersona, daemon.UsageQuery{Host: d.Host, Since: daemon.DayBegins(d.Now(), 0)})
+func (d *Room) UsageToday(ctx context.Context) ([]views.UsageRow, []BudgetState, error) {
+	today, err := d.Of(ctx, views.UsageByPersona, daemon.UsageQuery{Host: d.Host, Since: calendar.DayBegins(d.Now(), 0)})
 	if err != nil {
 		return nil, nil, err
 	}

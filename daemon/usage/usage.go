@@ -9,36 +9,37 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/engine"
+	"github.com/understudyd/understudy/daemon/calendar"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // maxUsageDays is how many days a report by day has at most.
 const maxUsageDays = 366
 
 // Of sums up what agents have used, the greatest sums first, days in their order. by day, a zero since means the last 30 days.
-func (d *Room) Of(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) (daemon.UsageReport, error) {
-	if !slices.Contains(daemon.UsageBys(), by) {
-		return daemon.UsageReport{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeInvalidParameter, "by must be one of persona, agent, line, run, day")
+func (d *Room) Of(ctx context.Context, by views.UsageBy, q daemon.UsageQuery) (views.UsageReport, error) {
+	if !slices.Contains(views.UsageBys(), by) {
+		return views.UsageReport{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeInvalidParameter, "by must be one of persona, agent, line, run, day")
 	}
-	if by == daemon.UsageByDay {
+	if by == views.UsageByDay {
 		now := d.Now().In(time.Local)
 		if q.Since.IsZero() {
-			q.Since = daemon.DayBeginsIn(now, -29)
+			q.Since = calendar.DayBeginsIn(now, -29)
 		}
-		q.Days = engine.DaysUntil(q.Since.In(time.Local), now, maxUsageDays+1)
+		q.Days = calendar.DaysUntil(q.Since.In(time.Local), now, maxUsageDays+1)
 		if len(q.Days) > maxUsageDays {
-			return daemon.UsageReport{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeInvalidParameter, "since must be within the last %d days", maxUsageDays)
+			return views.UsageReport{}, daemon.Errorf(daemon.KindInvalid, daemon.CodeInvalidParameter, "since must be within the last %d days", maxUsageDays)
 		}
 	}
 	sums, err := d.Store.UsageSums(ctx, q)
 	if err != nil {
-		return daemon.UsageReport{}, err
+		return views.UsageReport{}, err
 	}
 	of, err := d.usageKeys(ctx, by, q, sums)
 	if err != nil {
-		return daemon.UsageReport{}, err
+		return views.UsageReport{}, err
 	}
-	out := daemon.UsageReport{By: by, Rows: sumUp(sums, of), Total: daemon.UsageRow{}}
+	out := views.UsageReport{By: by, Rows: sumUp(sums, of), Total: views.UsageRow{}}
 	if all := sumUp(sums, func(*daemon.UsageSum) string { return "" }); len(all) > 0 {
 		out.Total = all[0]
 	}
@@ -46,25 +47,25 @@ func (d *Room) Of(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery) (
 		since := q.Since.UTC()
 		out.Since = &since
 	}
-	if by != daemon.UsageByDay {
-		slices.SortStableFunc(out.Rows, func(a, b daemon.UsageRow) int { return cmp.Compare(b.Total, a.Total) })
+	if by != views.UsageByDay {
+		slices.SortStableFunc(out.Rows, func(a, b views.UsageRow) int { return cmp.Compare(b.Total, a.Total) })
 	}
 	return out, nil
 }
 
 // Today returns the beginning of today on this machine's clock.
-func (d *Room) Today() time.Time { return daemon.DayBegins(d.Now(), 0) }
+func (d *Room) Today() time.Time { return calendar.DayBegins(d.Now(), 0) }
 
 // usageKeys returns what says to which row a sum belongs.
-func (d *Room) usageKeys(ctx context.Context, by daemon.UsageBy, q daemon.UsageQuery, sums []daemon.UsageSum) (func(*daemon.UsageSum) string, error) {
+func (d *Room) usageKeys(ctx context.Context, by views.UsageBy, q daemon.UsageQuery, sums []daemon.UsageSum) (func(*daemon.UsageSum) string, error) {
 	switch by {
-	case daemon.UsageByPersona:
+	case views.UsageByPersona:
 		return func(s *daemon.UsageSum) string { return s.Persona }, nil
-	case daemon.UsageByRun:
+	case views.UsageByRun:
 		return func(s *daemon.UsageSum) string { return agents.OptionalID(s.PipelineID) }, nil
-	case daemon.UsageByDay:
+	case views.UsageByDay:
 		return func(s *daemon.UsageSum) string { return q.Days[max(0, s.Day-1)].Format(time.DateOnly) }, nil
-	case daemon.UsageByLine:
+	case views.UsageByLine:
 		first, err := d.firstOfLines(ctx, sums)
 		return func(s *daemon.UsageSum) string { return strconv.FormatInt(first[s.AgentID], 10) }, err
 	}
@@ -108,13 +109,13 @@ func (d *Room) firstOfLines(ctx context.Context, sums []daemon.UsageSum) (map[in
 }
 
 // sumUp adds up the sums of each row. The rows come in the order of their first sums; of days, in the order of the days.
-func sumUp(sums []daemon.UsageSum, of func(*daemon.UsageSum) string) []daemon.UsageRow {
+func sumUp(sums []daemon.UsageSum, of func(*daemon.UsageSum) string) []views.UsageRow {
 	costs := map[int64]bool{} // by agent: its runtime reports a cost
 	for i := range sums {
 		costs[sums[i].AgentID] = costs[sums[i].AgentID] || sums[i].Micros != nil
 	}
 	type row struct {
-		daemon.UsageRow
+		views.UsageRow
 		micros int64
 		cost   bool
 	}
@@ -123,7 +124,7 @@ func sumUp(sums []daemon.UsageSum, of func(*daemon.UsageSum) string) []daemon.Us
 		s := &sums[i]
 		key := of(s)
 		if rows[key] == nil {
-			rows[key] = &row{UsageRow: daemon.UsageRow{Of: key}}
+			rows[key] = &row{UsageRow: views.UsageRow{Of: key}}
 		}
 		r := rows[key]
 		r.Tokens.Add(s.Tokens)
@@ -134,7 +135,7 @@ func sumUp(sums []daemon.UsageSum, of func(*daemon.UsageSum) string) []daemon.Us
 			r.Unreported += s.Total()
 		}
 	}
-	out := []daemon.UsageRow{}
+	out := []views.UsageRow{}
 	for _, r := range rows {
 		r.Total = r.Tokens.Total()
 		if r.cost {
@@ -143,6 +144,6 @@ func sumUp(sums []daemon.UsageSum, of func(*daemon.UsageSum) string) []daemon.Us
 		}
 		out = append(out, r.UsageRow)
 	}
-	slices.SortFunc(out, func(a, b daemon.UsageRow) int { return cmp.Compare(a.Of, b.Of) })
+	slices.SortFunc(out, func(a, b views.UsageRow) int { return cmp.Compare(a.Of, b.Of) })
 	return out
 }

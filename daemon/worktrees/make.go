@@ -19,7 +19,7 @@ func (d *Room) awaits(ctx context.Context, t *daemon.Worktree) (waiting []int64,
 		return nil, false, err
 	}
 	for i := range active {
-		if a := &active[i]; t.Has(a) && a.StopAskedAt == nil {
+		if a := &active[i]; uses(t, a) && a.StopAskedAt == nil {
 			waiting = append(waiting, a.ID)
 		}
 	}
@@ -41,7 +41,7 @@ func (d *Room) makeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event
 		if t.NewBranch {
 			from = t.BaseCommit
 		}
-		if made, cause = d.Keeper.Make(ctx, worktree.Spec{Dir: t.Source(), Branch: t.Branch, From: from, Path: t.Path}); ctx.Err() != nil {
+		if made, cause = d.Keeper.Make(ctx, worktree.Spec{Dir: sourceOf(t), Branch: t.Branch, From: from, Path: t.Path}); ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
 		if waiting, wanted, err = d.awaits(ctx, t); err != nil {
@@ -62,12 +62,12 @@ func (d *Room) makeTree(ctx context.Context, t *daemon.Worktree) (e *event.Event
 
 func (d *Room) treeNotMade(ctx context.Context, t *daemon.Worktree, cause error) *event.Event {
 	if t.MadeAt == nil && d.Keeper != nil {
-		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: t.Place(), Dir: t.Source(), Discard: true}); err != nil || out.Kept != "" {
+		if out, err := d.Keeper.Remove(ctx, worktree.Removal{Place: placeOf(t), Dir: sourceOf(t), Discard: true}); err != nil || out.Kept != "" {
 			d.Log.Warn("work tree that nobody has worked in not removed", "worktree_id", t.ID, "path", t.Path, "kept", out.Kept, "error", err)
 		}
 	}
 	t.Be(daemon.TreeFailed)
-	t.End(daemon.TreeMake, false, daemon.NotMade(t.Branch, cause)+".", d.Now())
+	t.End(daemon.TreeMake, false, agents.NotMade(t.Branch, cause)+".", d.Now())
 	return d.TreeEvent(event.WorktreeFailed, t, map[string]any{"error": words.TrimDot(cause.Error())})
 }
 

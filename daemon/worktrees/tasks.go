@@ -39,13 +39,13 @@ func (d *Room) MergeWorktree(ctx context.Context, id int64, in TreeMerging) (dae
 		if into == "" {
 			return nil, daemon.Errorf(daemon.KindUnprocessable, daemon.CodeBadBranch, "It is not known from which branch work tree %d began: name the branch to merge into (--into)", id)
 		}
-		if len(into) > daemon.MaxBranch || !worktree.ValidBranch(into) {
+		if len(into) > agents.MaxBranch || !worktree.ValidBranch(into) {
 			return nil, daemon.Errorf(daemon.KindInvalid, daemon.CodeBadBranch, "branch %.80q is not a name that git takes", into)
 		}
 		if !t.Stands() {
 			return nil, treeNotThere(t)
 		}
-		l := d.Keeper.Look(ctx, t.Place())
+		l := d.Keeper.Look(ctx, placeOf(t))
 		switch {
 		case l.Gone:
 			return nil, daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeGone, "Work tree %d is not in %s any more: somebody has removed it", id, t.Path)
@@ -150,7 +150,7 @@ func (d *Room) treeUsed(ctx context.Context, t *daemon.Worktree) (used *daemon.E
 		users = append(users, a)
 	}
 	for i := range users {
-		if a := &users[i]; t.Has(a) {
+		if a := &users[i]; uses(t, a) {
 			return daemon.Errorf(daemon.KindConflict, daemon.CodeWorktreeUsed, "Agent %d (%s) works in work tree %d: stop it first with `understudy agent stop %[1]d --wait`", a.ID, a.Name, t.ID), nil
 		}
 	}
@@ -207,7 +207,7 @@ func (d *Room) tryAgain(ctx context.Context, t *daemon.Worktree) bool {
 
 func (d *Room) mergeTree(ctx context.Context, t *daemon.Worktree) (*event.Event, error) {
 	task := *t.Task
-	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: t.Place(), Dir: t.Repository, Commit: task.Commit, Into: task.Into})
+	m, err := d.Keeper.Merge(ctx, worktree.Merging{Place: placeOf(t), Dir: t.Repository, Commit: task.Commit, Into: task.Into})
 	if err != nil && d.tryAgain(ctx, t) {
 		return nil, err
 	}
@@ -242,19 +242,19 @@ func (d *Room) removeTree(ctx context.Context, t *daemon.Worktree) (*event.Event
 	if err != nil {
 		return nil, err
 	}
-	if used != nil && !d.Keeper.Look(ctx, t.Place()).Gone { // an agent was started meanwhile, and the removal was not begun
+	if used != nil && !d.Keeper.Look(ctx, placeOf(t)).Gone { // an agent was started meanwhile, and the removal was not begun
 		why = words.TrimDot(used.Message)
 	}
 	ref := "refs/understudy/removed/" + strconv.FormatInt(t.ID, 10)
 	var out worktree.Removed
 	if why == "" {
 		out, err = d.Keeper.Remove(ctx, worktree.Removal{
-			Place: t.Place(), Dir: t.Repository, Branch: t.Branch, DeleteBranch: t.NewBranch && !task.KeepBranch, Force: task.Force, Ref: ref,
+			Place: placeOf(t), Dir: t.Repository, Branch: t.Branch, DeleteBranch: t.NewBranch && !task.KeepBranch, Force: task.Force, Ref: ref,
 		})
 		why, t.Repository = out.Kept, cmp.Or(out.Repository, t.Repository) // a person has moved the repository
 	}
 	if err != nil {
-		if d.tryAgain(ctx, t) || d.Keeper.Look(ctx, t.Place()).Gone { // gone: the removal was begun, and must be ended
+		if d.tryAgain(ctx, t) || d.Keeper.Look(ctx, placeOf(t)).Gone { // gone: the removal was begun, and must be ended
 			return nil, err
 		}
 		why = words.TrimDot(err.Error())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -105,7 +106,7 @@ func (d *Room) lookAtTrees(ctx context.Context, views []TreeView) error {
 		}
 		for j := range agents {
 			a := &agents[j]
-			if a.Host != v.Host || !v.Has(a) {
+			if a.Host != v.Host || !uses(&v.Worktree, a) {
 				continue
 			}
 			v.InUse = v.InUse || a.Active()
@@ -123,7 +124,7 @@ func (d *Room) lookAtTrees(ctx context.Context, views []TreeView) error {
 		case look.Err() != nil:
 			v.Look.Problem, v.Look.Unreadable = context.Cause(look).Error(), true
 		default:
-			v.Look = d.Keeper.Look(look, v.Place())
+			v.Look = d.Keeper.Look(look, placeOf(&v.Worktree))
 		}
 		if v.Look.Uncommitted == nil {
 			v.Look.Uncommitted = []string{}
@@ -172,3 +173,16 @@ func (d *Room) WorktreeDiff(ctx context.Context, id int64, in agents.DiffRequest
 	err = d.Diff(ctx, in, &out)
 	return out, err
 }
+
+// uses reports whether an agent of the tree's host works in it, or has worked there.
+func uses(t *daemon.Worktree, a *daemon.Agent) bool {
+	return a.WorktreeID != nil && *a.WorktreeID == t.ID || agents.Within(a.Cwd, t.Path)
+}
+
+// placeOf returns what package git must know of the tree.
+func placeOf(t *daemon.Worktree) worktree.Place {
+	return worktree.Place{Path: t.Path, Base: t.Base, Copied: t.Copied}
+}
+
+// sourceOf returns the folder of the repository that corresponds to Workdir.
+func sourceOf(t *daemon.Worktree) string { return t.Repository + strings.TrimPrefix(t.Workdir, t.Path) }

@@ -112,7 +112,7 @@ func (t startTree) into(in *agents.NewAgent, args []string) error {
 		in.Persona = args[0]
 	}
 	if t.asked {
-		in.Worktree = &daemon.NewWorktree{Branch: t.branch, Base: t.base}
+		in.Worktree = &agents.NewWorktree{Branch: t.branch, Base: t.base}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -81,7 +82,7 @@ func showDialog(ctx context.Context, a *cli.App, word, dialog string, choose int
 }
 
 // printDialog prints what a dialog says and offers.
-func printDialog(a *cli.App, d *daemon.Dialog, next bool) {
+func printDialog(a *cli.App, d *sight.Dialog, next bool) {
 	u := a.UI(a.Stdout)
 	u.Fields("agent", fmt.Sprint(d.AgentID), "asks", words.Terminal(d.Name))
 	u.Printf("\n")

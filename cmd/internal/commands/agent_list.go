@@ -16,6 +16,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/calendar"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // listing is what `understudy agent list` was asked for.
@@ -73,12 +75,12 @@ what does not fit is left out; --wide prints all.`,
 }
 
 // listed reads the agents of a list, and what a person must see to of them.
-func listed(ctx context.Context, a *cli.App, c *api.Client, l listing) ([]daemon.Agent, map[int64]daemon.Attention, error) {
+func listed(ctx context.Context, a *cli.App, c *api.Client, l listing) ([]daemon.Agent, map[int64]views.Attention, error) {
 	list, err := c.Agents(ctx, l.ListOptions)
 	if err != nil || a.JSON && l.sort == "" {
 		return list, nil, err
 	}
-	needs := map[int64]daemon.Attention{}
+	needs := map[int64]views.Attention{}
 	all, err := c.Attention(ctx)
 	for _, n := range all {
 		if n.Agent != nil {
@@ -110,7 +112,7 @@ func listAgents(ctx context.Context, a *cli.App, l listing) error {
 }
 
 // agentLines draws a list of agents, or the sentence that there are none.
-func agentLines(a *cli.App, l listing, list []daemon.Agent, needs map[int64]daemon.Attention, used map[int64]daemon.UsageRow) []string {
+func agentLines(a *cli.App, l listing, list []daemon.Agent, needs map[int64]views.Attention, used map[int64]views.UsageRow) []string {
 	if len(list) == 0 {
 		none := "no agents: start one with `understudy agent start PERSONA`"
 		if len(needs) > 0 {
@@ -131,11 +133,11 @@ func agentLines(a *cli.App, l listing, list []daemon.Agent, needs map[int64]daem
 
 // used returns what agents have used today, for a wide list. One question is about all of them. nil: nobody wants to know, or
 // it cannot be told now.
-func (l listing) used(ctx context.Context, c *api.Client) map[int64]daemon.UsageRow {
+func (l listing) used(ctx context.Context, c *api.Client) map[int64]views.UsageRow {
 	if !l.wide {
 		return nil
 	}
-	report, err := c.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.DayBegins(time.Now(), 0)})
+	report, err := c.Usage(ctx, views.UsageByAgent, daemon.UsageQuery{Since: calendar.DayBegins(time.Now(), 0)})
 	if err != nil {
 		return nil
 	}

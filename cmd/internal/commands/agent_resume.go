@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -133,8 +134,8 @@ func findEnded(ctx context.Context, c *api.Client, word string) (daemon.Agent, e
 }
 
 // diedAlone reports whether an agent died and nobody continues its work.
-func diedAlone(needs []daemon.Attention, id int64) bool {
-	return slices.ContainsFunc(needs, func(n daemon.Attention) bool {
+func diedAlone(needs []views.Attention, id int64) bool {
+	return slices.ContainsFunc(needs, func(n views.Attention) bool {
 		return slices.Contains(n.Died(), id)
 	})
 }

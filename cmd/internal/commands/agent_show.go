@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 func agentShow(a *cli.App) *cobra.Command {
@@ -90,7 +91,7 @@ func showAgent(a *cli.App, g daemon.Agent, work, prompt, used, spark string) {
 		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "model", g.Model, "mode", g.PermissionMode, "arguments", strings.Join(g.Args, " "), "account", accountWords(g.Account), "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd, "repository", g.Repository, "branch", g.Branch,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
-		"context", g.Context.InFull(), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
+		"context", views.ContextInFull(g.Context), "over time", spark, "used", used, "asked", g.Asked, "asked at", term.Stamp(g.LastPromptAt), "last message", g.LastMessage, "notify", notifyWords(&g), "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
 		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end, "dismissed", term.Stamp(g.DismissedAt),
 	)
 }

@@ -25,7 +25,7 @@ func TestWhatKeepsAnAgentFromStarting(t *testing.T) {
 		{"registered", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Idle, RegisteredAt: &now, Hold: held(daemon.Hold{Kind: daemon.HoldDraft})}, ""},
 		{"overdue", daemon.Agent{}, daemon.Agent{ID: 4, State: daemon.Starting, Hold: late, Note: late.Words()}, "agent 4: it did not register within 1m: look at it with `understudy agent attach 4`"},
 		{"resumed and overdue", daemon.Agent{Hold: broke}, daemon.Agent{ID: 4, State: daemon.Starting, Hold: late, Note: late.Words()}, "agent 4: it did not register within 1m: look at it with `understudy agent attach 4`"},
-		{"ended", daemon.Agent{Hold: broke}, daemon.Agent{ID: 4, State: daemon.Ended, EndedAt: &now, Hold: broke, EndReason: &gone}, "agent 4 has ended: killed"},
+		{"ended", daemon.Agent{Hold: broke}, daemon.Agent{ID: 4, State: daemon.Ended, AgentEnd: daemon.AgentEnd{EndedAt: &now, EndReason: &gone}, Hold: broke}, "agent 4 has ended: killed"},
 	} {
 		got := ""
 		if err := notStarting(&c.began, &c.now); err != nil {

@@ -15,7 +15,9 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/calendar"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 type auditFlags struct {
@@ -63,7 +65,7 @@ all of them to the file of --output, or prints them: as JSON, or as a report in 
 	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
 	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))
 	cli.CompleteFlag(c, "persona", anyArgs(completePersonas(a)))
-	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
+	cli.CompleteFlag(c, "types", listOf(views.EventTypes))
 	cli.CompleteFlag(c, "export", cli.OneOf("md", "json"))
 	return c
 }
@@ -77,7 +79,7 @@ func (f *auditFlags) check(c *cobra.Command, now time.Time) (err error) {
 			return cli.Usagef("--%s must be a number from 1", name)
 		}
 	}
-	if err := daemon.CheckEventTypes(f.filter.Types); err != nil {
+	if err := views.CheckEventTypes(f.filter.Types); err != nil {
 		return cli.Usagef("--types: %s", err)
 	}
 	if f.export != "" && f.export != "md" && f.export != "json" {
@@ -106,7 +108,7 @@ func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	if day, err := daemon.DayNamed(text, time.Local); err == nil {
+	if day, err := calendar.DayNamed(text, time.Local); err == nil {
 		return day, nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04"} {

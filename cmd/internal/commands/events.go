@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -40,7 +41,7 @@ printing events as they come. With --json each event is one line.`,
 			} else if f.after < 0 {
 				return cli.Usagef("--after must be the id of an event, or 0 for all")
 			}
-			if err := daemon.CheckEventTypes(f.types); err != nil {
+			if err := views.CheckEventTypes(f.types); err != nil {
 				return cli.Usagef("--types: %s", err)
 			}
 			for flag, id := range map[string]int64{"handoff": f.handoff, "pipeline": f.pipeline} {
@@ -57,7 +58,7 @@ printing events as they come. With --json each event is one line.`,
 	c.Flags().StringVar(&f.agentWord, "agent", "", "only events of this `agent`")
 	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only events of the handoff with this `id`")
 	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only events of the pipeline with this `id`")
-	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
+	cli.CompleteFlag(c, "types", listOf(views.EventTypes))
 	cli.CompleteFlag(c, "agent", anyArgs(completeAgents(a)))
 	cli.CompleteFlag(c, "handoff", anyArgs(completeHandoffs(a, nil)))
 	cli.CompleteFlag(c, "pipeline", anyArgs(completePipelines(a, nil)))

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/pictures"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -41,7 +42,7 @@ func listHandoffs(ctx context.Context, a *cli.App, o api.ListOptions) error {
 	return printList(a, get, "no handoffs", columns, func(h daemon.Handoff) []string {
 		return []string{
 			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), cmp.Or(show.Successors(&h), "-"), words.Of(h.Phase), show.TookOrDash(&h),
-			cmp.Or(h.ContextUse.Words(), "-"), show.CountOrDash(len(h.Warnings)), words.Ago(h.CreatedAt), h.Reason,
+			cmp.Or(views.ContextWords(h.ContextUse), "-"), show.CountOrDash(len(h.Warnings)), words.Ago(h.CreatedAt), h.Reason,
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/permissions"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -62,7 +63,7 @@ func listPermissions(ctx context.Context, a *cli.App, word string, all bool) err
 	return printList(a, get, "no agent asks for a permission", columns, func(p daemon.Permission) []string {
 		row := []string{fmt.Sprint(p.ID), fmt.Sprint(p.AgentID), words.Age(time.Since(p.AskedAt)), words.Terminal(p.Tool), words.Terminal(p.Subject)}
 		if all {
-			row = append(row, words.Terminal(p.Outcome()))
+			row = append(row, words.Terminal(views.PermissionOutcome(&p)))
 		}
 		return row
 	})
@@ -158,7 +159,7 @@ func answerPermission(ctx context.Context, a *cli.App, word string, in permissio
 	if a.JSON {
 		return p, nil
 	}
-	return p, say(a, "permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(p.Outcome()))
+	return p, say(a, "permission %d of agent %d: %s", p.ID, p.AgentID, words.Terminal(views.PermissionOutcome(&p)))
 }
 
 // findPermission reads the permission that a person has named.
@@ -180,7 +181,7 @@ func printPermission(a *cli.App, p *daemon.Permission) {
 		rule = ""
 	}
 	u.Fields("permission", fmt.Sprint(p.ID), "agent", fmt.Sprint(p.AgentID), "asked", term.Stamp(&p.AskedAt), "tool", words.Terminal(p.Tool),
-		"says", words.Terminal(p.Description), "answer", words.Terminal(p.Outcome()), "--agent", words.Terminal(rule))
+		"says", words.Terminal(p.Description), "answer", words.Terminal(views.PermissionOutcome(p)), "--agent", words.Terminal(rule))
 	u.Printf("\n")
 	u.Block(p.Shown)
 	if !p.Whole {

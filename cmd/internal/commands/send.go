@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -77,7 +78,7 @@ func awaitDelivery(ctx context.Context, a *cli.App, c *api.Client, d daemon.Deli
 		agent, err := c.Agent(ctx, d.AgentID)
 		if err == nil {
 			p.Start(fmt.Sprintf("delivery %d", d.ID), began)
-			p.Wait(d.QueuedWords(&agent))
+			p.Wait(views.QueuedWords(&d, &agent))
 		}
 		return false, err
 	})

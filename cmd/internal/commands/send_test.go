@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 func TestUIDeliveryNote(t *testing.T) {
@@ -20,7 +21,7 @@ func TestUIDeliveryNote(t *testing.T) {
 		{queued, daemon.Agent{ID: 12, State: daemon.Idle, Note: "its composer holds a draft"}, "its composer holds a draft"},
 		{&daemon.Delivery{State: daemon.DeliveryTyping}, daemon.Agent{State: daemon.Working}, ""},
 	} {
-		if got := c.d.QueuedWords(&c.g); got != c.want {
+		if got := views.QueuedWords(c.d, &c.g); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

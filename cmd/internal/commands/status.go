@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -24,7 +25,7 @@ type status struct {
 	Agents    map[daemon.AgentState]int `json:"agents"`            // how many are in each state
 	Finished  int                       `json:"finished"`          // how many idle agents have finished a turn that nobody has looked at
 	Pipelines int                       `json:"pipelines"`         // how many have not ended
-	Needs     []daemon.Attention        `json:"needs"`             // who needs a person, the longest wait first
+	Needs     []views.Attention         `json:"needs"`             // who needs a person, the longest wait first
 }
 
 func statusCommand(a *cli.App) *cobra.Command {
@@ -60,7 +61,7 @@ func readStatus(ctx context.Context, a *cli.App) (s status, err error) {
 	if s.Data, err = a.DataRoot(); err != nil {
 		return s, err
 	}
-	s.Agents, s.Needs = map[daemon.AgentState]int{}, []daemon.Attention{}
+	s.Agents, s.Needs = map[daemon.AgentState]int{}, []views.Attention{}
 	c := a.Client()
 	health, err := c.Health(ctx)
 	if err != nil {
@@ -166,10 +167,10 @@ func (s *status) pipelineWords() string {
 }
 
 // needy names what an Attention is about.
-func needy(n *daemon.Attention) string {
+func needy(n *views.Attention) string {
 	name := ""
 	switch {
-	case n.Agent != nil && n.About == daemon.AboutAgent:
+	case n.Agent != nil && n.About == views.AboutAgent:
 		name = n.Agent.Name
 	case n.Pipeline != nil:
 		name = n.Pipeline.Title

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -28,14 +29,14 @@ that no runtime reports is not guessed: it is "not reported".`,
   understudy usage --by run --since 2026-03-01 --json`,
 		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !slices.Contains(daemon.UsageBys(), daemon.UsageBy(by)) {
+			if !slices.Contains(views.UsageBys(), views.UsageBy(by)) {
 				return cli.Usagef("--by must be one of %s", usageBys())
 			}
 			var err error
 			if q.Since, err = pointInTime("since", since, time.Now()); err != nil {
 				return err
 			}
-			return showUsage(c.Context(), a, daemon.UsageBy(by), q)
+			return showUsage(c.Context(), a, views.UsageBy(by), q)
 		},
 	})
 	c.Flags().StringVar(&by, "by", "persona", "one row for each `what`: "+usageBys())
@@ -48,13 +49,13 @@ that no runtime reports is not guessed: it is "not reported".`,
 
 func usageBys() string {
 	var names []string
-	for _, by := range daemon.UsageBys() {
+	for _, by := range views.UsageBys() {
 		names = append(names, string(by))
 	}
 	return strings.Join(names, ", ")
 }
 
-func showUsage(ctx context.Context, a *cli.App, by daemon.UsageBy, q daemon.UsageQuery) error {
+func showUsage(ctx context.Context, a *cli.App, by views.UsageBy, q daemon.UsageQuery) error {
 	c := a.Client()
 	out, err := c.Usage(ctx, by, q)
 	if err != nil {
@@ -83,7 +84,7 @@ func showUsage(ctx context.Context, a *cli.App, by daemon.UsageBy, q daemon.Usag
 
 // usedWords says what an agent has used; "": nothing was counted, or that cannot be told now.
 func usedWords(ctx context.Context, c *api.Client, agentID int64) string {
-	out, err := c.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{agentID}})
+	out, err := c.Usage(ctx, views.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{agentID}})
 	if err != nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -16,10 +17,10 @@ func EndWords(reason *string) string { return event.EndWords(cmp.Or(term.Text(re
 
 // StateCell returns an agent's state for a list, followed by why the agent needs a person. For example, an agent whose
 // turns fail is not only idle. An empty need means that it needs no person.
-func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
+func StateCell(g *daemon.Agent, need views.AttentionKind) string {
 	if g.State == daemon.Limited && g.LimitedUntil != nil {
 		until := "limited until " + clock(*g.LimitedUntil, time.Now())
-		if need == daemon.NeedsChoice {
+		if need == views.NeedsChoice {
 			until += ", asks"
 		}
 		return until
@@ -28,7 +29,7 @@ func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 	if g.Unread && g.State == daemon.Idle {
 		state = "finished"
 	}
-	if mode := g.AsksNobody(); mode != "" && more == "" && g.Trouble == nil && g.Active() {
+	if mode := views.AsksNobody(g); mode != "" && more == "" && g.Trouble == nil && g.Active() {
 		return fmt.Sprintf("%s (asks nobody)", state)
 	}
 	if g.Trouble != nil {
@@ -53,7 +54,7 @@ func LimitInFull(g *daemon.Agent) string {
 	if g.State != daemon.Limited || g.Limit == nil {
 		return ""
 	}
-	return g.Limit.What() + "; " + g.LimitWords()
+	return views.HasHit(g.Limit) + "; " + views.LimitWords(g)
 }
 
 // TroubleInFull says what trouble an agent has, since when, and what to do. It returns "" if the agent has no trouble.
@@ -61,5 +62,5 @@ func TroubleInFull(g *daemon.Agent) string {
 	if g.Trouble == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, since %s; %s", words.TrimDot(g.Trouble.Words()), term.Stamp(&g.Trouble.Since), g.TroubleHint())
+	return fmt.Sprintf("%s, since %s; %s", words.TrimDot(g.Trouble.Words()), term.Stamp(&g.Trouble.Since), views.TroubleHint(g))
 }

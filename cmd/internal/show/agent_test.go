@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 func TestContextWords(t *testing.T) {
@@ -26,10 +27,10 @@ func TestContextWords(t *testing.T) {
 		{&daemon.ContextUse{Tokens: 7}, "7 tokens", "7 tokens of a window whose size is not known"},
 		{&daemon.ContextUse{Tokens: 1_250_000}, "1.2M tokens", "1.2M tokens of a window whose size is not known"},
 	} {
-		if got := cmp.Or(c.use.Words(), "-"); got != c.cell {
+		if got := cmp.Or(views.ContextWords(c.use), "-"); got != c.cell {
 			t.Errorf("%+v: %q, want %q", c.use, got, c.cell)
 		}
-		if got := c.use.InFull(); got != c.full {
+		if got := views.ContextInFull(c.use); got != c.full {
 			t.Errorf("%+v in full: %q, want %q", c.use, got, c.full)
 		}
 	}
@@ -56,14 +57,14 @@ func TestStateCell(t *testing.T) {
 	for _, c := range []struct {
 		state   daemon.AgentState
 		trouble *daemon.Trouble
-		need    daemon.AttentionKind
+		need    views.AttentionKind
 		want    string
 	}{
-		{daemon.Idle, nil, "", "idle"}, {daemon.Waiting, nil, daemon.NeedsAnswer, "waiting"}, {daemon.Idle, nil, daemon.NeedsRetry, "idle, failed"},
-		{daemon.Ended, nil, daemon.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, daemon.NeedsCare, "idle, usage_limit"},
+		{daemon.Idle, nil, "", "idle"}, {daemon.Waiting, nil, views.NeedsAnswer, "waiting"}, {daemon.Idle, nil, views.NeedsRetry, "idle, failed"},
+		{daemon.Ended, nil, views.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, views.NeedsCare, "idle, usage_limit"},
 		{daemon.Working, &daemon.Trouble{Code: "usage_limit"}, "", "working, usage_limit"},
 	} {
-		if got := StateCell(&daemon.Agent{State: c.state, Trouble: c.trouble}, c.need); got != c.want {
+		if got := StateCell(&daemon.Agent{State: c.state, AgentTurn: daemon.AgentTurn{Trouble: c.trouble}}, c.need); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.state, c.need, got, c.want)
 		}
 	}
@@ -76,8 +77,9 @@ func TestAgentLinesFit(t *testing.T) {
 	now, persona, percent := time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC), "developer-con-1", 43.0
 	agent := func(id int64, state daemon.AgentState, change func(*daemon.Agent)) daemon.Agent {
 		a := daemon.Agent{
-			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute), Cwd: "/srv/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart",
-			Asked: "Fix the cart of the shop, which forgets what was in it", LastMessage: "It is fixed: the session was dropped at login", Context: &daemon.ContextUse{Percent: &percent},
+			ID: id, Name: persona, Persona: &persona, Host: "one", State: state, StateAt: now.Add(-5 * time.Minute),
+			AgentSession: daemon.AgentSession{Cwd: "/srv/ann/src/shop/services/checkout", Repository: "shop", Branch: "fix-cart"},
+			AgentTurn:    daemon.AgentTurn{Asked: "Fix the cart of the shop, which forgets what was in it", LastMessage: "It is fixed: the session was dropped at login"}, AgentContext: daemon.AgentContext{Context: &daemon.ContextUse{Percent: &percent}},
 		}
 		if change != nil {
 			change(&a)
@@ -87,7 +89,7 @@ func TestAgentLinesFit(t *testing.T) {
 	list := []daemon.Agent{
 		agent(12, daemon.Waiting, nil), agent(11, daemon.Idle, func(a *daemon.Agent) { a.Unread = true }), agent(10, daemon.Working, func(a *daemon.Agent) { a.Name = "checkout" }), agent(9, daemon.Idle, nil),
 	}
-	needs := map[int64]daemon.Attention{12: {Kind: daemon.NeedsAnswer, Brief: "permission for Bash: go test ./..."}}
+	needs := map[int64]views.Attention{12: {Kind: views.NeedsAnswer, Brief: "permission for Bash: go test ./..."}}
 	table := AgentTable{Agents: list, Needs: needs, Now: now, Home: "/srv/ann"}
 	lines := AgentLines(table, 80)
 	for _, line := range lines {

@@ -10,17 +10,18 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // AgentTable is a list of agents to draw.
 type AgentTable struct {
 	Agents []daemon.Agent
-	Needs  map[int64]daemon.Attention // by agent: why it needs a person
+	Needs  map[int64]views.Attention // by agent: why it needs a person
 	Now    time.Time
-	Home   string                    // is written as ~; "": nothing is
-	Wide   bool                      // all columns
-	Usage  map[int64]daemon.UsageRow // by agent: what it has used today; for a wide list
+	Home   string                   // is written as ~; "": nothing is
+	Wide   bool                     // all columns
+	Usage  map[int64]views.UsageRow // by agent: what it has used today; for a wide list
 }
 
 // agentColumn is a column of a list of agents.
@@ -45,7 +46,7 @@ func agentColumns() []agentColumn {
 		{term.Column{Title: "STATE", Least: 16, Most: 34, Worth: 2}, 0, (*AgentTable).state},
 		{term.Column{Title: "WAITS FOR"}, onlyWide, (*AgentTable).waitsFor},
 		{term.Column{Title: "CTX", Worth: 6}, onlyShort, func(_ *AgentTable, g *daemon.Agent) string { return shortContext(g.Context) }},
-		{term.Column{Title: "CONTEXT"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return g.Context.Words() }},
+		{term.Column{Title: "CONTEXT"}, onlyWide, func(_ *AgentTable, g *daemon.Agent) string { return views.ContextWords(g.Context) }},
 		{term.Column{Title: "WHERE", Least: 18, Most: 44, Worth: 3, Fit: fit.Where}, onlyShort, func(t *AgentTable, g *daemon.Agent) string {
 			return words.Where(words.Home(g.Cwd, t.Home), g.Repository, g.Branch)
 		}},
@@ -154,7 +155,7 @@ func SortKeys() []string {
 
 // SortAgents sorts agents by one of the [SortKeys]; "" leaves the order. By state, those that need a person come first and then
 // those that have finished; by since, the longest in their state; by finished, the newest; by context, the fullest.
-func SortAgents(list []daemon.Agent, key string, needs map[int64]daemon.Attention) {
+func SortAgents(list []daemon.Agent, key string, needs map[int64]views.Attention) {
 	rank := func(g *daemon.Agent) int {
 		if _, needy := needs[g.ID]; needy {
 			return 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -52,7 +53,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		took = words.Took(total(h))
 	}
 	if h.RecordedAt != nil { // before the record these values are not known
-		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
+		used, passed = views.ContextInFull(h.ContextUse), PassedOn(h.Metrics)
 		structured, validated, degraded = term.YesOrNo(h.Structured != nil), validatedWords(h), term.YesOrNo(h.Degraded)
 	}
 	successor := ""
@@ -96,7 +97,7 @@ func validatedWords(h *daemon.Handoff) string {
 	case len(h.Missing) == 0:
 		return "no, it was not checked"
 	}
-	return "no, it lacks " + h.MissingWords()
+	return "no, it lacks " + views.MissingWords(h)
 }
 
 // readWords says when a successor read what was left for it; "": not yet, or nothing shows it.
@@ -127,7 +128,7 @@ func heirWords(heir *daemon.HandoffHeir) string {
 	if read != "" {
 		read = "read " + read
 	}
-	return words.Join(", ", heir.Words(), stands, heir.Runtime, heir.Model, heir.PermissionMode, heir.Note, read, failure)
+	return words.Join(", ", views.HeirWords(heir), stands, heir.Runtime, heir.Model, heir.PermissionMode, heir.Note, read, failure)
 }
 
 // Successors returns the ids of the agents to which a handoff passes the work on, with commas between them; "": none yet.

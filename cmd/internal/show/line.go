@@ -13,25 +13,26 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Generations makes the rows of a line from its handoffs. It asks the daemon for the agents at the line's ends. The handoffs
 // come newest first, the rows oldest first. shown is the handoff that a person asked for.
-func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]daemon.Generation, error) {
+func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]views.Generation, error) {
 	var agents []daemon.Agent
-	for _, id := range daemon.LineEnds(line) {
+	for _, id := range views.LineEnds(line) {
 		g, err := c.Agent(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		agents = append(agents, g)
 	}
-	return daemon.Generations(agents, line, shown), nil
+	return views.Generations(agents, line, shown), nil
 }
 
 // handedOn says when an agent handed over. Before that, it returns the agent's state or the phase of its handoff.
-func handedOn(g *daemon.Generation) string {
+func handedOn(g *views.Generation) string {
 	switch {
 	case g.Handoff == nil:
 		return string(g.Agent.State)
@@ -43,7 +44,7 @@ func handedOn(g *daemon.Generation) string {
 
 // DescribeLine prints the generations of a line, each with its longest phases and its document. It marks the handoff
 // shown, which a person asked for.
-func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
+func DescribeLine(u *term.UI, rows []views.Generation, shown int64) error {
 	folder := commonFolder(rows)
 	title := u.Bold("line of generations")
 	if u.Terminal && folder != "" { // in a pipe, print the full paths
@@ -69,7 +70,7 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 		if descent != nil {
 			row = append(row, descent[i]...)
 		}
-		table = append(table, append(row, words.Terminal(handedOn(&g)), cmp.Or(g.ContextUse().Words(), "-"), took, warnings))
+		table = append(table, append(row, words.Terminal(handedOn(&g)), cmp.Or(views.ContextWords(g.ContextUse()), "-"), took, warnings))
 	}
 	lines := fit.Rows(table)
 	u.Printf("%s\n", u.Dim(lines[0]))
@@ -84,7 +85,7 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 
 // descentOf returns, for each row, the cells that say from which agent it comes and what persona it plays. It returns nil
 // for a line of one persona that does not branch, which needs no such cells.
-func descentOf(rows []daemon.Generation) [][]string {
+func descentOf(rows []views.Generation) [][]string {
 	from := map[int64]int64{}
 	for _, g := range rows {
 		if g.Handoff == nil {
@@ -157,7 +158,7 @@ func longestPhases(phases map[daemon.Phase]int64, most int) string {
 }
 
 // commonFolder returns the folder that holds all documents of a line. It returns "" if they are in several folders.
-func commonFolder(rows []daemon.Generation) string {
+func commonFolder(rows []views.Generation) string {
 	folder := ""
 	for _, g := range rows {
 		if g.Handoff == nil {

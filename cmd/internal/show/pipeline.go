@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -60,7 +61,7 @@ const requestLines = 12
 func NoteWords(p *daemon.Pipeline) string {
 	switch s := p.AwaitsWay(); {
 	case p.Status == daemon.PipelineWaiting && s != nil:
-		return term.WaitsForWords + "your choice: " + p.ChoiceWords(s)
+		return term.WaitsForWords + "your choice: " + views.ChoiceWords(p, s)
 	case p.Status == daemon.PipelineWaiting:
 		look := ""
 		if n := newestOutput(p); n > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -137,7 +138,7 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
 		gate = ""
 	}
-	for _, said := range []string{p.EdgeWords(s), runsWords(s), gate, headingWords(p, i), ruleWords(p, i), undecidedWords(p, i)} {
+	for _, said := range []string{views.EdgeWords(p, s), runsWords(s), gate, headingWords(p, i), ruleWords(p, i), undecidedWords(p, i)} {
 		for _, line := range w.Below(words.Terminal(said)) {
 			if said != "" {
 				w.Printf("%s\n", w.Dim(line))
@@ -148,7 +149,7 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 
 // runsWords says on which runtime a step runs, and with which model. It returns "" if neither is known.
 func runsWords(s *daemon.Step) string {
-	if on := s.RunsOn(); on != "" {
+	if on := views.RunsOn(s); on != "" {
 		return "runs " + on
 	}
 	return ""
@@ -156,7 +157,7 @@ func runsWords(s *daemon.Step) string {
 
 // ruleWords says where the rules of a step lead. It returns "" if it has none, or has ended: then the edge that was taken says it.
 func ruleWords(p *daemon.Pipeline, i int) string {
-	rules := p.RuleWords(&p.Steps[i])
+	rules := views.RuleWords(p, &p.Steps[i])
 	if rules == "" || ended(&p.Steps[i]) {
 		return ""
 	}
@@ -169,7 +170,7 @@ func undecidedWords(p *daemon.Pipeline, i int) string {
 	if s != &p.Steps[i] {
 		return ""
 	}
-	return words.Join(": ", p.UndecidedWords(s), words.Clip(words.Line(s.Written()), outputLength))
+	return words.Join(": ", views.UndecidedWords(p, s), words.Clip(words.Line(views.Written(s)), outputLength))
 }
 
 // headingWords says that a step's output has none of the four headings. It returns "" if that is not so.

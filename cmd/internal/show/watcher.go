@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -104,9 +105,9 @@ func (p *Watcher) heirsOver(h *daemon.Handoff) {
 			}
 			label := fmt.Sprintf("heir %d of %d", i+1, len(h.Heirs))
 			if heir.Phase == daemon.Completed {
-				p.Done(label, took, heir.Words()+" took the prompt")
+				p.Done(label, took, views.HeirWords(heir)+" took the prompt")
 			} else {
-				p.Failed(label, took, heir.Words())
+				p.Failed(label, took, views.HeirWords(heir))
 			}
 		}
 		p.heirs[i] = over

@@ -199,9 +199,9 @@ func (r *rig) commitAgents(from, to int, hostile string) {
 		now := time.Now().UTC()
 		a := &daemon.Agent{
 			ID: id, Name: hostile + fmt.Sprintf("agent-%d", i), Persona: &slug, Runtime: "claude", Host: "elsewhere", State: states[i%3],
-			StateAt: now.Add(-time.Duration(i) * time.Minute), CreatedAt: now, RegisteredAt: &now, Pane: &pane, Cwd: hostile + "/w", Generation: 1 + i%4,
-			Context:     &daemon.ContextUse{Tokens: 2000 * int64(i), Limit: &limit, Percent: &percent, Tier: daemon.TierNormal},
-			LastMessage: hostile + strings.Repeat("The cause is that a scan within a second overwrites the one before. ", 4),
+			StateAt: now.Add(-time.Duration(i) * time.Minute), CreatedAt: now, RegisteredAt: &now, AgentPane: daemon.AgentPane{Pane: &pane}, AgentSession: daemon.AgentSession{Cwd: hostile + "/w"}, Generation: 1 + i%4,
+			AgentContext: daemon.AgentContext{Context: &daemon.ContextUse{Tokens: 2000 * int64(i), Limit: &limit, Percent: &percent, Tier: daemon.TierNormal}},
+			AgentTurn:    daemon.AgentTurn{LastMessage: hostile + strings.Repeat("The cause is that a scan within a second overwrites the one before. ", 4)},
 		}
 		if a.State == daemon.Waiting {
 			a.WaitsFor = hostile + "permission for Bash: git push --force origin main"

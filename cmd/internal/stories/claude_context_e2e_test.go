@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -47,7 +48,7 @@ func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 		t.Errorf("context use %+v, want 76 %%", use)
 	}
 	r.awaitShown(a.ID, con+", 76 % of the context used")
-	report, err := r.client.Usage(r.t.Context(), daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{a.ID}})
+	report, err := r.client.Usage(r.t.Context(), views.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{a.ID}})
 	if err != nil || report.Total.CostUSD == nil || *report.Total.CostUSD <= 0 {
 		t.Errorf("the status line tells the cost, and %+v was counted: %v", report.Total, err)
 	}

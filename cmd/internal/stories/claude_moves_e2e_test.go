@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/handoffs"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -91,7 +92,7 @@ func handsOverAfterCd(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 func (r *claudeRig) wantTokens(agentID int64) {
 	r.t.Helper()
 	want, answers := claudeUsage(r.readFile(*r.getAgent(agentID).TranscriptPath))
-	report, err := r.client.Usage(r.t.Context(), daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{agentID}})
+	report, err := r.client.Usage(r.t.Context(), views.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{agentID}})
 	if err != nil || report.Total.Tokens != want || answers < 4 {
 		r.t.Errorf("counted %+v (%v), the transcript shows %+v in %d answers", report.Total.Tokens, err, want, answers)
 	}

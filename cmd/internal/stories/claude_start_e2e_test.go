@@ -11,19 +11,20 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // answerAs takes the choice whose label begins so.
 func (r *claudeRig) answerAs(agentID int64, asks, choice string) {
 	r.t.Helper()
 	r.awaitState(agentID, daemon.Waiting)
-	var d daemon.Dialog
+	var d sight.Dialog
 	r.awaitEvery(tickOfScreens, "the dialog "+asks, func() (bool, string) {
 		var err error
 		d, err = r.client.Dialog(r.t.Context(), agentID)
 		return err == nil && d.Name == asks, fmt.Sprintf("%+v %v", d, err)
 	})
-	number := 1 + slices.IndexFunc(d.Choices, func(c daemon.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
+	number := 1 + slices.IndexFunc(d.Choices, func(c sight.DialogChoice) bool { return strings.HasPrefix(c.Label, choice) })
 	got, err := r.choose(agentID, d.ID, number)
 	if err != nil || got.State != daemon.DialogGone && got.State != daemon.DialogOther {
 		r.t.Fatalf("%s: %+v, %+v %v", asks, d, got, err)

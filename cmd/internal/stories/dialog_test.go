@@ -11,10 +11,11 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // startAsking starts an agent that asks whether its folder is trusted, and returns it with the dialog.
-func (r *rig) startAsking() (daemon.Agent, daemon.Dialog) {
+func (r *rig) startAsking() (daemon.Agent, sight.Dialog) {
 	r.t.Helper()
 	r.misbehave("trust")
 	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: r.work})

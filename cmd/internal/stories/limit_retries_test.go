@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/opencode/opencodetest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // refusedStory runs a story of an agent of OpenCode whose next turn is refused by the API for a time, and then waits for hold.
@@ -27,7 +28,7 @@ func refusedStory(t *testing.T, refused time.Duration, do daemon.LimitAction, te
 		a := r.opencodeAgent()
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "long work").ID, daemon.Submitted)
 		a = r.awaitAgent(a.ID, "a request that is sent again", func(a daemon.Agent) bool { return a.Trouble != nil && a.Trouble.Retrying })
-		if a.State != daemon.Working || a.Trouble.Code != "overloaded" || a.InTrouble() != nil || !strings.Contains(a.TroubleHint(), "tries again by itself") {
+		if a.State != daemon.Working || a.Trouble.Code != "overloaded" || a.InTrouble() != nil || !strings.Contains(views.TroubleHint(&a), "tries again by itself") {
 			t.Errorf("agent is %s in trouble %+v", a.State, a.Trouble)
 		}
 		tell(t, r, m, a, hold)

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // TestSuccessorStartsWhereTheSessionIs: a session has moved. Its row, the diff and the usage follow, and its successor starts there
@@ -29,7 +30,7 @@ func TestSuccessorStartsWhereTheSessionIs(t *testing.T) {
 		r.doTurn(a.ID, "Say another thing @say Second.")
 		r.await("the usage of each answer, once", func() (bool, string) {
 			want, answers := claudeUsage(r.readFile(*r.getAgent(a.ID).TranscriptPath))
-			out, err := r.client.Usage(t.Context(), daemon.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{a.ID}})
+			out, err := r.client.Usage(t.Context(), views.UsageByAgent, daemon.UsageQuery{AgentIDs: []int64{a.ID}})
 			return err == nil && answers >= 3 && out.Total.Tokens == want, fmt.Sprintf("counted %+v; the transcript shows %+v in %d answers", out.Total.Tokens, want, answers)
 		})
 		h, _, next := r.handOver(a.ID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/pipelines"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // release writes a template with a review, whose message the returned function writes, and a release.
@@ -55,8 +56,8 @@ func TestVerdictThatIsNotFoundWaitsForAPerson(t *testing.T) {
 		p = r.awaitPipelineThat(id, "asks again", func(p daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting && len(p.Steps) == 5 })
 		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "3.1 pending")
 		r.wantTold(p.Steps[2].AgentIDs[0], "[Approval note: mend the gutters]")
-		if s := p.Steps[3]; s.Undecided != daemon.UndecidedUnclear || s.Written() != "REQUEST_CHANGES" {
-			t.Errorf("step 4 is undecided: %q, it wrote %q", s.Undecided, s.Written())
+		if s := p.Steps[3]; s.Undecided != daemon.UndecidedUnclear || views.Written(&s) != "REQUEST_CHANGES" {
+			t.Errorf("step 4 is undecided: %q, it wrote %q", s.Undecided, views.Written(&s))
 		}
 
 		if p, err := r.client.RejectPipeline(t.Context(), id, pipelines.Decision{}); err != nil || p.Status != daemon.PipelineFailed {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // startWorked starts an agent that has done a turn, so that its session has a conversation.
@@ -60,7 +61,7 @@ func TestResumeAllAfterTheTmuxServer(t *testing.T) {
 		r.misbehave("") // not before: the agent may read it only now, and write its document in its last moment
 		r.awaitPhase(h.ID, daemon.Failed)
 		type answer struct {
-			done []daemon.Resumption
+			done []views.Resumption
 			err  error
 		}
 		answers := make(chan answer, 2)

@@ -153,8 +153,8 @@ func (s *scene) addAgent(key, slug string, state daemon.AgentState, used int, ch
 	began := s.now.Add(-50 * time.Hour)
 	a := &daemon.Agent{
 		ID: id, Name: s.say(slug), Persona: &slug, Runtime: s.say("claude"), Host: farHost, State: state, StateAt: began, Generation: 1,
-		Cwd: s.say("/home/dev/parcels"), CreatedAt: began, RegisteredAt: &began, Pane: new("%7"), PaneSocket: "/nowhere",
-		SessionID: new(s.say("0b6ff3ee-51a2-4f0c-9d0e-" + fmt.Sprint(id))),
+		AgentSession: daemon.AgentSession{Cwd: s.say("/home/dev/parcels"),
+			SessionID: new(s.say("0b6ff3ee-51a2-4f0c-9d0e-" + fmt.Sprint(id)))}, CreatedAt: began, RegisteredAt: &began, AgentPane: daemon.AgentPane{Pane: new("%7"), PaneSocket: "/nowhere"},
 	}
 	if used > 0 {
 		tier := daemon.TierNormal

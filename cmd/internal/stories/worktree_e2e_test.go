@@ -34,7 +34,7 @@ func TestAgentTreeSurvivesDaemonKillsAtEveryEffect(t *testing.T) {
 		case len(list) > 1:
 			t.Fatalf("%d agents, want one", len(list))
 		case len(list) == 0:
-			_, err := r.client.CreateAgent(ctx, agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "walk"}})
+			_, err := r.client.CreateAgent(ctx, agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &agents.NewWorktree{Branch: "walk"}})
 			return false, fmt.Sprint(err)
 		}
 		a := list[0]

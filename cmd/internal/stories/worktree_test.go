@@ -22,7 +22,7 @@ import (
 // startInTree starts an agent of con in a work tree of its own, and waits until it is idle.
 func (r *rig) startInTree(dir, branch string) (daemon.Agent, worktrees.TreeView) {
 	r.t.Helper()
-	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: dir, Worktree: &daemon.NewWorktree{Branch: branch}})
+	a, err := r.client.CreateAgent(r.t.Context(), agents.NewAgent{Persona: con, Cwd: dir, Worktree: &agents.NewWorktree{Branch: branch}})
 	if err != nil {
 		r.t.Fatalf("start on %q: %v", branch, err)
 	}
@@ -232,7 +232,7 @@ func TestTreeThatCantBeMade(t *testing.T) {
 		g, k := mainRepo(t), &failingKeeper{}
 		r.around(func(cfg *engine.Config) { k.Keeper, cfg.Keeper = cfg.Keeper, k })
 		r.start()
-		a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &daemon.NewWorktree{Branch: "x"}})
+		a, err := r.client.CreateAgent(t.Context(), agents.NewAgent{Persona: con, Cwd: g.Dir, Worktree: &agents.NewWorktree{Branch: "x"}})
 		if err != nil {
 			t.Fatal(err)
 		}

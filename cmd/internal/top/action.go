@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/permissions"
 	"github.com/understudyd/understudy/daemon/pipelines"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -152,7 +153,7 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 			in.Sentence = strings.TrimSpace(a.text)
 		}
 		p, err := c.AnswerPermission(ctx, a.asked.ID, in)
-		return fmt.Sprintf("permission %d of agent %d: %s", p.ID, p.AgentID, p.Outcome()), err
+		return fmt.Sprintf("permission %d of agent %d: %s", p.ID, p.AgentID, views.PermissionOutcome(&p)), err
 	}
 	return a.decide(ctx, c)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -188,7 +189,7 @@ func (m *model) follow(d *daemon.Delivery) {
 func (m *board) queuedWords(d *daemon.Delivery) string {
 	for i := range m.data.agents {
 		if m.data.agents[i].ID == d.AgentID {
-			return d.QueuedWords(&m.data.agents[i])
+			return views.QueuedWords(d, &m.data.agents[i])
 		}
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // bare is what is shown, without colours.
@@ -32,7 +33,7 @@ func dead(id int64, cause string) daemon.Agent {
 
 // needs is what the daemon says of agents, some of which have ended.
 func needs(active, ended []daemon.Agent) freshMsg {
-	return freshMsg{at: noon, agents: active, needs: (&daemon.Overview{At: noon, Agents: active, Ended: ended}).Attention()}
+	return freshMsg{at: noon, agents: active, needs: (&views.Overview{At: noon, Agents: active, Ended: ended}).Attention()}
 }
 
 // N proposes an agent like the selected one, in its directory. The form stays until the agent is there, and then that one is

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // hint is a key and what it does now, for the line at the bottom. A click on it presses the key.
@@ -105,14 +106,14 @@ func rowHints(r *row) []hint {
 			keys = append(keys, hint{"Y", "allow always"})
 		}
 		return append(append(keys, hint{"a", "attach"}, hint{"m", "message"}), rest...)
-	case r.need != nil && r.need.Kind == daemon.NeedsAnswer:
+	case r.need != nil && r.need.Kind == views.NeedsAnswer:
 		return append([]hint{{"x", "answer"}, {"a", "attach"}, {"m", "message"}}, rest...)
 	case r.handoff != nil && r.handoff.Open():
 		return append([]hint{{"a", "attach"}, {"c", "cancel handoff"}, {"m", "message"}}, rest...)
 	case r.handoff != nil:
 		return append([]hint{{"a", "attach"}, {"t", "retry"}, {"h", "hand off"}, {"m", "message"}}, rest...)
-	case len(r.agent.LimitChoices()) > 0:
-		return append(append(limitHints(r.agent.LimitChoices()), hint{"a", "attach"}, hint{"m", "message"}), rest...)
+	case len(views.LimitChoices(r.agent)) > 0:
+		return append(append(limitHints(views.LimitChoices(r.agent)), hint{"a", "attach"}, hint{"m", "message"}), rest...)
 	}
 	return append([]hint{{"a", "attach"}, {"m", "message"}, {"h", "hand off"}}, rest...)
 }

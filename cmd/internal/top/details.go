@@ -14,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -144,10 +145,10 @@ func (m *pages) detailLines(columns int) []string {
 func (m *pages) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
 	if a.State == daemon.Limited && a.Limit != nil {
-		p.field("limit", a.Limit.What()+"; "+a.LimitWords())
+		p.field("limit", views.HasHit(a.Limit)+"; "+views.LimitWords(a))
 	}
 	if a.Trouble != nil {
-		p.field("trouble", fmt.Sprintf("%s for %s; %s", words.TrimDot(a.Trouble.Words()), words.Age(m.now.Sub(a.Trouble.Since)), a.TroubleHint()))
+		p.field("trouble", fmt.Sprintf("%s for %s; %s", words.TrimDot(a.Trouble.Words()), words.Age(m.now.Sub(a.Trouble.Since)), views.TroubleHint(a)))
 	}
 	if here {
 		p.field("state", fmt.Sprintf("%s for %s", a.State, words.Age(m.now.Sub(a.StateAt))))
@@ -162,9 +163,9 @@ func (m *pages) describeAgent(p *paper, r *row, here bool) {
 		p.field("Y allows", asked.Rule)
 		p.blank()
 	}
-	p.field("asks", map[bool]string{true: "nobody: its permission mode is " + a.AsksNobody()}[a.AsksNobody() != ""])
+	p.field("asks", map[bool]string{true: "nobody: its permission mode is " + views.AsksNobody(a)}[views.AsksNobody(a) != ""])
 	p.field("persona", fmt.Sprintf("%s, generation %d", cmp.Or(a.PersonaSlug(), "-"), a.Generation))
-	p.field("context", contextBar(a.Context)+a.Context.InFull())
+	p.field("context", contextBar(a.Context)+views.ContextInFull(a.Context))
 	p.field("over time", m.detail.spark)
 	p.field("directory", a.Cwd)
 	p.field("branch", words.Join(":", a.Repository, a.Branch))
@@ -186,7 +187,7 @@ func (m *pages) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Tran
 	switch {
 	case h.HeirsFirst():
 		for i := range h.Heirs {
-			p.field("to", h.Heirs[i].Words()+" "+words.Of(h.Heirs[i].Phase))
+			p.field("to", views.HeirWords(&h.Heirs[i])+" "+words.Of(h.Heirs[i].Phase))
 		}
 	case h.SuccessorID != nil:
 		p.field("to", fmt.Sprintf("agent %d", *h.SuccessorID))
@@ -233,7 +234,7 @@ func (m *pages) describePipeline(p *paper, r *daemon.Pipeline) {
 			took = words.Took(s.FinishedAt.Sub(*s.StartedAt))
 		}
 		p.line(fmt.Sprintf("%d. %-20s %-10s %8s", i+1, words.Terminal(s.AgentName), words.Of(s.Status), took))
-		if edge := r.EdgeWords(s); edge != "" {
+		if edge := views.EdgeWords(r, s); edge != "" {
 			p.line("   " + words.Terminal(edge))
 		}
 		if s.LatestHandoff != nil {

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -17,14 +17,14 @@ import (
 type dialogView struct {
 	agent  int64
 	asked  int // counts the reads, so that a late answer to an earlier one is dropped
-	dialog *daemon.Dialog
+	dialog *sight.Dialog
 	err    error
 	choice int // the number of the selected choice; 0: none
 }
 
 type dialogMsg struct {
 	asked  int
-	dialog daemon.Dialog
+	dialog sight.Dialog
 	err    error
 }
 
@@ -93,7 +93,7 @@ func (m *pages) leaveDialog() {
 }
 
 // takeChoice answers the dialog that the screen showed, and no other one.
-func (m *pages) takeChoice(d *daemon.Dialog, choice int) tea.Cmd {
+func (m *pages) takeChoice(d *sight.Dialog, choice int) tea.Cmd {
 	m.leaveDialog()
 	m.say(fmt.Sprintf("answering the dialog of agent %d…", d.AgentID), false)
 	return m.ask(actionTime, func(ctx context.Context, c *api.Client) tea.Msg {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sight"
 )
 
 // TestDialogScreen: x shows what the dialog says and offers; a digit selects, and Enter takes that; what an agent writes cannot steer
@@ -15,7 +16,7 @@ func TestDialogScreen(t *testing.T) {
 	m.w, m.h = 80, 24
 	m.choose(m.find(key{kind: agentRow, id: 8}))
 	pressed(m, "x")
-	late := dialogMsg{asked: m.dialog.asked, dialog: daemon.Dialog{AgentID: 8}}
+	late := dialogMsg{asked: m.dialog.asked, dialog: sight.Dialog{AgentID: 8}}
 	pressed(m, "esc")
 	m.choose(m.find(key{kind: agentRow, id: 7}))
 	if cmd := pressed(m, "x"); cmd == nil || m.screen != dialogScreen {
@@ -25,7 +26,7 @@ func TestDialogScreen(t *testing.T) {
 	if m.dialog.dialog != nil || m.dialog.agent != 7 {
 		t.Error("a late answer about agent 8 is shown for agent 7")
 	}
-	d := daemon.Dialog{AgentID: 7, ID: "f", Name: "trust", Text: "Trust\x1b[2J it?", Choices: []daemon.DialogChoice{
+	d := sight.Dialog{AgentID: 7, ID: "f", Name: "trust", Text: "Trust\x1b[2J it?", Choices: []sight.DialogChoice{
 		{Number: 1, Label: "No, exit", Selected: true}, {Number: 2, Label: "Yes, and switch to auto mode"}, {Number: 3, Label: "Type something", Input: true},
 	}}
 	m.Update(dialogMsg{asked: m.dialog.asked, dialog: d})

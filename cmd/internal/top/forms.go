@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -55,7 +56,7 @@ func decisionForm(r *row, v verb) *form {
 // wayOptions lists the steps that a person may choose after an undecided one. The first is the following one.
 func wayOptions(p *daemon.Pipeline, s *daemon.Step) []option {
 	options := []option{{name: "the following one"}}
-	for _, to := range p.Ways(s) {
+	for _, to := range views.Ways(p, s) {
 		options = append(options, option{value: strconv.Itoa(to.Number), name: fmt.Sprintf("step %d, %s", to.Number, words.Terminal(to.AgentName))})
 	}
 	return options

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // press handles a key.
@@ -194,7 +195,7 @@ func (m *model) pressAny(name string) tea.Cmd {
 			return m.pressPermission(r, name)
 		}
 		switch {
-		case r.need != nil && r.need.Kind == daemon.NeedsAnswer:
+		case r.need != nil && r.need.Kind == views.NeedsAnswer:
 			return m.refuse("this is answered in the agent's pane: a attaches to it")
 		case !r.decides() || name == "Y":
 			return m.refuse("y and n answer a permission, or decide about a pipeline: select one that waits for you")
@@ -261,8 +262,8 @@ func (m *model) pressLimit(r *row, do daemon.LimitAction) tea.Cmd {
 	switch {
 	case r.kind != agentRow || r.agent.State != daemon.Limited:
 		return m.refuse("w and o decide about a limit: select an agent that has hit one")
-	case !slices.Contains(r.agent.LimitChoices(), do):
-		return m.refuse(fmt.Sprintf("%s: %s", r, r.agent.LimitWords()))
+	case !slices.Contains(views.LimitChoices(r.agent), do):
+		return m.refuse(fmt.Sprintf("%s: %s", r, views.LimitWords(r.agent)))
 	}
 	v := waitForReset
 	if do == daemon.LimitHandOver {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -230,7 +231,7 @@ func (m *pages) allColumns() []column {
 			if r.agent == nil {
 				return "", plain
 			}
-			said := r.agent.Context.Words()
+			said := views.ContextWords(r.agent.Context)
 			if bar {
 				said = contextBar(r.agent.Context) + said
 			}
@@ -338,7 +339,7 @@ func (r *row) toDo() string {
 	switch p := r.asked(); {
 	case p != nil && p.Whole:
 		return "y shows all of it, and y once more allows it; n denies it"
-	case p == nil && r.kind == agentRow && r.need.Kind == daemon.NeedsAnswer && r.agent.HasPane() && daemon.AnswersDialog(r.agent):
+	case p == nil && r.kind == agentRow && r.need.Kind == views.NeedsAnswer && r.agent.HasPane() && views.AnswersDialog(r.agent):
 		return "x shows the dialog and its choices; a leads to the pane"
 	}
 	return r.need.Next

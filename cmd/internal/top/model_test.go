@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 var noon = time.Date(2031, 5, 4, 12, 3, 4, 0, time.Local)
@@ -20,7 +21,7 @@ func agent(id int64, state daemon.AgentState, minutes int) daemon.Agent {
 	pane := fmt.Sprintf("%%%d", id)
 	return daemon.Agent{
 		ID: id, Name: fmt.Sprintf("agent-%d", id), State: state, StateAt: noon.Add(-time.Duration(minutes) * time.Minute),
-		Pane: &pane, Host: "one", Runtime: "claude", Cwd: "/srv/app", Generation: 1,
+		AgentPane: daemon.AgentPane{Pane: &pane}, Host: "one", Runtime: "claude", AgentSession: daemon.AgentSession{Cwd: "/srv/app"}, Generation: 1,
 	}
 }
 
@@ -48,7 +49,7 @@ func gate(id int64, minutes int) daemon.Pipeline {
 // seen adds what the daemon says of rows, of which some are pipelines.
 func seen(s snapshot, pipelines ...daemon.Pipeline) snapshot {
 	s.at = noon
-	s.needs = (&daemon.Overview{At: noon, Agents: s.agents, Handoffs: s.handoffs, Pipelines: pipelines}).Attention()
+	s.needs = (&views.Overview{At: noon, Agents: s.agents, Handoffs: s.handoffs, Pipelines: pipelines}).Attention()
 	return s
 }
 
@@ -337,7 +338,7 @@ func TestWhatEndedBadlyIsShown(t *testing.T) {
 	died, broken := agent(7, daemon.Ended, 5), gate(3, 1)
 	died.EndedAt, died.EndCode = &died.StateAt, daemon.EndedGone
 	broken.Status, broken.FinishedAt, broken.Hint = daemon.PipelineFailed, &noon, "mend the template"
-	needs := (&daemon.Overview{At: noon, Ended: []daemon.Agent{died}, Pipelines: []daemon.Pipeline{broken}}).Attention()
+	needs := (&views.Overview{At: noon, Ended: []daemon.Agent{died}, Pipelines: []daemon.Pipeline{broken}}).Attention()
 	m.Update(freshMsg{at: noon, needs: needs})
 	m.choose(1)
 	if got := labels(m); got != "p3 7" || !strings.Contains(m.shows(), "2 need you") || !strings.Contains(m.shows(), "understudy agent start") {

@@ -8,26 +8,27 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // snapshot is the data that the source has read from the daemon. After a snapshot has been sent, nobody changes it.
 type snapshot struct {
 	at       time.Time
-	agents   []daemon.Agent     // all agents that have not ended
-	handoffs []daemon.Handoff   // the newest handoffs and all open ones, newest first
-	needs    []daemon.Attention // the longest wait first; agents that died last
+	agents   []daemon.Agent    // all agents that have not ended
+	handoffs []daemon.Handoff  // the newest handoffs and all open ones, newest first
+	needs    []views.Attention // the longest wait first; agents that died last
 	usage    usage
 }
 
 // usage is what agents have used today.
 type usage struct {
-	agents map[int64]daemon.UsageRow
-	total  daemon.UsageRow
+	agents map[int64]views.UsageRow
+	total  views.UsageRow
 }
 
 // usedWords says what was used, in a few characters; "": nothing. unit is written behind the tokens.
-func usedWords(u daemon.UsageRow, unit string) string {
+func usedWords(u views.UsageRow, unit string) string {
 	switch {
 	case u.Total == 0 && u.CostUSD == nil:
 		return ""
@@ -76,10 +77,10 @@ type row struct {
 	state string
 	asks  string // why the row needs a person, or the present activity of its agent
 
-	need     *daemon.Attention // nil if the row needs no person
-	agent    *daemon.Agent     // nil unless the row is about an agent
-	handoff  *daemon.Handoff   // the handoff that the row shows with its agent; nil if there is none
-	pipeline *daemon.Pipeline  // nil unless the row is about a pipeline
+	need     *views.Attention // nil if the row needs no person
+	agent    *daemon.Agent    // nil unless the row is about an agent
+	handoff  *daemon.Handoff  // the handoff that the row shows with its agent; nil if there is none
+	pipeline *daemon.Pipeline // nil unless the row is about a pipeline
 }
 
 // rowsOf makes the list. First come the rows that need a person, in the daemon's order. The other rows follow in
@@ -92,7 +93,7 @@ func rowsOf(s snapshot) []row {
 		needy[r.id] = needy[r.id] || r.kind == agentRow
 		rows = append(rows, r)
 	}
-	handoffs := (&daemon.Overview{At: s.at, Agents: s.agents, Handoffs: s.handoffs}).HandoffOf()
+	handoffs := (&views.Overview{At: s.at, Agents: s.agents, Handoffs: s.handoffs}).HandoffOf()
 	needing := len(rows)
 	for i := range s.agents {
 		if a := &s.agents[i]; !needy[a.ID] {
@@ -106,15 +107,15 @@ func rowsOf(s snapshot) []row {
 }
 
 // needyRow makes the row for an object that needs a person.
-func needyRow(n *daemon.Attention) row {
+func needyRow(n *views.Attention) row {
 	r := row{
 		key: key{agentRow, n.ID}, group: needsYou, since: n.Since, state: words.Of(n.Kind), asks: n.Brief,
 		need: n, agent: n.Agent, handoff: n.Handoff, pipeline: n.Pipeline,
 	}
 	switch n.About {
-	case daemon.AboutHandoff:
+	case views.AboutHandoff:
 		r.kind = handoffRow
-	case daemon.AboutPipeline:
+	case views.AboutPipeline:
 		r.kind = pipelineRow
 	}
 	return r
@@ -126,7 +127,7 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	if h != nil {
 		r.asks = h.Note
 	}
-	if does := a.LimitWords(); does != "" && r.asks == "" {
+	if does := views.LimitWords(a); does != "" && r.asks == "" {
 		r.asks = does
 		if a.LimitedUntil != nil {
 			r.asks = "until " + a.LimitedUntil.Local().Format("Jan 2 15:04") + ": " + does
@@ -167,7 +168,7 @@ func (r *row) sign() string {
 
 // failed reports whether the row is about a handoff or a pipeline that failed, or about an agent that died.
 func (r *row) failed() bool {
-	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
+	return r.need != nil && (r.need.Kind == views.NeedsRetry || r.need.Kind == views.NeedsHeir)
 }
 
 // died returns the agents of a row that died; nil: the row is about something else.
@@ -190,7 +191,7 @@ func (r *row) dead() []int64 {
 func (r *row) flagged() bool { return r.group == needsYou || r.group == finished }
 
 // decides reports whether the row is about a step that waits for approval.
-func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }
+func (r *row) decides() bool { return r.need != nil && r.need.Kind == views.NeedsApproval }
 
 // asked returns what the row's agent asks for and can be answered here; nil: nothing.
 func (r *row) asked() *daemon.Permission {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/calendar"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 const (
@@ -40,7 +42,7 @@ type source struct {
 	client   *api.Client
 	agents   []daemon.Agent
 	handoffs map[int64]daemon.Handoff
-	needs    []daemon.Attention
+	needs    []views.Attention
 	usage    usage
 	counted  time.Time // when usage was asked for
 
@@ -216,7 +218,7 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 // tells of a daemon that is away.
 func (s *source) readUsage(ctx context.Context) {
 	s.counted = time.Now()
-	report, err := s.client.Usage(ctx, daemon.UsageByAgent, daemon.UsageQuery{Since: daemon.DayBegins(s.counted, 0)})
+	report, err := s.client.Usage(ctx, views.UsageByAgent, daemon.UsageQuery{Since: calendar.DayBegins(s.counted, 0)})
 	if err == nil {
 		s.usage = usage{report.ByAgent(), report.Total}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/views"
 )
 
 // answers is a daemon's HTTP, with what a test wants answered.
@@ -271,7 +272,7 @@ func TestUsageIsReadOnce(t *testing.T) {
 	a := newAnswers(t)
 	cost := 1.5
 	a.bodies["GET /api/agents"] = []daemon.Agent{agent(7, daemon.Idle, 1), agent(8, daemon.Idle, 1)}
-	a.bodies["GET /api/usage"] = daemon.UsageReport{By: daemon.UsageByAgent, Rows: []daemon.UsageRow{{Of: "7", Total: 42_000, CostUSD: &cost}}, Total: daemon.UsageRow{Total: 50_000}}
+	a.bodies["GET /api/usage"] = views.UsageReport{By: views.UsageByAgent, Rows: []views.UsageRow{{Of: "7", Total: 42_000, CostUSD: &cost}}, Total: views.UsageRow{Total: 50_000}}
 	s := newSource(a.client)
 	for range 3 {
 		if _, err := s.read(t.Context(), changes{everything: true}); err != nil {

@@ -1,21 +1,23 @@
-package daemon
+package views
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // Generation is one agent of a line, with the handoff that passed its work on, or that should have.
 type Generation struct {
 	N       int
 	AgentID int64
-	Agent   *Agent   // nil: its row was not read
-	Handoff *Handoff // nil: the agent has none
+	Agent   *daemon.Agent   // nil: its row was not read
+	Handoff *daemon.Handoff // nil: the agent has none
 }
 
 // ContextUse returns how full the agent's context window was when its handoff was recorded. If the handoff does not say
 // that, it returns the agent's last measurement. nil: there is neither.
-func (g *Generation) ContextUse() *ContextUse {
+func (g *Generation) ContextUse() *daemon.ContextUse {
 	switch {
 	case g.Handoff != nil && g.Handoff.ContextUse != nil:
 		return g.Handoff.ContextUse
@@ -28,13 +30,13 @@ func (g *Generation) ContextUse() *ContextUse {
 // Generations puts a line together from its agents and their handoffs, the oldest generation first. If an agent has
 // several handoffs, it takes the one whose id is asked; otherwise the newest recorded one; if none is recorded, the
 // newest.
-func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
+func Generations(agents []daemon.Agent, handoffs []daemon.Handoff, asked int64) []Generation {
 	by := map[int64]*Generation{}
 	for i := range agents {
 		a := &agents[i]
 		by[a.ID] = &Generation{N: a.Generation, AgentID: a.ID, Agent: a}
 	}
-	worth := func(h *Handoff) int { // the handoff that is worth most is taken
+	worth := func(h *daemon.Handoff) int { // the handoff that is worth most is taken
 		switch {
 		case h == nil:
 			return 0
@@ -66,25 +68,25 @@ func Generations(agents []Agent, handoffs []Handoff, asked int64) []Generation {
 
 // LineEnds returns the ids of the agents at the ends of a line, in order: of the successors that have no handoff of their own
 // among those of the line.
-func LineEnds(handoffs []Handoff) (ids []int64) {
+func LineEnds(handoffs []daemon.Handoff) (ids []int64) {
 	for i := range handoffs {
 		ids = append(ids, handoffs[i].SuccessorIDs()...)
 	}
 	slices.Sort(ids)
 	return slices.DeleteFunc(slices.Compact(ids), func(id int64) bool {
-		return slices.ContainsFunc(handoffs, func(h Handoff) bool { return h.AgentID == id })
+		return slices.ContainsFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == id })
 	})
 }
 
 // Lines groups agents and their handoffs by line. An agent whose predecessor is not among the agents begins a line. The line
 // with the newest agent comes first; in each line the oldest generation comes first.
-func Lines(agents []Agent, handoffs []Handoff) [][]Generation {
-	known := map[int64]*Agent{}
+func Lines(agents []daemon.Agent, handoffs []daemon.Handoff) [][]Generation {
+	known := map[int64]*daemon.Agent{}
 	for i := range agents {
 		known[agents[i].ID] = &agents[i]
 	}
-	members, played := map[int64][]Agent{}, map[int64][]Handoff{}
-	first := func(a *Agent) int64 { // the oldest known agent of its line
+	members, played := map[int64][]daemon.Agent{}, map[int64][]daemon.Handoff{}
+	first := func(a *daemon.Agent) int64 { // the oldest known agent of its line
 		for range agents { // no line has more agents, so the walk ends even if the rows form a circle
 			if a.PreviousAgentID == nil || known[*a.PreviousAgentID] == nil {
 				break

@@ -1,4 +1,4 @@
-package daemon
+package intake
 
 import (
 	"net/url"

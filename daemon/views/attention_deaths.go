@@ -1,21 +1,22 @@
-package daemon
+package views
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // deaths returns an Attention for each agent that has died lately and whose work nobody goes on with, except those in told.
 // Agents that ended with the same tmux server share one.
 func (o *Overview) deaths(told map[int64]bool) (out []Attention) {
-	byCause := map[string][]*Agent{}
+	byCause := map[string][]*daemon.Agent{}
 	var causes []string
 	for i := range o.Ended {
 		a := &o.Ended[i]
-		if a.SuccessorID != nil || !a.LeavesWork() || told[a.ID] || o.At.Sub(*a.EndedAt) >= Recently {
+		if a.SuccessorID != nil || !a.LeavesWork() || told[a.ID] || o.At.Sub(*a.EndedAt) >= daemon.Recently {
 			continue
 		}
 		cause := cmp.Or(a.EndCause, fmt.Sprintf("agent %d", a.ID))
@@ -42,11 +43,11 @@ func (n *Attention) Died() []int64 {
 }
 
 // deathOf makes the Attention of agents that died together.
-func deathOf(agents []*Agent) Attention {
-	slices.SortFunc(agents, func(a, b *Agent) int { return cmp.Compare(a.ID, b.ID) })
+func deathOf(agents []*daemon.Agent) Attention {
+	slices.SortFunc(agents, func(a, b *daemon.Agent) int { return cmp.Compare(a.ID, b.ID) })
 	first := agents[0]
 	if len(agents) == 1 {
-		n := attention(NeedsHeir, *first.EndedAt, "", "it died, which nobody asked for", first.againWords())
+		n := attention(NeedsHeir, *first.EndedAt, "", "it died, which nobody asked for", againWords(first))
 		n.About, n.ID, n.Agent, n.Resumable = AboutAgent, first.ID, first, resumableOf(agents)
 		return n
 	}
@@ -73,7 +74,7 @@ func deathOf(agents []*Agent) Attention {
 }
 
 // resumableOf returns the ids of the ended agents whose sessions can be opened again, as far as is known.
-func resumableOf(agents []*Agent) (ids []int64) {
+func resumableOf(agents []*daemon.Agent) (ids []int64) {
 	for _, a := range agents {
 		if a.HasSession() {
 			ids = append(ids, a.ID)

@@ -1,6 +1,8 @@
-package daemon
+package views
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestUnknownEventTypeIsRefusedWithTheNearest(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,9 @@
-package daemon
+// Package calendar says when days begin, by which usage and budgets are counted. A leaf.
+package calendar
 
-import "time"
+import (
+	"time"
+)
 
 // DayBegins returns when the day of t begins on this machine's clock, or the day n days after it. All that is counted by days
 // begins and ends here: usage and budgets.
@@ -32,4 +35,17 @@ func DayNamed(name string, where *time.Location) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return DayBeginsIn(noon, 0), nil
+}
+
+// DaysUntil returns the beginnings of the days from that of since to that of now, at most most.
+func DaysUntil(since, now time.Time, most int) (days []time.Time) {
+	first, today := DayBeginsIn(since, 0), DayBeginsIn(now, 0)
+	for n := 0; n < most; n++ {
+		day := DayBeginsIn(first, n)
+		if day.After(today) {
+			break
+		}
+		days = append(days, day)
+	}
+	return days
 }

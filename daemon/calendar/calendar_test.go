@@ -1,10 +1,8 @@
-package engine
+package calendar
 
 import (
 	"testing"
 	"time"
-
-	"github.com/understudyd/understudy/daemon"
 )
 
 // TestDayBegins: a day begins at its first moment, in each zone and on each day, also where the clock is set at midnight.
@@ -17,21 +15,21 @@ func TestDayBegins(t *testing.T) {
 		}
 		for at := time.Date(2020, 1, 1, 12, 0, 0, 0, where); at.Year() < 2028; at = time.Date(at.Year(), at.Month(), at.Day()+1, 12, 0, 0, 0, where) {
 			day := at.Format(time.DateOnly)
-			begins := daemon.DayBeginsIn(at, 0)
+			begins := DayBeginsIn(at, 0)
 			if before := begins.Add(-time.Nanosecond); begins.Format(time.DateOnly) != day || before.Format(time.DateOnly) >= day {
 				t.Fatalf("%s: %s begins at %s, after %s", zone, day, begins, before)
 			}
-			for _, same := range []time.Time{daemon.DayBeginsIn(begins, 0), daemon.DayBeginsIn(begins.Add(30*time.Minute), 0), daemon.DayBeginsIn(daemon.DayBeginsIn(at, 1), -1), daemon.DayBeginsIn(daemon.DayBeginsIn(at, -29), 29), daemon.DayBeginsIn(daemon.DayBeginsIn(at, 1).Add(-time.Nanosecond), 0)} {
+			for _, same := range []time.Time{DayBeginsIn(begins, 0), DayBeginsIn(begins.Add(30*time.Minute), 0), DayBeginsIn(DayBeginsIn(at, 1), -1), DayBeginsIn(DayBeginsIn(at, -29), 29), DayBeginsIn(DayBeginsIn(at, 1).Add(-time.Nanosecond), 0)} {
 				if !same.Equal(begins) {
 					t.Fatalf("%s: %s begins at %s and at %s", zone, day, begins, same)
 				}
 			}
-			if named, err := daemon.DayNamed(day, where); err != nil || !named.Equal(begins) {
+			if named, err := DayNamed(day, where); err != nil || !named.Equal(begins) {
 				t.Fatalf("%s: the day named %s begins at %s, %v, want %s", zone, day, named, err, begins)
 			}
 		}
 	}
-	if _, err := daemon.DayNamed("2026-02-30", time.UTC); err == nil {
+	if _, err := DayNamed("2026-02-30", time.UTC); err == nil {
 		t.Error("a day that February does not have has a beginning")
 	}
 }

@@ -1,8 +1,10 @@
-package daemon
+package views
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // NeedsReading is the kind of [AttentionPart] for agents that have finished their turn since the operator looked last. They
@@ -52,7 +54,7 @@ func (o *Overview) Count() AttentionCount {
 		}
 	}
 	for i := range o.Agents {
-		if a := &o.Agents[i]; a.Unread && a.State == Idle && !needy[a.ID] {
+		if a := &o.Agents[i]; a.Unread && a.State == daemon.Idle && !needy[a.ID] {
 			counts[NeedsReading]++
 		}
 	}
@@ -84,7 +86,7 @@ func (o *Overview) Unsettled(ids map[int64]bool) bool {
 		}
 	}
 	for i := range o.Pipelines {
-		if p := &o.Pipelines[i]; p.Status == PipelineRunning && p.CurrentAgentID != nil && ids[*p.CurrentAgentID] {
+		if p := &o.Pipelines[i]; p.Status == daemon.PipelineRunning && p.CurrentAgentID != nil && ids[*p.CurrentAgentID] {
 			return true
 		}
 	}

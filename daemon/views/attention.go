@@ -1,11 +1,13 @@
-package daemon
+package views
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -43,39 +45,31 @@ type Attention struct {
 	Since time.Time     `json:"since"`
 	Next  string        `json:"next"` // what to do next; commands stand between backquotes
 
-	Agent    *Agent    `json:"agent"`   // if About is AboutHandoff, the outgoing agent; null: its row was not read
-	Handoff  *Handoff  `json:"handoff"` // the handoff that concerns the agent; null: there is none
-	Pipeline *Pipeline `json:"pipeline"`
+	Agent    *daemon.Agent    `json:"agent"`   // if About is AboutHandoff, the outgoing agent; null: its row was not read
+	Handoff  *daemon.Handoff  `json:"handoff"` // the handoff that concerns the agent; null: there is none
+	Pipeline *daemon.Pipeline `json:"pipeline"`
 	// Together holds the ids of several agents that died for one reason, such as the end of their tmux server. There is one
 	// Attention about them all, and Agent is the first of them. nil: it is about one thing alone.
 	Together []int64 `json:"together,omitempty"`
 	// Resumable holds the ids of those agents that died whose sessions can be opened again, as far as is known.
 	Resumable []int64 `json:"resumable,omitempty"`
 	// Permissions are what an agent asks for and can be answered from here, the oldest first.
-	Permissions []Permission `json:"permissions"`
+	Permissions []daemon.Permission `json:"permissions"`
 }
 
 // Overview holds the rows of all work in progress, and of work that has ended lately. [Overview.Attention] decides from
 // these rows alone.
 type Overview struct {
 	At          time.Time
-	Agents      []Agent // agents that have not ended
-	Ended       []Agent // first the agents that ended last, then the other agents of failed handoffs
-	Handoffs    []Handoff
-	Pipelines   []Pipeline
-	Permissions []Permission // those that agents ask for now
+	Agents      []daemon.Agent // agents that have not ended
+	Ended       []daemon.Agent // first the agents that ended last, then the other agents of failed handoffs
+	Handoffs    []daemon.Handoff
+	Pipelines   []daemon.Pipeline
+	Permissions []daemon.Permission // those that agents ask for now
 	// Auto reports whether the daemon hands an agent over by itself when its context is nearly full, and why not, although automatic
 	// handoffs are on. nil: it does not.
-	Auto func(*Agent) (will bool, why string)
+	Auto func(*daemon.Agent) (will bool, why string)
 }
-
-const (
-	// MostAgents is how many active agents an overview has at most.
-	MostAgents = 500
-	// recent is how long Attention reports an agent that died, a failed handoff whose agents have ended, and a failed
-	// pipeline.
-	Recently = 24 * time.Hour
-)
 
 // Unread returns the ids of agents that have a part in a recently failed handoff, and whose own rows have not been read.
 func (o *Overview) Unread() (ids []int64) {
@@ -85,7 +79,7 @@ func (o *Overview) Unread() (ids []int64) {
 	}
 	for i := range o.Handoffs {
 		h := &o.Handoffs[i]
-		if h.Phase != Failed || o.At.Sub(h.endedAt()) >= Recently {
+		if h.Phase != daemon.Failed || o.At.Sub(endedAt(h)) >= daemon.Recently {
 			continue
 		}
 		for _, id := range append(h.SuccessorIDs(), h.AgentID) {
@@ -104,14 +98,14 @@ func (o *Overview) Attention() []Attention {
 	var out []Attention
 	told := map[int64]bool{} // ended agents for which the Attention about their handoff is enough
 	for _, h := range with {
-		if h.Phase == Failed {
+		if h.Phase == daemon.Failed {
 			for _, id := range h.SuccessorIDs() {
 				told[id] = true
 			}
 		}
 	}
 	for _, h := range orphans {
-		n := h.failedAttention()
+		n := failedHandoff(h)
 		n.About, n.ID, n.Handoff = AboutHandoff, h.ID, h
 		for i := range o.Ended {
 			if a := &o.Ended[i]; a.ID == h.AgentID {
@@ -130,7 +124,7 @@ func (o *Overview) Attention() []Attention {
 		if o.Auto != nil {
 			auto, why = o.Auto(a)
 		}
-		if n := a.Attention(with[a.ID], auto, why); n.Kind != "" {
+		if n := AgentNeeds(a, with[a.ID], auto, why); n.Kind != "" {
 			n.About, n.ID, n.Agent, n.Handoff = AboutAgent, a.ID, a, with[a.ID]
 			o.addPermissions(&n)
 			out = append(out, n)
@@ -139,7 +133,7 @@ func (o *Overview) Attention() []Attention {
 	out = append(out, o.deaths(told)...)
 	for i := range o.Pipelines {
 		p := &o.Pipelines[i]
-		if n := p.attention(o.At); n.Kind != "" {
+		if n := pipelineNeeds(p, o.At); n.Kind != "" {
 			n.About, n.ID, n.Pipeline = AboutPipeline, p.ID, p
 			out = append(out, n)
 		}
@@ -164,7 +158,7 @@ func (o *Overview) addPermissions(n *Attention) {
 		return
 	}
 	for _, p := range slices.Backward(o.Permissions) {
-		if p.AgentID == n.ID && p.State == PermissionOpen {
+		if p.AgentID == n.ID && p.State == daemon.PermissionOpen {
 			n.Permissions = append(n.Permissions, p)
 		}
 	}
@@ -175,15 +169,15 @@ func (o *Overview) addPermissions(n *Attention) {
 
 // HandoffOf returns, for the id of each active agent, the handoff that concerns the agent: its open handoff or, if its last
 // handoff failed, the failed one.
-func (o *Overview) HandoffOf() map[int64]*Handoff {
+func (o *Overview) HandoffOf() map[int64]*daemon.Handoff {
 	with, _ := o.Concerns()
 	return with
 }
 
 // Concerns returns the map of HandoffOf. As orphans it returns the failed handoffs whose work no active agent continues.
-func (o *Overview) Concerns() (with map[int64]*Handoff, orphans []*Handoff) {
-	active, ended, next, last := map[int64]bool{}, map[int64]*Agent{}, map[int64]int64{}, map[int64]*Handoff{}
-	for _, list := range [][]Agent{o.Ended, o.Agents} {
+func (o *Overview) Concerns() (with map[int64]*daemon.Handoff, orphans []*daemon.Handoff) {
+	active, ended, next, last := map[int64]bool{}, map[int64]*daemon.Agent{}, map[int64]int64{}, map[int64]*daemon.Handoff{}
+	for _, list := range [][]daemon.Agent{o.Ended, o.Agents} {
 		for i := range list {
 			a := &list[i]
 			if active[a.ID] = a.Active(); !active[a.ID] {
@@ -202,17 +196,17 @@ func (o *Overview) Concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 			last[h.AgentID] = h
 		}
 	}
-	newest := make([]*Handoff, 0, len(last))
+	newest := make([]*daemon.Handoff, 0, len(last))
 	for _, h := range last {
 		newest = append(newest, h)
 		if h.SuccessorID != nil {
 			next[h.AgentID] = max(next[h.AgentID], *h.SuccessorID)
 		}
 	}
-	slices.SortFunc(newest, func(a, b *Handoff) int { return cmp.Compare(b.ID, a.ID) })
-	with = map[int64]*Handoff{}
+	slices.SortFunc(newest, func(a, b *daemon.Handoff) int { return cmp.Compare(b.ID, a.ID) })
+	with = map[int64]*daemon.Handoff{}
 	for _, h := range newest {
-		if h.HeirsFirst() && (h.Open() || h.Phase == Failed) && h.concernsOneOf(active, with) {
+		if h.HeirsFirst() && (h.Open() || h.Phase == daemon.Failed) && concernsOneOf(h, active, with) {
 			continue
 		}
 		heir := h.AgentID
@@ -224,13 +218,13 @@ func (o *Overview) Concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 		}
 		mine := heir == h.AgentID || slices.Contains(h.SuccessorIDs(), heir)
 		switch {
-		case !h.Open() && h.Phase != Failed, !mine, heir != h.AgentID && last[heir] != nil:
+		case !h.Open() && h.Phase != daemon.Failed, !mine, heir != h.AgentID && last[heir] != nil:
 		case active[heir] && with[heir] == nil:
 			with[heir] = h
 		case active[heir]:
 		case active[h.AgentID] && with[h.AgentID] == nil: // the successor has ended, and the outgoing agent has not
 			with[h.AgentID] = h
-		case h.Phase == Failed && o.At.Sub(h.endedAt()) < Recently && h.liesStill(ended[heir], heir):
+		case h.Phase == daemon.Failed && o.At.Sub(endedAt(h)) < daemon.Recently && liesStill(h, ended[heir], heir):
 			orphans = append(orphans, h)
 		}
 	}
@@ -239,7 +233,7 @@ func (o *Overview) Concerns() (with map[int64]*Handoff, orphans []*Handoff) {
 
 // concernsOneOf notes a handoff with several heirs, or one that keeps its agent, as that of the first of its agents that is
 // active: of the outgoing agent or, if that has ended, of an heir. It reports whether one is active.
-func (h *Handoff) concernsOneOf(active map[int64]bool, with map[int64]*Handoff) bool {
+func concernsOneOf(h *daemon.Handoff, active map[int64]bool, with map[int64]*daemon.Handoff) bool {
 	for _, id := range append([]int64{h.AgentID}, h.SuccessorIDs()...) {
 		if active[id] {
 			if with[id] == nil {
@@ -254,45 +248,42 @@ func (h *Handoff) concernsOneOf(active map[int64]bool, with map[int64]*Handoff) 
 // liesStill reports whether a person must see to the work of a failed handoff. a is the last agent of the handoff's line,
 // which has ended; it is nil if its row was not read. heir is the id of that agent. If a person ended that agent, the person
 // has seen to the work. But after the record the handoff itself may have ended the outgoing agent, so its work lies still.
-func (h *Handoff) liesStill(a *Agent, heir int64) bool {
+func liesStill(h *daemon.Handoff, a *daemon.Agent, heir int64) bool {
 	return a == nil || h.RecordedAt != nil && heir == h.AgentID || a.LeavesWork()
 }
 
-// LeavesWork reports whether an agent that works for no pipeline has died, and the operator has not dismissed it.
-func (a *Agent) LeavesWork() bool { return a.PipelineID == nil && a.Died() && a.DismissedAt == nil }
-
-// Attention returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
+// AgentNeeds returns why an active agent needs a person; the zero value, if it needs nobody. h is the handoff that concerns
 // the agent. auto and notAuto are of [Overview.Auto]. If there are several reasons, attention returns the reason that holds up the
 // others.
-func (a *Agent) Attention(h *Handoff, auto bool, notAuto string) Attention {
+func AgentNeeds(a *daemon.Agent, h *daemon.Handoff, auto bool, notAuto string) Attention {
 	look := fmt.Sprintf("`understudy agent show %d`", a.ID)
 	if a.HasPane() {
 		look = fmt.Sprintf("`understudy agent attach %d`", a.ID)
 	}
 	trouble := a.InTrouble()
-	if a.State == Limited && a.Limit != nil && a.Limit.Do != LimitAsk {
+	if a.State == daemon.Limited && a.Limit != nil && a.Limit.Do != daemon.LimitAsk {
 		trouble = nil // something is done about it
 	}
 	switch {
-	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
-		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Hold.Words(), "a dialog waits for an answer"), "answer it with "+a.AnswerWith())
-	case a.State == Waiting && a.StopStage != StopFailed:
-		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+a.AnswerWith())
-	case h != nil && h.Phase == Failed:
-		return h.failedAttention()
-	case a.StopStage == StopFailed:
+	case a.State == daemon.Waiting && a.StopStage != daemon.StopFailed && a.WaitsFor == "":
+		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Hold.Words(), "a dialog waits for an answer"), "answer it with "+AnswerWith(a))
+	case a.State == daemon.Waiting && a.StopStage != daemon.StopFailed:
+		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+AnswerWith(a))
+	case h != nil && h.Phase == daemon.Failed:
+		return failedHandoff(h)
+	case a.StopStage == daemon.StopFailed:
 		return attention(NeedsLook, *a.StopStageAt, "", "it could not be ended", fmt.Sprintf("end it yourself: see `ps -fp %d`", a.PID))
-	case trouble != nil && a.State == Limited && a.Limit != nil:
-		return attention(NeedsChoice, a.Limit.Since, "it ", a.Limit.What(), a.LimitWords())
+	case trouble != nil && a.State == daemon.Limited && a.Limit != nil:
+		return attention(NeedsChoice, a.Limit.Since, "it ", HasHit(a.Limit), LimitWords(a))
 	case trouble != nil:
-		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), a.TroubleHint())
+		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), TroubleHint(a))
 	case h != nil && h.AwaitsDecision():
-		return attention(h.Hold.needs(), cmp.Or(h.PhaseAt, a.StateAt), "", h.Hold.Words(), fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
-	case a.Hold.Is(HoldBudget):
-		return attention(a.Hold.needs(), a.StateAt, saysHeld, saysBudget, a.budgetNext())
+		return attention(needs(h.Hold), cmp.Or(h.PhaseAt, a.StateAt), "", h.Hold.Words(), fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
+	case a.Hold.Is(daemon.HoldBudget):
+		return attention(needs(a.Hold), a.StateAt, held, strings.TrimPrefix(a.Hold.Words(), held), budgetNext(a))
 	case a.Hold != nil:
-		return attention(a.Hold.needs(), a.StateAt, "", a.Hold.Words(), "look at it with "+look)
-	case h == nil && !auto && a.Context != nil && a.Context.Tier == TierHigh && a.Persona != nil:
+		return attention(needs(a.Hold), a.StateAt, "", a.Hold.Words(), "look at it with "+look)
+	case h == nil && !auto && a.Context != nil && a.Context.Tier == daemon.TierHigh && a.Persona != nil:
 		return attention(NeedsHandoff, a.StateAt, "", "its context is nearly full: hand it over", words.Join(": ", fmt.Sprintf("`understudy handoff %d`", a.ID), notAuto))
 	}
 	return Attention{}
@@ -300,49 +291,63 @@ func (a *Agent) Attention(h *Handoff, auto bool, notAuto string) Attention {
 
 // attention makes an Attention. The caller sets the fields that say what it is about. Why becomes before followed by brief.
 func attention(kind AttentionKind, since time.Time, before, brief, next string) Attention {
-	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next, Permissions: []Permission{}}
+	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next, Permissions: []daemon.Permission{}}
+}
+
+// held stands before the words of a budget that is used up. A list, which has a column for it, leaves it out.
+const held = "held: "
+
+// needs returns why a hold needs a person.
+func needs(h *daemon.Hold) AttentionKind {
+	switch {
+	case h.Is(daemon.HoldBudget):
+		return NeedsBudget
+	case h.Is(daemon.HoldWorkedOn, daemon.HoldWorkedAside):
+		return NeedsDecision
+	}
+	return NeedsLook
 }
 
 // againWords says how a person can go on with the work of an ended agent.
-func (a *Agent) againWords() string {
+func againWords(a *daemon.Agent) string {
 	if a.HasSession() {
 		return fmt.Sprintf("`understudy agent resume %d` opens its session again", a.ID)
 	}
-	return fmt.Sprintf("its session cannot be opened again: start another one with `%s`", a.StartCommand())
+	return fmt.Sprintf("its session cannot be opened again: start another one with `%s`", StartCommand(a))
 }
 
-// failedAttention returns why a failed handoff needs a person.
-func (h *Handoff) failedAttention() Attention {
+// failedHandoff returns why a failed handoff needs a person.
+func failedHandoff(h *daemon.Handoff) Attention {
 	again := fmt.Sprintf("`understudy handoff retry %d`", h.ID)
 	if h.Error == nil {
-		return attention(NeedsRetry, h.endedAt(), "", "its handoff failed", again)
+		return attention(NeedsRetry, endedAt(h), "", "its handoff failed", again)
 	}
-	return attention(NeedsRetry, h.endedAt(), "its handoff failed: ", h.Error.Message, cmp.Or(h.Error.Hint, again))
+	return attention(NeedsRetry, endedAt(h), "its handoff failed: ", h.Error.Message, cmp.Or(h.Error.Hint, again))
 }
 
 // endedAt returns when a handoff ended.
-func (h *Handoff) endedAt() time.Time {
+func endedAt(h *daemon.Handoff) time.Time {
 	if h.CompletedAt != nil {
 		return *h.CompletedAt
 	}
 	return h.CreatedAt
 }
 
-// attention returns why a pipeline needs a person; the zero value, if it needs nobody. It does not report a pipeline that a
+// pipelineNeeds returns why a pipeline needs a person; the zero value, if it needs nobody. It does not report a pipeline that a
 // person aborted or rejected, because that person knows.
-func (p *Pipeline) attention(now time.Time) Attention {
+func pipelineNeeds(p *daemon.Pipeline, now time.Time) Attention {
 	at := "" // the step that goes on next
 	if i := p.Front(); i < len(p.Steps) {
 		at = fmt.Sprintf("step %d of %d, %s", i+1, len(p.Steps), p.Steps[i].AgentName)
 	}
 	switch s := p.AwaitsWay(); {
-	case p.Status == PipelineWaiting && s != nil:
-		return attention(NeedsApproval, p.UpdatedAt, "it waits for you to say which step comes next: ", p.UndecidedWords(s), s.writtenLine()+p.wayNext(s))
-	case p.Status == PipelineWaiting && at != "":
-		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.ApprovalNext())
-	case p.Status == PipelineWaiting:
-		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval", p.ApprovalNext())
-	case p.Status == PipelineFailed && p.ErrorCode != CodeAborted && p.ErrorCode != CodeRejected && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < Recently:
+	case p.Status == daemon.PipelineWaiting && s != nil:
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for you to say which step comes next: ", UndecidedWords(p, s), writtenLine(s)+wayNext(p, s))
+	case p.Status == daemon.PipelineWaiting && at != "":
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, ApprovalNext(p))
+	case p.Status == daemon.PipelineWaiting:
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval", ApprovalNext(p))
+	case p.Status == daemon.PipelineFailed && p.ErrorCode != daemon.CodeAborted && p.ErrorCode != daemon.CodeRejected && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < daemon.Recently:
 		next := cmp.Or(p.Hint, fmt.Sprintf("`understudy pipeline resume %d`", p.ID))
 		switch {
 		case p.Error == nil:
@@ -356,6 +361,6 @@ func (p *Pipeline) attention(now time.Time) Attention {
 }
 
 // ApprovalNext names the commands that decide about the step that waits for approval.
-func (p *Pipeline) ApprovalNext() string {
+func ApprovalNext(p *daemon.Pipeline) string {
 	return fmt.Sprintf("look at `understudy pipeline show %d`, then `understudy pipeline approve %[1]d` or `understudy pipeline reject %[1]d`", p.ID)
 }
