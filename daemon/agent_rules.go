@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -219,7 +220,7 @@ func (a *Agent) AnswerWith() string {
 
 // AnswersDialog reports whether what an agent waits for may be answered from elsewhere than its pane.
 func AnswersDialog(a *Agent) bool {
-	rt, err := runtimes.For(a.Runtime) // the generic CLIs have no dialogs that can be read
+	rt, err := catalog.For(a.Runtime) // the generic CLIs have no dialogs that can be read
 	return err == nil && rt.AnswersDialog(a.WaitsFor)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -179,7 +180,7 @@ type PermissionReader interface {
 // mode auto; "": it asks now, or may, or the mode is not known.
 func (a *Agent) AsksNobody() string {
 	mode := cmp.Or(a.SessionMode, a.PermissionMode)
-	rt, err := runtimes.For(a.Runtime)
+	rt, err := catalog.For(a.Runtime)
 	if err != nil || a.State == Waiting || rt.Widths[mode] < runtimes.WidthAuto {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -235,7 +236,7 @@ func TestHeardPromptThatWasRefused(t *testing.T) {
 		"nothing was refused": {nil, at, daemon.Submitted},
 	} {
 		dl := &daemon.Delivery{State: daemon.DeliveryTyped, Heard: 9, Way: runtimes.ByTyping, Text: "look"}
-		dl.CloseHeard(dl.Refusal(runtimes.Claude(), tt.jsonl, tt.since), daemon.Submitted, "", at)
+		dl.CloseHeard(dl.Refusal(claude.Runtime, tt.jsonl, tt.since), daemon.Submitted, "", at)
 		if !dl.Has(tt.want) {
 			t.Errorf("%s: %s", name, *dl.Verdict)
 		}

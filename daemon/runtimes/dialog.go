@@ -46,16 +46,16 @@ const (
 // maxDialogRows is how many rows of a dialog are read. The agent may have written what stands above.
 const maxDialogRows = 60
 
-// dialogLook is how a runtime draws its dialogs.
-type dialogLook struct {
+// DialogLook is how a runtime draws its dialogs.
+type DialogLook struct {
 	// region returns the rows that belong to the open dialog. They are the last rows of the screen, but for those below.
-	region func(lines []string) []string
-	mark   rune // stands before the choice that is selected; 0: it is shown by a colour only
+	Region func(lines []string) []string
+	Mark   rune // stands before the choice that is selected; 0: it is shown by a colour only
 }
 
 // AnswersDialog reports whether the choices of a dialog of that name can be read, so that one may be taken from elsewhere than the pane.
 func (rt *Runtime) AnswersDialog(name string) bool {
-	return rt.dialogs.region != nil && rt.dialogs.mark != 0 && !slices.Contains(views, name)
+	return rt.Dialogs.Region != nil && rt.Dialogs.Mark != 0 && !slices.Contains(views, name)
 }
 
 // ReadDialog reads the dialog that a pane shows.
@@ -64,10 +64,10 @@ func (rt *Runtime) ReadDialog(v View) Dialog {
 	if d.Name == "" {
 		return d
 	}
-	if d.Why = whyNoList; rt.dialogs.region == nil {
+	if d.Why = whyNoList; rt.Dialogs.Region == nil {
 		return d
 	}
-	rows := rt.dialogs.region(screenLines(v.Text))
+	rows := rt.Dialogs.Region(ScreenLines(v.Text))
 	rows = rows[max(0, len(rows)-maxDialogRows):]
 	plain := make([][]rune, len(rows)) // without the borders of a box, and with the same columns
 	for i, r := range rows {
@@ -75,7 +75,7 @@ func (rt *Runtime) ReadDialog(v View) Dialog {
 	}
 	first, after := 0, 0
 	if rt.AnswersDialog(d.Name) {
-		if list, ok := findList(plain, rt.dialogs.mark); ok {
+		if list, ok := findList(plain, rt.Dialogs.Mark); ok {
 			first, after = list.first, list.after
 			d.Choices, d.Why = list.read(rows, plain)
 		}

@@ -1,8 +1,10 @@
-// Package runtimes owns the differences between the CLI coding agents: how to launch an agent, how to
+// Package runtimes says in what CLI coding agents differ, and holds what they share: how to launch an agent, how to
 // read its screen and its transcript, how it takes a text, what its hooks say in its own words, and which files hold its
 // state. A runtime is a [Runtime]: what it can do, as data ([Can]), and functions for how.
 //
-// Every function here is pure: it reads and writes no file, starts no process and asks no clock. The
+// Each CLI has a package below this one, and package catalog lists them.
+//
+// Every function here and there is pure: it reads and writes no file, starts no process and asks no clock. The
 // daemon does these things, and passes the bytes to this package. Several goroutines may call all
 // functions at once. A crash leaves nothing behind.
 package runtimes
@@ -10,8 +12,6 @@ package runtimes
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -42,8 +42,8 @@ type Spec struct {
 	User         UserHome // for a runtime with [OwnHome]: the user's own home
 }
 
-// refused says of which launch the error is; without an agent it is about one that is only thought of.
-func (s *Spec) refused(err error) error {
+// Refused says of which launch the error is; without an agent it is about one that is only thought of.
+func (s *Spec) Refused(err error) error {
 	if s.AgentID == 0 {
 		return err
 	}
@@ -163,15 +163,15 @@ type Runtime struct {
 	Registry func(configDir string, pid int) string
 
 	// dialogs is how it draws its dialogs. The zero value: nothing of them is read but their names.
-	dialogs dialogLook
+	Dialogs DialogLook
 	// args are the flags that the launch needs for itself; nil: every argument may be added.
-	args *ownArgs
+	OwnArgs *OwnArgs
 	// line reads a line of the transcript, and clean removes what the CLI added to a user's text.
-	line  func([]byte) (transcriptLine, error)
-	clean func(text string) string
+	ReadLine func([]byte) (Line, error)
+	Clean    func(text string) string
 	// switched reads a user's text by which the CLI notes that a person has changed the model. nil: a line of the transcript
 	// names the chosen model.
-	switched func(text string) (suffix string, ok bool)
+	Switched func(text string) (suffix string, ok bool)
 }
 
 // Report is something that happened to an agent, in the words of Claude Code's hooks, which are the daemon's. The zero
@@ -185,45 +185,8 @@ type Report struct {
 	At  time.Time // when it happened; the zero time: now
 }
 
-// all are the runtimes that we know, in the order in which people see them.
-var all = []*Runtime{claude, codex, opencode, omp, gemini}
-
-// All returns the runtimes that we know. The caller must not change them.
-func All() []*Runtime { return slices.Clone(all) }
-
-// For returns the runtime of that name. A name may have a hyphen and a word behind the name of a runtime, such as
-// claude-work: that is the same CLI with a command of its own, for example one with another account. With an error For
-// returns a runtime that can do nothing.
-func For(name string) (*Runtime, error) {
-	kind, account, _ := strings.Cut(name, "-")
-	for _, is := range []string{name, kind} {
-		for _, rt := range all {
-			if rt.Name == is && (is == name || account != "") {
-				return rt, nil
-			}
-		}
-	}
-	return unknown(name), fmt.Errorf("unknown runtime %q: known are %s", name, strings.Join(Names(), ", "))
-}
-
-// unknown is the runtime of an agent whose runtime is no longer configured. Its agent is shown and can be ended; nothing is
-// typed into its pane, and nothing of it is read.
-func unknown(name string) *Runtime {
-	err := fmt.Errorf("the runtime %q is not known", name)
-	return &Runtime{
-		Name: name, Title: name,
-		Launch:     func(Spec) (Launch, error) { return Launch{}, err },
-		ReadScreen: func(View) Screen { return Screen{} },
-		line:       func([]byte) (transcriptLine, error) { return transcriptLine{}, err },
-		clean:      func(text string) string { return text },
-	}
-}
-
-// Names returns the names of all runtimes.
-func Names() []string {
-	names := make([]string, len(all))
-	for i, rt := range all {
-		names[i] = rt.Name
-	}
-	return names
+// Rest is since when a session rests, as far as the daemon knows.
+type Rest struct {
+	Prompt string    // the id of the last turn's prompt; "": there was none
+	Since  time.Time // the earliest time that the clock has shown since then; it may have been set back
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/understudyd/understudy/daemon/runtimes/limittext"
 )
 
 // The codes of trouble for which the daemon does something. It only shows the other codes.
@@ -36,9 +38,9 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 	if text == "" {
 		text = strings.TrimSpace(details)
 	}
-	text = withoutBody(text)
+	text = WithoutBody(text)
 	switch {
-	case kind == RateLimit && isUsageLimit(text), kind == Billing && endsByItself(text), kind == InvalidRequest && isSpendingLimit(text):
+	case kind == RateLimit && limittext.IsUsageLimit(text), kind == Billing && limittext.EndsByItself(text), kind == InvalidRequest && limittext.IsSpendingLimit(text):
 		return UsageLimit, text
 	case kind == InvalidRequest && isFullWindow(text):
 		return ContextFull, text
@@ -68,8 +70,8 @@ func APIFails(code string) bool {
 	return code == RateLimit || code == Overloaded || code == ServerError
 }
 
-// withoutBody replaces the JSON body of an error, which some texts quote, with the message in that body.
-func withoutBody(text string) string {
+// WithoutBody replaces the JSON body of an error, which some texts quote, with the message in that body.
+func WithoutBody(text string) string {
 	at := strings.IndexByte(text, '{')
 	if at < 0 {
 		return text

@@ -15,7 +15,7 @@ import (
 //go:embed versions.json
 var versionsJSON []byte
 
-var measured = sync.OnceValue(func() map[string]Tried {
+var Measured = sync.OnceValue(func() map[string]Tried {
 	var all map[string]Tried
 	if err := json.Unmarshal(versionsJSON, &all); err != nil {
 		panic("runtimes: versions.json: " + err.Error()) // `just drift` writes it; a test reads it
@@ -45,7 +45,7 @@ func (t *Tried) Add(version string, v Verdict) {
 }
 
 // Tried returns what was measured of the runtime's CLI.
-func (rt *Runtime) Tried() Tried { return measured()[rt.Name] }
+func (rt *Runtime) Tried() Tried { return Measured()[rt.Name] }
 
 // Range returns the newest version that passed, and the oldest that passed without a failed one in between; "": none passed.
 func (t Tried) Range() (oldest, newest string) {

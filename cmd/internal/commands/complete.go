@@ -14,7 +14,8 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -194,7 +195,7 @@ func (a *app) completeRuntimes(*cobra.Command, []string, string) ([]string, cobr
 // completeModes completes the permission modes of the runtime that --runtime names, or else of Claude Code.
 func completeModes(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	name, _ := c.Flags().GetString("runtime")
-	rt, err := runtimes.For(cmp.Or(name, runtimes.Claude().Name))
+	rt, err := catalog.For(cmp.Or(name, claude.Runtime.Name))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // refusedAtOnce is within what time a refused prompt must be known.
@@ -22,7 +23,7 @@ func (r *rig) wantRefused(agentID, deliveryID int64) {
 	}
 	r.await("an empty composer", func() (bool, string) {
 		shown := r.shown(agentID)
-		s := runtimes.Claude().ReadScreen(runtimes.View{Text: shown})
+		s := claude.Runtime.ReadScreen(runtimes.View{Text: shown})
 		return s.Composer && s.Draft == "", shown
 	})
 	r.awaitState(agentID, daemon.Idle)

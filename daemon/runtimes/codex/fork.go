@@ -1,0 +1,83 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// fork asks a copy of the session that leaves no file, or a new session that leaves none. It has no hooks, and no tools
+// that run a command; a tool that is left finds a folder to which it cannot write, and nobody who could allow more.
+func fork(s runtimes.ForkSpec) (runtimes.ForkCommand, error) {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return runtimes.ForkCommand{}, errors.New("no command: set runtimes.codex.command")
+	case s.SessionID != "" && !runtimes.UUID().MatchString(s.SessionID):
+		return runtimes.ForkCommand{}, fmt.Errorf("session id %q is not a UUID", s.SessionID)
+	}
+	argv := append(slices.Clone(s.Command), "exec")
+	for _, kv := range slices.Concat(settings, [][2]string{{"sandbox_mode", `"read-only"`}, {"approval_policy", `"never"`}}) {
+		argv = append(argv, "-c", kv[0]+"="+kv[1])
+	}
+	for _, feature := range []string{"shell_tool", "unified_exec", "apps", "goals", "view_image"} {
+		argv = append(argv, "--disable", feature)
+	}
+	if s.SessionID != "" {
+		argv = append(argv, "fork", "--ephemeral", "--skip-git-repo-check", "--json", s.SessionID, "-")
+	} else {
+		argv = append(argv, "--ephemeral", "--skip-git-repo-check", "--json", "-")
+	}
+	return runtimes.ForkCommand{Argv: argv, Stdin: []byte(s.Prompt)}, nil
+}
+
+// readAnswer returns the texts of the messages of a one-shot, in order. It fails if the CLI reports an error, or if
+// the output ends before the turn.
+func readAnswer(stdout []byte) ([]string, error) {
+	var texts []string
+	ended, trouble := false, ""
+	for raw := range bytes.Lines(stdout) {
+		var l struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Error   struct {
+				Message string `json:"message"`
+			} `json:"error"`
+			Item struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			} `json:"item"`
+		}
+		if json.Unmarshal(raw, &l) != nil {
+			continue
+		}
+		switch l.Type {
+		case "item.completed":
+			if l.Item.Type == "agent_message" && strings.TrimSpace(l.Item.Text) != "" {
+				texts = append(texts, l.Item.Text)
+			}
+		case "error":
+			trouble = l.Message
+		case "turn.failed":
+			return nil, errors.New(runtimes.FirstOf(runtimes.WithoutBody(l.Error.Message), runtimes.WithoutBody(trouble), "unknown error"))
+		case "turn.completed":
+			ended = true
+		}
+	}
+	switch {
+	case ended:
+		return texts, nil
+	case trouble != "":
+		return nil, errors.New(runtimes.FirstOf(runtimes.WithoutBody(trouble)))
+	}
+	return nil, errors.New("it ended without a result")
+}
+
+// queue puts a text into the CLI's own queue of a session. The session looks there every ten seconds.
+func queue(command []string, session, text string) []string {
+	return append(slices.Clone(command), "queue", "--thread", session, "--message="+text)
+}

@@ -1,0 +1,236 @@
+// Package omp is oh-my-pi: its command lines, its screens, its session files, our extension in it, and what that tells in the daemon's words.
+package omp
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// Runtime is oh-my-pi. Its assumptions were measured on 18.2.3; the end-to-end tests repeat the measurements.
+var Runtime = &runtimes.Runtime{
+	Name: "omp", Title: "oh-my-pi", Command: []string{"omp"}, Modes: modeNames, Widths: widths,
+	Can: runtimes.Can{
+		Tested: "18.2.3",
+		Skill:  runtimes.SkillInSystem, Registers: runtimes.RegistersByHook, Ways: []runtimes.Way{runtimes.ByInbox, runtimes.ByTyping}, Exit: runtimes.ByInbox,
+		Escapes: 1, ScreenTurns: true, Compacts: true, KnowsWindow: true, Transcript: true, OpensFile: true, EarlySession: true, HoldsTurn: true,
+		Reads:    runtimes.Reads{Tools: []string{"read"}, Shells: []string{"bash"}},
+		Todos:    "the results of `todo`",
+		Model:    "an entry for each change",
+		Turns:    "our extension: before_agent_start, session_stop, agent_end",
+		Refusals: "not needed: no extension can refuse a text of its inbox",
+		Errors:   "our extension: agent_end", Limits: "our extension: the text of a 429, with its retry-after-ms",
+		Usage:  "our extension, at each turn's end",
+		Tokens: "its session file, without sub-agents", Cost: "its session file",
+		Permissions: "our extension: tool_approval_requested, and the screen",
+		Document:    "`--fork FILE -p`",
+		OneShot:     "`-p`",
+		Cannot: []string{
+			"With its own setting it runs every tool without asking: start it with the mode ask or edits where that is too much.",
+			"In the mode ask it also asks before it writes its handoff document.",
+			"A policy of the user's own for one tool (tools.approval) holds in each mode, also one that lets the tool run: leave it out where the mode ask is to ask.",
+			"When the provider refuses requests, it tells that only after half a minute: it sends each request up to twelve times first.",
+			"The version 18.3.4 cannot be installed from npm.",
+		},
+	},
+	Launch: launch, CheckVersion: checkVersion, ReadScreen: readScreen, Dialogs: dialogLook, Report: report,
+	Fork: fork, ForkAnswer: readAnswer,
+	OwnArgs: args, Account: account,
+	ReadLine: readLine, Clean: runtimes.WithoutOurs,
+}
+
+var (
+	//go:embed extension.ts
+	extension string
+	//go:embed oneshot.ts
+	oneShotExtension []byte
+)
+
+// baseSettings are laid over the user's own configuration for one launch: the set-up of a first start counts as done, and
+// the CLI looks for no newer version. Nobody could answer these questions in an unattended pane.
+const baseSettings = "setupVersion: 2\nstartup:\n  checkUpdate: false\n"
+
+// modes are the values of --approval-mode, by the mode of a launch. Without a mode the user's own setting holds.
+var modes = map[string]string{
+	"ask": "always-ask", "edits": "write", "auto": "yolo", "always-ask": "always-ask", "write": "write", "yolo": "yolo",
+}
+
+// modeNames are the modes in the order in which people see them.
+var modeNames = []string{"ask", "edits", "auto", "always-ask", "write", "yolo"}
+
+var widths = map[string]runtimes.Width{
+	"": runtimes.WidthAsk, "ask": runtimes.WidthAsk, "edits": runtimes.WidthEdits, "auto": runtimes.WidthAuto, "always-ask": runtimes.WidthAsk, "write": runtimes.WidthEdits, "yolo": runtimes.WidthAuto,
+}
+
+// launch builds
+//
+//	COMMAND --config FILE --extension FILE --append-system-prompt FILE --model MODEL --approval-mode MODE -r SESSION
+//
+// and leaves out each flag whose field in the spec is empty. All that is long or secret is in files of Dir. The first
+// prompt is the first file of the inbox: as an argument, everybody on the machine could read it, and the CLI could take
+// it for a command.
+func launch(s runtimes.Spec) (runtimes.Launch, error) {
+	if err := checkSpec(s); err != nil {
+		return runtimes.Launch{}, s.Refused(err)
+	}
+	l := runtimes.Launch{Argv: s.Argv(), SessionID: s.Resume}
+	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
+	file := func(path string, content []byte) string {
+		l.Files = append(l.Files, runtimes.File{Path: path, Content: content})
+		return path
+	}
+	add("--config", file(filepath.Join(s.Dir, "overlay.yml"), []byte(baseSettings)))
+	if s.Binary != "" {
+		text := strings.NewReplacer(`"@HOOK@"`, runtimes.JSONText(s.Binary), `"@INBOX@"`, runtimes.JSONText(runtimes.Inbox(s.Dir))).Replace(extension)
+		add("--extension", file(filepath.Join(s.Dir, "extension.ts"), []byte(text)))
+	}
+	if strings.TrimSpace(s.SkillText) != "" {
+		add("--append-system-prompt", file(runtimes.SkillFile(s.Dir), []byte(s.SkillText)))
+	}
+	if s.Model != "" {
+		add("--model", s.Model)
+	}
+	if s.Mode != "" {
+		add("--approval-mode", modes[s.Mode])
+	}
+	if s.Resume != "" {
+		add("-r", s.Resume)
+	}
+	if s.Prompt != "" {
+		b, err := json.Marshal(map[string]string{"text": s.Prompt})
+		if err != nil {
+			return runtimes.Launch{}, err
+		}
+		file(filepath.Join(runtimes.Inbox(s.Dir), runtimes.FirstInInbox+".json"), b)
+	}
+	return l, nil
+}
+
+func checkSpec(s runtimes.Spec) error {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("no command: set runtimes.omp.command")
+	case !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("directory %q is not absolute", s.Dir)
+	case s.Resume != "" && !runtimes.UUID().MatchString(s.Resume):
+		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
+	case s.Mode != "" && modes[s.Mode] == "":
+		return fmt.Errorf("permission mode %q: use one of ask, edits, auto", s.Mode)
+	case strings.HasPrefix(s.Model, "-"):
+		return fmt.Errorf("model %q begins with a dash", s.Model)
+	}
+	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model}) {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q contains a NUL byte", a)
+		}
+	}
+	return nil
+}
+
+var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b`) })
+
+// checkVersion refuses the versions before 18.2.3. Those before 18 are the program pi, whose extensions get other events;
+// 18.1.16 and 18.2.0 did not exit when our extension asked for it.
+func checkVersion(version string) error {
+	m := versionIn().FindStringSubmatch(version)
+	if m == nil {
+		return nil
+	}
+	if runtimes.CompareVersions(m[0], "18.2.3") >= 0 {
+		return nil
+	}
+	return fmt.Errorf("oh-my-pi %s is too old to be supervised: install 18.2.3 with `npm install -g @oh-my-pi/pi-coding-agent@18.2.3`", m[0])
+}
+
+// fork asks a copy of the session file, or a new session. Either one goes to the launch's own folder, so that the user's
+// list of sessions does not show it. A copy knows neither the persona nor the launch's settings, so both are given again.
+// The extensions of the user are left out, because they would act for a session that nobody sees. The tools stay, and our
+// extension refuses their use: some APIs refuse a conversation with calls of tools if the request offers none.
+func fork(s runtimes.ForkSpec) (runtimes.ForkCommand, error) {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return runtimes.ForkCommand{}, errors.New("no command: set runtimes.omp.command")
+	case s.SessionID != "" && s.Transcript == "":
+		return runtimes.ForkCommand{}, errors.New("the session's file is not known")
+	}
+	settings, oneShot := filepath.Join(s.Dir, "oneshot.yml"), filepath.Join(s.Dir, "oneshot.ts")
+	argv := slices.Clone(s.Command)
+	if s.SessionID != "" {
+		argv = append(argv, "--fork", s.Transcript)
+	}
+	argv = append(argv, "--session-dir", filepath.Join(s.Dir, "fork"), "--print",
+		"--mode", "json", "--no-title", "--config", settings, "--no-extensions", "--extension", oneShot)
+	if s.Skill != "" {
+		argv = append(argv, "--append-system-prompt", s.Skill)
+	}
+	return runtimes.ForkCommand{Argv: argv, Stdin: []byte(s.Prompt), Files: []runtimes.File{
+		{Path: settings, Content: []byte(baseSettings + "compaction:\n  enabled: false\n")}, {Path: oneShot, Content: oneShotExtension},
+	}}, nil
+}
+
+// readAnswer returns the texts of the model's messages, in order. The output has the events of the one-shot, one on
+// each line.
+func readAnswer(stdout []byte) ([]string, error) {
+	var texts []string
+	var failed error // of the newest message: the CLI asks again after some errors
+	ended := false
+	for line := range strings.Lines(string(stdout)) {
+		var e struct {
+			Type    string  `json:"type"`
+			Message message `json:"message"`
+		}
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		switch {
+		case e.Type == "agent_end":
+			ended = true
+		case e.Type != "message_end" || e.Message.Role != "assistant":
+		case e.Message.StopReason == "error" || e.Message.StopReason == "aborted":
+			failed = errors.New(runtimes.FirstOf(e.Message.ErrorMessage, e.Message.StopReason))
+		default:
+			failed = nil
+			if text := e.Message.text(); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if failed == nil && !ended {
+		failed = errors.New("it ended without a result")
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return texts, nil
+}
+
+// message is a message of the model, as far as it is needed.
+type message struct {
+	Role         string          `json:"role"`
+	Content      json.RawMessage `json:"content"`
+	StopReason   string          `json:"stopReason"`
+	ErrorMessage string          `json:"errorMessage"`
+}
+
+func (m message) text() string {
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(m.Content, &blocks) // another kind of content has no text
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,197 @@
+// Package opencode is OpenCode: its command lines and settings, its screens, what its server tells of a session as reports, and the mirror
+// of the session's messages, which has the form of Claude Code's transcript.
+package opencode
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
+)
+
+const runtimeName = "opencode"
+
+// Runtime is OpenCode. Its screen is a client of an HTTP server in the same process: the daemon talks to that server, and a
+// person sees the same session in the pane. Its assumptions were measured on 1.18.33; the end-to-end tests repeat the
+// measurements.
+var Runtime = &runtimes.Runtime{
+	Name: runtimeName, Title: "OpenCode", Command: []string{"opencode"}, Modes: modeNames, Widths: widths,
+	Can: runtimes.Can{
+		Tested: "1.18.33",
+		Skill:  runtimes.SkillInSystem, Registers: runtimes.RegistersByServer, Ways: []runtimes.Way{runtimes.ByServer, runtimes.ByTyping}, Exit: runtimes.ByServer,
+		Escapes: 2, Compacts: true, KnowsWindow: true, Transcript: true, EarlySession: true,
+		Reads: reads, Todos: "`todowrite`", Model: "each prompt",
+		Turns: "its server: messages and status", Refusals: "its server: the error that a plugin has thrown in chat.message", Errors: "its server: the error of an answer",
+		Limits: "its server: a retry that is more than 5 minutes away or names a quota", Usage: "its server: the tokens of the newest answer", Tokens: "its server, without sub-agents", Cost: "its server",
+		Permissions: "its server: requests that nobody has answered for a second", Document: "a fork of the session, made by its server",
+		OneShot: "`run`, with a database of its own",
+		Cannot: []string{
+			"Without a mode its own settings hold: they ask for nothing inside the working directory.",
+			"The end of a turn cannot be answered: a text for a busy agent, such as the instruction of a handoff, waits until it is idle.",
+			"A session that a person opens in the pane beside the agent's own is not followed.",
+			"Its compaction cannot be refused.",
+			"It drops the prompts that are queued behind a turn that is aborted, by Esc or at a usage limit: the model reads them with the next prompt. The conversation of a handoff has them, marked as not begun.",
+			"The user's variable OPENCODE_CONFIG_CONTENT does not hold for launched agents; their files of settings do.",
+			"In the modes ask and edits it also asks before it hands a part of the work to an agent that the user has made.",
+			"In the mode auto nobody is asked, also where the user's own settings say so; what they deny is refused.",
+		},
+	},
+	Launch: launch, CheckVersion: checkVersion, ReadScreen: readScreen, Dialogs: dialogLook,
+	Fork: ask, ForkAnswer: readAnswer,
+	OwnArgs: args, Account: account,
+	ReadLine: claude.ReadLine, Clean: claude.WithoutMarks, // the mirror has the form of Claude Code's transcript: see Message.lines
+}
+
+// reads are OpenCode's tools that show that a file was read.
+var reads = runtimes.Reads{Tools: []string{"read"}, Shells: []string{"bash"}}
+
+// config are the settings of one launch, which are in its environment. OpenCode lays them over all files of the user's and of
+// the project, key by key: a key that both have keeps its place among the user's.
+type config struct {
+	Schema       string                   `json:"$schema"`
+	Model        string                   `json:"model,omitempty"`
+	AutoUpdate   bool                     `json:"autoupdate"`
+	Share        string                   `json:"share"`
+	Instructions []string                 `json:"instructions,omitempty"`
+	Agent        map[string]agentSettings `json:"agent,omitempty"`
+}
+
+// agentSettings are the settings of one of OpenCode's own agents. Its permissions come after those of the user, and the last
+// rule that matches holds.
+type agentSettings struct {
+	Permission rules `json:"permission"`
+}
+
+// rules are what an agent may do, by tool and pattern. JSON sorts the patterns of a tool, so that a folder's "*" comes
+// before the files of the folder.
+type rules map[string]map[string]string
+
+// launch builds
+//
+//	COMMAND --hostname 127.0.0.1 --port PORT --agent AGENT -s SESSION
+//
+// and leaves out each flag whose field in the spec is empty. The skill is in a file of Dir, and the settings and the password
+// of the server are in the environment, because every user of the machine can see an argument list. The first prompt is not
+// given here: OpenCode would put it into a session of its own, and drops it without a word where it opens a session again. The
+// daemon sends it to the server.
+func launch(s runtimes.Spec) (runtimes.Launch, error) {
+	if err := checkSpec(s); err != nil {
+		return runtimes.Launch{}, s.Refused(err)
+	}
+	l := runtimes.Launch{Argv: s.Argv(), SessionID: s.Resume}
+	conf := config{Schema: "https://opencode.ai/config.json", Model: s.Model, Share: "disabled"}
+	file := func(path string, content []byte) string {
+		l.Files = append(l.Files, runtimes.File{Path: path, Content: content})
+		return path
+	}
+	if strings.TrimSpace(s.SkillText) != "" {
+		conf.Instructions = []string{file(runtimes.SkillFile(s.Dir), []byte(s.SkillText))}
+	}
+	for _, agent := range named {
+		if rules := agentRules(s, agent); len(rules) > 0 {
+			if conf.Agent == nil {
+				conf.Agent = map[string]agentSettings{}
+			}
+			conf.Agent[agent] = agentSettings{rules}
+		}
+	}
+	b, err := json.Marshal(conf)
+	if err != nil {
+		return runtimes.Launch{}, s.Refused(fmt.Errorf("settings: %w", err))
+	}
+	l.Argv = append(l.Argv, "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
+	if agent := AgentOf(s.Mode); agent != "" {
+		l.Argv = append(l.Argv, "--agent", agent)
+	}
+	if s.Resume != "" {
+		l.Argv = append(l.Argv, "-s", s.Resume)
+	}
+	l.Env = []string{
+		"OPENCODE_CONFIG_CONTENT=" + string(b),
+		"OPENCODE_SERVER_PASSWORD=" + s.Server.Password,
+		"OPENCODE_DISABLE_AUTOUPDATE=1",
+	}
+	return l, nil
+}
+
+// agentNames are the agents of OpenCode itself, which --agent names.
+var agentNames = []string{"build", "plan"}
+
+// AgentOf returns the agent of OpenCode's that a mode names; "": the mode names none.
+func AgentOf(mode string) string {
+	if slices.Contains(agentNames, mode) {
+		return mode
+	}
+	return ""
+}
+
+// modeNames are the modes in the order in which people see them.
+var modeNames = slices.Concat([]string{"ask", "edits", "auto"}, agentNames)
+
+// widths compares the modes. The two agents are left out: what they may do follows from the user's own settings.
+var widths = map[string]runtimes.Width{"": runtimes.WidthAsk, "ask": runtimes.WidthAsk, "edits": runtimes.WidthEdits, "auto": runtimes.WidthAuto}
+
+// patterns returns the names by which OpenCode may know a path: from the root of the repository, which is the working
+// directory or a folder above it. Outside a repository the root is "/".
+func patterns(cwd, path string) (names []string) {
+	for root := filepath.Clean(cwd); ; root = filepath.Dir(root) {
+		if rel, err := filepath.Rel(root, path); err == nil {
+			if strings.HasSuffix(path, "/") {
+				rel += "/*"
+			}
+			names = append(names, rel)
+		}
+		if root == "/" || root == "." {
+			return append(names, strings.TrimSuffix(path, "/")+map[bool]string{true: "/*"}[strings.HasSuffix(path, "/")])
+		}
+	}
+}
+
+func checkSpec(s runtimes.Spec) error {
+	_, known := modes[s.Mode]
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("no command: set runtimes.opencode.command")
+	case !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("directory %q is not absolute", s.Dir)
+	case s.Server.Port <= 0 || s.Server.Password == "":
+		return errors.New("its server has no port or no password")
+	case s.Resume != "" && !sessionID().MatchString(s.Resume):
+		return fmt.Errorf("session id %q to resume is not one of OpenCode's", s.Resume)
+	case !known:
+		return fmt.Errorf("permission mode %q: use one of ask, edits, auto, %s", s.Mode, strings.Join(agentNames, ", "))
+	}
+	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model}) {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q contains a NUL byte", a)
+		}
+	}
+	return nil
+}
+
+var (
+	sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ses_[0-9A-Za-z]{1,60}$`) })
+	versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.\d+\b`) })
+)
+
+// checkVersion refuses the versions before 1.18, whose server was not measured.
+func checkVersion(version string) error {
+	m := versionIn().FindStringSubmatch(version)
+	if m == nil {
+		return nil
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	if major > 1 || major == 1 && minor >= 18 {
+		return nil
+	}
+	return fmt.Errorf("OpenCode %s is too old to be supervised: install 1.18.33 or newer with `npm install -g opencode-ai@latest`", m[0])
+}
