@@ -23,13 +23,16 @@ func (r Reads) Has(tool string) bool {
 
 // Call is a call of a tool in a transcript.
 type Call struct {
-	Id, Tool, Path, Command string
+	ID, Tool, Path, Command string
 }
 
-// Note adds a call that names a file or a command.
-func (m *Message) Note(c Call) {
-	if c.Id != "" && (c.Path != "" || c.Command != "") {
+// Call notes a call that names a file or a command. edits says that the tool changes the file.
+func (m *Message) Call(c Call, edits bool) {
+	if c.ID != "" && (c.Path != "" || c.Command != "") {
 		m.Called = append(m.Called, c)
+	}
+	if edits && c.Path != "" {
+		m.Edited = append(m.Edited, Edit{Path: c.Path, Call: c.ID})
 	}
 }
 
@@ -81,7 +84,7 @@ func (r *Reading) Add(jsonl []byte) {
 		for _, c := range line.Message.Called {
 			for _, path := range r.left {
 				if r.rt.Can.Reads.proves(c, path) {
-					r.calls[c.Id] = append(r.calls[c.Id], path)
+					r.calls[c.ID] = append(r.calls[c.ID], path)
 				}
 			}
 		}

@@ -88,3 +88,10 @@ func TodoList(raw []byte) (list []Todo, ok bool) {
 	}
 	return list, true
 }
+
+// List notes that a call gives the whole list of todos, as JSON.
+func (m *Message) List(call string, raw []byte) {
+	if list, ok := TodoList(raw); ok {
+		m.Todos = append(m.Todos, TodoChange{Call: call, Whole: true, List: list})
+	}
+}

@@ -36,7 +36,7 @@ type Line struct {
 // Message is the message of a line. An answer of the model takes one line for each of its blocks; all of
 // them have the same id.
 type Message struct {
-	Role, Id, Model string
+	Role, ID, Model string
 	Texts           [][]byte // as JSON strings
 	Edited          []Edit
 	Called          []Call   // tool calls that name a file or a command

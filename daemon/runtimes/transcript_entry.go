@@ -68,7 +68,7 @@ func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
 		}
 	}
 	if l.Kind == "assistant" && l.Message.Role == "assistant" {
-		e.MessageID, e.Used, e.Window = l.Message.Id, l.Message.Used, l.Message.Window
+		e.MessageID, e.Used, e.Window = l.Message.ID, l.Message.Used, l.Message.Window
 		e.Edited = l.Message.Edited
 		if l.Failed || l.Message.Model == Synthetic {
 			return e, nil

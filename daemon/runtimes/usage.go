@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"encoding/json"
 	"math"
 	"path/filepath"
 	"strings"
@@ -73,14 +72,14 @@ func (l *Line) usageKey(path string) (key string, ok bool) {
 	switch {
 	case m.Spent.Key != "":
 		return filepath.Base(path) + "/" + m.Spent.Key, true
-	case m.Id == "":
+	case m.ID == "":
 		return "", false
-	case l.Request != "" && strings.HasPrefix(m.Id, "msg_"):
-		return m.Id, true
+	case l.Request != "" && strings.HasPrefix(m.ID, "msg_"):
+		return m.ID, true
 	case l.Request != "":
-		return m.Id + "/" + l.Request, true
+		return m.ID + "/" + l.Request, true
 	}
-	return filepath.Base(path) + "/" + m.Id, true
+	return filepath.Base(path) + "/" + m.ID, true
 }
 
 // UsageDir returns the folder below which the transcripts of a session's sub-agents are, in folders of any depth; "": there is
@@ -104,23 +103,16 @@ func Micros(dollars float64) (micros int64, ok bool) {
 	return int64(math.Round(dollars * 1e6)), true
 }
 
-// Dollars reads the next value as a cost in dollars; nil: it is not a cost.
-func (s *Skim) Dollars() *int64 {
-	var v *float64
-	if json.Unmarshal(s.Raw(), &v) != nil || v == nil {
+// Cost returns dollars as [Usage] has them; nil: they are no cost. A CLI that does not know a model's price tells 0.
+func Cost(dollars *float64) *int64 {
+	if dollars == nil {
 		return nil
 	}
-	if micros, ok := Micros(*v); ok {
-		return &micros
+	micros, ok := Micros(*dollars)
+	if !ok || micros == 0 {
+		return nil
 	}
-	return nil
-}
-
-// NoCost forgets a cost of 0 for tokens: a CLI that does not know a model's price tells 0.
-func (u *Usage) NoCost() {
-	if u.Micros != nil && *u.Micros == 0 {
-		u.Micros = nil
-	}
+	return &micros
 }
 
 // Grow keeps the greater number of each kind of u and of v, which tells of the same answer.

@@ -1,12 +1,14 @@
 package claude
 
 import (
-	"encoding/json"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -14,297 +16,169 @@ import (
 // editors are the tools that change a file. Only older versions of Claude Code have MultiEdit.
 var editors = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
 
-// ReadLine reads a line of Claude Code's form, which OpenCode's mirror has as well.
-func ReadLine(line []byte) (runtimes.Line, error) {
-	var l runtimes.Line
-	var tree treeFields
-	s := runtimes.NewSkim(line)
-	if s.D.PeekKind() != '{' {
-		s.Err = runtimes.ErrNotJSON
-	}
-	s.Object(func(key string) {
-		switch key {
-		case "type":
-			l.Kind = s.Text()
-		case "timestamp":
-			l.At, _ = time.Parse(time.RFC3339, s.Text()) // the zero time if the text is not a time
-		case "isSidechain":
-			l.Sidechain = s.IsTrue()
-		case "isMeta":
-			l.Meta = s.IsTrue()
-		case "isCompactSummary":
-			l.Summary = s.IsTrue()
-		case "isApiErrorMessage":
-			l.Failed = s.IsTrue()
-		case "operation":
-			l.Operation = s.Text()
-		case "requestId", "requestRef":
-			l.Request = s.Text()
-		case "content":
-			l.Content = s.Raw()
-		case "subtype":
-			l.Subtype = s.Text()
-		case "uuid":
-			tree.id = s.Text()
-		case "parentUuid":
-			tree.parent, tree.named = s.Text(), true
-		case "logicalParentUuid":
-			tree.logical = s.Text()
-		case "leafUuid":
-			tip := s.Text()
-			tree.tip = &tip
-		case "rewound":
-			tree.rewound = s.IsTrue()
-		case "explicit":
-			tree.explicit = s.IsTrue()
-		case "compactMetadata":
-			s.Object(func(key string) {
-				if key == "postTokens" {
-					l.PostTokens = s.Number()
-				}
-				tree.readKept(s, key)
-			})
-		case "message":
-			l.Message = readMessage(s)
-		case "effort":
-			l.Effort = s.Text()
-		case "permissionMode":
-			l.Mode = s.Text()
-		case ChosenModel: // of OpenCode's mirror
-			l.Chosen = s.Text()
-		case UnreadPrompt:
-			l.Unread = s.IsTrue()
-		case "toolUseResult":
-			if c, ok := readTodoResult(s); ok {
-				l.Todos = append(l.Todos, c)
-			}
-		case "attachment":
-			l.Attached, l.Prompt = "", nil
-			s.Object(func(key string) {
-				switch key {
-				case "type":
-					l.Attached = s.Text()
-				case "prompt":
-					l.Prompt = s.Texts()
-				}
-			})
-		}
-	})
-	s.End()
-	l.Place = tree.place(&l)
-	return l, s.Err
+// entry has the fields of a line that we need.
+type entry struct {
+	Kind       string         `json:"type"`
+	At         time.Time      `json:"timestamp"`
+	Sidechain  bool           `json:"isSidechain"`
+	Meta       bool           `json:"isMeta"`
+	Summary    bool           `json:"isCompactSummary"`
+	Failed     bool           `json:"isApiErrorMessage"`
+	Request    string         `json:"requestId"`
+	RequestRef string         `json:"requestRef"`
+	Subtype    string         `json:"subtype"`
+	Effort     string         `json:"effort"`
+	Mode       string         `json:"permissionMode"`
+	Operation  string         `json:"operation"` // on the queue of prompts
+	Content    jsontext.Value `json:"content"`
+	ID         string         `json:"uuid"`
+	Parent     jsontext.Value `json:"parentUuid"` // null: the line is the first one
+	Logical    string         `json:"logicalParentUuid"`
+	Tip        jsontext.Value `json:"leafUuid"`
+	Rewound    bool           `json:"rewound"`  // a person went to the tip
+	Explicit   bool           `json:"explicit"` // the CLI is to go on at the tip, whatever else the file has; without a tip this says nothing
+	Compacted  struct {
+		Tokens int64 `json:"postTokens"`
+		Kept   struct {
+			IDs []string `json:"uuids"`
+			All []string `json:"allUuids"`
+		} `json:"preservedMessages"`
+		Segment struct {
+			Tail string `json:"tailUuid"`
+		} `json:"preservedSegment"`
+	} `json:"compactMetadata"`
+	Message struct {
+		Role    string                  `json:"role"`
+		ID      string                  `json:"id"`
+		Model   string                  `json:"model"`
+		Content runtimes.Content[block] `json:"content"`
+		Usage   struct {
+			Input      int64 `json:"input_tokens"`
+			CacheWrite int64 `json:"cache_creation_input_tokens"`
+			CacheRead  int64 `json:"cache_read_input_tokens"`
+			Output     int64 `json:"output_tokens"`
+		} `json:"usage"`
+		Mirrored *Spent `json:"used"`
+	} `json:"message"`
+	// Result is the result of a call, as the CLI notes it beside the text for the model. TaskCreate and TaskGet have a task.
+	Result struct {
+		Task struct {
+			ID      string `json:"id"`
+			Subject string `json:"subject"`
+			Status  string `json:"status"`
+		} `json:"task"`
+	} `json:"toolUseResult"`
+	Attachment struct {
+		Kind   string                               `json:"type"`
+		Prompt runtimes.Content[runtimes.TextBlock] `json:"prompt"`
+	} `json:"attachment"`
+	Chosen string `json:"chosenModel"`  // of OpenCode's mirror: the model that is to answer, as the launch takes it
+	Unread bool   `json:"unreadPrompt"` // of OpenCode's mirror: the model has not been given the prompt
 }
 
-func readMessage(s *runtimes.Skim) (m runtimes.Message) {
-	s.Object(func(key string) {
-		switch key {
-		case "role":
-			m.Role = s.Text()
-		case "id":
-			m.Id = s.Text()
-		case "model":
-			m.Model = s.Text()
-		case "content":
-			c := readContent(s)
-			m.Texts, m.Edited, m.Failed, m.Called, m.Done, m.Todos = c.Texts, c.Edited, c.Failed, c.Called, c.Done, c.Todos
-		case "usage":
-			readUsage(&m, s)
-		case MirrorUsage:
-			m.Spent = readMirrorUsage(s)
-		}
-	})
-	return m
+// block is a block of a message: a text, a call of a tool, or its result.
+type block struct {
+	Text  jsontext.Value `json:"text"`
+	ID    string         `json:"id"`
+	Tool  string         `json:"name"`
+	Input struct {
+		Path     string         `json:"file_path"`
+		Notebook string         `json:"notebook_path"`
+		Command  string         `json:"command"`
+		Todos    jsontext.Value `json:"todos"`
+		Task     string         `json:"taskId"`
+		Subject  string         `json:"subject"`
+		Status   string         `json:"status"`
+	} `json:"input"`
+	Answered string `json:"tool_use_id"`
+	Failed   bool   `json:"is_error"`
 }
 
-// readContent reads the content of a message, which is a string or a list of blocks.
-func readContent(s *runtimes.Skim) (m runtimes.Message) {
-	if s.D.PeekKind() == '"' {
-		m.Texts = [][]byte{s.Raw()}
-		return m
-	}
-	s.Array(func() { readBlock(&m, s) })
-	return m
-}
-
-func readBlock(m *runtimes.Message, s *runtimes.Skim) {
-	var text []byte // only text blocks have one
-	var id, tool, path, notebook, command, answered string
-	var failed bool
-	var todo todoInput
-	s.Object(func(key string) {
-		switch key {
-		case "text":
-			text = s.Raw()
-		case "id":
-			id = s.Text()
-		case "name":
-			tool = s.Text()
-		case "input":
-			s.Object(func(key string) {
-				switch key {
-				case "file_path":
-					path = s.Text()
-				case "notebook_path":
-					notebook = s.Text()
-				case "command":
-					command = s.Text()
-				case "todos":
-					todo.list = s.Raw()
-				case "taskId":
-					todo.id = s.Text()
-				case "subject":
-					todo.subject = s.Text()
-				case "status":
-					todo.status = s.Text()
-				}
-			})
-		case "tool_use_id":
-			answered = s.Text()
-		case "is_error":
-			failed = s.IsTrue()
-		}
-	})
-	if tool == "NotebookEdit" {
-		path = notebook
-	}
-	if text != nil {
-		m.Texts = append(m.Texts, text)
-	}
-	if path != "" && slices.Contains(editors, tool) {
-		m.Edited = append(m.Edited, runtimes.Edit{Path: path, Call: id})
-	}
-	m.Note(runtimes.Call{Id: id, Tool: tool, Path: path, Command: command})
-	noteTodos(m, id, tool, todo)
-	m.Answer(answered, failed)
-}
-
-// treeFields are the fields by which Claude Code says where a line stands.
-type treeFields struct {
-	id, parent, logical string
-	named               bool // the line names a parent, or that it has none
-	tip                 *string
-	rewound             bool // a person went to the tip
-	explicit            bool // the CLI is to go on at the tip, whatever else the file has; without a tip this says nothing
-	kept                []string
-}
-
-// place returns where the line stands.
-func (f *treeFields) place(l *runtimes.Line) runtimes.Place {
-	switch {
-	case l.Kind == "last-prompt" && f.tip != nil && (f.rewound || f.explicit && *f.tip != ""):
-		return runtimes.Place{Tip: f.tip}
-	case f.id == "" || !f.named:
-		return runtimes.Place{}
-	}
-	p := runtimes.Place{ID: f.id, Parent: f.parent, Kept: f.kept, Result: l.Kind == "user" && len(l.Message.Done)+len(l.Message.Failed) > 0}
-	if p.Parent == "" {
-		p.Parent = f.logical
-	}
-	// Only a person's prompt can begin a conversation anew, or what a hook or the CLI has put before one.
-	p.Gap = p.Parent == "" && (l.Kind == "assistant" || l.Summary || p.Result || l.Kind == "system" && l.Subtype == "compact_boundary")
-	return p
-}
-
-// readKept reads which lines a compaction kept in the context.
-func (f *treeFields) readKept(s *runtimes.Skim, key string) {
-	switch key {
-	case "preservedMessages":
-		s.Object(func(key string) {
-			if key == "uuids" || key == "allUuids" {
-				s.Array(func() { f.kept = append(f.kept, s.Text()) })
-			}
-		})
-	case "preservedSegment":
-		s.Object(func(key string) {
-			if key == "tailUuid" {
-				f.kept = append(f.kept, s.Text())
-			}
-		})
-	}
-}
-
-// readUsage reads the usage of an answer.
-func readUsage(m *runtimes.Message, s *runtimes.Skim) {
-	s.Object(func(key string) {
-		switch key {
-		case "input_tokens":
-			m.Spent.Input = s.Number()
-			m.Used += m.Spent.Input
-		case "cache_creation_input_tokens":
-			m.Spent.CacheWrite = s.Number()
-			m.Used += m.Spent.CacheWrite
-		case "cache_read_input_tokens":
-			m.Spent.CacheRead = s.Number()
-			m.Used += m.Spent.CacheRead
-		case "output_tokens":
-			m.Spent.Output = s.Number()
-		}
-	})
-}
-
-// MirrorUsage is the field of an answer in OpenCode's mirror with what the answer has used.
-const MirrorUsage = "used"
-
-// MirrorSpent is the value of that field.
-type MirrorSpent struct {
+// Spent is what an answer has used, as OpenCode's mirror tells it.
+type Spent struct {
 	runtimes.Tokens
 	Micros *int64 `json:"cost_micros"`
 }
 
-// readMirrorUsage reads the field MirrorUsage.
-func readMirrorUsage(s *runtimes.Skim) runtimes.Usage {
-	var u MirrorSpent
-	if json.Unmarshal(s.Raw(), &u) != nil {
-		return runtimes.Usage{}
+// ReadLine reads a line of Claude Code's form, which OpenCode's mirror has as well.
+func ReadLine(raw []byte) (runtimes.Line, error) {
+	var e entry
+	err := runtimes.Decode(raw, &e)
+	l := runtimes.Line{
+		Kind: e.Kind, At: e.At, Sidechain: e.Sidechain, Meta: e.Meta, Summary: e.Summary, Failed: e.Failed, Message: e.message(),
+		Effort: e.Effort, Chosen: e.Chosen, Mode: e.Mode, Unread: e.Unread, Attached: e.Attachment.Kind, Prompt: runtimes.Texts(e.Attachment.Prompt),
+		Subtype: e.Subtype, PostTokens: e.Compacted.Tokens, Request: cmp.Or(e.RequestRef, e.Request), Operation: e.Operation, Content: e.Content,
 	}
-	return runtimes.Usage{Tokens: u.Tokens, Micros: u.Micros}
+	if t := e.Result.Task; t.ID != "" && t.Subject != "" {
+		l.Todos = []runtimes.TodoChange{{ID: t.ID, Adds: true, Todo: runtimes.Todo{Text: runtimes.FirstOf(t.Subject), Status: runtimes.TodoStatusNamed(t.Status)}}}
+	}
+	l.Place = e.place(&l)
+	return l, err
 }
 
-// noteTodos adds the change that a call of a tool makes: TodoWrite gives the whole list, TaskUpdate changes one todo. What
+func (e *entry) message() runtimes.Message {
+	u := e.Message.Usage
+	m := runtimes.Message{Role: e.Message.Role, ID: e.Message.ID, Model: e.Message.Model, Used: u.Input + u.CacheWrite + u.CacheRead}
+	m.Spent.Tokens = runtimes.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+	if s := e.Message.Mirrored; s != nil {
+		m.Spent = runtimes.Usage{Tokens: s.Tokens, Micros: s.Micros}
+	}
+	if text := e.Message.Content.Text; text != nil {
+		m.Texts = [][]byte{text}
+	}
+	for i := range e.Message.Content.Blocks {
+		e.Message.Content.Blocks[i].addTo(&m)
+	}
+	return m
+}
+
+func (b *block) addTo(m *runtimes.Message) {
+	path := b.Input.Path
+	if b.Tool == "NotebookEdit" {
+		path = b.Input.Notebook
+	}
+	if b.Text != nil {
+		m.Texts = append(m.Texts, b.Text)
+	}
+	m.Call(runtimes.Call{ID: b.ID, Tool: b.Tool, Path: path, Command: b.Input.Command}, slices.Contains(editors, b.Tool))
+	b.addTodos(m)
+	m.Answer(b.Answered, b.Failed)
+}
+
+// addTodos adds the change that a call of a tool makes: TodoWrite gives the whole list, TaskUpdate changes one todo. What
 // TaskCreate makes is in its result, which has the id.
-func noteTodos(m *runtimes.Message, call, tool string, in todoInput) {
-	switch tool {
-	case "TodoWrite":
-		if list, ok := runtimes.TodoList(in.list); ok {
-			m.Todos = append(m.Todos, runtimes.TodoChange{Call: call, Whole: true, List: list})
+func (b *block) addTodos(m *runtimes.Message) {
+	switch in := &b.Input; {
+	case b.Tool == "TodoWrite":
+		m.List(b.ID, in.Todos)
+	case b.Tool == "TaskUpdate" && in.Task != "":
+		c := runtimes.TodoChange{Call: b.ID, ID: in.Task, Todo: runtimes.Todo{Text: runtimes.FirstOf(in.Subject)}}
+		if in.Status != "" {
+			c.Todo.Status = runtimes.TodoStatusNamed(in.Status)
 		}
-	case "TaskUpdate":
-		c := runtimes.TodoChange{Call: call, ID: in.id, Todo: runtimes.Todo{Text: runtimes.FirstOf(in.subject)}}
-		if in.status != "" {
-			c.Todo.Status = runtimes.TodoStatusNamed(in.status)
-		}
-		if c.ID != "" {
-			m.Todos = append(m.Todos, c)
-		}
+		m.Todos = append(m.Todos, c)
 	}
 }
 
-// todoInput has the fields of a call's input that are about todos.
-type todoInput struct {
-	list                []byte // JSON
-	id, subject, status string
-}
-
-// readTodoResult reads the result of TaskCreate, or of TaskGet, as Claude Code notes it beside the text for the model.
-func readTodoResult(s *runtimes.Skim) (c runtimes.TodoChange, ok bool) {
-	c.Adds = true
-	status := ""
-	s.Object(func(key string) {
-		if key == "task" {
-			s.Object(func(key string) {
-				switch key {
-				case "id":
-					c.ID = s.Text()
-				case "subject":
-					c.Todo.Text = runtimes.FirstOf(s.Text())
-				case "status":
-					status = s.Text()
-				}
-			})
-		}
-	})
-	c.Todo.Status = runtimes.TodoStatusNamed(status)
-	return c, c.ID != "" && c.Todo.Text != ""
+// place returns where the line stands.
+func (e *entry) place(l *runtimes.Line) runtimes.Place {
+	tip := runtimes.Unquote(e.Tip)
+	switch {
+	case e.Kind == "last-prompt" && e.Tip != nil && (e.Rewound || e.Explicit && tip != ""):
+		return runtimes.Place{Tip: &tip}
+	case e.ID == "" || e.Parent == nil:
+		return runtimes.Place{}
+	}
+	p := runtimes.Place{
+		ID: e.ID, Parent: cmp.Or(runtimes.Unquote(e.Parent), e.Logical), Kept: slices.Concat(e.Compacted.Kept.IDs, e.Compacted.Kept.All),
+		Result: e.Kind == "user" && len(l.Message.Done)+len(l.Message.Failed) > 0,
+	}
+	if tail := e.Compacted.Segment.Tail; tail != "" {
+		p.Kept = append(p.Kept, tail)
+	}
+	// Only a person's prompt can begin a conversation anew, or what a hook or the CLI has put before one.
+	p.Gap = p.Parent == "" && (e.Kind == "assistant" || e.Summary || p.Result || e.Kind == "system" && e.Subtype == "compact_boundary")
+	return p
 }
 
 // reminder matches a note to the model that the CLI puts into a user's text.
@@ -346,12 +220,6 @@ func withoutLeadingMarks(text string) string {
 	}
 	return text
 }
-
-// UnreadPrompt is the field of the mirror's lines that marks a prompt that the model has not been given.
-const UnreadPrompt = "unreadPrompt"
-
-// ChosenModel is the field of the mirror's lines with the model that is to answer, as the launch takes it.
-const ChosenModel = "chosenModel"
 
 // switched reports whether a text says that a person has changed the model in Claude Code. suffix belongs behind the
 // model's name in later answers, to name what was chosen.

@@ -215,7 +215,7 @@ func FuzzParseEntry(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		got := []any{l.Kind, l.Sidechain, l.Meta, l.Message.Role, l.Message.Id, l.Attached, runtimes.Joined(l.Message.Texts, plain), runtimes.Joined(l.Prompt, plain)}
+		got := []any{l.Kind, l.Sidechain, l.Meta, l.Message.Role, l.Message.ID, l.Attached, runtimes.Joined(l.Message.Texts, plain), runtimes.Joined(l.Prompt, plain)}
 		message, attachment := object(want["message"]), object(want["attachment"])
 		if slow := []any{str(want["type"]), want["isSidechain"] == true, want["isMeta"] == true, str(message["role"]), str(message["id"]),
 			str(attachment["type"]), content(message["content"]), content(attachment["prompt"])}; !reflect.DeepEqual(got, slow) {

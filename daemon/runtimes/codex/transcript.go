@@ -13,121 +13,100 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
+// entry has the fields of a line that we need.
+type entry struct {
+	Kind    string    `json:"type"`
+	At      time.Time `json:"timestamp"`
+	Payload payload   `json:"payload"`
+}
+
+type payload struct {
+	Kind      string                               `json:"type"`
+	Role      string                               `json:"role"`
+	ID        string                               `json:"id"`
+	Name      string                               `json:"name"`
+	Call      string                               `json:"call_id"`
+	Input     string                               `json:"input"`
+	Arguments string                               `json:"arguments"`
+	Output    string                               `json:"output"`
+	Content   runtimes.Content[runtimes.TextBlock] `json:"content"`
+	Model     string                               `json:"model"`
+	Approval  string                               `json:"approval_policy"`    // when somebody is asked for a permission,
+	Reviewer  string                               `json:"approvals_reviewer"` // and who
+	Sandbox   struct {
+		Kind string `json:"type"`
+	} `json:"sandbox_policy"`
+	Turns int64 `json:"num_turns"` // how many turns are taken back
+	Info  struct {
+		Window int64 `json:"model_context_window"`
+		Last   usage `json:"last_token_usage"`
+		Total  usage `json:"total_token_usage"` // of the whole session
+	} `json:"info"`
+}
+
+// usage counts tokens: those from the cache are among those of the input, and those of the reasoning among those of the output.
+type usage struct {
+	Input      int64 `json:"input_tokens"`
+	CacheRead  int64 `json:"cached_input_tokens"`
+	CacheWrite int64 `json:"cache_write_input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	Reasoning  int64 `json:"reasoning_output_tokens"`
+	Total      int64 `json:"total_tokens"`
+}
+
 // readLine reads a line of a rollout. A turn's texts are in its items; its usage is in a line of its own.
 func readLine(line []byte) (runtimes.Line, error) {
-	var l runtimes.Line
-	var p payload
-	s := runtimes.NewSkim(line)
-	if s.D.PeekKind() != '{' {
-		s.Err = runtimes.ErrNotJSON
-	}
-	kind := ""
-	s.Object(func(key string) {
-		switch key {
-		case "type":
-			kind = s.Text()
-		case "timestamp":
-			l.At, _ = time.Parse(time.RFC3339, s.Text()) // the zero time if the text is not a time
-		case "payload":
-			p = readPayload(s)
-		}
-	})
-	s.End()
+	var e entry
+	err := runtimes.Decode(line, &e)
+	l, kind, p := runtimes.Line{At: e.At}, e.Kind, &e.Payload
 	switch {
 	case kind == "turn_context":
-		l.Kind, l.Chosen, l.Mode = "system", p.model, mode(p.approval, p.reviewer, p.sandbox)
+		l.Kind, l.Chosen, l.Mode = "system", p.Model, mode(p.Approval, p.Reviewer, p.Sandbox.Kind)
 	case kind == "compacted":
 		l.Kind, l.Subtype = "system", "compact_boundary"
-	case kind == "event_msg" && p.kind == "thread_rolled_back":
-		l.Kind, l.Place.Turns = "system", int(min(p.turns, math.MaxInt32))
-	case kind == "event_msg" && p.kind == "token_count":
-		l.Kind, l.Message = "assistant", runtimes.Message{Role: "assistant", Used: p.used, Window: p.window, Spent: p.spent}
-	case kind == "response_item" && p.kind == "message":
-		l.Kind, l.Message = p.role, runtimes.Message{Role: p.role, Id: p.id, Texts: p.texts}
-		l.Meta = p.role == "user" && len(p.texts) > 0 && harness().MatchString(runtimes.Unquote(p.texts[0]))
-	case kind == "response_item" && p.kind == "custom_tool_call" && p.name == "apply_patch":
+	case kind == "event_msg" && p.Kind == "thread_rolled_back":
+		l.Kind, l.Place.Turns = "system", int(min(p.Turns, math.MaxInt32))
+	case kind == "event_msg" && p.Kind == "token_count":
+		l.Kind, l.Message = "assistant", runtimes.Message{Role: "assistant", Used: p.Info.Last.Total, Window: p.Info.Window, Spent: p.spent()}
+	case kind == "response_item" && p.Kind == "message":
+		texts := runtimes.Texts(p.Content)
+		l.Kind, l.Message = p.Role, runtimes.Message{Role: p.Role, ID: p.ID, Texts: texts}
+		l.Meta = p.Role == "user" && len(texts) > 0 && harness().MatchString(runtimes.Unquote(texts[0]))
+	case kind == "response_item" && p.Kind == "custom_tool_call" && p.Name == "apply_patch":
 		l.Kind, l.Message = "assistant", runtimes.Message{Role: "assistant"}
-		for _, path := range patched(p.input) {
-			l.Message.Edited = append(l.Message.Edited, runtimes.Edit{Path: path, Call: p.call})
+		for _, path := range patched(p.Input) {
+			l.Message.Edited = append(l.Message.Edited, runtimes.Edit{Path: path, Call: p.Call})
 		}
-	case kind == "response_item" && p.kind == "function_call":
+	case kind == "response_item" && p.Kind == "function_call":
 		l.Kind, l.Message = "assistant", runtimes.Message{Role: "assistant"}
-		l.Message.Note(runtimes.Call{Id: p.call, Tool: p.name, Command: command(p.arguments)})
-		plan(&l.Message, p)
-	case kind == "response_item" && p.kind == "function_call_output" && exitedWell(p.output):
-		l.Kind, l.Message = "user", runtimes.Message{Role: "user", Done: []string{p.call}}
-	case kind == "response_item" && p.kind == "function_call_output" && refused(p.output):
-		l.Kind, l.Message = "user", runtimes.Message{Role: "user", Failed: []string{p.call}}
-	case kind == "response_item" && p.kind == "custom_tool_call_output" && !strings.Contains(p.output, "Success. Updated the following files"):
-		l.Kind, l.Message = "user", runtimes.Message{Role: "user", Failed: []string{p.call}}
+		l.Message.Call(runtimes.Call{ID: p.Call, Tool: p.Name, Command: command(p.Arguments)}, false)
+		if p.Name == "update_plan" {
+			var in struct{ Plan json.RawMessage }
+			_ = json.Unmarshal([]byte(p.Arguments), &in) // without a plan the list stays as it was
+			l.Message.List(p.Call, in.Plan)
+		}
+	case kind == "response_item" && p.Kind == "function_call_output" && exitedWell(p.Output):
+		l.Kind, l.Message = "user", runtimes.Message{Role: "user", Done: []string{p.Call}}
+	case kind == "response_item" && p.Kind == "function_call_output" && refused(p.Output):
+		l.Kind, l.Message = "user", runtimes.Message{Role: "user", Failed: []string{p.Call}}
+	case kind == "response_item" && p.Kind == "custom_tool_call_output" && !strings.Contains(p.Output, "Success. Updated the following files"):
+		l.Kind, l.Message = "user", runtimes.Message{Role: "user", Failed: []string{p.Call}}
 	}
-	return l, s.Err
+	return l, err
 }
 
-// payload has the fields of a payload that readLine needs.
-type payload struct {
-	kind, role, id, name, call string
-	input, output, arguments   string
-	model                      string
-	approval, reviewer         string // who is asked for a permission, and when
-	sandbox                    string
-	texts                      [][]byte
-	used, window               int64
-	spent                      runtimes.Usage
-	turns                      int64 // how many turns are taken back
-}
-
-func readPayload(s *runtimes.Skim) (p payload) {
-	var session int64 // tokens of the whole session
-	s.Object(func(key string) {
-		switch key {
-		case "type":
-			p.kind = s.Text()
-		case "role":
-			p.role = s.Text()
-		case "id":
-			p.id = s.Text()
-		case "name":
-			p.name = s.Text()
-		case "call_id":
-			p.call = s.Text()
-		case "model":
-			p.model = s.Text()
-		case "approval_policy":
-			p.approval = s.Text()
-		case "approvals_reviewer":
-			p.reviewer = s.Text()
-		case "sandbox_policy":
-			s.Object(func(key string) {
-				if key == "type" {
-					p.sandbox = s.Text()
-				}
-			})
-		case "num_turns":
-			p.turns = s.Number()
-		case "input":
-			p.input = s.Text()
-		case "arguments":
-			p.arguments = s.Text()
-		case "output":
-			p.output = s.Text()
-		case "content":
-			p.texts = s.Texts()
-		case "info":
-			s.Object(func(key string) {
-				switch key {
-				case "model_context_window":
-					p.window = s.Number()
-				case "last_token_usage":
-					p.spent, p.used = readUsage(s)
-				case "total_token_usage":
-					_, session = readUsage(s)
-				}
-			})
-		}
-	})
-	keyUsage(&p.spent, session)
-	return p
+// spent returns what the newest answer has used. The tokens of the whole session are its key: the CLI repeats the line when it learns only how
+// much of a limit is left.
+func (p *payload) spent() (u runtimes.Usage) {
+	last := p.Info.Last
+	u.Tokens = runtimes.Tokens{
+		Input: max(0, last.Input-last.CacheRead-last.CacheWrite), Output: last.Output, CacheRead: last.CacheRead, CacheWrite: last.CacheWrite,
+		Reasoning: last.Reasoning,
+	}
+	if all := p.Info.Total.Total; all > 0 {
+		u.Key = "total " + strconv.FormatInt(all, 10)
+	}
+	return u
 }
 
 // command returns the command of a call of the shell; "": the arguments are those of another tool.
@@ -195,48 +174,4 @@ func mode(approval, reviewer, sandbox string) string {
 		return approval
 	}
 	return ""
-}
-
-// plan adds the plan that a call of update_plan gives.
-func plan(m *runtimes.Message, p payload) {
-	var in struct {
-		Plan json.RawMessage `json:"plan"`
-	}
-	if p.name != "update_plan" || json.Unmarshal([]byte(p.arguments), &in) != nil {
-		return
-	}
-	if list, ok := runtimes.TodoList(in.Plan); ok {
-		m.Todos = append(m.Todos, runtimes.TodoChange{Call: p.call, Whole: true, List: list})
-	}
-}
-
-// readUsage reads the usage of the answer that a line with token_count reports. The CLI counts tokens from the cache
-// among those of the input, and those of the reasoning among those of the output.
-func readUsage(s *runtimes.Skim) (u runtimes.Usage, total int64) {
-	s.Object(func(key string) {
-		switch key {
-		case "input_tokens":
-			u.Input = s.Number()
-		case "cached_input_tokens":
-			u.CacheRead = s.Number()
-		case "cache_write_input_tokens":
-			u.CacheWrite = s.Number()
-		case "output_tokens":
-			u.Output = s.Number()
-		case "reasoning_output_tokens":
-			u.Reasoning = s.Number()
-		case "total_tokens":
-			total = s.Number()
-		}
-	})
-	u.Input = max(0, u.Input-u.CacheRead-u.CacheWrite)
-	return u, total
-}
-
-// keyUsage makes the key of such an answer from the tokens of the whole session: the CLI repeats the line when it learns only
-// how much of a limit is left.
-func keyUsage(u *runtimes.Usage, sessionTotal int64) {
-	if sessionTotal > 0 {
-		u.Key = "total " + strconv.FormatInt(sessionTotal, 10)
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/runtimes/limittext"
 	"github.com/understudyd/understudy/hooks"
@@ -15,41 +17,53 @@ import (
 // editors are the tools of Gemini CLI that change a file.
 var editors = []string{"write_file", "replace"}
 
+// entry has the fields of a line that we need.
+type entry struct {
+	ID      string                               `json:"id"`
+	Back    string                               `json:"$rewindTo"`
+	At      time.Time                            `json:"timestamp"`
+	Kind    string                               `json:"type"`
+	Model   string                               `json:"model"`
+	Content runtimes.Content[runtimes.TextBlock] `json:"content"`
+	Calls   []call                               `json:"toolCalls"`
+	// Tokens from the cache are among those of the input, and the thoughts stand beside the output.
+	Tokens struct {
+		Input    int64 `json:"input"`
+		Output   int64 `json:"output"`
+		Cached   int64 `json:"cached"`
+		Thoughts int64 `json:"thoughts"`
+		Tool     int64 `json:"tool"` // of the results of tools, beside the input
+	} `json:"tokens"`
+}
+
+// call is a call of a tool with its result.
+type call struct {
+	ID     string `json:"id"`
+	Tool   string `json:"name"`
+	Status string `json:"status"`
+	Args   struct {
+		Path    string         `json:"file_path"`
+		Command string         `json:"command"`
+		Todos   jsontext.Value `json:"todos"`
+	} `json:"args"`
+}
+
 // readLine reads a line of a session file. The CLI writes an answer again under the same id when it learns its tokens
 // or adds calls of tools; it gives the text again as well.
-func readLine(line []byte) (runtimes.Line, error) {
-	var l runtimes.Line
-	calls := false
-	s := runtimes.NewSkim(line)
-	if s.D.PeekKind() != '{' {
-		s.Err = runtimes.ErrNotJSON
+func readLine(raw []byte) (runtimes.Line, error) {
+	var e entry
+	err := runtimes.Decode(raw, &e)
+	t := e.Tokens
+	l := runtimes.Line{Kind: e.Kind, At: e.At, Place: runtimes.Place{Name: e.ID, From: e.Back}}
+	l.Message = runtimes.Message{ID: e.ID, Model: e.Model, Texts: runtimes.Texts(e.Content), Used: t.Input}
+	l.Message.Spent.Tokens = runtimes.Tokens{Input: max(0, t.Input-t.Cached) + t.Tool, Output: t.Output + t.Thoughts, CacheRead: t.Cached, Reasoning: t.Thoughts}
+	for _, c := range e.Calls {
+		c.addTo(&l.Message)
 	}
-	s.Object(func(key string) {
-		switch key {
-		case "id":
-			l.Message.Id = s.Text()
-			l.Place.Name = l.Message.Id
-		case "$rewindTo":
-			l.Place.From = s.Text()
-		case "timestamp":
-			l.At, _ = time.Parse(time.RFC3339, s.Text()) // the zero time if the text is not a time
-		case "type":
-			l.Kind = s.Text()
-		case "model":
-			l.Message.Model = s.Text()
-		case "content":
-			l.Message.Texts = s.Texts()
-		case "tokens":
-			readUsage(&l.Message, s)
-		case "toolCalls":
-			s.Array(func() { calls = true; readCall(&l.Message, s) })
-		}
-	})
-	s.End()
 	switch l.Kind {
 	case "gemini":
 		l.Kind, l.Message.Role = "assistant", "assistant"
-		if calls {
+		if len(e.Calls) > 0 {
 			l.Message.Texts = nil // an earlier line with this id had the text
 		}
 	case "user":
@@ -59,46 +73,19 @@ func readLine(line []byte) (runtimes.Line, error) {
 			l.Message.Texts = slices.DeleteFunc(l.Message.Texts, func(text []byte) bool { return isHarness(runtimes.Unquote(text)) })
 		}
 	}
-	return l, s.Err
+	return l, err
 }
 
-// readCall reads a call of a tool with its result.
-func readCall(m *runtimes.Message, s *runtimes.Skim) {
-	var id, tool, path, command, status string
-	var todos []byte
-	s.Object(func(key string) {
-		switch key {
-		case "id":
-			id = s.Text()
-		case "name":
-			tool = s.Text()
-		case "status":
-			status = s.Text()
-		case "args":
-			s.Object(func(key string) {
-				switch key {
-				case "file_path":
-					path = s.Text()
-				case "command":
-					command = s.Text()
-				case "todos":
-					todos = s.Raw()
-				}
-			})
-		}
-	})
-	if list, ok := runtimes.TodoList(todos); ok && tool == "write_todos" {
-		m.Todos = append(m.Todos, runtimes.TodoChange{Call: id, Whole: true, List: list})
+func (c *call) addTo(m *runtimes.Message) {
+	if c.Tool == "write_todos" {
+		m.List(c.ID, c.Args.Todos)
 	}
-	if path != "" && slices.Contains(editors, tool) {
-		m.Edited = append(m.Edited, runtimes.Edit{Path: path, Call: id})
-	}
-	m.Note(runtimes.Call{Id: id, Tool: tool, Path: path, Command: command})
-	switch status {
+	m.Call(runtimes.Call{ID: c.ID, Tool: c.Tool, Path: c.Args.Path, Command: c.Args.Command}, slices.Contains(editors, c.Tool))
+	switch c.Status {
 	case "success":
-		m.Answer(id, false)
+		m.Answer(c.ID, false)
 	case "error", "cancelled":
-		m.Answer(id, true)
+		m.Answer(c.ID, true)
 	}
 }
 
@@ -193,27 +180,4 @@ func trouble(shown string) (code, text string) {
 		return runtimes.Unauthenticated, text
 	}
 	return runtimes.OtherTrouble, text
-}
-
-// readUsage reads the usage of an answer. The CLI counts tokens from the cache among those of the input, and the
-// thoughts beside the output.
-func readUsage(m *runtimes.Message, s *runtimes.Skim) {
-	var tool int64 // of the results of tools, which the CLI counts beside the input
-	s.Object(func(key string) {
-		switch key {
-		case "input":
-			m.Used = s.Number()
-			m.Spent.Input = m.Used
-		case "output":
-			m.Spent.Output = s.Number()
-		case "cached":
-			m.Spent.CacheRead = s.Number()
-		case "thoughts":
-			m.Spent.Reasoning = s.Number()
-		case "tool":
-			tool = s.Number()
-		}
-	})
-	m.Spent.Input = max(0, m.Spent.Input-m.Spent.CacheRead) + tool
-	m.Spent.Output += m.Spent.Reasoning
 }

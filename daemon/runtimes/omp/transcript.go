@@ -4,63 +4,83 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
+
+// entry has the fields of an entry that we need.
+type entry struct {
+	Kind     string                               `json:"type"`
+	ID       string                               `json:"id"`
+	Parent   jsontext.Value                       `json:"parentId"` // null: the entry is the first one
+	At       time.Time                            `json:"timestamp"`
+	Content  runtimes.Content[runtimes.TextBlock] `json:"content"`
+	Summary  jsontext.Value                       `json:"summary"`
+	After    int64                                `json:"tokensAfter"`
+	Model    string                               `json:"model"`
+	Role     string                               `json:"role"`
+	Fallback bool                                 `json:"resolvedModelIsFallback"`
+	Message  struct {
+		Role    string                  `json:"role"`
+		Model   string                  `json:"model"`
+		Stopped string                  `json:"stopReason"`
+		Content runtimes.Content[block] `json:"content"`
+		Call    string                  `json:"toolCallId"` // that a result answers
+		Tool    string                  `json:"toolName"`
+		Failed  bool                    `json:"isError"`
+		Details struct {
+			Phases []struct { // of the tool todo: the whole list
+				Tasks jsontext.Value `json:"tasks"`
+			} `json:"phases"`
+		} `json:"details"`
+		Usage struct {
+			Input      int64 `json:"input"`
+			Output     int64 `json:"output"`
+			CacheRead  int64 `json:"cacheRead"`
+			CacheWrite int64 `json:"cacheWrite"`
+			Cost       struct {
+				Total *float64 `json:"total"`
+			} `json:"cost"`
+		} `json:"usage"`
+	} `json:"message"`
+}
+
+// block is a block of a message: a text, or a call of a tool.
+type block struct {
+	Kind      string         `json:"type"`
+	Text      jsontext.Value `json:"text"`
+	ID        string         `json:"id"`
+	Tool      string         `json:"name"`
+	Arguments struct {
+		Path    string `json:"path"`
+		Command string `json:"command"`
+	} `json:"arguments"`
+}
 
 // readLine reads one entry of a session file. The kinds of entries that matter: "message", with a message of the user, of
 // the model ("assistant") or of a tool ("toolResult"); "custom_message", a text that the CLI or an extension gives the
 // model, such as our answer to the end of a turn; "model_change", the choice of a model; "compaction", the summary in place of what
 // came before; and "branch_summary", the summary of what a person has taken back.
-func readLine(line []byte) (runtimes.Line, error) {
-	var l runtimes.Line
-	s := runtimes.NewSkim(line)
-	if s.D.PeekKind() != '{' {
-		s.Err = runtimes.ErrNotJSON
-	}
-	var id, parent, model, role string
-	var fallback, named bool
-	var content, summary [][]byte
-	s.Object(func(key string) {
-		switch key {
-		case "type":
-			l.Kind = s.Text()
-		case "id":
-			id = s.Text()
-		case "parentId":
-			parent, named = s.Text(), true
-		case "timestamp":
-			l.At, _ = time.Parse(time.RFC3339, s.Text()) // the zero time if the text is not a time
-		case "message":
-			readMessage(s, &l)
-		case "content":
-			content = s.Texts()
-		case "summary":
-			summary = [][]byte{s.Raw()}
-		case "tokensAfter":
-			l.PostTokens = s.Number()
-		case "model":
-			model = s.Text()
-		case "role":
-			role = s.Text()
-		case "resolvedModelIsFallback":
-			fallback = s.IsTrue()
-		}
-	})
-	s.End()
-	if named {
-		l.Place = runtimes.Place{ID: id, Parent: parent}
+func readLine(raw []byte) (runtimes.Line, error) {
+	var e entry
+	err := runtimes.Decode(raw, &e)
+	content, summary := runtimes.Texts(e.Content), [][]byte{e.Summary}
+	l := runtimes.Line{Kind: e.Kind, At: e.At, PostTokens: e.After, Message: e.message(), Failed: e.Message.Stopped == "error"}
+	if e.Parent != nil {
+		l.Place = runtimes.Place{ID: e.ID, Parent: runtimes.Unquote(e.Parent)}
 	}
 	switch l.Kind {
 	case "message":
 		l.Kind = l.Message.Role
-		l.Message.Id = id
+		l.Message.ID = e.ID
 		if l.Kind == "toolResult" {
 			l.Kind, l.Message.Role, l.Message.Texts = "user", "user", nil
 		}
 	case "model_change":
 		// With other roles the CLI works around a model that is refused, or chooses one for itself.
-		if !fallback && (role == "" || role == "default" || role == "temporary") {
-			l.Chosen = model
+		if !e.Fallback && (e.Role == "" || e.Role == "default" || e.Role == "temporary") {
+			l.Chosen = e.Model
 		}
 	case "custom_message":
 		// The CLI adds such texts by itself, too. Only ours, which name themselves, count as somebody's.
@@ -71,129 +91,40 @@ func readLine(line []byte) (runtimes.Line, error) {
 	case "compaction":
 		l.Kind, l.Message.Role, l.Message.Texts, l.Summary, l.Compacted = "user", "user", summary, true, true
 	}
-	return l, s.Err
+	return l, err
 }
 
-func readMessage(s *runtimes.Skim, l *runtimes.Line) {
-	m := &l.Message
-	var id, tool string // of the call that a result answers
-	var failed bool
-	var todos []runtimes.TodoChange
-	s.Object(func(key string) {
-		switch key {
-		case "role":
-			m.Role = s.Text()
-		case "model":
-			m.Model = s.Text()
-		case "stopReason":
-			l.Failed = s.Text() == "error"
-		case "content":
-			if s.D.PeekKind() == '"' {
-				m.Texts = [][]byte{s.Raw()}
-				return
-			}
-			s.Array(func() { readBlock(m, s) })
-		case "toolCallId":
-			id = s.Text()
-		case "toolName":
-			tool = s.Text()
-		case "details":
-			if c, ok := readTodos(s); ok {
-				todos = append(todos, c)
-			}
-		case "isError":
-			failed = s.IsTrue()
-		case "usage":
-			readUsage(m, s)
-		}
-	})
-	if tool == "todo" && !failed {
-		m.Todos = todos
+func (e *entry) message() runtimes.Message {
+	u := e.Message.Usage
+	m := runtimes.Message{Role: e.Message.Role, Model: e.Message.Model, Used: u.Input + u.CacheRead + u.CacheWrite}
+	m.Spent.Tokens = runtimes.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+	m.Spent.Micros = runtimes.Cost(u.Cost.Total)
+	if text := e.Message.Content.Text; text != nil {
+		m.Texts = [][]byte{text}
 	}
-	m.Answer(id, failed)
+	for _, b := range e.Message.Content.Blocks {
+		switch {
+		case b.Kind == "text" && b.Text != nil:
+			m.Texts = append(m.Texts, b.Text)
+		case b.Kind == "toolCall":
+			path := b.Arguments.Path
+			if !editors[b.Tool] {
+				path, _, _ = strings.Cut(path, ":") // read takes PATH:LINES, too
+			}
+			m.Call(runtimes.Call{ID: b.ID, Tool: b.Tool, Path: path, Command: b.Arguments.Command}, editors[b.Tool])
+		}
+	}
+	if phases := e.Message.Details.Phases; e.Message.Tool == "todo" && !e.Message.Failed && phases != nil {
+		c := runtimes.TodoChange{Whole: true}
+		for _, p := range phases {
+			list, _ := runtimes.TodoList(p.Tasks)
+			c.List = append(c.List, list...)
+		}
+		m.Todos = []runtimes.TodoChange{c}
+	}
+	m.Answer(e.Message.Call, e.Message.Failed)
+	return m
 }
 
 // editors are the tools of oh-my-pi that change a file.
 var editors = map[string]bool{"write": true, "edit": true, "ast_edit": true}
-
-func readBlock(m *runtimes.Message, s *runtimes.Skim) {
-	var text []byte
-	var kind, id, tool, path, command string
-	s.Object(func(key string) {
-		switch key {
-		case "type":
-			kind = s.Text()
-		case "text":
-			text = s.Raw()
-		case "id":
-			id = s.Text()
-		case "name":
-			tool = s.Text()
-		case "arguments":
-			s.Object(func(key string) {
-				switch key {
-				case "path":
-					path = s.Text()
-				case "command":
-					command = s.Text()
-				}
-			})
-		}
-	})
-	if kind == "text" && text != nil {
-		m.Texts = append(m.Texts, text)
-	}
-	if kind == "toolCall" {
-		path, _, _ := strings.Cut(path, ":") // read takes PATH:LINES, too
-		m.Note(runtimes.Call{Id: id, Tool: tool, Path: path, Command: command})
-	}
-	if kind == "toolCall" && path != "" && editors[tool] {
-		m.Edited = append(m.Edited, runtimes.Edit{Path: path, Call: id})
-	}
-}
-
-// readTodos reads the details of a result of oh-my-pi's tool todo: the whole list, in phases.
-func readTodos(s *runtimes.Skim) (c runtimes.TodoChange, ok bool) {
-	c.Whole = true
-	s.Object(func(key string) {
-		if key != "phases" {
-			return
-		}
-		ok = true
-		s.Array(func() {
-			s.Object(func(key string) {
-				if key == "tasks" {
-					list, _ := runtimes.TodoList(s.Raw())
-					c.List = append(c.List, list...)
-				}
-			})
-		})
-	})
-	return c, ok
-}
-
-// readUsage reads the usage of an answer.
-func readUsage(m *runtimes.Message, s *runtimes.Skim) {
-	s.Object(func(key string) {
-		switch key {
-		case "input":
-			m.Spent.Input = s.Number()
-			m.Used += m.Spent.Input
-		case "cacheRead":
-			m.Spent.CacheRead = s.Number()
-			m.Used += m.Spent.CacheRead
-		case "cacheWrite":
-			m.Spent.CacheWrite = s.Number()
-			m.Used += m.Spent.CacheWrite
-		case "output":
-			m.Spent.Output = s.Number()
-		case "cost":
-			s.Object(func(key string) {
-				if key == "total" {
-					m.Spent.Micros = s.Dollars()
-				}
-			})
-		}
-	})
-	m.Spent.NoCost()
-}

@@ -78,19 +78,19 @@ func (m *Message) Lines(session string, whole, unread bool) []byte {
 	case m.isSummary() && whole:
 		add(map[string]any{"type": "system", "subtype": "compact_boundary", "compactMetadata": map[string]int64{"postTokens": 0}})
 		add(map[string]any{"type": "user", "isCompactSummary": true, "message": map[string]any{"role": "user", "id": m.Info.ID,
-			"model": m.Info.Model, "content": content, claude.MirrorUsage: m.Info.spent()}})
+			"model": m.Info.Model, "content": content, "used": m.Info.spent()}})
 	case m.isSummary():
 	case m.Info.Role == "user" && m.isPrompt():
 		mark := json.RawMessage("null")
 		if unread {
 			mark = json.RawMessage("true")
 		}
-		add(map[string]any{"type": "user", "uuid": m.Info.ID, claude.ChosenModel: m.choice(), claude.UnreadPrompt: mark,
+		add(map[string]any{"type": "user", "uuid": m.Info.ID, "chosenModel": m.choice(), "unreadPrompt": mark,
 			"message": map[string]any{"role": "user", "content": content}})
 	case m.Info.Role == "assistant":
 		add(map[string]any{"type": "assistant", "uuid": m.Info.ID, "message": map[string]any{"role": "assistant", "id": m.Info.ID,
 			"model": m.Info.Model, "content": content, "usage": map[string]int64{"input_tokens": m.Info.Tokens.used()},
-			claude.MirrorUsage: m.Info.spent()}})
+			"used": m.Info.spent()}})
 	}
 	if len(results) > 0 {
 		add(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": results}})
@@ -158,14 +158,10 @@ func (m *Message) Answer() ([]string, error) {
 }
 
 // spent returns what an answer has used. OpenCode counts the reasoning beside the output.
-func (m *Info) spent() claude.MirrorSpent {
+func (m *Info) spent() claude.Spent {
 	t := m.Tokens
-	u := runtimes.Usage{Tokens: runtimes.Tokens{Input: t.Input, Output: t.Output + t.Reasoning, CacheRead: t.Cache.Read, CacheWrite: t.Cache.Write, Reasoning: t.Reasoning}}
-	if m.Cost != nil {
-		if micros, ok := runtimes.Micros(*m.Cost); ok {
-			u.Micros = &micros
-		}
+	return claude.Spent{
+		Tokens: runtimes.Tokens{Input: t.Input, Output: t.Output + t.Reasoning, CacheRead: t.Cache.Read, CacheWrite: t.Cache.Write, Reasoning: t.Reasoning},
+		Micros: runtimes.Cost(m.Cost),
 	}
-	u.NoCost()
-	return claude.MirrorSpent{Tokens: u.Tokens, Micros: u.Micros}
 }
