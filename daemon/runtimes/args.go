@@ -128,10 +128,6 @@ func kebab(flag string) string {
 	return b.String()
 }
 
-// Argv returns the first part of an agent's command line. What the operator has added stands before all that the launch adds, so
-// that the launch's flags, which come last, hold.
-func (s *Spec) Argv() []string { return slices.Concat(s.Command, s.Args) }
-
 // Arity tells which arguments Claude Code's parser takes as the values of a flag.
 type Arity int
 

@@ -10,51 +10,10 @@
 package runtimes
 
 import (
-	"fmt"
 	"path/filepath"
+	"regexp"
 	"time"
 )
-
-// Spec is one launch of an agent.
-type Spec struct {
-	AgentID      int64
-	Name         string   // shown in the pane's title and in the CLI's own list of sessions
-	SessionID    string   // a new UUID; ignored with Resume, and by a runtime that chooses the id itself
-	Cwd          string   // working directory of the process; not part of the argument list
-	Command      []string // the program and its fixed arguments, as configured
-	Version      string   // of the CLI, as it prints it; "": not known
-	Args         []string // what the operator has added to the command, as CheckArgs lets it through
-	Options      []string // flags kept from a predecessor, as InheritOptions returns them
-	Model        string   // overrides the model in Options; "" keeps the model in Options
-	Mode         string   // overrides the permission mode in Options; "" keeps the mode in Options
-	Effort       string   // the thinking level, one of Can.Efforts, overrides the level in Options; "" keeps the level in Options
-	SkillText    string   // the persona's skill and experience
-	Binary       string   // absolute path of our program that runs as the agent's hook; "": no hooks
-	MayEdit      []string // absolute paths that the agent may read and change without asking; a folder ends with a slash
-	MayRead      []string // absolute paths of files that the agent may read without asking
-	MayHandOver  bool     // the agent may run the command /handoff without asking
-	Slash        []byte   // the text of the command /handoff, which the launch brings along; nil: it brings none
-	SettingsJSON []byte   // the CLI's settings, in place of those that Launch makes of Binary and of the fields May…
-	Dir          string   // absolute path of this launch's own folder, for Launch.Files
-	Prompt       string   // first prompt; with "" the agent waits in its composer
-	Resume       string   // id of the session to open again; "" starts a new one
-	Server       Server   // for a runtime with [ByServer]: where its server is to listen
-	User         UserHome // for a runtime with [OwnHome]: the user's own home
-}
-
-// Refused says of which launch the error is; without an agent it is about one that is only thought of.
-func (s *Spec) Refused(err error) error {
-	if s.AgentID == 0 {
-		return err
-	}
-	return fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
-}
-
-// Server is the HTTP server that a runtime runs for its agent. It listens on loopback.
-type Server struct {
-	Port     int    `json:"port"`
-	Password string `json:"password"`
-}
 
 // Inbox returns the folder from which our extension in a runtime with [ByInbox] reads what the daemon wants of it. launchDir
 // is [Spec.Dir].
@@ -69,21 +28,6 @@ func Mirror(launchDir string) string { return filepath.Join(launchDir, "transcri
 
 // SkillFile returns the file in which the launch of a runtime that reads the skill from a file puts it.
 func SkillFile(launchDir string) string { return filepath.Join(launchDir, "system-prompt.md") }
-
-// File is a file that must exist, with mode 0600, before the launch.
-type File struct {
-	Path    string
-	Content []byte
-}
-
-// Launch is the command that starts the agent, and the files to write before it.
-type Launch struct {
-	Argv      []string
-	Env       []string // NAME=value, in addition to the environment that every agent gets
-	Files     []File
-	Links     []Link
-	SessionID string // id of the session that will register; "": the runtime chooses it
-}
 
 // View is what a pane shows: plain text, one line per row, wrapped lines not joined; and the title that its program set.
 type View struct {
@@ -133,12 +77,13 @@ type Runtime struct {
 	Modes   []string     // the permission modes that [Spec.Mode] can name; nil: none
 	// Widths compares the modes. The width of "" is the most that a successor may be given if nobody has chosen a mode.
 	Widths map[string]Width
-	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it
-	// refuses.
-	Launch func(Spec) (Launch, error)
+	// Build adds to a launch what follows from its spec, for [Runtime.Launch]. nil: the runtime is not known.
+	Build func(*Launch, Spec) error
 	// CheckVersion returns an error, for people, if the CLI of that version cannot be supervised. A text that is not a
 	// version is not refused. nil: every version may be tried.
 	CheckVersion func(version string) error
+	// Session matches the ids of its sessions; nil: they are UUIDs.
+	Session func() *regexp.Regexp
 	// ReadScreen reads a screen as tmux captures it.
 	ReadScreen func(View) Screen
 	// Report puts what a hook of the runtime says into the words of the daemon. nil: the runtime's hooks use these words.

@@ -3,6 +3,7 @@ package runtimes
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -111,3 +112,16 @@ func numbers(version string) (ns []int) {
 	}
 	return ns
 }
+
+// NotBefore returns a [Runtime.CheckVersion] that refuses what is older than a version. update says how a person gets a newer one.
+func NotBefore(title, oldest, update string) func(version string) error {
+	return func(version string) error {
+		v := fullVersion().FindString(version)
+		if v == "" || CompareVersions(v, oldest) >= 0 {
+			return nil
+		}
+		return fmt.Errorf("%s %s is too old to be supervised: %s", title, v, update)
+	}
+}
+
+var fullVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b\d{1,4}\.\d{1,4}\.\d{1,4}\b`) })

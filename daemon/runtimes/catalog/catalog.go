@@ -42,7 +42,6 @@ func unknown(name string) *runtimes.Runtime {
 	err := fmt.Errorf("the runtime %q is not known", name)
 	return &runtimes.Runtime{
 		Name: name, Title: name,
-		Launch:     func(runtimes.Spec) (runtimes.Launch, error) { return runtimes.Launch{}, err },
 		ReadScreen: func(runtimes.View) runtimes.Screen { return runtimes.Screen{} },
 		ReadLine:   func([]byte) (runtimes.Line, error) { return runtimes.Line{}, err },
 		Clean:      func(text string) string { return text },

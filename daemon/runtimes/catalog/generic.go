@@ -61,12 +61,7 @@ func NewGeneric(name string, g Generic) (*runtimes.Runtime, error) {
 	if g.Exit != "" {
 		rt.Can.Exit, rt.Can.ExitText = runtimes.ByEcho, g.Exit
 	}
-	rt.Launch = func(s runtimes.Spec) (runtimes.Launch, error) {
-		if len(s.Command) == 0 || s.Command[0] == "" {
-			return runtimes.Launch{}, s.Refused(fmt.Errorf("no command: set runtimes.%s.command", name))
-		}
-		return runtimes.Launch{Argv: slices.Concat(s.Argv(), s.Options)}, nil
-	}
+	rt.Build = func(l *runtimes.Launch, s runtimes.Spec) error { l.Add(s.Options...); return nil }
 	rt.ReadScreen = func(v runtimes.View) runtimes.Screen { return readGenericScreen(v, ready) }
 	return rt, nil
 }

@@ -190,7 +190,7 @@ func TestFacts(t *testing.T) {
 				t.Errorf("%s says nothing about %q", rt.Name, f.Topic)
 			}
 		}
-		if rt.Can.Exit == "" || len(rt.Can.Ways) == 0 || rt.Launch == nil || rt.ReadScreen == nil || rt.ReadLine == nil || rt.Clean == nil {
+		if rt.Can.Exit == "" || len(rt.Can.Ways) == 0 || rt.Build == nil || rt.ReadScreen == nil || rt.ReadLine == nil || rt.Clean == nil {
 			t.Errorf("%s lacks a part that every runtime has", rt.Name)
 		}
 	}

@@ -3,8 +3,6 @@
 package claude
 
 import (
-	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,7 +29,7 @@ var Runtime = &runtimes.Runtime{
 		Turns: "hooks, and its registry of sessions", Refusals: "its transcript, with the hook's reason", Errors: "hook StopFailure", Limits: "hook StopFailure, with its text; a question about it is closed",
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
-	Launch: launch, CheckVersion: hooks.CheckVersion, ReadScreen: readScreen, Dialogs: dialogLook,
+	Build: launch, CheckVersion: hooks.CheckVersion, ReadScreen: readScreen, Dialogs: dialogLook,
 	Fork: fork, ForkAnswer: readAnswer, Registry: runtimes.RegistryPath, Tail: tail,
 	OwnArgs: args, Account: account,
 	ReadLine: ReadLine, Clean: WithoutMarks, Switched: switched,
@@ -58,42 +56,32 @@ var (
 // and leaves out each flag whose field in the spec is empty. If Resume is set, --resume UUID replaces
 // --session-id UUID. launch puts the settings and the skill text into files in Dir, because every user of
 // the machine can see an argument list. Only the prompt is an argument, so the prompt should be short.
-func launch(s runtimes.Spec) (runtimes.Launch, error) {
-	if err := checkSpec(s); err != nil {
-		return runtimes.Launch{}, s.Refused(err)
-	}
-	l := runtimes.Launch{Argv: s.Argv(), SessionID: s.SessionID}
-	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
-	file := func(name string, content []byte) string {
-		path := filepath.Join(s.Dir, name)
-		l.Files = append(l.Files, runtimes.File{Path: path, Content: content})
-		return path
-	}
+func launch(l *runtimes.Launch, s runtimes.Spec) error {
+	file := func(name string, content []byte) string { return l.File(filepath.Join(s.Dir, name), content) }
 
 	settings, err := settings(s)
 	if err != nil {
-		return runtimes.Launch{}, s.Refused(err)
+		return err
 	}
 	// Claude Code does not merge two --settings: the last one wins. So this is the only one.
 	if len(settings) > 0 {
-		add("--settings", file("settings.json", settings))
+		l.Add("--settings", file("settings.json", settings))
 	}
 	if s.Resume != "" {
-		l.SessionID = s.Resume
-		add("--resume", s.Resume)
+		l.Add("--resume", s.Resume)
 	} else {
-		add("--session-id", s.SessionID)
+		l.Add("--session-id", s.SessionID)
 	}
 	if s.Name != "" {
-		add("--name", s.Name)
+		l.Add("--name", s.Name)
 	}
 	if strings.TrimSpace(s.SkillText) != "" {
-		add("--append-system-prompt-file", file("system-prompt.md", []byte(s.SkillText)))
+		l.Add("--append-system-prompt-file", file("system-prompt.md", []byte(s.SkillText)))
 	}
 	if len(s.Slash) > 0 {
 		file(filepath.Join(slashFolder, ".claude-plugin", "plugin.json"), []byte(slashPlugin))
 		file(filepath.Join(slashFolder, "commands", "handoff.md"), s.Slash)
-		add("--plugin-dir", filepath.Join(s.Dir, slashFolder))
+		l.Add("--plugin-dir", filepath.Join(s.Dir, slashFolder))
 	}
 	options := parseOptions(s.Options)
 	if s.Model != "" {
@@ -109,12 +97,12 @@ func launch(s runtimes.Spec) (runtimes.Launch, error) {
 		options = append(options, option{"--effort", []string{s.Effort}})
 	}
 	for _, o := range options {
-		add(o.argv()...)
+		l.Add(o.argv()...)
 	}
 	if s.Prompt != "" {
-		add("--", s.Prompt)
+		l.Add("--", s.Prompt)
 	}
-	return l, nil
+	return nil
 }
 
 // slashFolder is the folder in that of a launch with a plugin, whose only command is /handoff. Measured on 2.1.330: a person can type
@@ -165,30 +153,4 @@ func launchMode(mode string) string {
 		return "manual"
 	}
 	return mode
-}
-
-func checkSpec(s runtimes.Spec) error {
-	switch {
-	case len(s.Command) == 0 || s.Command[0] == "":
-		return errors.New("no command: set runtimes.claude.command")
-	case !filepath.IsAbs(s.Dir):
-		return fmt.Errorf("directory %q is not absolute", s.Dir)
-	case s.Resume == "" && !runtimes.UUID().MatchString(s.SessionID):
-		return fmt.Errorf("session id %q is not a UUID", s.SessionID)
-	case s.Resume != "" && !runtimes.UUID().MatchString(s.Resume):
-		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
-	case s.Effort != "" && !slices.Contains(efforts, s.Effort):
-		return fmt.Errorf("thinking level %q: use one of %s", s.Effort, strings.Join(efforts, ", "))
-	case strings.ContainsAny(s.Name, "\n\r"):
-		return fmt.Errorf("name %q has more than one line", s.Name)
-	case s.Mode != "" && !slices.Contains(permissionModes, s.Mode):
-		return fmt.Errorf("permission mode %q: use one of %s", s.Mode, strings.Join(permissionModes, ", "))
-	}
-	args := slices.Concat(s.Command, s.Options, []string{s.Dir, s.Name, s.Model, s.Prompt})
-	for _, a := range args {
-		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("argument %q contains a NUL byte", a)
-		}
-	}
-	return nil
 }

@@ -4,12 +4,8 @@ package codex
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
@@ -42,7 +38,7 @@ var Runtime = &runtimes.Runtime{
 			"In a folder that a person has trusted, the folder's own hooks run without Codex's review of them.",
 		},
 	},
-	Launch: launch, CheckVersion: checkVersion, ReadScreen: readScreen, Dialogs: dialogLook,
+	Build: launch, CheckVersion: runtimes.NotBefore("Codex", oldest, "update it to "+oldest+" or newer, for instance with `npm install -g @openai/codex`"), ReadScreen: readScreen, Dialogs: dialogLook,
 	Report: report, Tail: tail, Refusal: refusal,
 	Fork: fork, ForkAnswer: readAnswer, Queue: queue,
 	OwnArgs: args, Account: account,
@@ -64,20 +60,21 @@ var events = []string{
 // and leaves out each flag whose field in the spec is empty, and those that the command has already. If Resume is set,
 // "resume ID" stands before the prompt. It needs no file: Codex reads files of settings from the user's own folder only.
 // Whether the folder is trusted, the person is asked, as with every CLI.
-func launch(s runtimes.Spec) (runtimes.Launch, error) {
-	if err := checkSpec(s); err != nil {
-		return runtimes.Launch{}, s.Refused(err)
+func launch(l *runtimes.Launch, s runtimes.Spec) error {
+	switch size := len(runtimes.TOMLText(s.SkillText)); {
+	case size > maxSkill:
+		return fmt.Errorf("the skill has %d bytes, and Codex takes at most %d on its command line: shorten the persona's skill.md and experience.md", size, maxSkill)
+	case hasFlag(s.Args, "--add-dir") && !mayWrite(s):
+		return errors.New("Codex takes --add-dir only where it may write: leave it out, or choose the mode edits")
 	}
-	l := runtimes.Launch{Argv: s.Argv()}
-	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
-	set := func(key, value string) { add("-c", key+"="+value) }
+	set := func(key, value string) { l.Add("-c", key+"="+value) }
 
 	// A background server that several sessions share would run the hooks with the environment of another pane.
-	add("--no-daemon")
+	l.Add("--no-daemon")
 	if s.Binary != "" {
 		// Codex would ask a person to review our hooks at each start. It loads a folder's own hooks only after a person has
 		// trusted the folder.
-		add("--dangerously-bypass-hook-trust")
+		l.Add("--dangerously-bypass-hook-trust")
 	}
 	for _, kv := range settings {
 		set(kv[0], kv[1])
@@ -92,25 +89,24 @@ func launch(s runtimes.Spec) (runtimes.Launch, error) {
 		set("developer_instructions", runtimes.TOMLText(skill))
 	}
 	if s.Model != "" {
-		add("-m", s.Model)
+		l.Add("-m", s.Model)
 	}
 	if !hasFlag(s.Command, modeFlags...) {
-		add(modes[s.Mode]...)
+		l.Add(modes[s.Mode]...)
 	}
 	for _, path := range s.MayEdit {
 		// The sandbox takes folders only. A patch of another file asks for permission, and the daemon answers.
 		if dir, ok := strings.CutSuffix(path, "/"); ok && mayWrite(s) {
-			add("--add-dir", dir)
+			l.Add("--add-dir", dir)
 		}
 	}
 	if s.Resume != "" {
-		l.SessionID = s.Resume
-		add("resume", s.Resume)
+		l.Add("resume", s.Resume)
 	}
 	if s.Prompt != "" {
-		add("--", s.Prompt)
+		l.Add("--", s.Prompt)
 	}
-	return l, nil
+	return nil
 }
 
 // settings are the settings of each launch. Without the first two, the CLI waits for the network at its start and at
@@ -173,34 +169,6 @@ var widths = map[string]runtimes.Width{
 // maxSkill is the longest skill that fits into one argument, after its characters are escaped, in bytes.
 const maxSkill = runtimes.MaxArgument
 
-func checkSpec(s runtimes.Spec) error {
-	switch {
-	case len(s.Command) == 0 || s.Command[0] == "":
-		return errors.New("no command: set runtimes.codex.command")
-	case s.Resume != "" && !runtimes.UUID().MatchString(s.Resume):
-		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
-	case s.Mode != "" && !slices.Contains(modeNames, s.Mode):
-		return fmt.Errorf("permission mode %q: use one of %s", s.Mode, strings.Join(modeNames, ", "))
-	case len(runtimes.TOMLText(s.SkillText)) > maxSkill:
-		return fmt.Errorf("the skill has %d bytes, and Codex takes at most %d on its command line: shorten the persona's skill.md and experience.md",
-			len(runtimes.TOMLText(s.SkillText)), maxSkill)
-	}
-	if hasFlag(s.Args, "--add-dir") && !mayWrite(s) {
-		return errors.New("Codex takes --add-dir only where it may write: leave it out, or choose the mode edits")
-	}
-	for _, path := range s.MayEdit {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("path %q is not absolute", path)
-		}
-	}
-	for _, a := range slices.Concat(s.Command, []string{s.Model, s.Prompt, s.Binary}) {
-		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("argument %q contains a NUL byte", a)
-		}
-	}
-	return nil
-}
-
 // hasFlag reports whether an argument list has one of the flags.
 func hasFlag(args []string, flags ...string) bool {
 	return slices.ContainsFunc(args, func(a string) bool {
@@ -209,17 +177,5 @@ func hasFlag(args []string, flags ...string) bool {
 	})
 }
 
-var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d+)\.(\d+)\.\d+`) })
-
-// checkVersion refuses versions before 0.169: they lack flags that each launch has.
-func checkVersion(version string) error {
-	const oldest = 169
-	m := versionIn().FindStringSubmatch(version)
-	if m == nil {
-		return nil
-	}
-	if minor, err := strconv.Atoi(m[2]); err == nil && m[1] == "0" && minor < oldest {
-		return fmt.Errorf("Codex %s is too old to be supervised: update it to 0.%d or newer, for instance with `npm install -g @openai/codex`", m[0], oldest)
-	}
-	return nil
-}
+// oldest is the oldest version that can be supervised: earlier ones lack flags that each launch has.
+const oldest = "0.169"

@@ -4,14 +4,11 @@ package gemini
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -55,7 +52,7 @@ var Runtime = &runtimes.Runtime{
 	Modes:   modeNames,
 	Widths:  widths,
 	OwnHome: ownHome,
-	Launch:  launch, CheckVersion: checkVersion, ReadScreen: readScreen, Dialogs: dialogLook, Report: report, Tail: tail,
+	Build:   launch, CheckVersion: runtimes.NotBefore("Gemini CLI", oldest, "update it to "+oldest+" or newer, for instance with `npm install -g @google/gemini-cli`"), ReadScreen: readScreen, Dialogs: dialogLook, Report: report, Tail: tail,
 	Fork: ask, ForkAnswer: readAnswer,
 	OwnArgs: args, Account: account,
 	ReadLine: readLine, Clean: withoutMarks,
@@ -104,16 +101,12 @@ var widths = map[string]runtimes.Width{
 //
 // and leaves out each flag whose field in the spec is empty. If Resume is set, "--resume ID" takes the place of the first
 // flag. The hooks, the skill and the policy come from the settings in the launch's own home.
-func launch(s runtimes.Spec) (runtimes.Launch, error) {
-	if err := checkSpec(s); err != nil {
-		return runtimes.Launch{}, s.Refused(err)
+func launch(l *runtimes.Launch, s runtimes.Spec) error {
+	if !filepath.IsAbs(s.User.Path) {
+		return fmt.Errorf("home %q is not absolute", s.User.Path)
 	}
-	l := runtimes.Launch{Argv: s.Argv(), SessionID: s.Resume}
-	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
 	file := func(name string, content []byte) string {
-		path := filepath.Join(s.Dir, runtimeName, name)
-		l.Files = append(l.Files, runtimes.File{Path: path, Content: content})
-		return path
+		return l.File(filepath.Join(s.Dir, runtimeName, name), content)
 	}
 	skill := ""
 	if text := strings.TrimSpace(s.SkillText); text != "" {
@@ -127,7 +120,7 @@ func launch(s runtimes.Spec) (runtimes.Launch, error) {
 	}
 	settings, err := mergeSettings(s.User.Settings, conf, modeAsks(s.Mode))
 	if err != nil {
-		return runtimes.Launch{}, s.Refused(err)
+		return err
 	}
 	home := filepath.Join(s.Dir, runtimeName)
 	file(filepath.Join(ownHome.Dir, ownHome.Settings), settings)
@@ -135,56 +128,25 @@ func launch(s runtimes.Spec) (runtimes.Launch, error) {
 	// Without the second variable the CLI starts itself once more, and the outer process ignores SIGTERM.
 	l.Env = append([]string{ownHome.Var + "=" + home, "GEMINI_CLI_NO_RELAUNCH=true"}, s.User.Env...)
 	if s.Resume != "" {
-		add("--resume", s.Resume)
+		l.Add("--resume", s.Resume)
 	} else {
-		l.SessionID = s.SessionID
-		add("--session-id", s.SessionID)
+		l.Add("--session-id", s.SessionID)
 	}
 	if s.Model != "" {
-		add("-m", s.Model)
+		l.Add("-m", s.Model)
 	}
 	if s.Mode != "" {
-		add("--approval-mode", modes[s.Mode])
+		l.Add("--approval-mode", modes[s.Mode])
 	}
 	if s.Prompt != "" {
-		add("--prompt-interactive=" + s.Prompt)
+		l.Add("--prompt-interactive=" + s.Prompt)
 	}
-	return l, nil
+	return nil
 }
 
 // modeAsks reports whether somebody has chosen a mode in which the CLI asks about commands. The list tools.allowed of the user's
 // settings would run them unasked in every mode; what the settings exclude stays excluded.
 func modeAsks(mode string) bool { return mode != "" && widths[mode] < runtimes.WidthAuto }
-
-func checkSpec(s runtimes.Spec) error {
-	switch {
-	case len(s.Command) == 0 || s.Command[0] == "":
-		return errors.New("no command: set runtimes.gemini.command")
-	case !filepath.IsAbs(s.Dir):
-		return fmt.Errorf("directory %q is not absolute", s.Dir)
-	case !filepath.IsAbs(s.User.Path):
-		return fmt.Errorf("home %q is not absolute", s.User.Path)
-	case s.Resume == "" && !runtimes.UUID().MatchString(s.SessionID):
-		return fmt.Errorf("session id %q is not a UUID", s.SessionID)
-	case s.Resume != "" && !runtimes.UUID().MatchString(s.Resume):
-		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
-	case s.Mode != "" && modes[s.Mode] == "":
-		return fmt.Errorf("permission mode %q: use one of %s", s.Mode, strings.Join(modeNames, ", "))
-	case strings.HasPrefix(s.Model, "-"):
-		return fmt.Errorf("model %q begins with a dash", s.Model)
-	}
-	for _, path := range slices.Concat(s.MayEdit, s.MayRead) {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("path %q is not absolute", path)
-		}
-	}
-	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model, s.Prompt, s.Binary}) {
-		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("argument %q contains a NUL byte", a)
-		}
-	}
-	return nil
-}
 
 // settings are what a launch adds to the user's settings. skill is the path of the answer to SessionStart that has the skill;
 // "": there is none.
@@ -269,21 +231,6 @@ func policy(s runtimes.Spec) string {
 	return b.String()
 }
 
-var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d+)\.(\d+)\.\d+`) })
-
-// checkVersion refuses versions before 0.61, on which nothing was measured.
-func checkVersion(version string) error {
-	const oldest = 61
-	m := versionIn().FindStringSubmatch(version)
-	if m == nil {
-		return nil
-	}
-	if minor, err := strconv.Atoi(m[2]); err == nil && m[1] == "0" && minor < oldest {
-		return fmt.Errorf("Gemini CLI %s is too old to be supervised: update it to 0.%d or newer, for instance with `npm install -g @google/gemini-cli`", m[0], oldest)
-	}
-	return nil
-}
-
 // noAnswer is what AfterAgent has in place of the answer of a turn that failed or was interrupted.
 const noAnswer = "[no response text]"
 
@@ -340,3 +287,6 @@ func report(event string, body []byte) (runtimes.Report, error) {
 	}
 	return runtimes.Report{Event: name, Body: runtimes.Marshal(out)}, nil
 }
+
+// oldest is the oldest version that can be supervised: on earlier ones nothing was measured.
+const oldest = "0.61"

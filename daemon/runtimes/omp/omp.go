@@ -5,12 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -41,7 +38,7 @@ var Runtime = &runtimes.Runtime{
 			"The version 18.3.4 cannot be installed from npm.",
 		},
 	},
-	Launch: launch, CheckVersion: checkVersion, ReadScreen: readScreen, Dialogs: dialogLook, Report: report,
+	Build: launch, CheckVersion: runtimes.NotBefore("oh-my-pi", oldest, "install "+oldest+" with `npm install -g @oh-my-pi/pi-coding-agent@"+oldest+"`"), ReadScreen: readScreen, Dialogs: dialogLook, Report: report,
 	Fork: fork, ForkAnswer: readAnswer,
 	OwnArgs: args, Account: account,
 	ReadLine: readLine, Clean: runtimes.WithoutOurs,
@@ -77,77 +74,32 @@ var widths = map[string]runtimes.Width{
 // and leaves out each flag whose field in the spec is empty. All that is long or secret is in files of Dir. The first
 // prompt is the first file of the inbox: as an argument, everybody on the machine could read it, and the CLI could take
 // it for a command.
-func launch(s runtimes.Spec) (runtimes.Launch, error) {
-	if err := checkSpec(s); err != nil {
-		return runtimes.Launch{}, s.Refused(err)
-	}
-	l := runtimes.Launch{Argv: s.Argv(), SessionID: s.Resume}
-	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
-	file := func(path string, content []byte) string {
-		l.Files = append(l.Files, runtimes.File{Path: path, Content: content})
-		return path
-	}
-	add("--config", file(filepath.Join(s.Dir, "overlay.yml"), []byte(baseSettings)))
+func launch(l *runtimes.Launch, s runtimes.Spec) error {
+	l.Add("--config", l.File(filepath.Join(s.Dir, "overlay.yml"), []byte(baseSettings)))
 	if s.Binary != "" {
 		text := strings.NewReplacer(`"@HOOK@"`, runtimes.JSONText(s.Binary), `"@INBOX@"`, runtimes.JSONText(runtimes.Inbox(s.Dir))).Replace(extension)
-		add("--extension", file(filepath.Join(s.Dir, "extension.ts"), []byte(text)))
+		l.Add("--extension", l.File(filepath.Join(s.Dir, "extension.ts"), []byte(text)))
 	}
 	if strings.TrimSpace(s.SkillText) != "" {
-		add("--append-system-prompt", file(runtimes.SkillFile(s.Dir), []byte(s.SkillText)))
+		l.Add("--append-system-prompt", l.File(runtimes.SkillFile(s.Dir), []byte(s.SkillText)))
 	}
 	if s.Model != "" {
-		add("--model", s.Model)
+		l.Add("--model", s.Model)
 	}
 	if s.Mode != "" {
-		add("--approval-mode", modes[s.Mode])
+		l.Add("--approval-mode", modes[s.Mode])
 	}
 	if s.Resume != "" {
-		add("-r", s.Resume)
+		l.Add("-r", s.Resume)
 	}
 	if s.Prompt != "" {
 		b, err := json.Marshal(map[string]string{"text": s.Prompt})
 		if err != nil {
-			return runtimes.Launch{}, err
+			return err
 		}
-		file(filepath.Join(runtimes.Inbox(s.Dir), runtimes.FirstInInbox+".json"), b)
-	}
-	return l, nil
-}
-
-func checkSpec(s runtimes.Spec) error {
-	switch {
-	case len(s.Command) == 0 || s.Command[0] == "":
-		return errors.New("no command: set runtimes.omp.command")
-	case !filepath.IsAbs(s.Dir):
-		return fmt.Errorf("directory %q is not absolute", s.Dir)
-	case s.Resume != "" && !runtimes.UUID().MatchString(s.Resume):
-		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
-	case s.Mode != "" && modes[s.Mode] == "":
-		return fmt.Errorf("permission mode %q: use one of ask, edits, auto", s.Mode)
-	case strings.HasPrefix(s.Model, "-"):
-		return fmt.Errorf("model %q begins with a dash", s.Model)
-	}
-	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model}) {
-		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("argument %q contains a NUL byte", a)
-		}
+		l.File(filepath.Join(runtimes.Inbox(s.Dir), runtimes.FirstInInbox+".json"), b)
 	}
 	return nil
-}
-
-var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b`) })
-
-// checkVersion refuses the versions before 18.2.3. Those before 18 are the program pi, whose extensions get other events;
-// 18.1.16 and 18.2.0 did not exit when our extension asked for it.
-func checkVersion(version string) error {
-	m := versionIn().FindStringSubmatch(version)
-	if m == nil {
-		return nil
-	}
-	if runtimes.CompareVersions(m[0], "18.2.3") >= 0 {
-		return nil
-	}
-	return fmt.Errorf("oh-my-pi %s is too old to be supervised: install 18.2.3 with `npm install -g @oh-my-pi/pi-coding-agent@18.2.3`", m[0])
 }
 
 // fork asks a copy of the session file, or a new session. Either one goes to the launch's own folder, so that the user's
@@ -234,3 +186,7 @@ func (m message) text() string {
 	}
 	return strings.Join(texts, "\n")
 }
+
+// oldest is the oldest version that can be supervised. Those before 18 are the program pi, whose extensions get other events; 18.1.16 and
+// 18.2.0 did not exit when our extension asked for it.
+const oldest = "18.2.3"

@@ -44,7 +44,7 @@ var Runtime = &runtimes.Runtime{
 			"In the mode auto nobody is asked, also where the user's own settings say so; what they deny is refused.",
 		},
 	},
-	Launch: launch, CheckVersion: checkVersion, ReadScreen: readScreen, Dialogs: dialogLook,
+	Build: launch, Session: sessionID, CheckVersion: runtimes.NotBefore("OpenCode", oldest, "install 1.18.33 or newer with `npm install -g opencode-ai@latest`"), ReadScreen: readScreen, Dialogs: dialogLook,
 	Fork: ask, ForkAnswer: readAnswer,
 	OwnArgs: args, Account: account,
 	ReadLine: claude.ReadLine, Clean: claude.WithoutMarks, // the mirror has the form of Claude Code's transcript: see Message.lines
@@ -82,18 +82,13 @@ type rules map[string]map[string]string
 // of the server are in the environment, because every user of the machine can see an argument list. The first prompt is not
 // given here: OpenCode would put it into a session of its own, and drops it without a word where it opens a session again. The
 // daemon sends it to the server.
-func launch(s runtimes.Spec) (runtimes.Launch, error) {
-	if err := checkSpec(s); err != nil {
-		return runtimes.Launch{}, s.Refused(err)
+func launch(l *runtimes.Launch, s runtimes.Spec) error {
+	if s.Server.Port <= 0 || s.Server.Password == "" {
+		return errors.New("its server has no port or no password")
 	}
-	l := runtimes.Launch{Argv: s.Argv(), SessionID: s.Resume}
 	conf := config{Schema: "https://opencode.ai/config.json", Model: s.Model, Share: "disabled"}
-	file := func(path string, content []byte) string {
-		l.Files = append(l.Files, runtimes.File{Path: path, Content: content})
-		return path
-	}
 	if strings.TrimSpace(s.SkillText) != "" {
-		conf.Instructions = []string{file(runtimes.SkillFile(s.Dir), []byte(s.SkillText))}
+		conf.Instructions = []string{l.File(runtimes.SkillFile(s.Dir), []byte(s.SkillText))}
 	}
 	for _, agent := range named {
 		if rules := agentRules(s, agent); len(rules) > 0 {
@@ -105,21 +100,21 @@ func launch(s runtimes.Spec) (runtimes.Launch, error) {
 	}
 	b, err := json.Marshal(conf)
 	if err != nil {
-		return runtimes.Launch{}, s.Refused(fmt.Errorf("settings: %w", err))
+		return fmt.Errorf("settings: %w", err)
 	}
-	l.Argv = append(l.Argv, "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
+	l.Add("--hostname", "127.0.0.1", "--port", strconv.Itoa(s.Server.Port))
 	if agent := AgentOf(s.Mode); agent != "" {
-		l.Argv = append(l.Argv, "--agent", agent)
+		l.Add("--agent", agent)
 	}
 	if s.Resume != "" {
-		l.Argv = append(l.Argv, "-s", s.Resume)
+		l.Add("-s", s.Resume)
 	}
 	l.Env = []string{
 		"OPENCODE_CONFIG_CONTENT=" + string(b),
 		"OPENCODE_SERVER_PASSWORD=" + s.Server.Password,
 		"OPENCODE_DISABLE_AUTOUPDATE=1",
 	}
-	return l, nil
+	return nil
 }
 
 // agentNames are the agents of OpenCode itself, which --agent names.
@@ -155,43 +150,9 @@ func patterns(cwd, path string) (names []string) {
 	}
 }
 
-func checkSpec(s runtimes.Spec) error {
-	_, known := modes[s.Mode]
-	switch {
-	case len(s.Command) == 0 || s.Command[0] == "":
-		return errors.New("no command: set runtimes.opencode.command")
-	case !filepath.IsAbs(s.Dir):
-		return fmt.Errorf("directory %q is not absolute", s.Dir)
-	case s.Server.Port <= 0 || s.Server.Password == "":
-		return errors.New("its server has no port or no password")
-	case s.Resume != "" && !sessionID().MatchString(s.Resume):
-		return fmt.Errorf("session id %q to resume is not one of OpenCode's", s.Resume)
-	case !known:
-		return fmt.Errorf("permission mode %q: use one of ask, edits, auto, %s", s.Mode, strings.Join(agentNames, ", "))
-	}
-	for _, a := range slices.Concat(s.Command, []string{s.Dir, s.Model}) {
-		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("argument %q contains a NUL byte", a)
-		}
-	}
-	return nil
-}
-
 var (
 	sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ses_[0-9A-Za-z]{1,60}$`) })
-	versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,4})\.(\d{1,4})\.\d+\b`) })
 )
 
-// checkVersion refuses the versions before 1.18, whose server was not measured.
-func checkVersion(version string) error {
-	m := versionIn().FindStringSubmatch(version)
-	if m == nil {
-		return nil
-	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	if major > 1 || major == 1 && minor >= 18 {
-		return nil
-	}
-	return fmt.Errorf("OpenCode %s is too old to be supervised: install 1.18.33 or newer with `npm install -g opencode-ai@latest`", m[0])
-}
+// oldest is the oldest version that can be supervised: the server of earlier ones was not measured.
+const oldest = "1.18"

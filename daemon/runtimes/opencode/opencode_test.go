@@ -23,7 +23,7 @@ func TestLaunch(t *testing.T) {
 	t.Parallel()
 	s := spec()
 	s.Resume, s.Mode, s.Model = "ses_dfe71274cffeJ3nK66qAu2YxOs", "plan", "fake/fake-1"
-	l, err := launch(s)
+	l, err := Runtime.Launch(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func with(t *testing.T, mode string, user ...Rule) []Agent {
 	t.Helper()
 	s := spec()
 	s.Mode = mode
-	l, err := launch(s)
+	l, err := Runtime.Launch(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +178,12 @@ func TestRefuses(t *testing.T) {
 	} {
 		s := spec()
 		change(&s)
-		if _, err := launch(s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Runtime.Launch(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	for version, ok := range map[string]bool{"1.18.33": true, "2.0.1": true, "0.15.2": false, "1.17.9": false, "dev": true, "": true} {
-		if err := checkVersion(version); (err == nil) != ok {
+		if err := Runtime.CheckVersion(version); (err == nil) != ok {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}
