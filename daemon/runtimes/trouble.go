@@ -87,3 +87,24 @@ func WithoutBody(text string) string {
 	}
 	return strings.TrimSpace(text[:at] + body.Error.Message + text[at+int(rest.InputOffset()):])
 }
+
+// OfStatus returns the code of trouble that a status of HTTP stands for; "unknown": it stands for none.
+func OfStatus(status int) string {
+	switch {
+	case status == 401 || status == 403:
+		return Unauthenticated
+	case status == 402:
+		return Billing
+	case status == 404:
+		return UnknownModel
+	case status == 429:
+		return RateLimit
+	case status == 503 || status == 529:
+		return Overloaded
+	case status >= 400 && status < 500:
+		return InvalidRequest
+	case status >= 500 && status < 600:
+		return ServerError
+	}
+	return "unknown"
+}

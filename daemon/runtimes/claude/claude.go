@@ -30,7 +30,7 @@ var Runtime = &runtimes.Runtime{
 		Usage: "its status line", Tokens: "its transcript, with those of sub-agents", Cost: "its status line", SubagentFiles: true, Permissions: "hook PermissionRequest, registry and screen", Document: "`-p --fork-session`", OneShot: "`-p`",
 	},
 	Build: launch, CheckVersion: hooks.CheckVersion, ReadScreen: readScreen, Dialogs: dialogLook,
-	Fork: fork, ForkAnswer: readAnswer, Registry: runtimes.RegistryPath, Tail: tail,
+	Fork: fork, ForkAnswer: runtimes.ReadAnswer(readAnswer), Registry: runtimes.RegistryPath, Tail: tail,
 	OwnArgs: args, Account: account,
 	ReadLine: ReadLine, Clean: WithoutMarks, Switched: switched,
 }

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,37 +66,19 @@ type forkLine struct {
 	} `json:"message"`
 }
 
-// readAnswer returns the texts of the model's
-// messages, in order. It joins the text blocks of one message by newlines. It does not take the result line's
-// text, because that line has only the last block. A message without text is left out, so the list may be empty. It fails if
-// the runtime reports an error, or if the output ends before its result line.
-func readAnswer(stdout []byte) ([]string, error) {
-	var texts []string
-	message, ended := "", false
-	for raw := range bytes.Lines(stdout) {
-		var l forkLine
-		if json.Unmarshal(raw, &l) != nil {
-			continue
-		}
-		switch {
-		case l.Type == "assistant" && !l.Trouble && l.Message.Model != runtimes.Synthetic && l.Parent == nil:
-			for _, b := range l.Message.Content {
-				switch {
-				case b.Type != "text" || strings.TrimSpace(b.Text) == "":
-				case l.Message.ID == message:
-					texts[len(texts)-1] += "\n" + b.Text
-				default:
-					message, texts = l.Message.ID, append(texts, b.Text)
-				}
+// readAnswer adds what an event of the output says. It does not take the result's text, because that has only the last block of the last
+// message.
+func readAnswer(a *runtimes.Answer, l *forkLine) {
+	switch {
+	case l.Type == "assistant" && !l.Trouble && l.Message.Model != runtimes.Synthetic && l.Parent == nil:
+		for _, b := range l.Message.Content {
+			if b.Type == "text" {
+				a.Text(l.Message.ID, b.Text)
 			}
-		case l.Type == "result" && (l.IsError || l.Subtype != "success"):
-			return nil, errors.New(runtimes.FirstOf(strings.Join(l.Errors, "; "), l.Result, l.Subtype, "unknown error"))
-		case l.Type == "result":
-			ended = true
 		}
+	case l.Type == "result" && (l.IsError || l.Subtype != "success"):
+		a.Fail(strings.Join(l.Errors, "; "), l.Result, l.Subtype)
+	case l.Type == "result":
+		a.End(true)
 	}
-	if !ended {
-		return nil, errors.New("it ended without a result")
-	}
-	return texts, nil
 }

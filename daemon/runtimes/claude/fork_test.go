@@ -53,7 +53,7 @@ func TestForkAnswer(t *testing.T) {
 		"nothing":              {"", "", "it ended without a result"},
 		"a line that is noise": {"warning: x\n" + start + say("m1", "Fine.") + ended, "Fine.", ""},
 	} {
-		texts, err := readAnswer([]byte(c.in))
+		texts, err := Runtime.ForkAnswer([]byte(c.in))
 		if text, got := strings.Join(texts, " | "), errText(err); text != c.text || got != c.err {
 			t.Errorf("%s: %q, %q; want %q, %q", what, text, got, c.text, c.err)
 		}

@@ -40,7 +40,7 @@ var Runtime = &runtimes.Runtime{
 	},
 	Build: launch, CheckVersion: runtimes.NotBefore("Codex", oldest, "update it to "+oldest+" or newer, for instance with `npm install -g @openai/codex`"), ReadScreen: readScreen, Dialogs: dialogLook,
 	Report: report, Tail: tail, Refusal: refusal,
-	Fork: fork, ForkAnswer: readAnswer, Queue: queue,
+	Fork: fork, ForkAnswer: runtimes.ReadAnswer(readAnswer), Queue: queue,
 	OwnArgs: args, Account: account,
 	ReadLine: readLine, Clean: runtimes.WithoutOurs,
 }

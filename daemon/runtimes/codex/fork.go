@@ -1,12 +1,9 @@
 package codex
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -35,46 +32,36 @@ func fork(s runtimes.ForkSpec) (runtimes.ForkCommand, error) {
 	return runtimes.ForkCommand{Argv: argv, Stdin: []byte(s.Prompt)}, nil
 }
 
-// readAnswer returns the texts of the messages of a one-shot, in order. It fails if the CLI reports an error, or if
-// the output ends before the turn.
-func readAnswer(stdout []byte) ([]string, error) {
-	var texts []string
-	ended, trouble := false, ""
-	for raw := range bytes.Lines(stdout) {
-		var l struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-			Error   struct {
-				Message string `json:"message"`
-			} `json:"error"`
-			Item struct {
-				Type string `json:"type"`
-				Text string `json:"text"`
-			} `json:"item"`
+// forkEvent has the fields of an event of a one-shot that readAnswer needs.
+type forkEvent struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Error   struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Item struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"item"`
+}
+
+// readAnswer adds what an event of the output says. The CLI goes on after some errors, and says whether the turn has failed.
+func readAnswer(a *runtimes.Answer, e *forkEvent) {
+	switch e.Type {
+	case "item.completed":
+		if e.Item.Type == "agent_message" {
+			a.Text("", e.Item.Text)
 		}
-		if json.Unmarshal(raw, &l) != nil {
-			continue
+	case "error":
+		a.Fail(runtimes.WithoutBody(e.Message))
+	case "turn.failed":
+		if e.Error.Message != "" {
+			a.Fail(runtimes.WithoutBody(e.Error.Message))
 		}
-		switch l.Type {
-		case "item.completed":
-			if l.Item.Type == "agent_message" && strings.TrimSpace(l.Item.Text) != "" {
-				texts = append(texts, l.Item.Text)
-			}
-		case "error":
-			trouble = l.Message
-		case "turn.failed":
-			return nil, errors.New(runtimes.FirstOf(runtimes.WithoutBody(l.Error.Message), runtimes.WithoutBody(trouble), "unknown error"))
-		case "turn.completed":
-			ended = true
-		}
+	case "turn.completed":
+		a.Fail()
+		a.End(true)
 	}
-	switch {
-	case ended:
-		return texts, nil
-	case trouble != "":
-		return nil, errors.New(runtimes.FirstOf(runtimes.WithoutBody(trouble)))
-	}
-	return nil, errors.New("it ended without a result")
 }
 
 // queue puts a text into the CLI's own queue of a session. The session looks there every ten seconds.

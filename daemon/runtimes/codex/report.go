@@ -121,24 +121,10 @@ func trouble(info json.RawMessage, text string) string {
 	}
 	_ = json.Unmarshal(info, &members) // without a member the trouble is unknown
 	for _, m := range members {
-		switch {
-		case m.Status == 0: // the API did not answer, or its answer broke off
+		if m.Status == 0 { // the API did not answer, or its answer broke off
 			return runtimes.ServerError
-		case m.Status == 401 || m.Status == 403:
-			return runtimes.Unauthenticated
-		case m.Status == 402:
-			return runtimes.Billing
-		case m.Status == 404:
-			return runtimes.UnknownModel
-		case m.Status == 429:
-			return runtimes.RateLimit
-		case m.Status == 503 || m.Status == 529:
-			return "overloaded"
-		case m.Status >= 500:
-			return "server_error"
-		case m.Status >= 400:
-			return runtimes.InvalidRequest
 		}
+		return runtimes.OfStatus(m.Status)
 	}
 	return "unknown"
 }

@@ -39,7 +39,7 @@ var Runtime = &runtimes.Runtime{
 		},
 	},
 	Build: launch, CheckVersion: runtimes.NotBefore("oh-my-pi", oldest, "install "+oldest+" with `npm install -g @oh-my-pi/pi-coding-agent@"+oldest+"`"), ReadScreen: readScreen, Dialogs: dialogLook, Report: report,
-	Fork: fork, ForkAnswer: readAnswer,
+	Fork: fork, ForkAnswer: runtimes.ReadAnswer(readAnswer),
 	OwnArgs: args, Account: account,
 	ReadLine: readLine, Clean: runtimes.WithoutOurs,
 }
@@ -128,63 +128,37 @@ func fork(s runtimes.ForkSpec) (runtimes.ForkCommand, error) {
 	}}, nil
 }
 
-// readAnswer returns the texts of the model's messages, in order. The output has the events of the one-shot, one on
-// each line.
-func readAnswer(stdout []byte) ([]string, error) {
-	var texts []string
-	var failed error // of the newest message: the CLI asks again after some errors
-	ended := false
-	for line := range strings.Lines(string(stdout)) {
-		var e struct {
-			Type    string  `json:"type"`
-			Message message `json:"message"`
-		}
-		if json.Unmarshal([]byte(line), &e) != nil {
-			continue
-		}
-		switch {
-		case e.Type == "agent_end":
-			ended = true
-		case e.Type != "message_end" || e.Message.Role != "assistant":
-		case e.Message.StopReason == "error" || e.Message.StopReason == "aborted":
-			failed = errors.New(runtimes.FirstOf(e.Message.ErrorMessage, e.Message.StopReason))
-		default:
-			failed = nil
-			if text := e.Message.text(); text != "" {
-				texts = append(texts, text)
+// forkEvent has the fields of an event of a one-shot that readAnswer needs.
+type forkEvent struct {
+	Type    string `json:"type"`
+	Message struct {
+		Role         string          `json:"role"`
+		Content      json.RawMessage `json:"content"`
+		StopReason   string          `json:"stopReason"`
+		ErrorMessage string          `json:"errorMessage"`
+	} `json:"message"`
+}
+
+// readAnswer adds what an event of the output says. The CLI asks again after some errors, so only that of the newest message counts.
+func readAnswer(a *runtimes.Answer, e *forkEvent) {
+	switch m := &e.Message; {
+	case e.Type == "agent_end":
+		a.End(true)
+	case e.Type != "message_end" || m.Role != "assistant":
+	case m.StopReason == "error" || m.StopReason == "aborted":
+		a.Fail(m.ErrorMessage, m.StopReason)
+	default:
+		a.Fail()
+		var blocks []struct{ Type, Text string }
+		_ = json.Unmarshal(m.Content, &blocks) // another kind of content has no text
+		var texts []string
+		for _, b := range blocks {
+			if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+				texts = append(texts, b.Text)
 			}
 		}
+		a.Text("", strings.Join(texts, "\n"))
 	}
-	if failed == nil && !ended {
-		failed = errors.New("it ended without a result")
-	}
-	if failed != nil {
-		return nil, failed
-	}
-	return texts, nil
-}
-
-// message is a message of the model, as far as it is needed.
-type message struct {
-	Role         string          `json:"role"`
-	Content      json.RawMessage `json:"content"`
-	StopReason   string          `json:"stopReason"`
-	ErrorMessage string          `json:"errorMessage"`
-}
-
-func (m message) text() string {
-	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	_ = json.Unmarshal(m.Content, &blocks) // another kind of content has no text
-	var texts []string
-	for _, b := range blocks {
-		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
-			texts = append(texts, b.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 // oldest is the oldest version that can be supervised. Those before 18 are the program pi, whose extensions get other events; 18.1.16 and

@@ -147,23 +147,7 @@ func (e *extensionEvent) trouble() (code string, resets time.Time) {
 			return t.code, time.Time{}
 		}
 	}
-	switch {
-	case status == 401 || status == 403:
-		return runtimes.Unauthenticated, time.Time{}
-	case status == 402:
-		return runtimes.Billing, time.Time{}
-	case status == 404:
-		return runtimes.UnknownModel, time.Time{}
-	case status == 429:
-		return runtimes.RateLimit, time.Time{}
-	case status == 503 || status == 529:
-		return "overloaded", time.Time{}
-	case status >= 400 && status < 500:
-		return runtimes.InvalidRequest, time.Time{}
-	case status >= 500 && status < 600:
-		return "server_error", time.Time{}
-	}
-	return "unknown", time.Time{}
+	return runtimes.OfStatus(status), time.Time{}
 }
 
 // input returns the input of a tool with the names that the daemon reads. oh-my-pi's tools call the path of a file

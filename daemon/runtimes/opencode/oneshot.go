@@ -1,11 +1,9 @@
 package opencode
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
@@ -41,38 +39,25 @@ func ask(s runtimes.ForkSpec) (runtimes.ForkCommand, error) {
 	}, nil
 }
 
-// readAnswer returns the texts of the model's messages, in order. The output has the events of the one-shot, one on
-// each line.
-func readAnswer(stdout []byte) ([]string, error) {
-	var texts []string
-	message, ended := "", false
-	for line := range strings.Lines(string(stdout)) {
-		var e struct {
-			Type  string `json:"type"`
-			Error *Error `json:"error"`
-			Part  struct {
-				MessageID string `json:"messageID"`
-				Text      string `json:"text"`
-				Reason    string `json:"reason"`
-			} `json:"part"`
-		}
-		if json.Unmarshal([]byte(line), &e) != nil {
-			continue
-		}
-		switch {
-		case e.Type == "error" && e.Error != nil:
-			return nil, errors.New(runtimes.FirstOf(e.Error.Data.Message, e.Error.Name, "unknown error"))
-		case e.Type == "step_finish":
-			ended = e.Part.Reason != "tool-calls"
-		case e.Type != "text" || strings.TrimSpace(e.Part.Text) == "":
-		case e.Part.MessageID == message && len(texts) > 0:
-			texts[len(texts)-1] += "\n" + e.Part.Text
-		default:
-			message, texts = e.Part.MessageID, append(texts, e.Part.Text)
-		}
+// forkEvent has the fields of an event of a one-shot that readAnswer needs.
+type forkEvent struct {
+	Type  string `json:"type"`
+	Error *Error `json:"error"`
+	Part  struct {
+		MessageID string `json:"messageID"`
+		Text      string `json:"text"`
+		Reason    string `json:"reason"`
+	} `json:"part"`
+}
+
+// readAnswer adds what an event of the output says.
+func readAnswer(a *runtimes.Answer, e *forkEvent) {
+	switch {
+	case e.Type == "error" && e.Error != nil:
+		a.Fail(e.Error.Data.Message, e.Error.Name)
+	case e.Type == "step_finish":
+		a.End(e.Part.Reason != "tool-calls")
+	case e.Type == "text":
+		a.Text(e.Part.MessageID, e.Part.Text)
 	}
-	if !ended {
-		return nil, errors.New("it ended without a result")
-	}
-	return texts, nil
 }

@@ -9,8 +9,8 @@ import (
 // code returns Claude Code's word for an error.
 func (e *Error) code() string {
 	text := strings.ToLower(e.Data.Message)
-	switch status := e.Data.StatusCode; {
-	case e.Name == "ProviderAuthError", status == 401, status == 403:
+	switch {
+	case e.Name == "ProviderAuthError", e.Data.StatusCode == 401, e.Data.StatusCode == 403:
 		return runtimes.Unauthenticated
 	case e.Name == "MessageOutputLengthError":
 		return runtimes.OutputLimit
@@ -18,20 +18,10 @@ func (e *Error) code() string {
 		return runtimes.ContextFull
 	case saysLimited(e.Data.Message):
 		return runtimes.UsageLimit
-	case status == 402:
-		return runtimes.Billing
-	case status == 404, strings.Contains(text, "model not found"), strings.Contains(e.Name, "ModelNotFound"):
+	case strings.Contains(text, "model not found"), strings.Contains(e.Name, "ModelNotFound"):
 		return runtimes.UnknownModel
-	case status == 429:
-		return runtimes.RateLimit
-	case status == 529, status == 503:
-		return "overloaded"
-	case status >= 500:
-		return "server_error"
-	case status >= 400:
-		return runtimes.InvalidRequest
 	}
-	return "unknown"
+	return runtimes.OfStatus(e.Data.StatusCode)
 }
 
 // refusal returns the code of trouble for a request that OpenCode sends again. It tells the text alone.
