@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,11 +71,7 @@ func (r *Reading) Left() []string { return r.left }
 
 // Add reads the next whole lines of the transcript. It skips lines that it cannot read.
 func (r *Reading) Add(jsonl []byte) {
-	for raw := range bytes.Lines(jsonl) {
-		line, err := r.rt.ReadLine(raw)
-		if err != nil || line.Sidechain {
-			continue
-		}
+	for line := range r.rt.lines(jsonl) {
 		if !r.prompted {
 			r.prompted = slices.ContainsFunc(line.userTexts(), func(raw []byte) bool { return strings.Contains(Unquote(raw), r.nonce) })
 			continue

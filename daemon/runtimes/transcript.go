@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ type Line struct {
 	Mode       string       // the permission mode from this line on, as Spec.Mode takes it; "": the line does not tell
 	Unread     bool         // the line is a prompt that the model has not been given
 	Attached   string       // kind of an attachment
-	Prompt     [][]byte     // Texts of an attachment, as JSON strings
+	Prompt     [][]byte     // texts of an attachment, as JSON strings
 	Subtype    string       // kind of a system line
 	PostTokens int64        // tokens in the context after a compaction
 	Compacted  bool         // the runtime compacted the context here, and the line is the summary
@@ -94,11 +95,21 @@ func (rt *Runtime) hasReturned(jsonl []byte, text string, since time.Time) bool 
 	return false
 }
 
+// lines goes through the lines of a transcript, but for those that cannot be read and those of sub-agents.
+func (rt *Runtime) lines(jsonl []byte) iter.Seq[*Line] {
+	return func(yield func(*Line) bool) {
+		for raw := range bytes.Lines(jsonl) {
+			if line, err := rt.ReadLine(raw); err == nil && !line.Sidechain && !yield(&line) {
+				return
+			}
+		}
+	}
+}
+
 // anyUserText reports whether wanted returns true for one of the user's texts.
 func (rt *Runtime) anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
-	for raw := range bytes.Lines(jsonl) {
-		line, err := rt.ReadLine(raw)
-		if err != nil || line.Sidechain || line.Unread {
+	for line := range rt.lines(jsonl) {
+		if line.Unread {
 			continue
 		}
 		for _, text := range line.userTexts() {

@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -9,9 +8,8 @@ import (
 
 // Prompted reports whether a transcript has a prompt, from a person or from this supervisor.
 func (rt *Runtime) Prompted(jsonl []byte) bool {
-	for raw := range bytes.Lines(jsonl) {
-		line, err := rt.ReadLine(raw)
-		if err == nil && !line.Sidechain && !line.Meta && !line.Summary && !line.Unread && len(line.userTexts()) > 0 {
+	for line := range rt.lines(jsonl) {
+		if !line.Meta && !line.Summary && !line.Unread && len(line.userTexts()) > 0 {
 			return true
 		}
 	}
@@ -35,9 +33,8 @@ func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from 
 	var queue []string
 	told, given := false, false
 	after := func(at time.Time) bool { return told || at.After(since) && (until.IsZero() || !at.After(until)) }
-	for raw := range bytes.Lines(jsonl) {
-		line, err := rt.ReadLine(raw)
-		if err != nil || line.Sidechain || line.Summary {
+	for line := range rt.lines(jsonl) {
+		if line.Summary {
 			continue
 		}
 		if line.Kind == "queue-operation" {
@@ -63,8 +60,8 @@ func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from 
 // Queued returns the prompts that somebody has queued in a part of a transcript, and has not taken back there. The model may have been given
 // some of them since then: the line that takes a prompt out of the queue does not say which, and the queue may be older than the part.
 func (rt *Runtime) Queued(jsonl []byte) (queue []string) {
-	for raw := range bytes.Lines(jsonl) {
-		if line, err := rt.ReadLine(raw); err == nil && line.Kind == "queue-operation" && line.Operation != "dequeue" {
+	for line := range rt.lines(jsonl) {
+		if line.Kind == "queue-operation" && line.Operation != "dequeue" {
 			queue, _ = line.queued(queue)
 		}
 	}

@@ -55,7 +55,7 @@ const queuedHint = "Press up to edit queued messages"
 
 // dialogs lists the dialogs that Claude Code opens in place of the composer. Each has a text that only this
 // dialog shows. The first match wins. A name quotes nothing from the screen, because a login shows secrets.
-var dialogs = []struct{ text, name string }{
+var dialogs = runtimes.Signs{
 	{"Paste code here", "login: log in with the browser"},
 	{"Select login method", "login: which account is the CLI to use?"},
 	{"Login successful", "login: press Enter to go on"},
@@ -136,7 +136,7 @@ func busyAbove(lines []string) bool { return spinnerAbove(lines) != "" }
 
 // spinnerAbove returns the row of the spinner between the last message and the composer; "": there is none.
 func spinnerAbove(lines []string) string {
-	const reach = 20 // Lines to search, because tips, queued prompts and a list of tasks may be below the spinner
+	const reach = 20 // lines to search, because tips, queued prompts and a list of tasks may be below the spinner
 	for i := len(lines) - 1; i >= max(0, len(lines)-reach); i-- {
 		if spinner().MatchString(lines[i]) {
 			return lines[i]
@@ -206,11 +206,8 @@ func readDialog(lines []string) runtimes.Screen {
 func findDialog(lines []string) string {
 	region := dialogRegion(lines)
 	text := strings.Join(region, "\n")
-	words := strings.Join(strings.Fields(text), " ") // a narrow pane breaks lines anywhere between words
-	for _, d := range dialogs {
-		if strings.Contains(words, d.text) {
-			return d.name
-		}
+	if name := dialogs.Find(region); name != "" {
+		return name
 	}
 	for _, l := range region {
 		if l = strings.TrimSpace(l); strings.HasPrefix(l, "Do you want to ") || strings.HasPrefix(l, "Would you like to ") {

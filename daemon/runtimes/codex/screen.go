@@ -34,7 +34,7 @@ const (
 )
 
 // dialogs have a text that only this dialog shows. The first match wins.
-var dialogs = []struct{ text, name string }{
+var dialogs = runtimes.Signs{
 	{"Trust this folder?", "trust: may the agent work in this folder?"},
 	{"Try new model", "model notice: which model is the agent to use?"},
 	{"Approaching rate limits", "rate limit: switch to a smaller model?"},
@@ -134,14 +134,8 @@ func lastBlock(lines []string) []string {
 }
 
 func namedDialog(lines []string) string {
-	const reach = 30 // Lines; a dialog is at the bottom
-	words := strings.Join(strings.Fields(strings.Join(lines[max(0, len(lines)-reach):], "\n")), " ")
-	for _, d := range dialogs {
-		if strings.Contains(words, d.text) {
-			return d.name
-		}
-	}
-	return ""
+	const reach = 30 // lines; a dialog is at the bottom
+	return dialogs.Find(lines[max(0, len(lines)-reach):])
 }
 
 // draft returns the text of the composer. lines end with the blank line before the footer.
@@ -163,7 +157,7 @@ func busy(above []string, title string) bool {
 	if first := []rune(title + " ")[0]; '\u2800' <= first && first <= '\u28ff' {
 		return true
 	}
-	const reach = 6 // Lines
+	const reach = 6 // lines
 	return slices.ContainsFunc(above[max(0, len(above)-reach):], spinner().MatchString)
 }
 

@@ -33,7 +33,7 @@ const (
 )
 
 // dialogs have a text that only this dialog shows. The first match wins.
-var dialogs = []struct{ text, name string }{
+var dialogs = runtimes.Signs{
 	{limitText, "usage limit: keep trying or stop?"},
 	{"How would you like to authenticate", "login: how is the CLI to log in?"},
 	{"Do you trust the files in this folder?", "trust: may the agent work in this folder?"},
@@ -121,12 +121,7 @@ func readDialog(box []string) runtimes.Screen {
 		}
 	}
 	words := strings.Join(strings.Fields(strings.ReplaceAll(strings.Join(box, "\n"), "│", " ")), " ")
-	for _, d := range dialogs {
-		if strings.Contains(words, d.text) {
-			s.Dialog = d.name
-			break
-		}
-	}
+	s.Dialog = dialogs.Find([]string{words})
 	if s.Limit = strings.HasPrefix(words, limitText); s.Limit {
 		s.Stops = stops
 		return s

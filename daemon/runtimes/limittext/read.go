@@ -106,7 +106,7 @@ func (p *resetText) guess(r *reset) (time.Time, bool) {
 	return t, ok
 }
 
-// Take returns the groups of a pattern at the beginning of the text, and goes on behind it.
+// take returns the groups of a pattern at the beginning of the text, and goes on behind it.
 func (p *resetText) take(pattern *regexp.Regexp) []string {
 	m := pattern.FindStringSubmatch(p.lower)
 	if m != nil {
@@ -343,7 +343,7 @@ func (r *reset) on(y int, m time.Month, d int, where *time.Location) time.Time {
 	return ends
 }
 
-// Number returns the value of digits; 0 for "".
+// number returns the value of digits; 0 for "".
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

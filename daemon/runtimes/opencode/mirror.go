@@ -55,7 +55,7 @@ func (m *Message) Lines(session string, whole, unread bool) []byte {
 	var out []byte
 	add := func(line map[string]any) {
 		line["timestamp"], line["sessionId"] = at, session
-		b, _ := json.Marshal(line) // Texts and numbers cannot fail
+		b, _ := json.Marshal(line) // texts and numbers cannot fail
 		out = append(append(out, b...), '\n')
 	}
 	var content, results []map[string]any

@@ -26,11 +26,11 @@ const (
 
 // dialogs are signs of the dialogs that stand in place of the composer, with what people are told. The first match
 // wins. Each sign is in the last lines of the screen.
-var dialogs = []struct{ sign, name string }{
+var dialogs = runtimes.Signs{
 	{"△ Permission required", "permission: may the agent do this?"},
 	{"△ Always allow", "permission: allow this always?"},
 	{"△ Reject permission", "permission: what is the agent told?"},
-	{"enter submit  esc dismiss", "question of the agent"},
+	{"enter submit esc dismiss", "question of the agent"},
 	{"Connect a provider", "login: which provider is OpenCode to use?"},
 }
 
@@ -42,7 +42,7 @@ var dialogLook = runtimes.DialogLook{Region: func(lines []string) []string {
 			return lines[i:]
 		}
 	}
-	const reach = 25 // Lines
+	const reach = 25 // lines
 	return lines[max(0, len(lines)-reach):]
 }}
 
@@ -133,12 +133,6 @@ func draft(rows []string, indent string) string {
 
 // dialog names the dialog in the last lines of a screen; "": there is none.
 func dialog(lines []string) string {
-	const reach = 25 // Lines; the agent may quote anything above the dialog
-	text := strings.Join(lines[max(0, len(lines)-reach):], "\n")
-	for _, d := range dialogs {
-		if strings.Contains(text, d.sign) {
-			return d.name
-		}
-	}
-	return ""
+	const reach = 25 // lines; the agent may quote anything above the dialog
+	return dialogs.Find(lines[max(0, len(lines)-reach):])
 }

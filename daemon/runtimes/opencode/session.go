@@ -197,7 +197,7 @@ func (s *Sight) answered(id string) bool {
 	return slices.ContainsFunc(s.Messages, func(m Message) bool { return m.Info.ParentID == id })
 }
 
-// Refused reports whether the message at i is a prompt that failed before an answer was begun.
+// refused reports whether the message at i is a prompt that failed before an answer was begun.
 func (s *Sight) refused(i int) bool {
 	created := time.UnixMilli(s.Messages[i].Info.Time.Created)
 	return s.Failed != nil && s.Status.Type == "" && i == len(s.Messages)-1 && !s.FailedAt.Before(created)
@@ -211,7 +211,7 @@ func (m *Message) isPrompt() bool {
 
 func (m *Message) isSummary() bool { return m.Info.Mode == "compaction" }
 
-// Text returns the texts of a message.
+// text returns the texts of a message.
 func (m *Message) text() string {
 	var texts []string
 	for _, p := range m.Parts {
@@ -241,7 +241,7 @@ func (r *reporter) add(event, key string, body map[string]any) {
 			body[name] = strings.ToValidUTF8(text[:maxReported], "")
 		}
 	}
-	b, _ := json.Marshal(body) // Texts and numbers cannot fail
+	b, _ := json.Marshal(body) // texts and numbers cannot fail
 	r.reports = append(r.reports, runtimes.Report{Event: event, Body: b, Key: key})
 }
 
