@@ -27,7 +27,7 @@ check:
 # try released versions of the CLIs (all, or claude,codex@0.170.0,…), and write down which pass; some minutes for each
 drift NAMES="all" STEPS="8":
     go test -tags e2e ./cmd/internal/stories -run '^TestDrift$' -drift {{NAMES}} -drift-steps {{STEPS}} -timeout 0 -v
-    go test ./daemon/runtimes -run TestTable -update
+    go test ./daemon/runtimes/catalog -run TestTable -update
 
 # measure: a whole handoff, the trigger, a delivery, a hook, an idle daemon, the dashboard in a browser
 bench:

@@ -316,6 +316,25 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestRuntimesAreApart: the CLIs know what all share, and none of another, but that OpenCode's mirror has the form of Claude Code's
+// transcript. Only the catalog knows them all.
+func TestRuntimesAreApart(t *testing.T) {
+	t.Parallel()
+	const shared = "daemon/runtimes"
+	for _, s := range sources(t) {
+		if home(s.dir, []string{shared}) == "" || s.dir == shared+"/catalog" {
+			continue
+		}
+		for _, imp := range s.ast.Imports {
+			name, _ := strconv.Unquote(imp.Path.Value)
+			target, ours := strings.CutPrefix(name, module+"/"+shared+"/")
+			if ours && target != "limittext" && !(target == "claude" && s.dir == shared+"/opencode") {
+				t.Errorf("%s: %s must not import %s", s.line(imp.Pos()), s.dir, target)
+			}
+		}
+	}
+}
+
 // top returns the folder of a layer in which a folder is, except in the domain.
 func top(dir string) string {
 	if layer, _, _ := strings.Cut(dir, "/"); layer != "daemon" {
@@ -397,8 +416,6 @@ const (
 
 // larger are packages of the domain, and types, that are larger. The list may only become shorter.
 var larger = map[string]int{
-	"daemon/runtimes": 8600, // of all CLIs
-
 	"cmd/internal/stories: rig": 287, // what stories do and look at
 	"daemon/sim: world":         110,
 	"daemon/sim: person":        88,

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // TestRuntimes: a runtime that is not configured is listed with what to do, and each says something about each topic.
@@ -12,8 +12,8 @@ func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	list := must(h.client.Runtimes(t.Context()))(t)
-	if len(list) < len(runtimes.All()) {
-		t.Fatalf("%d runtimes, want at least %d", len(list), len(runtimes.All()))
+	if len(list) < len(catalog.All()) {
+		t.Fatalf("%d runtimes, want at least %d", len(list), len(catalog.All()))
 	}
 	for _, r := range list {
 		if (r.Problem == "") != (len(r.Command) > 0) {

@@ -12,6 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/gemini"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
@@ -21,9 +23,9 @@ import (
 func TestAccountIsSaidBeforeAHandoff(t *testing.T) {
 	t.Parallel()
 	environ := []string{"CLAUDE_CONFIG_DIR=/work", "ANTHROPIC_AUTH_TOKEN=secret", "ANTHROPIC_MODEL=a\tb", "OPENCODE_CONFIG_CONTENT={}"}
-	account, _ := runtimes.ReadAccount(environ, "/")
-	plain, _ := runtimes.ReadAccount([]string{"HOME=/h"}, "/")
-	both, _ := runtimes.ReadAccount([]string{"CLAUDE_CONFIG_DIR=/work", "CODEX_HOME=/codex"}, "/")
+	account, _ := catalog.ReadAccount(environ, "/")
+	plain, _ := catalog.ReadAccount([]string{"HOME=/h"}, "/")
+	both, _ := catalog.ReadAccount([]string{"CLAUDE_CONFIG_DIR=/work", "CODEX_HOME=/codex"}, "/")
 	as := []string{""}
 	for name, c := range map[string]struct {
 		account *runtimes.Account
@@ -136,7 +138,7 @@ func TestFilesOfASessionAreLookedForInItsOwnFolder(t *testing.T) {
 			t.Errorf("folder %s, want %s", got, want)
 		}
 	}
-	gemini := runtimes.Gemini().OwnHome
+	gemini := gemini.Runtime.OwnHome
 	for want, account := range map[string]*runtimes.Account{"/home/dev": &none, "/g": {Variables: map[string]string{"GEMINI_CLI_HOME": "/g"}}} {
 		if got, err := testSupervisor(engine.Config{Environ: []string{"HOME=/home/dev", "GEMINI_CLI_HOME=/daemon"}}).UserHome(gemini, account); err != nil || got.Path != want {
 			t.Errorf("home %s, %v; want %s", got.Path, err, want)

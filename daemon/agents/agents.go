@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -97,7 +97,7 @@ func (d *Launcher) newAgent(in NewAgent) (*daemon.Agent, error) {
 			return nil, err
 		}
 	}
-	a.Runtime = cmp.Or(a.Runtime, runtimes.Claude().Name)
+	a.Runtime = cmp.Or(a.Runtime, claude.Runtime.Name)
 	if err := d.CheckRuntime(a.Runtime); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/gemini"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/data"
 )
@@ -28,7 +29,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(user, ".gemini", "settings.json"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rt := runtimes.Gemini()
+	rt := gemini.Runtime
 	d := testSupervisor(engine.Config{Data: data.At(root), Environ: []string{"HOME=" + user}})
 	spec := runtimes.Spec{SessionID: "0220771c-41d7-462a-90eb-109748196fb5", Command: []string{"gemini"}, Dir: d.Data.Launch(7)}
 	for range 2 { // the second time after a daemon that was killed
@@ -82,7 +83,7 @@ func TestLaunchInAHomeOfItsOwn(t *testing.T) {
 // TestUserHome: the user's own home is not that of another agent's launch.
 func TestUserHome(t *testing.T) {
 	t.Parallel()
-	own := runtimes.Gemini().OwnHome
+	own := gemini.Runtime.OwnHome
 	for _, c := range []struct {
 		environ []string
 		want    string

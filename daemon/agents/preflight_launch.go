@@ -6,7 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -31,7 +31,7 @@ func takesCommandLine(ctx context.Context, d *Launcher, next *daemon.Agent) erro
 func launchWords(a *daemon.Agent) string {
 	mode := a.PermissionMode
 	if mode == "" {
-		mode = runtimes.OptionMode(a.Options)
+		mode = claude.OptionMode(a.Options)
 	}
 	if mode == "" {
 		return a.Runtime

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -94,7 +95,7 @@ func answerRung(ctx context.Context, d *Supervisor, a *daemon.Agent, onRung, exi
 	if err := d.actOnRung(ctx, a); err != nil || onRung < dialogAfter {
 		return false, min(dialogAfter, exit) - onRung, err
 	}
-	if s, err := d.ReadScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTree {
+	if s, err := d.ReadScreen(ctx, a); err == nil && s.Dialog == claude.DialogExitTree {
 		_ = d.answerExit(ctx, a) // if it fails, SIGTERM follows
 	}
 	return false, time.Second, nil
@@ -107,9 +108,9 @@ func (d *Supervisor) answerExit(ctx context.Context, a *daemon.Agent) error {
 		return err
 	}
 	sight := s.Sight()
-	if s.Dialog == runtimes.DialogExitTree {
+	if s.Dialog == claude.DialogExitTree {
 		selected, ok := exitChoice(d.RuntimeOf(a), s)
-		if !ok || !strings.HasPrefix(selected.Label, runtimes.KeepTree) {
+		if !ok || !strings.HasPrefix(selected.Label, claude.KeepTree) {
 			return errors.New("the choice that keeps the work tree is not selected")
 		}
 		sight.Row = selected.Row
@@ -137,7 +138,7 @@ func exitChoice(rt *runtimes.Runtime, s *sight.Screen) (selected runtimes.Choice
 
 // asksAtExit reports whether the screen shows a dialog that the runtime opens when it is told to exit.
 func asksAtExit(s *sight.Screen) bool {
-	return s.Dialog == runtimes.DialogExitTasks || s.Dialog == runtimes.DialogExitTree
+	return s.Dialog == claude.DialogExitTasks || s.Dialog == claude.DialogExitTree
 }
 
 func (d *Supervisor) signalAgent(ctx context.Context, a *daemon.Agent, sig syscall.Signal) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -114,7 +114,7 @@ func (d *Launcher) NewSuccessor(ctx context.Context, a *daemon.Agent, now time.T
 // ModelFits reports whether the model in a persona's file is one of the given runtime. A persona's model belongs to the
 // persona's runtime.
 func ModelFits(p *personas.Persona, runtime string) bool {
-	return cmp.Or(p.Runtime, runtimes.Claude().Name) == runtime
+	return cmp.Or(p.Runtime, claude.Runtime.Name) == runtime
 }
 
 // SuccessorOf returns the row of a's successor with the given id.

@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -112,12 +113,12 @@ func TestRefusedTextWasTakenAfterAll(t *testing.T) {
 	} {
 		open := []daemon.Delivery{{ID: 4, AgentID: 3, Kind: daemon.KindInstruction, State: daemon.DeliveryTyped, TypedAt: &typed, Way: runtimes.ByTyping, Text: "[ref] hand over", Nonce: c.nonce}}
 		p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"}
-		if got := takenBehind(runtimes.Claude(), open, p, []byte(refusal+c.behind), typed); got != c.want {
+		if got := takenBehind(claude.Runtime, open, p, []byte(refusal+c.behind), typed); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 	p := hooks.Payload{Event: hooks.PromptRefused, Prompt: "[ref] hand over"} // the prompt of a step, which is no delivery
-	if !takenBehind(runtimes.Claude(), nil, p, []byte(refusal+fmt.Sprintf(user, "[ref] hand over and look at the sheds")), typed) {
+	if !takenBehind(claude.Runtime, nil, p, []byte(refusal+fmt.Sprintf(user, "[ref] hand over and look at the sheds")), typed) {
 		t.Error("a prompt that is no delivery")
 	}
 }

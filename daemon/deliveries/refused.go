@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/presence"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
@@ -180,7 +181,7 @@ func clearRefused(ctx context.Context, d *Courier, a *daemon.Agent, p hooks.Payl
 			if failed = err; seen && s.Empty() {
 				return nil
 			}
-			mark := runtimes.IsPastedMark(s.Draft) && !runtimes.FitsTyped(dl.Text)
+			mark := claude.IsPastedMark(s.Draft) && !runtimes.FitsTyped(dl.Text)
 			if mine := mark || s.HoldsOnly(dl.Text, seen); mine && s.Composer && d.InFront(a) {
 				if err := term.Press(ctx, a.Ref(), s.Sight(), tmux.CtrlU); err == nil {
 					seen = true

@@ -97,7 +97,7 @@ type Settings struct {
 	History     HistorySettings
 	Resume      bool                // after a start, the daemon itself opens the sessions again of agents that died with their tmux server
 	Runtimes    map[string][]string // the command of each runtime, as a list of arguments
-	// Generic are the runtimes of Runtimes that we do not know, as [runtimes.NewGeneric] made them. One with the name of a
+	// Generic are the runtimes of Runtimes that we do not know, as [catalog.NewGeneric] made them. One with the name of a
 	// runtime that we know takes the place of that.
 	Generic map[string]*runtimes.Runtime
 }
@@ -130,7 +130,7 @@ type Config struct {
 	Log    *slog.Logger
 	// Environment returns the environment with which a process was started; nil: the system's own way.
 	Environment func(pid int) ([]string, error)
-	Environ     []string // the environment that agents inherit, after runtimes.StripEnv
+	Environ     []string // the environment that agents inherit, after catalog.StripEnv
 	Program     string   // our own executable, which people and agents call; "": not known
 	Binary      string   // our own executable, which launches agents and runs their hooks
 	// Lookup returns why a runtime's command can't be run, in one sentence with the fix; nil, if it can.

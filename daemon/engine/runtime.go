@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -24,7 +25,7 @@ func (s *Settings) RuntimeNamed(name string) (*runtimes.Runtime, error) {
 	if rt := s.Generic[name]; rt != nil {
 		return rt, nil
 	}
-	return runtimes.For(name)
+	return catalog.For(name)
 }
 
 // RuntimeInfo is what people are shown of a runtime.
@@ -41,7 +42,7 @@ type RuntimeInfo struct {
 // Runtimes returns the runtimes that understudy knows and those that are configured, in a fixed order. It may run each
 // configured command once, to ask for its version.
 func (d *Engine) Runtimes(ctx context.Context) []RuntimeInfo {
-	names := runtimes.Names()
+	names := catalog.Names()
 	for _, name := range slices.Sorted(maps.Keys(d.Settings().Runtimes)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -79,7 +80,7 @@ func (d *Engine) runtimeInfo(ctx context.Context, name string) RuntimeInfo {
 // installed now may be installed when it is needed.
 func (d *Engine) CheckFallback(p *personas.Persona) error {
 	for name := range strings.SplitSeq(p.Fallback, ",") {
-		_, known := runtimes.For(name)
+		_, known := catalog.For(name)
 		switch _, configured := d.Settings().Runtimes[name]; {
 		case name == "":
 		case known != nil:

@@ -5,7 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript"
 )
 
@@ -15,7 +15,7 @@ func (d *Flow) launchedMode(a *daemon.Agent) string {
 	if read := d.inheritedOptions(a); read != nil {
 		options = read
 	}
-	return cmp.Or(a.PermissionMode, runtimes.OptionMode(options))
+	return cmp.Or(a.PermissionMode, claude.OptionMode(options))
 }
 
 // readChoices decides which of the session's choices its successor begins with. The transcript is a file that the agent can

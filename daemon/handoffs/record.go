@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/daemon/words"
@@ -106,7 +106,7 @@ func (d *Flow) inheritedOptions(a *daemon.Agent) []string {
 		return nil
 	}
 	argv := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
-	return runtimes.InheritOptions(argv)
+	return claude.InheritOptions(argv)
 }
 
 // Milliseconds returns a duration in milliseconds, to the microsecond.

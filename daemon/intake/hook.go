@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -71,7 +71,7 @@ const maxSession = 200
 // applyHook records a hook whose sender was checked, and wakes the lanes of the agents that it concerns. It returns what
 // the hook's command prints. replayed: the hook comes from the spool.
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (output json.RawMessage, cmd *command, err error) {
-	rt := runtimes.Claude()
+	rt := claude.Runtime
 	if env.Runtime != "" {
 		known, err := d.Settings().RuntimeNamed(env.Runtime)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 func TestHandoffCommandIsToldFromOtherPrompts(t *testing.T) {
@@ -64,7 +65,7 @@ func TestLaunchBringsTheCommand(t *testing.T) {
 			if whose := agents.SlashAt(filepath.Join(dir, "config"), spec.Cwd); whose != c.whose || spec.MayHandOver != c.may || (spec.Slash != nil) != c.brought {
 				t.Errorf("whose %d, may %t, brought %q", whose, spec.MayHandOver, spec.Slash)
 			}
-			l, err := runtimes.Claude().Launch(spec)
+			l, err := claude.Runtime.Launch(spec)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -105,7 +105,7 @@ func TestEndedIn(t *testing.T) {
 		{"/w/r", "/w/r/sub", "Stop", "T", ""},
 	} {
 		a := &daemon.Agent{AgentSession: daemon.AgentSession{Cwd: c.row}, AgentTurn: daemon.AgentTurn{TurnPromptID: "T"}}
-		if got := endedIn(runtimes.Claude(), a, &hooks.Payload{Event: c.event, PromptID: c.turn, CWD: c.cwd, TranscriptPath: home}); got != c.want {
+		if got := endedIn(claude.Runtime, a, &hooks.Payload{Event: c.event, PromptID: c.turn, CWD: c.cwd, TranscriptPath: home}); got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -37,7 +37,7 @@ func (h *hookStep) register() {
 		h.out.Reason, h.disbelieved = h.notBinding, h.notBinding
 		return
 	}
-	now, rt := h.Now, runtimes.Claude()
+	now, rt := h.Now, claude.Runtime
 	a := &daemon.Agent{
 		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: rt.Name, Host: h.in.Host,
 		State: daemon.Idle, StateAt: now, Generation: 1, CreatedAt: now, RegisteredAt: &now, LastHook: h.tx.HookID, Account: h.account,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/limittext"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -39,10 +40,10 @@ func (d *Daemon) resetOf(p hooks.Payload, at time.Time) *time.Time {
 	if p.Event != hooks.StopFailure || at.IsZero() {
 		return nil
 	}
-	t, ok := runtimes.ResetAt(p.ResetsAt, at)
+	t, ok := limittext.ResetAt(p.ResetsAt, at)
 	if !ok {
 		_, text := runtimes.ReadTrouble(p.Error, p.LastAssistantMessage, p.ErrorDetails)
-		t, ok = runtimes.ReadReset(text, at, time.Local, time.LoadLocation)
+		t, ok = limittext.ReadReset(text, at, time.Local, time.LoadLocation)
 	}
 	if !ok {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/deliveries"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -236,7 +237,7 @@ func TestHeardPromptThatWasRefused(t *testing.T) {
 		"nothing was refused": {nil, at, daemon.Submitted},
 	} {
 		dl := &daemon.Delivery{State: daemon.DeliveryTyped, Heard: 9, Way: runtimes.ByTyping, Text: "look"}
-		deliveries.CloseHeard(dl, deliveries.Refusal(dl, runtimes.Claude(), tt.jsonl, tt.since), daemon.Submitted, "", at)
+		deliveries.CloseHeard(dl, deliveries.Refusal(dl, claude.Runtime, tt.jsonl, tt.since), daemon.Submitted, "", at)
 		if !dl.Has(tt.want) {
 			t.Errorf("%s: %s", name, *dl.Verdict)
 		}

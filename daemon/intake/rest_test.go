@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/sight"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -40,7 +41,7 @@ func TestTurnIsOverWhenTheRuntimeRests(t *testing.T) {
 func TestWhoMayGoOn(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": false, "omp": false} {
-		rt, err := runtimes.For(name)
+		rt, err := catalog.For(name)
 		if err != nil {
 			t.Fatal(err)
 		}

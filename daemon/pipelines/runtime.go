@@ -7,7 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -84,7 +84,7 @@ func (room *Room) silentWarning(s *daemon.Step) string {
 // were chosen for the step stay.
 func play(s *daemon.Step, p personas.Persona) {
 	s.Persona, s.Skill = &p.Slug, p.Skill
-	s.Runtime = cmp.Or(s.Runtime, p.Runtime, runtimes.Claude().Name)
+	s.Runtime = cmp.Or(s.Runtime, p.Runtime, claude.Runtime.Name)
 	if s.Model == "" && agents.ModelFits(&p, s.Runtime) {
 		s.Model = p.Model
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -132,7 +132,7 @@ func (r *pipelineRun) cast(s *daemon.Step) *failure {
 // agentFor returns the row of a new agent for a step, without its id.
 func (r *pipelineRun) agentFor(s *daemon.Step) (*daemon.Agent, error) {
 	a := &daemon.Agent{
-		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name),
+		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, claude.Runtime.Name),
 		Host: r.room.env.Host, State: daemon.Starting, StateAt: r.now, AgentSession: daemon.AgentSession{Cwd: r.p.WorkDir}, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}

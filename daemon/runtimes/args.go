@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// maxArgs and maxArgsBytes limit what an operator may add to an agent's command line.
+// MaxArgs and MaxArgsBytes limit what an operator may add to an agent's command line.
 const (
-	maxArgs      = 64
-	maxArgsBytes = 32 << 10
+	MaxArgs      = 64
+	MaxArgsBytes = 32 << 10
 )
 
-// ownArgs says which flags of a CLI an operator cannot give to one agent, because the launch or the supervision depends on them.
+// OwnArgs says which flags of a CLI an operator cannot give to one agent, because the launch or the supervision depends on them.
 // Every other flag goes to the CLI as it is, also one that we do not know.
-type ownArgs struct {
-	refused map[string]string // by flag: why
-	takes   map[string]arity  // how many values a flag has; a flag that is not here has one unless the next argument begins with a dash
-	long    bool              // short flags must not be used: the CLI's parser takes "-pc" for "-p -c"
-	check   func(flag, value string) (why string)
+type OwnArgs struct {
+	Refused map[string]string // by flag: why
+	Takes   map[string]Arity  // how many values a flag has; a flag that is not here has one unless the next argument begins with a dash
+	Long    bool              // short flags must not be used: the CLI's parser takes "-pc" for "-p -c"
+	Check   func(flag, value string) (why string)
 }
 
 // The reasons that several CLIs share.
 const (
-	whySession  = "understudy chooses the session"
-	whyModel    = "use --model"
-	whyMode     = "use --mode"
-	whyCwd      = "use --cwd"
-	whyPrompt   = "use --prompt"
-	whySkill    = "the persona's skill.md is for that"
-	whyHeadless = "the agent would not run in its pane"
-	whyHooks    = "understudy would hear nothing of the agent"
-	whyAsk      = "it only prints something and exits"
-	whyServer   = "understudy talks to that server"
+	WhySession  = "understudy chooses the session"
+	WhyModel    = "use --model"
+	WhyMode     = "use --mode"
+	WhyCwd      = "use --cwd"
+	WhyPrompt   = "use --prompt"
+	WhySkill    = "the persona's skill.md is for that"
+	WhyHeadless = "the agent would not run in its pane"
+	WhyHooks    = "understudy would hear nothing of the agent"
+	WhyAsk      = "it only prints something and exits"
+	WhyServer   = "understudy talks to that server"
 )
 
-// because makes a map in which each flag has the reason.
-func because(reasons map[string][]string) map[string]string {
+// Because makes a map in which each flag has the reason.
+func Because(reasons map[string][]string) map[string]string {
 	out := map[string]string{}
 	for why, flags := range reasons {
 		for _, flag := range flags {
@@ -44,91 +44,6 @@ func because(reasons map[string][]string) map[string]string {
 		}
 	}
 	return out
-}
-
-var claudeArgs = &ownArgs{
-	refused: because(map[string][]string{
-		whySession:  {"--session-id", "--resume", "--continue", "--fork-session", "--from-pr", "--teleport", "--name"},
-		whyModel:    {"--model"},
-		whyMode:     {"--permission-mode", "--dangerously-skip-permissions"},
-		whyCwd:      {"--worktree", "--tmux"},
-		whySkill:    {"--system-prompt", "--system-prompt-file", "--append-system-prompt", "--append-system-prompt-file", "--system-prompt-snapshot"},
-		whyHeadless: {"--print", "--background", "--bg", "--cloud", "--environment", "--remote-control", "--remote-control-session-name-prefix", "--input-format", "--output-format", "--json-schema", "--max-budget-usd", "--permission-prompts"},
-		whyHooks:    {"--settings", "--bare", "--safe-mode", "--ax-screen-reader", "--disable-slash-commands"},
-		whyAsk:      {"--help", "--version"},
-	}),
-	takes: kept, long: true,
-}
-
-var codexArgs = &ownArgs{
-	refused: because(map[string][]string{
-		whyModel:    {"-m", "--model"},
-		whyMode:     {"-s", "--sandbox", "-a", "--ask-for-approval", "--approve-for-me", "--full-auto", "--yolo", "--dangerously-bypass-approvals-and-sandbox"},
-		whyCwd:      {"-C", "--cd"},
-		whyHeadless: {"--remote"},
-		whyHooks:    {"--no-daemon", "--dangerously-bypass-hook-trust"},
-		whyAsk:      {"-h", "--help", "-V", "--version"},
-	}),
-	takes: map[string]arity{"--search": none, "--no-alt-screen": none, "--oss": none, "-c": one, "--config": one, "--add-dir": one, "--enable": one, "--disable": one, "-p": one, "--profile": one},
-	check: func(flag, value string) string {
-		if flag != "-c" && flag != "--config" {
-			return ""
-		}
-		key, _, _ := strings.Cut(value, "=")
-		key = strings.TrimSpace(key)
-		switch root, _, _ := strings.Cut(key, "."); root {
-		case "hooks":
-			return whyHooks
-		case "developer_instructions":
-			return whySkill
-		case "model":
-			return whyModel
-		case "sandbox_mode", "approval_policy":
-			return whyMode
-		case "check_for_update_on_startup", "analytics", "notice":
-			return "understudy sets it, so that no dialog waits for an answer that nobody gives"
-		}
-		return ""
-	},
-}
-
-var opencodeArgs = &ownArgs{
-	refused: because(map[string][]string{
-		whySession: {"-s", "--session", "-c", "--continue", "--fork"},
-		whyModel:   {"-m", "--model"},
-		whyMode:    {"--agent", "--auto"},
-		whyPrompt:  {"--prompt"},
-		whyServer:  {"--port", "--hostname", "--mdns", "--mdns-domain", "--cors"},
-		whyAsk:     {"-h", "--help", "-v", "--version"},
-	}),
-	takes: map[string]arity{"--pure": none, "--print-logs": none, "--log-level": one}, long: true,
-}
-
-var ompArgs = &ownArgs{
-	refused: because(map[string][]string{
-		whySession:  {"-r", "--resume", "-c", "--continue", "--session", "--session-dir", "--no-session", "--fork"},
-		whyModel:    {"--model"},
-		whyMode:     {"--approval-mode", "--auto-approve"},
-		whySkill:    {"--system-prompt", "--append-system-prompt"},
-		whyHeadless: {"-p", "--print", "--mode"},
-		whyHooks:    {"--config", "--no-extensions"},
-		whyAsk:      {"-h", "--help", "-v", "--version", "--list-models", "--export"},
-	}),
-	takes: map[string]arity{"--no-title": none, "--no-tools": none}, long: true,
-}
-
-var geminiArgs = &ownArgs{
-	refused: because(map[string][]string{
-		whySession:  {"--session-id", "-r", "--resume", "--session-file", "--delete-session"},
-		whyModel:    {"-m", "--model"},
-		whyMode:     {"--approval-mode", "-y", "--yolo"},
-		whyCwd:      {"-w", "--worktree"},
-		whyPrompt:   {"-i", "--prompt-interactive"},
-		whyHeadless: {"-p", "--prompt", "-o", "--output-format", "--acp", "--experimental-acp", "-s", "--sandbox"},
-		whyHooks:    {"--screen-reader", "--admin-policy"},
-		whyAsk:      {"-h", "--help", "-v", "--version", "--list-sessions", "-l", "--list-extensions"},
-	}),
-	takes: map[string]arity{"--skip-trust": none, "--debug": none}, long: true,
 }
 
 // CheckArgs refuses arguments that an operator cannot add to the command line of an agent. Its error is for people.
@@ -141,11 +56,11 @@ func (rt *Runtime) CheckArgs(args []string) error {
 		}
 	}
 	switch {
-	case len(args) > maxArgs:
-		return fmt.Errorf("%d arguments are given, and at most %d are allowed", len(args), maxArgs)
-	case size > maxArgsBytes:
-		return fmt.Errorf("the arguments have %d bytes, and at most %d are allowed", size, maxArgsBytes)
-	case rt.args == nil:
+	case len(args) > MaxArgs:
+		return fmt.Errorf("%d arguments are given, and at most %d are allowed", len(args), MaxArgs)
+	case size > MaxArgsBytes:
+		return fmt.Errorf("the arguments have %d bytes, and at most %d are allowed", size, MaxArgsBytes)
+	case rt.OwnArgs == nil:
 		return nil // a CLI that we do not know: its command is the operator's own
 	}
 	for len(args) > 0 {
@@ -156,29 +71,29 @@ func (rt *Runtime) CheckArgs(args []string) error {
 		switch {
 		case arg == "--" || !strings.HasPrefix(arg, "-") || arg == "-":
 			return fmt.Errorf("%q is not a flag of %s: a prompt is given with --prompt", arg, rt.Title)
-		case short && rt.args.refused[arg[:2]] != "":
-			return refusedArg(arg[:2], rt.args.refused[arg[:2]])
-		case short && rt.args.long:
+		case short && rt.OwnArgs.Refused[arg[:2]] != "":
+			return refusedArg(arg[:2], rt.OwnArgs.Refused[arg[:2]])
+		case short && rt.OwnArgs.Long:
 			return fmt.Errorf("%q is a short flag: write the long one, so that it cannot be mistaken", arg)
 		case short && len(arg) > 2:
 			flag, value, joined = arg[:2], strings.TrimPrefix(arg[2:], "="), true
 		}
-		if why := rt.args.refuse(flag); why != "" {
+		if why := rt.OwnArgs.refuse(flag); why != "" {
 			return refusedArg(flag, why)
 		}
 		values := []string{value}
 		if !joined {
-			n, known := rt.args.takes[flag]
+			n, known := rt.OwnArgs.Takes[flag]
 			if !known {
-				n = optional
+				n = TakesOptional
 			}
-			values, args = take(n, args)
+			values, args = Take(n, args)
 		}
-		if rt.args.check == nil {
+		if rt.OwnArgs.Check == nil {
 			continue
 		}
 		for _, v := range values {
-			if why := rt.args.check(flag, v); why != "" {
+			if why := rt.OwnArgs.Check(flag, v); why != "" {
 				return refusedArg(strings.TrimSpace(flag+" "+v), why)
 			}
 		}
@@ -190,10 +105,10 @@ func refusedArg(arg, why string) error { return fmt.Errorf("%s cannot be given: 
 
 // refuse says why a flag cannot be given; "": it can. It knows a flag by each form that one of the CLIs' parsers takes for it:
 // --no-FLAG, and FLAG in camel case.
-func (o *ownArgs) refuse(flag string) string {
+func (o *OwnArgs) refuse(flag string) string {
 	name := strings.TrimPrefix(kebab(flag), "--")
 	for _, is := range []string{flag, "--" + name, "--" + strings.TrimPrefix(name, "no-"), "--no-" + name} {
-		if why := o.refused[is]; why != "" {
+		if why := o.Refused[is]; why != "" {
 			return why
 		}
 	}
@@ -213,6 +128,31 @@ func kebab(flag string) string {
 	return b.String()
 }
 
-// command returns the first part of an agent's command line. What the operator has added stands before all that the launch adds, so
-// that the launch's flags, which come last, hold.
-func (s *Spec) command() []string { return slices.Concat(s.Command, s.Args) }
+// Arity tells which arguments Claude Code's parser takes as the values of a flag.
+type Arity int
+
+const (
+	TakesNone     Arity = iota
+	TakesOne            // the next argument, whatever it looks like
+	TakesOptional       // the next argument unless it begins with a dash
+	TakesMany           // all arguments up to one that begins with a dash
+)
+
+// Take splits args, the arguments behind a flag, into the flag's values and the rest.
+func Take(n Arity, args []string) (values, rest []string) {
+	flag := func(a string) bool { return len(a) > 1 && a[0] == '-' }
+	count := 0
+	switch n {
+	case TakesOne:
+		count = min(1, len(args))
+	case TakesOptional:
+		if len(args) > 0 && !flag(args[0]) {
+			count = 1
+		}
+	case TakesMany:
+		if count = slices.IndexFunc(args, flag); count < 0 {
+			count = len(args)
+		}
+	}
+	return args[:count:count], args[count:]
+}

@@ -1,7 +1,5 @@
 package runtimes
 
-import "strings"
-
 // Width says how much a permission mode lets an agent do without asking a person. Of two modes of one runtime, the one with
 // the smaller width allows nothing that the other one does not.
 type Width int
@@ -42,45 +40,4 @@ func (rt *Runtime) NarrowMode(other *Runtime, mode string) string {
 		}
 	}
 	return best
-}
-
-// OptionMode returns the permission mode that flags of Claude Code name; "": they name none.
-func OptionMode(options []string) (mode string) {
-	for _, o := range parseOptions(options) {
-		switch {
-		case o.name == "--dangerously-skip-permissions":
-			return "bypassPermissions"
-		case o.name == "--permission-mode" && len(o.values) == 1:
-			mode = o.values[0]
-		}
-	}
-	return mode
-}
-
-// claudeSwitched reports whether a text says that a person has changed the model in Claude Code. suffix belongs behind the
-// model's name in later answers, to name what was chosen.
-func claudeSwitched(text string) (suffix string, ok bool) {
-	const mark = "<local-command-stdout>Set model to "
-	if !strings.HasPrefix(text, mark) {
-		return "", false
-	}
-	if strings.Contains(text, "(1M context)") {
-		suffix = "[1m]"
-	}
-	return suffix, true
-}
-
-// codexMode returns the mode that has the policies of a turn; "": no mode has them.
-func codexMode(approval, reviewer, sandbox string) string {
-	switch {
-	case reviewer != "" && reviewer != "user":
-		return ""
-	case sandbox == "danger-full-access" && approval == "never", sandbox == "read-only" && approval == "on-request":
-		return sandbox
-	case sandbox == "workspace-write" && approval == "on-request":
-		return sandbox
-	case sandbox == "workspace-write" && approval == "never":
-		return approval
-	}
-	return ""
 }

@@ -46,16 +46,16 @@ const (
 // maxDialogRows is how many rows of a dialog are read. The agent may have written what stands above.
 const maxDialogRows = 60
 
-// dialogLook is how a runtime draws its dialogs.
-type dialogLook struct {
+// DialogLook is how a runtime draws its dialogs.
+type DialogLook struct {
 	// region returns the rows that belong to the open dialog. They are the last rows of the screen, but for those below.
-	region func(lines []string) []string
-	mark   rune // stands before the choice that is selected; 0: it is shown by a colour only
+	Region func(lines []string) []string
+	Mark   rune // stands before the choice that is selected; 0: it is shown by a colour only
 }
 
 // AnswersDialog reports whether the choices of a dialog of that name can be read, so that one may be taken from elsewhere than the pane.
 func (rt *Runtime) AnswersDialog(name string) bool {
-	return rt.dialogs.region != nil && rt.dialogs.mark != 0 && !slices.Contains(views, name)
+	return rt.Dialogs.Region != nil && rt.Dialogs.Mark != 0 && !slices.Contains(views, name)
 }
 
 // ReadDialog reads the dialog that a pane shows.
@@ -64,10 +64,10 @@ func (rt *Runtime) ReadDialog(v View) Dialog {
 	if d.Name == "" {
 		return d
 	}
-	if d.Why = whyNoList; rt.dialogs.region == nil {
+	if d.Why = whyNoList; rt.Dialogs.Region == nil {
 		return d
 	}
-	rows := rt.dialogs.region(screenLines(v.Text))
+	rows := rt.Dialogs.Region(ScreenLines(v.Text))
 	rows = rows[max(0, len(rows)-maxDialogRows):]
 	plain := make([][]rune, len(rows)) // without the borders of a box, and with the same columns
 	for i, r := range rows {
@@ -75,7 +75,7 @@ func (rt *Runtime) ReadDialog(v View) Dialog {
 	}
 	first, after := 0, 0
 	if rt.AnswersDialog(d.Name) {
-		if list, ok := findList(plain, rt.dialogs.mark); ok {
+		if list, ok := findList(plain, rt.Dialogs.Mark); ok {
 			first, after = list.first, list.after
 			d.Choices, d.Why = list.read(rows, plain)
 		}
@@ -250,4 +250,21 @@ func trimBlank(rows []string) []string {
 		rows = rows[:len(rows)-1]
 	}
 	return rows
+}
+
+// Sign is a text that only one dialog shows, and the name of that dialog.
+type Sign struct{ Text, Name string }
+
+// Signs are those of a CLI. The first one that is seen names the dialog.
+type Signs []Sign
+
+// Find returns the name of the dialog in some rows; "": none of the signs is there. A narrow pane breaks lines anywhere between words.
+func (s Signs) Find(rows []string) string {
+	words := squeeze(strings.Join(rows, "\n"))
+	for _, sign := range s {
+		if strings.Contains(words, sign.Text) {
+			return sign.Name
+		}
+	}
+	return ""
 }

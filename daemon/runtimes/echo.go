@@ -19,7 +19,7 @@ func Echo(screen, text string) (times int, row string) {
 	if times = strings.Count(bare(screen), end); times == 0 {
 		return 0, ""
 	}
-	for _, line := range screenLines(screen) {
+	for _, line := range ScreenLines(screen) {
 		if b := bare(line); b != "" && (strings.HasSuffix(b, tailOf(want)) || strings.HasSuffix(end, b)) {
 			row = line
 		}

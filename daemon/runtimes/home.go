@@ -38,8 +38,8 @@ type Link struct {
 	Folder bool // Target is a folder, to be made if it does not exist
 }
 
-// links returns the links of a launch's home to the user's.
-func (o *OwnHome) links(home string, user UserHome) (links []Link) {
+// Links returns the links of a launch's home to the user's.
+func (o *OwnHome) Links(home string, user UserHome) (links []Link) {
 	add := func(name string, folder bool) {
 		links = append(links, Link{Path: filepath.Join(home, name), Target: filepath.Join(user.Path, name), Folder: folder})
 	}

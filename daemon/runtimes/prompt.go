@@ -105,18 +105,18 @@ func SafePrompt(text string) (string, error) {
 	return text, nil
 }
 
-var wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content id="[^"]*">`) })
+var Wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content id="[^"]*">`) })
 
 // MatchesPrompt reports whether the prompt that a hook reports contains the text that was typed. The CLI
 // trims blanks, turns tabs into blanks, wraps a large text as pasted content, and puts a draft of the
 // composer in front of the text. So MatchesPrompt takes each run of white space for one blank, and ignores
 // the wrapper. It ignores a wrapper in typed as well, because a typed text may quote another agent's words.
 func MatchesPrompt(hookPrompt, typed string) bool {
-	typed = unwrapped(typed)
-	return typed != "" && strings.Contains(unwrapped(hookPrompt), typed)
+	typed = Unwrapped(typed)
+	return typed != "" && strings.Contains(Unwrapped(hookPrompt), typed)
 }
 
-// unwrapped returns a prompt without the wrapper, and with one blank for each run of white space.
-func unwrapped(prompt string) string { return squeeze(wrapper().ReplaceAllString(prompt, " ")) }
+// Unwrapped returns a prompt without the wrapper, and with one blank for each run of white space.
+func Unwrapped(prompt string) string { return squeeze(Wrapper().ReplaceAllString(prompt, " ")) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

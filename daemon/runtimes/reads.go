@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,30 +16,33 @@ type Reads struct {
 // Shown reports whether a transcript can prove that a file was read.
 func (r Reads) Shown() bool { return len(r.Tools)+len(r.Shells) > 0 }
 
-func (r Reads) has(tool string) bool {
+func (r Reads) Has(tool string) bool {
 	return slices.Contains(r.Tools, tool) || slices.Contains(r.Shells, tool)
 }
 
-// call is a call of a tool in a transcript.
-type call struct {
-	id, tool, path, command string
+// Call is a call of a tool in a transcript.
+type Call struct {
+	ID, Tool, Path, Command string
 }
 
-// note adds a call that names a file or a command.
-func (m *message) note(c call) {
-	if c.id != "" && (c.path != "" || c.command != "") {
-		m.called = append(m.called, c)
+// Call notes a call that names a file or a command. edits says that the tool changes the file.
+func (m *Message) Call(c Call, edits bool) {
+	if c.ID != "" && (c.Path != "" || c.Command != "") {
+		m.Called = append(m.Called, c)
+	}
+	if edits && c.Path != "" {
+		m.Edited = append(m.Edited, Edit{Path: c.Path, Call: c.ID})
 	}
 }
 
-// answer notes the result of a call.
-func (m *message) answer(id string, failed bool) {
+// Answer notes the result of a call.
+func (m *Message) Answer(id string, failed bool) {
 	switch {
 	case id == "":
 	case failed:
-		m.failed = append(m.failed, id)
+		m.Failed = append(m.Failed, id)
 	default:
-		m.done = append(m.done, id)
+		m.Done = append(m.Done, id)
 	}
 }
 
@@ -69,23 +71,19 @@ func (r *Reading) Left() []string { return r.left }
 
 // Add reads the next whole lines of the transcript. It skips lines that it cannot read.
 func (r *Reading) Add(jsonl []byte) {
-	for raw := range bytes.Lines(jsonl) {
-		line, err := r.rt.line(raw)
-		if err != nil || line.sidechain {
-			continue
-		}
+	for line := range r.rt.lines(jsonl) {
 		if !r.prompted {
-			r.prompted = slices.ContainsFunc(line.userTexts(), func(raw []byte) bool { return strings.Contains(unquote(raw), r.nonce) })
+			r.prompted = slices.ContainsFunc(line.userTexts(), func(raw []byte) bool { return strings.Contains(Unquote(raw), r.nonce) })
 			continue
 		}
-		for _, c := range line.message.called {
+		for _, c := range line.Message.Called {
 			for _, path := range r.left {
 				if r.rt.Can.Reads.proves(c, path) {
-					r.calls[c.id] = append(r.calls[c.id], path)
+					r.calls[c.ID] = append(r.calls[c.ID], path)
 				}
 			}
 		}
-		for _, id := range line.message.done {
+		for _, id := range line.Message.Done {
 			r.left = slices.DeleteFunc(r.left, func(path string) bool { return slices.Contains(r.calls[id], path) })
 			delete(r.calls, id)
 		}
@@ -93,13 +91,13 @@ func (r *Reading) Add(jsonl []byte) {
 }
 
 // proves reports whether a call, if it succeeds, reads the file at path.
-func (r Reads) proves(c call, path string) bool {
+func (r Reads) proves(c Call, path string) bool {
 	name := filepath.Base(path)
 	switch {
-	case slices.Contains(r.Tools, c.tool):
-		return filepath.Base(c.path) == name
-	case slices.Contains(r.Shells, c.tool):
-		return commandReads(c.command, name)
+	case slices.Contains(r.Tools, c.Tool):
+		return filepath.Base(c.Path) == name
+	case slices.Contains(r.Shells, c.Tool):
+		return commandReads(c.Command, name)
 	}
 	return false
 }

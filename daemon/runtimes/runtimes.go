@@ -1,60 +1,19 @@
-// Package runtimes owns the differences between the CLI coding agents: how to launch an agent, how to
+// Package runtimes says in what CLI coding agents differ, and holds what they share: how to launch an agent, how to
 // read its screen and its transcript, how it takes a text, what its hooks say in its own words, and which files hold its
 // state. A runtime is a [Runtime]: what it can do, as data ([Can]), and functions for how.
 //
-// Every function here is pure: it reads and writes no file, starts no process and asks no clock. The
+// Each CLI has a package below this one, and package catalog lists them.
+//
+// Every function here and there is pure: it reads and writes no file, starts no process and asks no clock. The
 // daemon does these things, and passes the bytes to this package. Several goroutines may call all
 // functions at once. A crash leaves nothing behind.
 package runtimes
 
 import (
-	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
+	"regexp"
 	"time"
 )
-
-// Spec is one launch of an agent.
-type Spec struct {
-	AgentID      int64
-	Name         string   // shown in the pane's title and in the CLI's own list of sessions
-	SessionID    string   // a new UUID; ignored with Resume, and by a runtime that chooses the id itself
-	Cwd          string   // working directory of the process; not part of the argument list
-	Command      []string // the program and its fixed arguments, as configured
-	Version      string   // of the CLI, as it prints it; "": not known
-	Args         []string // what the operator has added to the command, as CheckArgs lets it through
-	Options      []string // flags kept from a predecessor, as InheritOptions returns them
-	Model        string   // overrides the model in Options; "" keeps the model in Options
-	Mode         string   // overrides the permission mode in Options; "" keeps the mode in Options
-	Effort       string   // the thinking level, one of Can.Efforts, overrides the level in Options; "" keeps the level in Options
-	SkillText    string   // the persona's skill and experience
-	Binary       string   // absolute path of our program that runs as the agent's hook; "": no hooks
-	MayEdit      []string // absolute paths that the agent may read and change without asking; a folder ends with a slash
-	MayRead      []string // absolute paths of files that the agent may read without asking
-	MayHandOver  bool     // the agent may run the command /handoff without asking
-	Slash        []byte   // the text of the command /handoff, which the launch brings along; nil: it brings none
-	SettingsJSON []byte   // the CLI's settings, in place of those that Launch makes of Binary and of the fields May…
-	Dir          string   // absolute path of this launch's own folder, for Launch.Files
-	Prompt       string   // first prompt; with "" the agent waits in its composer
-	Resume       string   // id of the session to open again; "" starts a new one
-	Server       Server   // for a runtime with [ByServer]: where its server is to listen
-	User         UserHome // for a runtime with [OwnHome]: the user's own home
-}
-
-// refused says of which launch the error is; without an agent it is about one that is only thought of.
-func (s *Spec) refused(err error) error {
-	if s.AgentID == 0 {
-		return err
-	}
-	return fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
-}
-
-// Server is the HTTP server that a runtime runs for its agent. It listens on loopback.
-type Server struct {
-	Port     int    `json:"port"`
-	Password string `json:"password"`
-}
 
 // Inbox returns the folder from which our extension in a runtime with [ByInbox] reads what the daemon wants of it. launchDir
 // is [Spec.Dir].
@@ -69,21 +28,6 @@ func Mirror(launchDir string) string { return filepath.Join(launchDir, "transcri
 
 // SkillFile returns the file in which the launch of a runtime that reads the skill from a file puts it.
 func SkillFile(launchDir string) string { return filepath.Join(launchDir, "system-prompt.md") }
-
-// File is a file that must exist, with mode 0600, before the launch.
-type File struct {
-	Path    string
-	Content []byte
-}
-
-// Launch is the command that starts the agent, and the files to write before it.
-type Launch struct {
-	Argv      []string
-	Env       []string // NAME=value, in addition to the environment that every agent gets
-	Files     []File
-	Links     []Link
-	SessionID string // id of the session that will register; "": the runtime chooses it
-}
 
 // View is what a pane shows: plain text, one line per row, wrapped lines not joined; and the title that its program set.
 type View struct {
@@ -133,12 +77,13 @@ type Runtime struct {
 	Modes   []string     // the permission modes that [Spec.Mode] can name; nil: none
 	// Widths compares the modes. The width of "" is the most that a successor may be given if nobody has chosen a mode.
 	Widths map[string]Width
-	// Launch makes an argument list and files from a spec. Its error names the field of the spec that it
-	// refuses.
-	Launch func(Spec) (Launch, error)
+	// Build adds to a launch what follows from its spec, for [Runtime.Launch]. nil: the runtime is not known.
+	Build func(*Launch, Spec) error
 	// CheckVersion returns an error, for people, if the CLI of that version cannot be supervised. A text that is not a
 	// version is not refused. nil: every version may be tried.
 	CheckVersion func(version string) error
+	// Session matches the ids of its sessions; nil: they are UUIDs.
+	Session func() *regexp.Regexp
 	// ReadScreen reads a screen as tmux captures it.
 	ReadScreen func(View) Screen
 	// Report puts what a hook of the runtime says into the words of the daemon. nil: the runtime's hooks use these words.
@@ -163,15 +108,15 @@ type Runtime struct {
 	Registry func(configDir string, pid int) string
 
 	// dialogs is how it draws its dialogs. The zero value: nothing of them is read but their names.
-	dialogs dialogLook
+	Dialogs DialogLook
 	// args are the flags that the launch needs for itself; nil: every argument may be added.
-	args *ownArgs
+	OwnArgs *OwnArgs
 	// line reads a line of the transcript, and clean removes what the CLI added to a user's text.
-	line  func([]byte) (transcriptLine, error)
-	clean func(text string) string
+	ReadLine func([]byte) (Line, error)
+	Clean    func(text string) string
 	// switched reads a user's text by which the CLI notes that a person has changed the model. nil: a line of the transcript
 	// names the chosen model.
-	switched func(text string) (suffix string, ok bool)
+	Switched func(text string) (suffix string, ok bool)
 }
 
 // Report is something that happened to an agent, in the words of Claude Code's hooks, which are the daemon's. The zero
@@ -185,45 +130,8 @@ type Report struct {
 	At  time.Time // when it happened; the zero time: now
 }
 
-// all are the runtimes that we know, in the order in which people see them.
-var all = []*Runtime{claude, codex, opencode, omp, gemini}
-
-// All returns the runtimes that we know. The caller must not change them.
-func All() []*Runtime { return slices.Clone(all) }
-
-// For returns the runtime of that name. A name may have a hyphen and a word behind the name of a runtime, such as
-// claude-work: that is the same CLI with a command of its own, for example one with another account. With an error For
-// returns a runtime that can do nothing.
-func For(name string) (*Runtime, error) {
-	kind, account, _ := strings.Cut(name, "-")
-	for _, is := range []string{name, kind} {
-		for _, rt := range all {
-			if rt.Name == is && (is == name || account != "") {
-				return rt, nil
-			}
-		}
-	}
-	return unknown(name), fmt.Errorf("unknown runtime %q: known are %s", name, strings.Join(Names(), ", "))
-}
-
-// unknown is the runtime of an agent whose runtime is no longer configured. Its agent is shown and can be ended; nothing is
-// typed into its pane, and nothing of it is read.
-func unknown(name string) *Runtime {
-	err := fmt.Errorf("the runtime %q is not known", name)
-	return &Runtime{
-		Name: name, Title: name,
-		Launch:     func(Spec) (Launch, error) { return Launch{}, err },
-		ReadScreen: func(View) Screen { return Screen{} },
-		line:       func([]byte) (transcriptLine, error) { return transcriptLine{}, err },
-		clean:      func(text string) string { return text },
-	}
-}
-
-// Names returns the names of all runtimes.
-func Names() []string {
-	names := make([]string, len(all))
-	for i, rt := range all {
-		names[i] = rt.Name
-	}
-	return names
+// Rest is since when a session rests, as far as the daemon knows.
+type Rest struct {
+	Prompt string    // the id of the last turn's prompt; "": there was none
+	Since  time.Time // the earliest time that the clock has shown since then; it may have been set back
 }

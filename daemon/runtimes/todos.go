@@ -58,8 +58,8 @@ func OpenTodos(changes []TodoChange) []Todo {
 	return slices.DeleteFunc(list, func(t Todo) bool { return t.Status == TodoClosed || strings.TrimSpace(t.Text) == "" })
 }
 
-// todoStatus returns the state that a runtime names. A state that is not known counts as pending, so that no todo is lost.
-func todoStatus(name string) TodoStatus {
+// TodoStatusNamed returns the state that a runtime names. A state that is not known counts as pending, so that no todo is lost.
+func TodoStatusNamed(name string) TodoStatus {
 	switch name {
 	case "in_progress":
 		return TodoInProgress
@@ -77,94 +77,21 @@ type todoItem struct {
 	Status      string `json:"status"`
 }
 
-// todoList reads a JSON list of todos; ok is false if raw is none.
-func todoList(raw []byte) (list []Todo, ok bool) {
+// TodoList reads a JSON list of todos; ok is false if raw is none.
+func TodoList(raw []byte) (list []Todo, ok bool) {
 	var items []todoItem
 	if json.Unmarshal(raw, &items) != nil || items == nil {
 		return nil, false
 	}
 	for _, it := range items {
-		list = append(list, Todo{Text: firstOf(it.Content, it.Step, it.Description), Status: todoStatus(it.Status)})
+		list = append(list, Todo{Text: FirstOf(it.Content, it.Step, it.Description), Status: TodoStatusNamed(it.Status)})
 	}
 	return list, true
 }
 
-// noteTodos adds the change that a call of a tool makes: TodoWrite gives the whole list, TaskUpdate changes one todo. What
-// TaskCreate makes is in its result, which has the id.
-func (m *message) noteTodos(call, tool string, in todoInput) {
-	switch tool {
-	case "TodoWrite":
-		if list, ok := todoList(in.list); ok {
-			m.todos = append(m.todos, TodoChange{Call: call, Whole: true, List: list})
-		}
-	case "TaskUpdate":
-		c := TodoChange{Call: call, ID: in.id, Todo: Todo{Text: firstOf(in.subject)}}
-		if in.status != "" {
-			c.Todo.Status = todoStatus(in.status)
-		}
-		if c.ID != "" {
-			m.todos = append(m.todos, c)
-		}
+// List notes that a call gives the whole list of todos, as JSON.
+func (m *Message) List(call string, raw []byte) {
+	if list, ok := TodoList(raw); ok {
+		m.Todos = append(m.Todos, TodoChange{Call: call, Whole: true, List: list})
 	}
-}
-
-// todoInput has the fields of a call's input that are about todos.
-type todoInput struct {
-	list                []byte // JSON
-	id, subject, status string
-}
-
-// readTodoResult reads the result of TaskCreate, or of TaskGet, as Claude Code notes it beside the text for the model.
-func readTodoResult(s *skim) (c TodoChange, ok bool) {
-	c.Adds = true
-	status := ""
-	s.object(func(key string) {
-		if key == "task" {
-			s.object(func(key string) {
-				switch key {
-				case "id":
-					c.ID = s.text()
-				case "subject":
-					c.Todo.Text = firstOf(s.text())
-				case "status":
-					status = s.text()
-				}
-			})
-		}
-	})
-	c.Todo.Status = todoStatus(status)
-	return c, c.ID != "" && c.Todo.Text != ""
-}
-
-// codexPlan adds the plan that a call of update_plan gives.
-func (m *message) codexPlan(p codexPayload) {
-	var in struct {
-		Plan json.RawMessage `json:"plan"`
-	}
-	if p.name != "update_plan" || json.Unmarshal([]byte(p.arguments), &in) != nil {
-		return
-	}
-	if list, ok := todoList(in.Plan); ok {
-		m.todos = append(m.todos, TodoChange{Call: p.call, Whole: true, List: list})
-	}
-}
-
-// readOmpTodos reads the details of a result of oh-my-pi's tool todo: the whole list, in phases.
-func readOmpTodos(s *skim) (c TodoChange, ok bool) {
-	c.Whole = true
-	s.object(func(key string) {
-		if key != "phases" {
-			return
-		}
-		ok = true
-		s.array(func() {
-			s.object(func(key string) {
-				if key == "tasks" {
-					list, _ := todoList(s.raw())
-					c.List = append(c.List, list...)
-				}
-			})
-		})
-	})
-	return c, ok
 }

@@ -42,9 +42,9 @@ type Edit struct {
 	Call string // the call's id
 }
 
-// synthetic is the name of the model in a line that the CLI wrote in place of the model: to report an error
+// Synthetic is the name of the model in a line that the CLI wrote in place of the model: to report an error
 // of the API, or to say that no answer was asked for.
-const synthetic = "<synthetic>"
+const Synthetic = "<synthetic>"
 
 // ParseEntry reads one line of a transcript. These lines are not messages: tool calls and their
 // results, thinking, CLI commands and their output, notifications, answers of hooks, errors of the API,
@@ -53,127 +53,94 @@ const synthetic = "<synthetic>"
 //
 // ParseEntry fails if the line is not one complete JSON object.
 func (rt *Runtime) ParseEntry(line []byte) (Entry, error) {
-	l, err := rt.line(line)
+	l, err := rt.ReadLine(line)
 	if err != nil {
 		return Entry{}, fmt.Errorf("line of a transcript: %w", err)
 	}
-	e := Entry{At: l.at, Sidechain: l.sidechain, Place: l.place()}
-	if !l.sidechain { // a sub-agent has a list, a level and a model of its own
-		e.Todos, e.Effort, e.Model = slices.Concat(l.message.todos, l.todos), l.effort, l.chosen
-		if l.kind != "permission-mode" { // Claude Code repeats such a line without a change
-			e.Mode = l.mode
+	e := Entry{At: l.At, Sidechain: l.Sidechain, Place: l.Place}
+	if !l.Sidechain { // a sub-agent has a list, a level and a model of its own
+		e.Todos, e.Effort, e.Model = slices.Concat(l.Message.Todos, l.Todos), l.Effort, l.Chosen
+		if l.Kind != "permission-mode" { // Claude Code repeats such a line without a change
+			e.Mode = l.Mode
 		}
-		if rt.switched != nil {
+		if rt.Switched != nil {
 			rt.readSwitch(&l, &e)
 		}
 	}
-	if l.kind == "assistant" && l.message.role == "assistant" {
-		e.MessageID, e.Used, e.Window = l.message.id, l.message.used, l.message.window
-		e.Edited = l.message.edited
-		if l.failed || l.message.model == synthetic {
+	if l.Kind == "assistant" && l.Message.Role == "assistant" {
+		e.MessageID, e.Used, e.Window = l.Message.ID, l.Message.Used, l.Message.Window
+		e.Edited = l.Message.Edited
+		if l.Failed || l.Message.Model == Synthetic {
 			return e, nil
 		}
-		e.Text = joined(l.message.texts, strings.TrimSpace)
+		e.Text = Joined(l.Message.Texts, strings.TrimSpace)
 		e.Role = roleOf(l, "assistant", e.Text)
 		return e, nil
 	}
-	if l.kind == "system" && l.subtype == "compact_boundary" {
-		e.Compacted, e.Used = true, l.postTokens
+	if l.Kind == "system" && l.Subtype == "compact_boundary" {
+		e.Compacted, e.Used = true, l.PostTokens
 		return e, nil
 	}
-	if l.kind == "user" {
-		e.Failed = l.message.failed
+	if l.Kind == "user" {
+		e.Failed = l.Message.Failed
 	}
-	if l.compacted {
-		e.Compacted, e.Used = true, l.postTokens
+	if l.Compacted {
+		e.Compacted, e.Used = true, l.PostTokens
 	}
 	texts := l.userTexts()
-	if e.Text = joined(texts, rt.clean); e.Text == "" || l.meta {
-		e.Text = joined(texts, strings.TrimSpace)
-		e.Ours = !l.meta && ours().MatchString(e.Text)
+	if e.Text = Joined(texts, rt.Clean); e.Text == "" || l.Meta {
+		e.Text = Joined(texts, strings.TrimSpace)
+		e.Ours = !l.Meta && IsOurs(e.Text)
 		return e, nil
 	}
-	if e.Role, e.Unread = roleOf(l, "user", e.Text), l.unread; l.unread {
-		e.Text += "\n" + noteUnread
+	if e.Role, e.Unread = roleOf(l, "user", e.Text), l.Unread; l.Unread {
+		e.Text += "\n" + NoteUnread
 	}
 	return e, nil
 }
 
-// noteUnread tells a successor that a prompt is left to it.
-const noteUnread = "(This agent has not begun with this prompt.)"
+// NoteUnread tells a successor that a prompt is left to it.
+const NoteUnread = "(This agent has not begun with this prompt.)"
 
 // readSwitch reads what a line says about the model in a runtime of which only the answers name the model.
-func (rt *Runtime) readSwitch(l *transcriptLine, e *Entry) {
+func (rt *Runtime) readSwitch(l *Line, e *Entry) {
 	switch {
-	case l.kind == "assistant" && !l.failed && l.message.model != synthetic:
-		e.Answered = l.message.model
-	case l.kind == "user" && len(l.message.texts) > 0:
-		e.Suffix, e.Switched = rt.switched(unquote(l.message.texts[0]))
+	case l.Kind == "assistant" && !l.Failed && l.Message.Model != Synthetic:
+		e.Answered = l.Message.Model
+	case l.Kind == "user" && len(l.Message.Texts) > 0:
+		e.Suffix, e.Switched = rt.Switched(Unquote(l.Message.Texts[0]))
 	}
 }
 
-func roleOf(l transcriptLine, role, text string) string {
-	if l.sidechain || text == "" {
+func roleOf(l Line, role, text string) string {
+	if l.Sidechain || text == "" {
 		return ""
 	}
 	return role
 }
 
-// joined applies clean to each text and joins the results that are not empty with newlines. It removes
+// Joined applies clean to each text and joins the results that are not empty with newlines. It removes
 // NUL characters, because PostgreSQL does not store them.
-func joined(texts [][]byte, clean func(string) string) string {
+func Joined(texts [][]byte, clean func(string) string) string {
 	var all []string
 	for _, raw := range texts {
-		if text := clean(strings.ReplaceAll(unquote(raw), "\x00", "")); text != "" {
+		if text := clean(strings.ReplaceAll(Unquote(raw), "\x00", "")); text != "" {
 			all = append(all, text)
 		}
 	}
 	return strings.Join(all, "\n")
 }
 
-var (
-	// reminder matches a note to the model that the CLI puts into a user's text.
-	reminder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`) })
-	// ours matches the start of a text that this supervisor typed, or gave as the answer to a Stop hook.
-	ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`) })
-)
+// ours matches the start of a text that this supervisor typed, or gave as the answer to a Stop hook.
+var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`) })
 
 // IsOurs reports whether a prompt is an instruction, a skill or a prompt of this supervisor.
 func IsOurs(prompt string) bool { return ours().MatchString(strings.TrimSpace(prompt)) }
 
-// marks are the tags around a text that the CLI writes in the user's name: a command and its output, a
-// shell command that a person ran, the end of a task.
-var marks = []string{"command-name", "command-message", "command-args", "command-contents", "local-command-stdout",
-	"local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr", "task-notification"}
-
-// notices are the beginnings of the texts that the CLI writes in the user's name without marks.
-var notices = []string{"[Request interrupted by user", "Stop hook feedback:"}
-
-// withoutMarks returns the part of the text that the user wrote, or "" if the user wrote no part of it.
-func withoutMarks(text string) string {
-	if strings.Contains(text, "<system-reminder>") {
-		text = reminder().ReplaceAllString(text, "")
-	}
-	if strings.Contains(text, "pasted_content") {
-		text = wrapper().ReplaceAllString(text, "")
-	}
-	text = withoutLeadingMarks(strings.TrimSpace(text))
-	if slices.ContainsFunc(notices, func(n string) bool { return strings.HasPrefix(text, n) }) || ours().MatchString(text) {
+// WithoutOurs returns what a user has written of a text: nothing of a text that this supervisor gave the agent.
+func WithoutOurs(text string) string {
+	if text = strings.TrimSpace(text); ours().MatchString(text) {
 		return ""
-	}
-	return text
-}
-
-// withoutLeadingMarks removes the marked parts at the start of the text. If a mark is not closed,
-// everything behind it is removed.
-func withoutLeadingMarks(text string) string {
-	for strings.HasPrefix(text, "<") {
-		name, _, _ := strings.Cut(text[1:], ">")
-		if !slices.Contains(marks, name) {
-			return text
-		}
-		_, text, _ = strings.Cut(text, "</"+name+">")
-		text = strings.TrimSpace(text)
 	}
 	return text
 }

@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -9,9 +8,8 @@ import (
 
 // Prompted reports whether a transcript has a prompt, from a person or from this supervisor.
 func (rt *Runtime) Prompted(jsonl []byte) bool {
-	for raw := range bytes.Lines(jsonl) {
-		line, err := rt.line(raw)
-		if err == nil && !line.sidechain && !line.meta && !line.summary && !line.unread && len(line.userTexts()) > 0 {
+	for line := range rt.lines(jsonl) {
+		if !line.Meta && !line.Summary && !line.Unread && len(line.userTexts()) > 0 {
 			return true
 		}
 	}
@@ -35,36 +33,35 @@ func (rt *Runtime) PromptedAfter(jsonl []byte, nonce string, since, until, from 
 	var queue []string
 	told, given := false, false
 	after := func(at time.Time) bool { return told || at.After(since) && (until.IsZero() || !at.After(until)) }
-	for raw := range bytes.Lines(jsonl) {
-		line, err := rt.line(raw)
-		if err != nil || line.sidechain || line.summary {
+	for line := range rt.lines(jsonl) {
+		if line.Summary {
 			continue
 		}
-		if line.kind == "queue-operation" {
-			if !line.at.Before(from) {
+		if line.Kind == "queue-operation" {
+			if !line.At.Before(from) {
 				var taken string
 				queue, taken = line.queued(queue)
-				given = given || after(line.at) && rt.clean(taken) != ""
+				given = given || after(line.At) && rt.Clean(taken) != ""
 			}
 			continue
 		}
 		texts := line.userTexts()
-		if nonce != "" && !line.at.Before(since) && slices.ContainsFunc(texts, func(raw []byte) bool { return strings.Contains(unquote(raw), nonce) }) {
+		if nonce != "" && !line.At.Before(since) && slices.ContainsFunc(texts, func(raw []byte) bool { return strings.Contains(Unquote(raw), nonce) }) {
 			told, given = true, false
 			continue
 		}
-		if after(line.at) && !line.meta && joined(texts, rt.clean) != "" {
+		if after(line.At) && !line.Meta && Joined(texts, rt.Clean) != "" {
 			given = true
 		}
 	}
-	return given || slices.ContainsFunc(queue, func(text string) bool { return rt.clean(text) != "" })
+	return given || slices.ContainsFunc(queue, func(text string) bool { return rt.Clean(text) != "" })
 }
 
 // Queued returns the prompts that somebody has queued in a part of a transcript, and has not taken back there. The model may have been given
 // some of them since then: the line that takes a prompt out of the queue does not say which, and the queue may be older than the part.
 func (rt *Runtime) Queued(jsonl []byte) (queue []string) {
-	for raw := range bytes.Lines(jsonl) {
-		if line, err := rt.line(raw); err == nil && line.kind == "queue-operation" && line.operation != "dequeue" {
+	for line := range rt.lines(jsonl) {
+		if line.Kind == "queue-operation" && line.Operation != "dequeue" {
 			queue, _ = line.queued(queue)
 		}
 	}
@@ -72,9 +69,9 @@ func (rt *Runtime) Queued(jsonl []byte) (queue []string) {
 }
 
 // queued returns the queue of prompts after this line. taken is the prompt that the line passes to the model.
-func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
-	text := unquote(l.content)
-	switch l.operation {
+func (l *Line) queued(queue []string) (left []string, taken string) {
+	text := Unquote(l.Content)
+	switch l.Operation {
 	case "enqueue":
 		return append(queue, text), ""
 	case "dequeue":
@@ -82,13 +79,13 @@ func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
 			return queue[1:], queue[0]
 		}
 	case "remove", "popAll": // remove: the CLI put a prompt into the running turn; popAll: a person took prompts back
-		if l.operation == "remove" {
+		if l.Operation == "remove" {
 			taken = text
 		}
 		if i := slices.Index(queue, text); i >= 0 {
 			return slices.Delete(queue, i, i+1), taken
 		}
-		if len(l.content) == 0 {
+		if len(l.Content) == 0 {
 			return nil, ""
 		}
 	}

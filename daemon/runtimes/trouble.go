@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/understudyd/understudy/daemon/runtimes/limittext"
 )
 
 // The codes of trouble for which the daemon does something. It only shows the other codes.
@@ -36,9 +38,9 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 	if text == "" {
 		text = strings.TrimSpace(details)
 	}
-	text = withoutBody(text)
+	text = WithoutBody(text)
 	switch {
-	case kind == RateLimit && isUsageLimit(text), kind == Billing && endsByItself(text), kind == InvalidRequest && isSpendingLimit(text):
+	case kind == RateLimit && limittext.IsUsageLimit(text), kind == Billing && limittext.EndsByItself(text), kind == InvalidRequest && limittext.IsSpendingLimit(text):
 		return UsageLimit, text
 	case kind == InvalidRequest && isFullWindow(text):
 		return ContextFull, text
@@ -68,8 +70,8 @@ func APIFails(code string) bool {
 	return code == RateLimit || code == Overloaded || code == ServerError
 }
 
-// withoutBody replaces the JSON body of an error, which some texts quote, with the message in that body.
-func withoutBody(text string) string {
+// WithoutBody replaces the JSON body of an error, which some texts quote, with the message in that body.
+func WithoutBody(text string) string {
 	at := strings.IndexByte(text, '{')
 	if at < 0 {
 		return text
@@ -84,4 +86,25 @@ func withoutBody(text string) string {
 		return text
 	}
 	return strings.TrimSpace(text[:at] + body.Error.Message + text[at+int(rest.InputOffset()):])
+}
+
+// OfStatus returns the code of trouble that a status of HTTP stands for; "unknown": it stands for none.
+func OfStatus(status int) string {
+	switch {
+	case status == 401 || status == 403:
+		return Unauthenticated
+	case status == 402:
+		return Billing
+	case status == 404:
+		return UnknownModel
+	case status == 429:
+		return RateLimit
+	case status == 503 || status == 529:
+		return Overloaded
+	case status >= 400 && status < 500:
+		return InvalidRequest
+	case status >= 500 && status < 600:
+		return ServerError
+	}
+	return "unknown"
 }

@@ -3,6 +3,7 @@ package runtimes
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 //go:embed versions.json
 var versionsJSON []byte
 
-var measured = sync.OnceValue(func() map[string]Tried {
+var Measured = sync.OnceValue(func() map[string]Tried {
 	var all map[string]Tried
 	if err := json.Unmarshal(versionsJSON, &all); err != nil {
 		panic("runtimes: versions.json: " + err.Error()) // `just drift` writes it; a test reads it
@@ -45,7 +46,7 @@ func (t *Tried) Add(version string, v Verdict) {
 }
 
 // Tried returns what was measured of the runtime's CLI.
-func (rt *Runtime) Tried() Tried { return measured()[rt.Name] }
+func (rt *Runtime) Tried() Tried { return Measured()[rt.Name] }
 
 // Range returns the newest version that passed, and the oldest that passed without a failed one in between; "": none passed.
 func (t Tried) Range() (oldest, newest string) {
@@ -111,3 +112,16 @@ func numbers(version string) (ns []int) {
 	}
 	return ns
 }
+
+// NotBefore returns a [Runtime.CheckVersion] that refuses what is older than a version. update says how a person gets a newer one.
+func NotBefore(title, oldest, update string) func(version string) error {
+	return func(version string) error {
+		v := fullVersion().FindString(version)
+		if v == "" || CompareVersions(v, oldest) >= 0 {
+			return nil
+		}
+		return fmt.Errorf("%s %s is too old to be supervised: %s", title, v, update)
+	}
+}
+
+var fullVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b\d{1,4}\.\d{1,4}\.\d{1,4}\b`) })

@@ -16,6 +16,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -43,7 +44,7 @@ func (c accounts) OfProcess(proc tmux.Process, dir string) *runtimes.Account {
 	if err != nil {
 		return nil
 	}
-	account, _ := runtimes.ReadAccount(environ, dir)
+	account, _ := catalog.ReadAccount(environ, dir)
 	return &account
 }
 
@@ -71,7 +72,7 @@ func (c accounts) Secrets(a *daemon.Agent) ([]string, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // the process has ended, or is not ours to read: the caller says what is missing
 	}
-	_, list := runtimes.ReadAccount(environ, a.Cwd)
+	_, list := catalog.ReadAccount(environ, a.Cwd)
 	return slices.DeleteFunc(list, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return !slices.Contains(a.Account.Secrets, name)
@@ -116,7 +117,7 @@ func LaunchEnviron(ctx context.Context, d *Sight, a *daemon.Agent) (environ, sec
 			return nil, nil, nil, err
 		}
 	}
-	environ, lost = d.RuntimeOf(a).AccountEnviron(runtimes.StripEnv(d.Environ), a.Account, secrets)
+	environ, lost = d.RuntimeOf(a).AccountEnviron(catalog.StripEnv(d.Environ), a.Account, secrets)
 	return environ, secrets, lost, nil
 }
 
@@ -126,7 +127,7 @@ func OneShotEnviron(d *Sight, rt *runtimes.Runtime, a *daemon.Agent) []string {
 	if err != nil {
 		d.Log.Warn("secrets of an account not read", "agent_id", a.ID, "error", err)
 	}
-	environ, _ := rt.AccountEnviron(runtimes.StripEnv(d.Environ), a.Account, secrets)
+	environ, _ := rt.AccountEnviron(catalog.StripEnv(d.Environ), a.Account, secrets)
 	return environ
 }
 
@@ -217,7 +218,7 @@ func With(environ, further []string) []string {
 func (d *Sight) EnvironOf(a *daemon.Agent) []string {
 	if a.PID != 0 {
 		if environ, err := d.Accounts.Environ(a.Process()); err == nil {
-			return runtimes.StripEnv(environ)
+			return catalog.StripEnv(environ)
 		}
 	}
 	env := OneShotEnviron(d, d.RuntimeOf(a), a)

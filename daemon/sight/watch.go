@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -113,7 +114,7 @@ func (d *Sight) ConfigDir(a *daemon.Agent) string {
 			return dir
 		}
 	}
-	environ, _ := runtimes.Claude().AccountEnviron(d.Environ, a.Account, nil)
+	environ, _ := claude.Runtime.AccountEnviron(d.Environ, a.Account, nil)
 	return runtimes.ConfigDir(func(name string) string { return variable(environ, name) })
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -182,7 +182,7 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 
 // heard reports whether a hook has told of a delivery as a prompt that the runtime may still refuse.
 func heard(tx daemon.HookTx, d *daemon.Delivery) bool {
-	rt, err := runtimes.For(tx.Agent.Runtime)
+	rt, err := catalog.For(tx.Agent.Runtime)
 	return err == nil && rt.Can.TellsRefusals && d.Heard == tx.HookID && d.State == daemon.DeliveryTyped
 }
 

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/gemini"
 	"github.com/understudyd/understudy/hooks"
 )
 
 // geminiCLI is Gemini CLI: launched in a home of its own, with hooks of its own words. It drops an Enter that comes too early,
 // asks about a usage limit on the screen only, and tells in its transcript alone what ended a turn without an answer.
 var geminiCLI = &cli{
-	rt: runtimes.Gemini(), plain: true, box: true, ends: 3, quick: true,
+	rt: gemini.Runtime, plain: true, box: true, ends: 3, quick: true,
 	arguments: func(a *agent, argv []string) {
 		for i := 1; i < len(argv); i++ {
 			switch prompt, is := strings.CutPrefix(argv[i], "--prompt-interactive="); {

@@ -7,16 +7,17 @@ import (
 
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // linesName is the name of a runtime that is known by its configuration only: a program that reads lines.
 const linesName = "lines"
 
 // linesRuntime is the runtime of linesCLI.
-var linesRuntime = mustGeneric(linesName, runtimes.Generic{Command: []string{linesName}, Ready: `^> `, Exit: "/bye"})
+var linesRuntime = mustGeneric(linesName, catalog.Generic{Command: []string{linesName}, Ready: `^> `, Exit: "/bye"})
 
-func mustGeneric(name string, g runtimes.Generic) *runtimes.Runtime {
-	rt, err := runtimes.NewGeneric(name, g)
+func mustGeneric(name string, g catalog.Generic) *runtimes.Runtime {
+	rt, err := catalog.NewGeneric(name, g)
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -175,7 +176,7 @@ func (a *agent) takeFile(path string) {
 
 // mustRuntime returns the runtime of that name.
 func mustRuntime(name string) *runtimes.Runtime {
-	rt, err := runtimes.For(name)
+	rt, err := catalog.For(name)
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -45,11 +46,11 @@ var opencodeCLI = &cli{
 	},
 	hook: func(*agent, string, actor.Fields) (string, actor.Fields) { return "", nil },
 	submitted: func(a *agent, prompt string) {
-		a.keep("user", "").Parts = []runtimes.OpencodePart{{Type: "text", Text: prompt}}
+		a.keep("user", "").Parts = []opencode.Part{{Type: "text", Text: prompt}}
 	},
 	message: func(a *agent, role, text string) []actor.Fields {
 		if role == "assistant" {
-			a.answer().Parts = append(a.answer().Parts, runtimes.OpencodePart{Type: "text", Text: text})
+			a.answer().Parts = append(a.answer().Parts, opencode.Part{Type: "text", Text: text})
 			return nil
 		}
 		s := a.stored()
@@ -64,7 +65,7 @@ var opencodeCLI = &cli{
 		return nil
 	},
 	read: func(a *agent, path string) []actor.Fields {
-		p := runtimes.OpencodePart{Type: "tool", Tool: "read", CallID: uuid(a.rng)}
+		p := opencode.Part{Type: "tool", Tool: "read", CallID: uuid(a.rng)}
 		p.State.Status, p.State.Input.FilePath = "completed", path
 		a.answer().Parts = append(a.answer().Parts, p)
 		return nil
@@ -76,10 +77,10 @@ var opencodeCLI = &cli{
 		case turnDone:
 			m.Info.Finish = "stop"
 		case turnInterrupted:
-			m.Info.Error = &runtimes.OpencodeError{Name: "MessageAbortedError"}
+			m.Info.Error = &opencode.Error{Name: "MessageAbortedError"}
 			a.dropQueue()
 		case turnFailed:
-			m.Info.Error = &runtimes.OpencodeError{Name: "APIError"}
+			m.Info.Error = &opencode.Error{Name: "APIError"}
 			m.Info.Error.Data.Message, m.Info.Error.Data.StatusCode = failure, 429
 		}
 		a.change()
@@ -105,7 +106,7 @@ var opencodeCLI = &cli{
 // opencodeSession is a session in OpenCode's database, which outlives the process.
 type opencodeSession struct {
 	id, title string
-	messages  []runtimes.OpencodeMessage
+	messages  []opencode.Message
 	dropped   []string // the ids of prompts that it has not taken, nor ever will, and that its model has not read with a later one
 	read      []string // the ids of prompts that it has not taken, and that its model has read with a later one
 }
@@ -166,7 +167,7 @@ func (w *world) checkPassedOn(a *agent, h *daemon.Handoff) {
 }
 
 func (s *opencodeSession) answered(id string) bool {
-	return slices.ContainsFunc(s.messages, func(m runtimes.OpencodeMessage) bool { return m.Info.ParentID == id })
+	return slices.ContainsFunc(s.messages, func(m opencode.Message) bool { return m.Info.ParentID == id })
 }
 
 // stored returns the agent's session; nil: there is none yet.
@@ -180,8 +181,8 @@ func (a *agent) stored() *opencodeSession {
 }
 
 // keep adds a message to the agent's session.
-func (a *agent) keep(role, parent string) *runtimes.OpencodeMessage {
-	var m runtimes.OpencodeMessage
+func (a *agent) keep(role, parent string) *opencode.Message {
+	var m opencode.Message
 	m.Info.ID, m.Info.Role, m.Info.ParentID = "msg_"+uuid(a.rng), role, parent
 	m.Info.Time.Created = a.h.now().UnixMilli()
 	if role == "assistant" {
@@ -194,7 +195,7 @@ func (a *agent) keep(role, parent string) *runtimes.OpencodeMessage {
 }
 
 // answer returns the answer that the running turn makes: the newest one.
-func (a *agent) answer() *runtimes.OpencodeMessage {
+func (a *agent) answer() *opencode.Message {
 	s := a.stored()
 	for i := len(s.messages) - 1; ; i-- {
 		if s.messages[i].Info.Role == "assistant" {
@@ -254,7 +255,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 	asked := map[string]time.Time{}
 	for {
 		var changed, ended <-chan struct{}
-		sight, err := at(c, ctx, looking, "GET session", func(a *agent) (runtimes.OpencodeSight, error) {
+		sight, err := at(c, ctx, looking, "GET session", func(a *agent) (opencode.Sight, error) {
 			changed, ended = a.changed, a.ended
 			return c.sight(a)
 		})
@@ -286,7 +287,7 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 		}
 		sight.Retried = retried
 		reports, limited, again := sight.Reports(now)
-		for len(asks) > 0 && !slices.ContainsFunc(sight.Asked, func(q runtimes.OpencodeAsked) bool { return q.ID == asks[0] }) {
+		for len(asks) > 0 && !slices.ContainsFunc(sight.Asked, func(q opencode.Asked) bool { return q.ID == asks[0] }) {
 			if err := report(sight.DialogClosed(asks[0])); err != nil {
 				return err
 			}
@@ -316,8 +317,8 @@ func (c *control) Follow(ctx context.Context, tell func(runtimes.Report) error) 
 }
 
 // sight returns what the server tells of the agent's session. It makes the session if there is none.
-func (c *control) sight(a *agent) (runtimes.OpencodeSight, error) {
-	title := runtimes.OpencodeTitle(c.link.Name, c.link.AgentID, c.link.Server.Password[:8])
+func (c *control) sight(a *agent) (opencode.Sight, error) {
+	title := opencode.Title(c.link.Name, c.link.AgentID, c.link.Server.Password[:8])
 	if c.link.Session != "" {
 		a.session = c.link.Session
 	}
@@ -332,21 +333,21 @@ func (c *control) sight(a *agent) (runtimes.OpencodeSight, error) {
 		a.session = "ses_" + strings.ReplaceAll(uuid(a.rng), "-", "")
 		a.h.sessions = append(a.h.sessions, &opencodeSession{id: a.session, title: title})
 	}
-	s := runtimes.OpencodeSight{Session: a.session, Transcript: c.link.Transcript, Window: 100_000}
+	s := opencode.Sight{Session: a.session, Transcript: c.link.Transcript, Window: 100_000}
 	for _, m := range a.stored().messages {
 		m.Parts = slices.Clone(m.Parts)
 		s.Messages = append(s.Messages, m)
 	}
 	switch {
 	case a.retries != nil:
-		s.Status = runtimes.OpencodeStatus{Type: "retry", Message: a.retries.text, Next: a.h.now().Add(time.Until(a.retries.over)).UnixMilli()}
+		s.Status = opencode.Status{Type: "retry", Message: a.retries.text, Next: a.h.now().Add(time.Until(a.retries.over)).UnixMilli()}
 	case a.refused:
-		s.Status = runtimes.OpencodeStatus{Type: "retry", Message: "The server is overloaded", Next: a.h.now().Add(10 * time.Second).UnixMilli()}
+		s.Status = opencode.Status{Type: "retry", Message: "The server is overloaded", Next: a.h.now().Add(10 * time.Second).UnixMilli()}
 	case a.stop != nil:
 		s.Status.Type = "busy"
 	}
 	if a.dialog != nil && !a.dialog.exit {
-		s.Asked = []runtimes.OpencodeAsked{{ID: fmt.Sprint("per_", a.dialogs), What: "permission for bash"}}
+		s.Asked = []opencode.Asked{{ID: fmt.Sprint("per_", a.dialogs), What: "permission for bash"}}
 	}
 	return s, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
+	"github.com/understudyd/understudy/daemon/runtimes/codex"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -68,7 +70,7 @@ var clis = map[string]*cli{"claude": claudeCLI, "codex": codexCLI, "omp": ompCLI
 
 // claudeCLI is Claude Code.
 var claudeCLI = &cli{
-	rt: runtimes.Claude(),
+	rt: claude.Runtime,
 	arguments: func(a *agent, argv []string) {
 		for i := 1; i < len(argv); i++ {
 			value := func() string { i++; return argv[i] }
@@ -165,7 +167,7 @@ func claudeBlock(a *agent, role string, block actor.Fields) actor.Fields {
 // codexCLI is Codex: its session is known with its first prompt, its errors are told by its transcript only, and it has a
 // queue beside its composer.
 var codexCLI = &cli{
-	rt: runtimes.Codex(), plain: true, late: true,
+	rt: codex.Runtime, plain: true, late: true,
 	arguments: func(a *agent, argv []string) {
 		a.session = uuid(a.rng)
 		for i := 1; i < len(argv); i++ {

@@ -8,6 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // conformance are the things that every runtime is asked for, and which runtimes promise them; nil: all do.
@@ -29,7 +30,7 @@ type cell struct{ runtime, row string }
 
 // cover notes that a runtime has met a row of conformance.
 func (w *world) cover(runtime, row string) {
-	if rt, err := runtimes.For(runtime); err == nil {
+	if rt, err := catalog.For(runtime); err == nil {
 		runtime = rt.Name // the runtime may be named with an account
 	}
 	w.covered[cell{runtime, row}]++

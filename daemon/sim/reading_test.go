@@ -7,7 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // readBriefing reads the files that the predecessor left. It returns false if the turn was interrupted.
@@ -49,7 +49,7 @@ func (w *world) firstTurnOver(a *daemon.Agent) bool {
 func (w *world) checkReading(agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
 		a := &agents[i]
-		if rt, err := runtimes.For(a.Runtime); err != nil || !rt.Can.Reads.Shown() {
+		if rt, err := catalog.For(a.Runtime); err != nil || !rt.Can.Reads.Shown() {
 			continue // nothing shows what it has read
 		}
 		told := map[event.Type]int{}

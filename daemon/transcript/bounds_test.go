@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 )
 
@@ -19,12 +19,12 @@ func TestReadReadsTheNewestFarBytes(t *testing.T) {
 	}
 	path := transcripttest.File(t, text.String())
 	want := Want{Messages: 5, Edited: true}
-	all, err := Read(t.Context(), runtimes.Claude(), path, want)
+	all, err := Read(t.Context(), claude.Runtime, path, want)
 	if err != nil || len(all.Edited) != 100 || len(all.Warnings) != 0 {
 		t.Errorf("%d files, %q, %v", len(all.Edited), all.Warnings, err)
 	}
 	want.Far = int64(text.Len() / 2)
-	half, err := Read(t.Context(), runtimes.Claude(), path, want)
+	half, err := Read(t.Context(), claude.Runtime, path, want)
 	if n := len(half.Edited); err != nil || n < 40 || n > 60 || !slices.Contains(half.Edited, "/work/99.go") {
 		t.Errorf("%d files of half a transcript, %v", n, err)
 	}

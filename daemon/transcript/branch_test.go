@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 )
 
@@ -145,7 +146,7 @@ var branches = map[string]struct {
 func TestReadFollowsTheBranchThatHolds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range branches {
-		got, err := Read(t.Context(), runtimes.Claude(), transcripttest.File(t, tt.text.String()), Want{All: true, Edited: true})
+		got, err := Read(t.Context(), claude.Runtime, transcripttest.File(t, tt.text.String()), Want{All: true, Edited: true})
 		if messages := told(got.Messages); err != nil || !slices.Equal(messages, tt.messages) || !slices.Equal(got.Edited, tt.edited) {
 			t.Errorf("%s:\n got %q, %q, %v\nwant %q, %q", name, messages, got.Edited, err, tt.messages, tt.edited)
 		}
@@ -159,18 +160,18 @@ func TestReadFollowsTheBranchThatHolds(t *testing.T) {
 func TestReadRewound(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/rewind.jsonl"
-	got, err := Read(t.Context(), runtimes.Claude(), path, Want{All: true, Edited: true})
+	got, err := Read(t.Context(), claude.Runtime, path, Want{All: true, Edited: true})
 	want := []string{"u Build the importer.", "a Which format shall it read?", "u Use CSV, keep all of it.", "a Good, the CSV code stays."}
 	if messages := told(got.Messages); err != nil || !slices.Equal(messages, want) || len(got.Edited) > 0 {
 		t.Errorf("got %q, %q, %v", messages, got.Edited, err)
 	}
-	if n, err := Count(runtimes.Claude(), path, 100); err != nil || n != 4 {
+	if n, err := Count(claude.Runtime, path, 100); err != nil || n != 4 {
 		t.Errorf("%d prompts and answers, %v", n, err)
 	}
 	line, spent := 0, int64(0)
 	text, err := os.ReadFile(path)
 	for raw := range strings.Lines(string(text)) {
-		if u, ok := runtimes.Claude().Usage(path, []byte(raw)); ok {
+		if u, ok := claude.Runtime.Usage(path, []byte(raw)); ok {
 			line, spent = line+1, spent+u.Total()
 		}
 	}
@@ -189,11 +190,11 @@ func TestTakenBackIsNotInUse(t *testing.T) {
 		line("a9", "b2", map[string]any{"type": "assistant", "message": map[string]any{"role": "assistant", "id": "m9", "content": []any{}, "usage": map[string]any{"input_tokens": 99999}}}).
 		raw(`{"type":"last-prompt","leafUuid":"b1","rewound":true}`)
 	path := transcripttest.File(t, text.String())
-	got, err := Read(t.Context(), runtimes.Claude(), path, Want{All: true, Todos: true})
+	got, err := Read(t.Context(), claude.Runtime, path, Want{All: true, Todos: true})
 	if err != nil || len(got.Todos) != 1 || got.Todos[0].Text != "keep" || got.Used >= 99999 {
 		t.Errorf("todos %+v, %d tokens, %v", got.Todos, got.Used, err)
 	}
-	if used, _, ok, err := Use(runtimes.Claude(), path); err != nil || !ok || used != got.Used {
+	if used, _, ok, err := Use(claude.Runtime, path); err != nil || !ok || used != got.Used {
 		t.Errorf("%d tokens in the context, %t, %v", used, ok, err)
 	}
 }
@@ -242,7 +243,7 @@ func TestReadFollowsOtherRuntimes(t *testing.T) {
 		{"omp", tree + omp("5", "null", "user", "anew"), []string{"u anew"}, nil},
 		{"omp", tree, []string{"u one", "a two", "u three", "a four"}, nil},
 	} {
-		rt, err := runtimes.For(tt.runtime)
+		rt, err := catalog.For(tt.runtime)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 )
 
@@ -26,7 +26,7 @@ func TestMemoryDoesNotGrowWithTheTranscript(t *testing.T) { // not parallel: it 
 		path := transcripttest.Large(t, tt.turn())
 		debug.FreeOSMemory()
 		before := held()
-		got, err := Read(t.Context(), runtimes.Claude(), path, handoffWant)
+		got, err := Read(t.Context(), claude.Runtime, path, handoffWant)
 		if grown := (held() - before) >> 20; grown > most {
 			t.Errorf("%s: %d MB more than before", tt.name, grown)
 		}
@@ -50,7 +50,7 @@ func BenchmarkReadTranscript(b *testing.B) {
 			b.SetBytes(transcripttest.LargeTranscript)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Read(b.Context(), runtimes.Claude(), path, handoffWant); err != nil {
+				if _, err := Read(b.Context(), claude.Runtime, path, handoffWant); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 	"github.com/understudyd/understudy/data"
 )
@@ -49,7 +49,7 @@ func TestReadReturnsTheLastStateOfTheTodos(t *testing.T) {
 		"after the instruction": {todoWrite("c", "a", "b") + instruction + todoWrite("d", "b"), "b pending"},
 		"none":                  {instruction, ""},
 	} {
-		got, err := Read(t.Context(), runtimes.Claude(), transcripttest.File(t, tt.text), Want{Messages: 1, Todos: true, Until: until})
+		got, err := Read(t.Context(), claude.Runtime, transcripttest.File(t, tt.text), Want{Messages: 1, Todos: true, Until: until})
 		var all []string
 		for _, todo := range got.Todos {
 			all = append(all, todo.Text+" "+todo.Status)
@@ -63,7 +63,7 @@ func TestReadReturnsTheLastStateOfTheTodos(t *testing.T) {
 func TestReadBoundsTheTodos(t *testing.T) {
 	t.Parallel()
 	texts := slices.Repeat([]string{strings.Repeat("é", maxTodoSize)}, maxTodos+3)
-	got, err := Read(t.Context(), runtimes.Claude(), transcripttest.File(t, todoWrite("c", texts...)), Want{Todos: true})
+	got, err := Read(t.Context(), claude.Runtime, transcripttest.File(t, todoWrite("c", texts...)), Want{Todos: true})
 	want := data.Todo{Text: strings.Repeat("é", (maxTodoSize-len("…"))/2) + "…", Status: "pending"}
 	if err != nil || len(got.Todos) != maxTodos || got.Todos[0] != want {
 		t.Errorf("%d todos, %v", len(got.Todos), err)
@@ -76,13 +76,13 @@ func TestReadBoundsTheTodos(t *testing.T) {
 func TestEffortIsThatOfTheNewestAnswer(t *testing.T) {
 	t.Parallel()
 	path := transcripttest.File(t, todoWrite("c", "a")+updated("d", "1", "completed")+failed("d"))
-	if got, err := Effort(runtimes.Claude(), path); got != "low" || err != nil {
+	if got, err := Effort(claude.Runtime, path); got != "low" || err != nil {
 		t.Errorf("level %q, %v", got, err)
 	}
-	if got, err := Read(t.Context(), runtimes.Claude(), path, Want{Messages: 1}); got.Effort != "low" || err != nil {
+	if got, err := Read(t.Context(), claude.Runtime, path, Want{Messages: 1}); got.Effort != "low" || err != nil {
 		t.Errorf("Read: level %q, %v", got.Effort, err)
 	}
-	if got, err := Effort(runtimes.Claude(), transcripttest.File(t, failed("d"))); got != "" || err != nil {
+	if got, err := Effort(claude.Runtime, transcripttest.File(t, failed("d"))); got != "" || err != nil {
 		t.Errorf("no answer: level %q, %v", got, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
 	"github.com/understudyd/understudy/data"
 )
@@ -83,7 +84,7 @@ func TestReadFindsWhatIsWanted(t *testing.T) {
 		"10 MB in a line":   {transcripttest.User("one") + transcripttest.User(strings.Repeat("x", 10<<20)) + transcripttest.User("two"), Want{Messages: 2}, []string{"u one", "u two"}, nil, 0, []string{"1 line of the transcript is longer than 4 MB and was left out."}},
 		"garbage of 10 MB":  {transcripttest.User("one") + strings.Repeat("\x00", 10<<20), Want{Messages: 1}, []string{"u one"}, nil, 0, []string{"1 line of the transcript is longer than 4 MB and was left out."}},
 	} {
-		got, err := Read(t.Context(), runtimes.Claude(), transcripttest.File(t, tt.text), tt.want)
+		got, err := Read(t.Context(), claude.Runtime, transcripttest.File(t, tt.text), tt.want)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -102,7 +103,7 @@ func TestReadFindsWhatIsWanted(t *testing.T) {
 func TestMessageIsAsOldAsItsFirstBlock(t *testing.T) {
 	t.Parallel()
 	path := transcripttest.File(t, transcripttest.User("one")+strings.ReplaceAll(transcripttest.Text("m1", "two"), ":01Z", ":01.5Z")+transcripttest.Text("m1", "three"))
-	got, err := Read(t.Context(), runtimes.Claude(), path, Want{All: true})
+	got, err := Read(t.Context(), claude.Runtime, path, Want{All: true})
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	want := []data.Message{{Role: "user", Text: "one", At: at}, {Role: "assistant", Text: "two\nthree", At: at.Add(1500 * time.Millisecond)}}
 	if err != nil || !reflect.DeepEqual(got.Messages, want) || got.Count != 2 {
@@ -119,9 +120,9 @@ func TestUnreadableTranscriptIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"", filepath.Join(dir, "gone"), dir, fifo, os.DevNull} {
-		_, err := Read(t.Context(), runtimes.Claude(), path, Want{All: true, Edited: true})
-		_, _, _, useErr := Use(runtimes.Claude(), path)
-		_, countErr := Count(runtimes.Claude(), path, 1)
+		_, err := Read(t.Context(), claude.Runtime, path, Want{All: true, Edited: true})
+		_, _, _, useErr := Use(claude.Runtime, path)
+		_, countErr := Count(claude.Runtime, path, 1)
 		if err == nil || useErr == nil || countErr == nil {
 			t.Errorf("%s: %v; %v; %v", path, err, useErr, countErr)
 		}
@@ -131,7 +132,7 @@ func TestUnreadableTranscriptIsAnError(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := Read(ctx, runtimes.Claude(), transcripttest.File(t, transcripttest.User("one")), Want{All: true}); !errors.Is(err, context.Canceled) {
+	if got, err := Read(ctx, claude.Runtime, transcripttest.File(t, transcripttest.User("one")), Want{All: true}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %+v, %v", got, err)
 	}
 }
@@ -151,7 +152,7 @@ func TestUseIsThatOfTheNewestAnswer(t *testing.T) {
 		"within 8 MB": {transcripttest.Text("m1", "one") + far, 1000, true},
 		"too far":     {transcripttest.Text("m1", "one") + far + far + transcripttest.User(strings.Repeat("x", 1000)), 0, false},
 	} {
-		if used, _, ok, err := Use(runtimes.Claude(), transcripttest.File(t, tt.text)); used != tt.used || ok != tt.ok || err != nil {
+		if used, _, ok, err := Use(claude.Runtime, transcripttest.File(t, tt.text)); used != tt.used || ok != tt.ok || err != nil {
 			t.Errorf("%s: %d, %v, %v", name, used, ok, err)
 		}
 	}
@@ -161,7 +162,7 @@ func TestCountCountsPromptsAndAnswersUpToEnough(t *testing.T) {
 	t.Parallel()
 	path := transcripttest.File(t, "{\n"+transcripttest.User("one")+transcripttest.Text("m1", "two")+transcripttest.Text("m1", "three")+transcripttest.Result("t", "x", false)+transcripttest.User("four"))
 	for enough, want := range []int{0, 1, 2, 3, 3} {
-		if n, err := Count(runtimes.Claude(), path, enough); n != want || err != nil {
+		if n, err := Count(claude.Runtime, path, enough); n != want || err != nil {
 			t.Errorf("%d are enough: %d, %v", enough, n, err)
 		}
 	}
@@ -171,11 +172,11 @@ func TestCountCountsPromptsAndAnswersUpToEnough(t *testing.T) {
 func TestCountCountsPromptsOfTheDaemonAndToolCalls(t *testing.T) {
 	t.Parallel()
 	told := transcripttest.User("[handoff_a_b_1_c0ffee00] understudy: you take over")
-	if n, err := Count(runtimes.Claude(), transcripttest.File(t, told), 2); n != 1 || err != nil {
+	if n, err := Count(claude.Runtime, transcripttest.File(t, told), 2); n != 1 || err != nil {
 		t.Errorf("only told what it takes over: %d, %v", n, err)
 	}
 	call := `{"type":"assistant","message":{"role":"assistant","id":"m1","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}],"usage":{"input_tokens":9}}}` + "\n"
-	if n, err := Count(runtimes.Claude(), transcripttest.File(t, told+call), 2); n != 2 || err != nil {
+	if n, err := Count(claude.Runtime, transcripttest.File(t, told+call), 2); n != 2 || err != nil {
 		t.Errorf("at work: %d, %v", n, err)
 	}
 }
@@ -200,7 +201,7 @@ func FuzzReadTranscript(f *testing.F) {
 		}
 		want := Want{Messages: messages, All: messages < 0, MaxBytes: most, Edited: true, Until: "X"}
 		c := newConversation(want)
-		file := &file{rt: runtimes.Claude(), lines: &backward{r: bytes.NewReader(text), off: int64(len(text)), chunk: 1 + max(0, chunk)%1000, max: maxLine}}
+		file := &file{rt: claude.Runtime, lines: &backward{r: bytes.NewReader(text), off: int64(len(text)), chunk: 1 + max(0, chunk)%1000, max: maxLine}}
 		for {
 			e, err := file.next(t.Context())
 			if err != nil {
@@ -224,7 +225,7 @@ func forward(text []byte, want Want) (got Found) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		e, err := runtimes.Claude().ParseEntry([]byte(line))
+		e, err := claude.Runtime.ParseEntry([]byte(line))
 		if err != nil {
 			bad++
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -27,7 +28,7 @@ func AnswerWith(a *daemon.Agent) string {
 
 // AnswersDialog reports whether what an agent waits for may be answered from elsewhere than its pane.
 func AnswersDialog(a *daemon.Agent) bool {
-	rt, err := runtimes.For(a.Runtime) // the generic CLIs have no dialogs that can be read
+	rt, err := catalog.For(a.Runtime) // the generic CLIs have no dialogs that can be read
 	return err == nil && rt.AnswersDialog(a.WaitsFor)
 }
 
@@ -56,7 +57,7 @@ func QueuedWords(d *daemon.Delivery, g *daemon.Agent) string {
 // mode auto; "": it asks now, or may, or the mode is not known.
 func AsksNobody(a *daemon.Agent) string {
 	mode := cmp.Or(a.SessionMode, a.PermissionMode)
-	rt, err := runtimes.For(a.Runtime)
+	rt, err := catalog.For(a.Runtime)
 	if err != nil || a.State == daemon.Waiting || rt.Widths[mode] < runtimes.WidthAuto {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript"
 )
 
@@ -25,7 +26,7 @@ func TestTranscriptShowsChoices(t *testing.T) {
 		var got transcript.Found
 		poll(t, "the choices in the transcript", func() (is bool) { // the CLI writes its last answer after the Stop
 			var err error
-			got, err = transcript.Read(t.Context(), runtimes.Claude(), path, transcript.Want{Choices: true})
+			got, err = transcript.Read(t.Context(), claude.Runtime, path, transcript.Want{Choices: true})
 			return err == nil && got.Choices == want
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // These tests check the behaviour of the real CLI on which the daemon relies, so that an upgrade shows what has
@@ -58,7 +59,7 @@ func openIn(t *testing.T, home claudetest.Home, api *claudetest.FakeAPI, hooks *
 	if c.change != nil {
 		c.change(&spec)
 	}
-	launch, err := runtimes.Claude().Launch(spec)
+	launch, err := claude.Runtime.Launch(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func (s session) stops() int {
 
 func exits(s session) {
 	s.idle()
-	s.deliver(runtimes.ExitText)
+	s.deliver(claude.ExitText)
 	if c := s.hooks.await(s.t, "SessionEnd", event("SessionEnd")); c.Reason != "prompt_input_exit" {
 		s.t.Errorf("reason %q", c.Reason)
 	}
@@ -283,7 +284,7 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !runtimes.Claude().TranscriptContains(transcript, "nonce-1") {
+	if !claude.Runtime.TranscriptContains(transcript, "nonce-1") {
 		t.Error("the transcript has no user entry with the nonce")
 	}
 	shape := []byte(`"message":{"role":"user","content":"Stop hook feedback:\n[nonce-1] Write`)

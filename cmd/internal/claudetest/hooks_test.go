@@ -17,6 +17,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks/hookstest"
 )
 
@@ -272,7 +273,7 @@ func (s *show) plays() map[string]func() {
 			s.ended()
 		},
 		"fork":       func() { s.open(func(spec *runtimes.Spec) { spec.Resume = sessionID }, "--fork-session") },
-		"exit":       func() { s.x.deliver(runtimes.ExitText); s.ended() },
+		"exit":       func() { s.x.deliver(claude.ExitText); s.ended() },
 		"fork_print": s.print,
 	}
 	for _, more := range []map[string]func(){s.permissions(), s.twoAtOnce(), s.failures(), s.fullContexts()} {
@@ -357,7 +358,7 @@ func (s *show) twoAtOnce() map[string]func() {
 		"exit_with_task": func() {
 			path, _ := s.pipe("for-ever")
 			s.turn("read on", claudetest.Ask("read on", claudetest.Bash("cat "+path, true), claudetest.Says("done")), 1)
-			s.x.deliver(runtimes.ExitText)
+			s.x.deliver(claude.ExitText)
 			s.x.shows("Exit and stop tasks")
 			s.x.keys("Enter")
 			s.ended()
@@ -420,7 +421,7 @@ func (s *show) remind() {
 
 // print asks a copy of the session as the daemon does, except that the hooks are those of the other scenes.
 func (s *show) print() {
-	fork, err := runtimes.Claude().Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(s.t)}, SessionID: sessionID,
+	fork, err := claude.Runtime.Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(s.t)}, SessionID: sessionID,
 		SettingsJSON: s.hooks.settings(s.t, nil), Prompt: "Write a handoff document."})
 	if err != nil {
 		s.t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/npmtest"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // Version is the version of the CLI that the tests run: the pinned one, which is Tested in daemon/runtimes/claude.go,
@@ -14,7 +14,7 @@ import (
 // in hooks/hookstest come from the pinned version: after a change there, run
 //
 //	go test -tags e2e ./cmd/internal/claudetest -run 'TestScreens|TestHooks' -update
-var Version = npmtest.Version("claude", runtimes.Claude().Can.Tested)
+var Version = npmtest.Version("claude", claude.Runtime.Can.Tested)
 
 var installed = sync.OnceValues(install)
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript"
 )
 
@@ -57,7 +58,7 @@ func (s session) sameAsModel(file, prompt string, want []string) {
 	}
 	var told []string
 	poll(s.t, "the prompt in the transcript", func() bool { // the CLI writes a moment after its hooks
-		got, err := transcript.Read(s.t.Context(), runtimes.Claude(), file, transcript.Want{All: true})
+		got, err := transcript.Read(s.t.Context(), claude.Runtime, file, transcript.Want{All: true})
 		if err != nil {
 			s.t.Fatal(err)
 		}

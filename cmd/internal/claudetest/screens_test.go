@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 var update = flag.Bool("update", false, "record the real CLI: write its screens to daemon/runtimes/testdata/screens and its hooks to hooks/hookstest/testdata")
@@ -116,7 +116,7 @@ func scenes() []scene {
 		{name: "question", script: claudetest.Ask("go", claudetest.Question(false), claudetest.Says("done")), play: submit("go")},
 		{name: "question_many", script: claudetest.Ask("go", claudetest.Question(true), claudetest.Says("done")), play: submit("go")},
 		{name: "exit_tasks", script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
-			play: func(x *terminal) { submit("go")(x); x.shows("1 shell"); x.ready(); x.deliver(runtimes.ExitText) }},
+			play: func(x *terminal) { submit("go")(x); x.shows("1 shell"); x.ready(); x.deliver(claude.ExitText) }},
 	}
 }
 
@@ -141,7 +141,7 @@ func firstScenes() []scene {
 		{name: "limit_question", args: []string{"--settings", `{"autoContinueAtUsageLimit":false}`}, env: claudetest.Subscription(), script: claudetest.Limited(time.Now().Add(time.Hour)),
 			play: func(x *terminal) { submit("work")(x); x.shows("What do you want") }},
 		{name: "exit_tree", args: []string{"--worktree", "wt"}, setup: inRepository,
-			play: func(x *terminal) { submit("go")(x); x.shows("done "); x.ready(); x.deliver(runtimes.ExitText) }},
+			play: func(x *terminal) { submit("go")(x); x.shows("done "); x.ready(); x.deliver(claude.ExitText) }},
 		{name: "exit_tree_narrow", narrow: true, follows: true},
 		{name: "busy_still", args: []string{"--settings", `{"prefersReducedMotion":true}`}, script: waits,
 			play: func(x *terminal) { busy(x); x.paste("a draft meanwhile") }},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // TestScreens: want.json says what ReadScreen reads from each scene, and the golden test of daemon/runtimes compares it with the
@@ -144,7 +145,7 @@ func (x *terminal) settled(want runtimes.Screen) string {
 		}
 		<-tick.C
 		screen = x.screen()
-		now := runtimes.Claude().ReadScreen(runtimes.View{Text: screen})
+		now := claude.Runtime.ReadScreen(runtimes.View{Text: screen})
 		now.Row = "" // not compared: the row of an empty composer shows changing proposals
 		if now != got {
 			got, same = now, time.Now()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
@@ -276,7 +277,7 @@ func (x *terminal) until(what string, ok func(runtimes.Screen, string) bool) {
 	x.t.Helper()
 	pollEvery(x.t, lookEvery, what, func() bool {
 		screen := x.screen()
-		return ok(runtimes.Claude().ReadScreen(runtimes.View{Text: screen}), screen)
+		return ok(claude.Runtime.ReadScreen(runtimes.View{Text: screen}), screen)
 	})
 }
 

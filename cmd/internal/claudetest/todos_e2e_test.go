@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 )
@@ -53,7 +54,7 @@ func TestTodosAndThinkingLevel(t *testing.T) {
 		change: func(s *runtimes.Spec) { s.Model, s.Effort = "claude-opus-4-5", "low" },
 	})
 	path := s.turn("make a plan").Transcript
-	got, err := transcript.Read(t.Context(), runtimes.Claude(), path, transcript.Want{Messages: 1, Todos: true})
+	got, err := transcript.Read(t.Context(), claude.Runtime, path, transcript.Want{Messages: 1, Todos: true})
 	want := []data.Todo{{Text: "Test the parser well", Status: "in_progress"}, {Text: "Document it", Status: "pending"}}
 	if err != nil || !slices.Equal(got.Todos, want) || got.Effort != "low" {
 		t.Errorf("todos %+v, level %q, %v; want %+v at low", got.Todos, got.Effort, err, want)
@@ -65,7 +66,7 @@ func TestTodosAndThinkingLevel(t *testing.T) {
 	s.keys("Enter")
 	s.turn("go on")
 	poll(t, "the level after /effort in the transcript", func() bool { // the CLI writes its last answer after the Stop
-		level, err := transcript.Effort(runtimes.Claude(), path)
+		level, err := transcript.Effort(claude.Runtime, path)
 		return err == nil && level == "medium"
 	})
 
@@ -74,7 +75,7 @@ func TestTodosAndThinkingLevel(t *testing.T) {
 	}
 	for _, level := range []string{"", "medium"} {
 		prompt := "copied at level " + level + "."
-		fork, err := runtimes.Claude().Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(t)}, SessionID: sessionID,
+		fork, err := claude.Runtime.Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(t)}, SessionID: sessionID,
 			SettingsJSON: s.hooks.settings(t, nil), Effort: level, Prompt: prompt})
 		if err != nil {
 			t.Fatal(err)

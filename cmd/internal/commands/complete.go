@@ -16,7 +16,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/notices"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -188,7 +189,7 @@ func completeRuntimes(a *cli.App) cobra.CompletionFunc {
 // completeModes completes the permission modes of the runtime that --runtime names, or else of Claude Code.
 func completeModes(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	name, _ := c.Flags().GetString("runtime")
-	rt, err := runtimes.For(cmp.Or(name, runtimes.Claude().Name))
+	rt, err := catalog.For(cmp.Or(name, claude.Runtime.Name))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

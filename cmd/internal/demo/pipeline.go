@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/fit"
 	"github.com/understudyd/understudy/daemon/pipelines"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
@@ -189,7 +189,7 @@ func promptIn(path string) (string, error) {
 		return "", err
 	}
 	for line := range bytes.Lines(b) {
-		if e, err := runtimes.Claude().ParseEntry(line); err == nil && e.Role == "user" { // a half-written line does not parse
+		if e, err := claude.Runtime.ParseEntry(line); err == nil && e.Role == "user" { // a half-written line does not parse
 			return e.Text, nil
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -40,8 +42,8 @@ var runtimeTasks = []string{
 // configuration. Each role is Claude Code under another name, because that is the CLI that the scripted agent imitates.
 func playAll(command []string) (map[string]serve.RuntimeSettings, func(engine.Config) engine.Config) {
 	settings, roles := map[string]serve.RuntimeSettings{}, map[string]*runtimes.Runtime{}
-	for _, rt := range runtimes.All() {
-		role := *runtimes.Claude()
+	for _, rt := range catalog.All() {
+		role := *claude.Runtime
 		role.Name, role.Title = rt.Name, rt.Title+", played by the scripted agent"
 		settings[rt.Name], roles[rt.Name] = serve.RuntimeSettings{Command: command}, &role
 	}
@@ -53,7 +55,7 @@ func playAll(command []string) (map[string]serve.RuntimeSettings, func(engine.Co
 
 // runtimesStory carries one piece of work round all runtimes, and shows what the last agent was told.
 func (d *demo) runtimesStory(ctx context.Context) error {
-	names := runtimes.Names()
+	names := catalog.Names()
 	for _, line := range []string{
 		"One scripted agent plays all the CLIs. It behaves as Claude Code does: no CLI of yours is run, nothing of yours is touched.",
 		"The daemon is real, and so is what it passes on.", realOnes(),
@@ -86,7 +88,7 @@ func (d *demo) runtimesStory(ctx context.Context) error {
 	d.Printf("\n%s\n", d.Bold(fmt.Sprintf("What agent %d, on %s again, was told of decisions", agent.ID, agent.Runtime)))
 	d.Block(d.middleOut(decisionsIn(string(told)), shownLines))
 	d.Printf("\n%s\n", d.Bold("What understudy can do with each real CLI"))
-	d.compare(runtimes.All())
+	d.compare(catalog.All())
 	d.Printf("%s\n", d.Hang("`understudy runtimes NAME` says what one of them cannot do, and docs/runtimes.md how any other CLI is supervised."))
 	return nil
 }
@@ -94,7 +96,7 @@ func (d *demo) runtimesStory(ctx context.Context) error {
 // realOnes says which of the real CLIs are in PATH. It runs none of them.
 func realOnes() string {
 	var here, missing []string
-	for _, rt := range runtimes.All() {
+	for _, rt := range catalog.All() {
 		if _, err := exec.LookPath(rt.Command[0]); err != nil {
 			missing = append(missing, rt.Name)
 		} else {

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // TestRuntimesHaveTasks: each runtime has a task in the story, because the story goes round all of them.
 func TestRuntimesHaveTasks(t *testing.T) {
 	t.Parallel()
-	if got, want := len(runtimeTasks), len(runtimes.Names()); got != want {
+	if got, want := len(runtimeTasks), len(catalog.Names()); got != want {
 		t.Errorf("%d tasks for %d runtimes", got, want)
 	}
 }
@@ -28,7 +29,7 @@ func TestRealOnes(t *testing.T) {
 		{func(rt *runtimes.Runtime) bool { return rt.Name == "codex" }, "Real CLIs in PATH: codex; not in PATH: claude, opencode, omp, gemini."},
 		{func(*runtimes.Runtime) bool { return true }, "Real CLIs in PATH: claude, codex, opencode, omp, gemini; not in PATH: none."},
 	} {
-		for _, rt := range runtimes.All() {
+		for _, rt := range catalog.All() {
 			if step.add(rt) {
 				if err := os.WriteFile(filepath.Join(dir, rt.Command[0]), nil, 0o700); err != nil {
 					t.Fatal(err)

@@ -22,6 +22,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/db"
@@ -218,10 +220,10 @@ func CheckDaemon(ctx context.Context, c *api.Client) Finding {
 // installed is worth a warning only if it is Claude Code, or if config.yaml names it.
 func CheckRuntimes(ctx context.Context, s serve.Settings) (found []Finding) {
 	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
-		rt, _ := runtimes.For(name)
+		rt, _ := catalog.For(name)
 		command := s.Runtimes[name].Command
 		version, err := proc.AskVersion(ctx, command)
-		if err != nil && rt != runtimes.Claude() && slices.Equal(command, rt.Command) {
+		if err != nil && rt != claude.Runtime && slices.Equal(command, rt.Command) {
 			continue
 		}
 		if err != nil {

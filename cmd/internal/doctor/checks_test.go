@@ -3,13 +3,13 @@ package doctor
 import (
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // TestMarkOfAVersion: a version that is newer than all that were tried has no tick.
 func TestMarkOfAVersion(t *testing.T) {
 	t.Parallel()
-	rt := runtimes.Claude()
+	rt := claude.Runtime
 	_, newest := rt.Tried().Range()
 	for version, want := range map[string]string{newest + " (Claude Code)": FindingOK, "99.1.0 (Claude Code)": FindingUntried, "dev": FindingOK} {
 		if got := checkTried("claude", version, rt); got.State != want {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon/engine"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -39,7 +39,7 @@ type git struct {
 
 // gitEnv returns an environment for git without variables that point git to another place or let it write, ask or fetch.
 func gitEnv(environ []string) []string {
-	env := slices.DeleteFunc(runtimes.StripEnv(environ), func(kv string) bool {
+	env := slices.DeleteFunc(catalog.StripEnv(environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GIT_") || strings.HasPrefix(kv, "LC_ALL=") || strings.HasPrefix(kv, "LANGUAGE=")
 	})
 	return append(env, "LC_ALL=C", // this package reads git's messages

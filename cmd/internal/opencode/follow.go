@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 )
 
 const (
@@ -32,9 +33,9 @@ const (
 type event struct {
 	Type       string `json:"type"`
 	Properties struct {
-		SessionID string                  `json:"sessionID"`
-		Error     *runtimes.OpencodeError `json:"error"`
-		Info      reverted                `json:"info"`
+		SessionID string          `json:"sessionID"`
+		Error     *opencode.Error `json:"error"`
+		Info      reverted        `json:"info"`
 	} `json:"properties"`
 }
 
@@ -63,7 +64,7 @@ type follower struct {
 	id      string
 	tell    func(runtimes.Report) error
 	told    map[string]bool // by key
-	before  runtimes.OpencodeSight
+	before  opencode.Sight
 	asks    []string // ids of the requests of which people were told, and which are still open
 	mirror  mirror
 	windows map[[2]string]int64
@@ -289,10 +290,10 @@ func (f *follower) report(reports []runtimes.Report) error {
 }
 
 // closed tells of the requests that are no longer open.
-func (f *follower) closed(sight *runtimes.OpencodeSight) error {
+func (f *follower) closed(sight *opencode.Sight) error {
 	for len(f.asks) > 0 {
 		id := f.asks[0]
-		if slices.ContainsFunc(sight.Asked, func(q runtimes.OpencodeAsked) bool { return q.ID == id }) {
+		if slices.ContainsFunc(sight.Asked, func(q opencode.Asked) bool { return q.ID == id }) {
 			return nil
 		}
 		if err := f.report([]runtimes.Report{sight.DialogClosed(id)}); err != nil {
@@ -304,7 +305,7 @@ func (f *follower) closed(sight *runtimes.OpencodeSight) error {
 }
 
 // readOn reads the session and joins what is new to what earlier looks have read.
-func (f *follower) readOn(ctx context.Context) (runtimes.OpencodeSight, error) {
+func (f *follower) readOn(ctx context.Context) (opencode.Sight, error) {
 	known := f.before.Messages
 	if len(known) == 0 || f.stale {
 		f.stale = false
@@ -314,7 +315,7 @@ func (f *follower) readOn(ctx context.Context) (runtimes.OpencodeSight, error) {
 	if err != nil || len(sight.Messages) < recent {
 		return sight, err // these are all
 	}
-	at := slices.IndexFunc(known, func(m runtimes.OpencodeMessage) bool { return m.Info.ID == sight.Messages[0].Info.ID })
+	at := slices.IndexFunc(known, func(m opencode.Message) bool { return m.Info.ID == sight.Messages[0].Info.ID })
 	if at < 0 {
 		return f.read(ctx, f.id, 0)
 	}
@@ -323,7 +324,7 @@ func (f *follower) readOn(ctx context.Context) (runtimes.OpencodeSight, error) {
 }
 
 // window returns the size of the context window of the model that answered last.
-func (f *follower) window(sight *runtimes.OpencodeSight) int64 {
+func (f *follower) window(sight *opencode.Sight) int64 {
 	for _, m := range slices.Backward(sight.Messages) {
 		if m.Info.Role == "assistant" {
 			return f.windows[[2]string{m.Info.Provider, m.Info.Model}]

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -19,12 +19,12 @@ type mirror struct {
 }
 
 // write brings the file up to date with the messages that will not change any more.
-func (m *mirror) write(sight *runtimes.OpencodeSight) error {
+func (m *mirror) write(sight *opencode.Sight) error {
 	return m.put(sight.Mirror(time.Now(), false))
 }
 
 // finish adds what is there of messages that OpenCode has not finished. Nobody else may be able to read them again.
-func (m *mirror) finish(sight *runtimes.OpencodeSight) error {
+func (m *mirror) finish(sight *opencode.Sight) error {
 	if m.content == nil {
 		return nil
 	}

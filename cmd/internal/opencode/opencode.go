@@ -24,6 +24,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 )
 
 const (
@@ -158,16 +159,16 @@ func inSession(id, what string) string { return "/session/" + url.PathEscape(id)
 
 // session is what we need of a session.
 type session struct {
-	ID       string                  `json:"id,omitempty"`
-	Title    string                  `json:"title,omitempty"`
-	ParentID string                  `json:"parentID,omitempty"`
-	Rules    []runtimes.OpencodeRule `json:"permission,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Title    string          `json:"title,omitempty"`
+	ParentID string          `json:"parentID,omitempty"`
+	Rules    []opencode.Rule `json:"permission,omitempty"`
 }
 
 // title is the title of the agent's session. The hash of the password distinguishes it from those of other launches.
 func (s *server) title() string {
 	sum := sha256.Sum256([]byte(s.link.Server.Password))
-	return runtimes.OpencodeTitle(s.link.Name, s.link.AgentID, hex.EncodeToString(sum[:4]))
+	return opencode.Title(s.link.Name, s.link.AgentID, hex.EncodeToString(sum[:4]))
 }
 
 // copyTitle is the title of a copy of the agent's session.
@@ -239,7 +240,7 @@ func (s *server) Send(ctx context.Context, text string, since time.Time) error {
 		}
 	}
 	in := prompt(text)
-	if agent := runtimes.OpencodeAgentOf(s.link.Mode); agent != "" { // otherwise the server takes the user's default agent, whatever the screen shows
+	if agent := opencode.AgentOf(s.link.Mode); agent != "" { // otherwise the server takes the user's default agent, whatever the screen shows
 		in["agent"] = agent
 	}
 	return s.call(ctx, http.MethodPost, inSession(id, "/prompt_async"), in, nil)
@@ -269,7 +270,7 @@ func (s *server) Ask(ctx context.Context, question string) (texts []string, err 
 	}
 	body := prompt(question)
 	body["tools"] = map[string]bool{"*": false}
-	var answer runtimes.OpencodeMessage
+	var answer opencode.Message
 	if err := s.slowCall(ctx, http.MethodPost, inSession(fork.ID, "/message"), body, &answer); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 )
 
 // recent is how many of the newest messages a look reads, if an earlier look has read those before.
@@ -18,8 +18,8 @@ const recent = 40
 //
 // The messages come before the status: if a turn ends between the two requests, its answer looks unfinished in an idle
 // session, and the next look finds the rest. The other way round, an old status could end a turn that has just begun.
-func (s *server) read(ctx context.Context, id string, limit int) (runtimes.OpencodeSight, error) {
-	sight := runtimes.OpencodeSight{Session: id, Transcript: s.link.Transcript}
+func (s *server) read(ctx context.Context, id string, limit int) (opencode.Sight, error) {
+	sight := opencode.Sight{Session: id, Transcript: s.link.Transcript}
 	path := inSession(id, "/message")
 	if limit > 0 {
 		path += "?limit=" + strconv.Itoa(limit)
@@ -27,19 +27,19 @@ func (s *server) read(ctx context.Context, id string, limit int) (runtimes.Openc
 	if err := s.call(ctx, http.MethodGet, path, nil, &sight.Messages); err != nil {
 		return sight, err
 	}
-	var all map[string]runtimes.OpencodeStatus
+	var all map[string]opencode.Status
 	if err := s.call(ctx, http.MethodGet, "/session/status", nil, &all); err != nil {
 		return sight, err
 	}
 	if sight.Status = all[id]; sight.Status.Type == "idle" {
-		sight.Status = runtimes.OpencodeStatus{}
+		sight.Status = opencode.Status{}
 	}
 	return sight, nil
 }
 
 // asked returns what OpenCode waits for. A request of a sub-agent has another session; all sessions of this server are the
 // agent's.
-func (s *server) asked(ctx context.Context) (all []runtimes.OpencodeAsked, err error) {
+func (s *server) asked(ctx context.Context) (all []opencode.Asked, err error) {
 	var permissions []struct {
 		ID         string   `json:"id"`
 		Permission string   `json:"permission"`
@@ -53,7 +53,7 @@ func (s *server) asked(ctx context.Context) (all []runtimes.OpencodeAsked, err e
 		if len(p.Patterns) > 0 {
 			what += ": " + strings.Join(p.Patterns, ", ")
 		}
-		all = append(all, runtimes.OpencodeAsked{ID: p.ID, What: what})
+		all = append(all, opencode.Asked{ID: p.ID, What: what})
 	}
 	var questions []struct {
 		ID        string `json:"id"`
@@ -69,7 +69,7 @@ func (s *server) asked(ctx context.Context) (all []runtimes.OpencodeAsked, err e
 		if len(q.Questions) > 0 {
 			what = cmp.Or(q.Questions[0].Question, what)
 		}
-		all = append(all, runtimes.OpencodeAsked{ID: q.ID, What: what})
+		all = append(all, opencode.Asked{ID: q.ID, What: what})
 	}
 	return all, nil
 }
@@ -99,7 +99,7 @@ func (s *server) windows(ctx context.Context) (map[[2]string]int64, error) {
 }
 
 // since keeps when each request was first seen.
-func since(now time.Time, before, asked []runtimes.OpencodeAsked) []runtimes.OpencodeAsked {
+func since(now time.Time, before, asked []opencode.Asked) []opencode.Asked {
 	for i := range asked {
 		asked[i].Since = now
 		for _, b := range before {

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 )
 
 // rules returns the rules by which the agent's session works in the mode of its launch. They follow from the user's own, which only
 // the server knows: they come from many files.
-func (s *server) rules(ctx context.Context) ([]runtimes.OpencodeRule, error) {
+func (s *server) rules(ctx context.Context) ([]opencode.Rule, error) {
 	if s.link.Mode == "" {
 		return nil, nil
 	}
@@ -21,11 +21,11 @@ func (s *server) rules(ctx context.Context) ([]runtimes.OpencodeRule, error) {
 	if err := s.call(ctx, http.MethodGet, "/config", nil, &config); err != nil {
 		return nil, err
 	}
-	var agents []runtimes.OpencodeAgent
+	var agents []opencode.Agent
 	if err := s.call(ctx, http.MethodGet, "/agent", nil, &agents); err != nil {
 		return nil, err
 	}
-	return runtimes.OpencodeSession(s.link.Mode, cmp.Or(config.Default, "build"), agents), nil
+	return opencode.Session(s.link.Mode, cmp.Or(config.Default, "build"), agents), nil
 }
 
 // narrow gives a session that was opened again the rules of this launch. OpenCode adds them to those that it has.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/opencode"
 )
 
 // TestSessionHasTheRulesOfItsMode: the session is made with the rules of the mode, and one that was opened again gets them once, however
@@ -16,14 +16,14 @@ import (
 func TestSessionHasTheRulesOfItsMode(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.Rules = []any{map[string]string{"permission": "*", "pattern": "*", "action": "allow"}, map[string]string{"permission": "bash", "pattern": "rm *", "action": "deny"}}
-		ofSession := func(id string) []runtimes.OpencodeRule {
+		ofSession := func(id string) []opencode.Rule {
 			var now session
 			if err := s.server().call(context.Background(), http.MethodGet, inSession(id, ""), nil, &now); err != nil {
 				t.Fatal(err)
 			}
 			return now.Rules
 		}
-		want := []runtimes.OpencodeRule{{Permission: "bash", Pattern: "rm *", Action: "deny"}, {Permission: "edit", Pattern: "*", Action: "ask"}}
+		want := []opencode.Rule{{Permission: "bash", Pattern: "rm *", Action: "deny"}, {Permission: "edit", Pattern: "*", Action: "ask"}}
 		has := func(id string) {
 			t.Helper()
 			for _, w := range want {
@@ -69,7 +69,7 @@ func TestPromptsAreForTheAgentOfTheMode(t *testing.T) {
 			if err := s.server().call(t.Context(), http.MethodGet, inSession(s.sessionID(t), ""), nil, &now); err != nil {
 				t.Fatal(err)
 			}
-			if want := runtimes.OpencodeAgentOf(mode); !slices.Equal(now.Agents, []string{want}) {
+			if want := opencode.AgentOf(mode); !slices.Equal(now.Agents, []string{want}) {
 				t.Errorf("mode %q: the prompt was for %q, want %q", mode, now.Agents, want)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // probeLimit is how long a runtime may take to print its version.
@@ -92,7 +92,7 @@ func askVersion(ctx context.Context, bin string, args, environ []string) (string
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, slices.Concat(args, []string{"--version"})...)
-	cmd.Env = runtimes.StripEnv(environ)
+	cmd.Env = catalog.StripEnv(environ)
 	cmd.WaitDelay = time.Second // a child of bin may keep the pipe open
 	out, err := cmd.Output()
 	if err != nil {

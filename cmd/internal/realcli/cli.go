@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/understudyd/understudy/cmd/internal/npmtest"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // CLI is one of the CLIs, by the name of its runtime.
@@ -50,7 +50,7 @@ const (
 )
 
 func version(cli CLI) string {
-	rt, err := runtimes.For(string(cli))
+	rt, err := catalog.For(string(cli))
 	if err != nil {
 		panic(err) // a name in this file is wrong
 	}

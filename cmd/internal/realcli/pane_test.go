@@ -15,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -158,7 +159,7 @@ func (s *session) draft(text string) {
 	}
 	lines := strings.Split(text, "\n")
 	s.still("the draft "+text, func(screen, title string) (string, bool) {
-		if s.cli == Gemini && !runtimes.Gemini().ReadScreen(runtimes.View{Text: screen, Title: title}).Composer {
+		if rt, _ := catalog.For(string(s.cli)); s.cli == Gemini && !rt.ReadScreen(runtimes.View{Text: screen, Title: title}).Composer {
 			return "", false // its menu lags behind a command, and Enter would carry out the first command of the menu
 		}
 		return "", strings.Contains(screen, lines[0]) && strings.Contains(screen, lines[len(lines)-1]) || strings.Contains(screen, "[Pasted")

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // Version is the release of Claude Code that the scripted agent imitates: the one that our tests run.
-var Version = runtimes.Claude().Can.Tested
+var Version = claude.Runtime.Can.Tested
 
 // Options are the options of a parsed command line.
 type Options struct {

@@ -24,7 +24,8 @@ import (
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/house"
 	"github.com/understudyd/understudy/daemon/intake"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/personas"
@@ -147,8 +148,8 @@ func Run(ctx context.Context, cfg Config) error {
 
 // wanted reports whether the operator expects agents of a runtime: those of Claude Code, and those that they configured.
 func wanted(name string, r RuntimeSettings) bool {
-	rt, err := runtimes.For(name)
-	return err != nil || rt == runtimes.Claude() || !slices.Equal(rt.Command, r.Command)
+	rt, err := catalog.For(name)
+	return err != nil || rt == claude.Runtime || !slices.Equal(rt.Command, r.Command)
 }
 
 // beginServing takes the host's lock, resumes the work of earlier daemons, and runs the daemon.

@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/data/trust"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
@@ -42,7 +43,7 @@ type Settings struct {
 }
 
 // RuntimeSettings say how a runtime's CLI is started. The other fields are for a CLI that understudy does not know: see
-// [runtimes.Generic].
+// [catalog.Generic].
 type RuntimeSettings struct {
 	Command []string      `yaml:"command"`
 	Ready   string        `yaml:"ready"`
@@ -53,7 +54,7 @@ type RuntimeSettings struct {
 // generic returns the runtime of a CLI that understudy does not know; nil: it knows the CLI. If a setting is wrong, why says
 // so, and key names it.
 func (r *RuntimeSettings) generic(name string) (rt *runtimes.Runtime, key, why string) {
-	if _, err := runtimes.For(name); err == nil {
+	if _, err := catalog.For(name); err == nil {
 		if r.Ready != "" || r.Exit != "" || r.Quiet != 0 {
 			return nil, "runtimes." + name, "takes no ready, exit and quiet_after: understudy knows this CLI"
 		}
@@ -62,7 +63,7 @@ func (r *RuntimeSettings) generic(name string) (rt *runtimes.Runtime, key, why s
 	if r.Quiet != 0 && r.Quiet < time.Second {
 		return nil, "runtimes." + name + ".quiet_after", "must be at least 1s"
 	}
-	rt, err := runtimes.NewGeneric(name, runtimes.Generic{Command: r.Command, Ready: r.Ready, Exit: r.Exit, Quiet: r.Quiet})
+	rt, err := catalog.NewGeneric(name, catalog.Generic{Command: r.Command, Ready: r.Ready, Exit: r.Exit, Quiet: r.Quiet})
 	if err != nil {
 		return nil, "runtimes." + name + ".ready", err.Error()
 	}
@@ -184,7 +185,7 @@ func DefaultSettings() Settings {
 // defaultRuntimes returns the runtimes that we know, each with the usual name of its CLI.
 func defaultRuntimes() map[string]RuntimeSettings {
 	all := map[string]RuntimeSettings{}
-	for _, rt := range runtimes.All() {
+	for _, rt := range catalog.All() {
 		if len(rt.Command) > 0 {
 			all[rt.Name] = RuntimeSettings{Command: rt.Command}
 		}

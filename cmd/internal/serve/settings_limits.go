@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // problem returns the key of a value that cannot work, and why; "": there is none. known are the runtimes that have a
@@ -15,7 +15,7 @@ func (l *limitSettings) problem(known map[string]RuntimeSettings) (key, why stri
 		return "on_limit", "must be wait, hand_over or ask"
 	}
 	for i, name := range l.Fallback {
-		_, err := runtimes.For(name)
+		_, err := catalog.For(name)
 		switch _, configured := known[name]; {
 		case slices.Contains(l.Fallback[:i], name):
 			return "fallback", "names " + name + " twice"

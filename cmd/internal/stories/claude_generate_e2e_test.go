@@ -18,7 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 )
 
 // TestClaudeForkWritesTheDocument: A fork of the session writes the document, or is cancelled. The handoff is requested by the
@@ -100,7 +100,7 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 func (r *claudeRig) readAtExit() <-chan string {
 	read := make(chan string, 1)
 	r.bendWith(&bend{paste: func(_ context.Context, text string, do func() error) error {
-		if text == runtimes.ExitText {
+		if text == claude.ExitText {
 			b, err := os.ReadFile(*r.getAgent(1).TranscriptPath)
 			select {
 			case read <- string(b) + errorText(err):

@@ -18,6 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/npmtest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 var (
@@ -53,7 +54,7 @@ func driftPackages(t *testing.T) map[string]string {
 // own, and writes what it has measured to versions.json. That is `just drift`.
 func TestDrift(t *testing.T) {
 	packages := driftPackages(t)
-	for _, name := range runtimes.Names() {
+	for _, name := range catalog.Names() {
 		if packages[name] == "" {
 			t.Errorf("the package of %s is not known", name)
 		}
@@ -63,11 +64,11 @@ func TestDrift(t *testing.T) {
 	}
 	names := strings.Split(*driftNames, ",")
 	if *driftNames == "all" {
-		names = runtimes.Names()
+		names = catalog.Names()
 	}
 	for _, name := range names {
 		name, version, _ := strings.Cut(name, "@")
-		rt, err := runtimes.For(name)
+		rt, err := catalog.For(name)
 		if err != nil {
 			t.Fatal(err)
 		}

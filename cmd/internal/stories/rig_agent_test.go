@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/claude"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -55,7 +56,7 @@ func (r *rig) spoolHooks(list ...hooks.Envelope) {
 // wantComposer fails unless the agent's composer holds exactly this text.
 func (r *rig) wantComposer(agentID int64, draft string) {
 	r.t.Helper()
-	if s := runtimes.Claude().ReadScreen(runtimes.View{Text: r.shown(agentID)}); s.Draft != draft {
+	if s := claude.Runtime.ReadScreen(runtimes.View{Text: r.shown(agentID)}); s.Draft != draft {
 		r.t.Errorf("composer of agent %d holds %q, want %q", agentID, s.Draft, draft)
 	}
 }

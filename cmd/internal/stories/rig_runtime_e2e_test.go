@@ -21,6 +21,7 @@ import (
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/engine"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -174,7 +175,7 @@ func newRuntimeRig(t testing.TB, c runtimeCase) *runtimeRig {
 	t.Helper()
 	claudeSlots <- struct{}{}
 	t.Cleanup(func() { <-claudeSlots })
-	rt, err := runtimes.For(c.name)
+	rt, err := catalog.For(c.name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon/handoffs"
 	"github.com/understudyd/understudy/daemon/limits"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -61,7 +62,7 @@ func TestRuntime(t *testing.T) {
 // TestRuntimeCasesAreComplete: no runtime is without its stories.
 func TestRuntimeCasesAreComplete(t *testing.T) {
 	t.Parallel()
-	for _, name := range runtimes.Names() {
+	for _, name := range catalog.Names() {
 		if !slices.ContainsFunc(runtimeCases, func(c runtimeCase) bool { return c.name == name }) {
 			t.Errorf("no runtimeCase for %s", name)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -83,8 +84,8 @@ var aliases = map[string][]string{
 // table's data and the version of the CLI. TestRecordedVersions of daemon/runtimes wants that of the pinned version.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	for _, name := range runtimes.Names() {
-		rt, err := runtimes.For(name)
+	for _, name := range catalog.Names() {
+		rt, err := catalog.For(name)
 		if err != nil {
 			t.Fatal(err)
 		}

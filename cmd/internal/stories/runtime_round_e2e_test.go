@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/agents"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // round are the runtimes of the generations of one piece of work.
@@ -221,7 +222,7 @@ func (r *roundRig) wantRound(line []daemon.Agent) {
 			r.t.Errorf("agent %d: handoffs %+v", a.ID, list)
 		}
 		want := []daemon.DeliveryKind{daemon.KindMessage, daemon.KindInstruction}
-		if rt, err := runtimes.For(a.Runtime); err != nil || rt.Can.Exit == runtimes.ByTyping {
+		if rt, err := catalog.For(a.Runtime); err != nil || rt.Can.Exit == runtimes.ByTyping {
 			want = append(want, daemon.KindExit) // the others are told to exit by their server or inbox
 		}
 		if i > 0 {

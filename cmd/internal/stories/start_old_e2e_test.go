@@ -11,7 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/npmtest"
 	"github.com/understudyd/understudy/cmd/internal/serve"
-	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/runtimes/catalog"
 )
 
 // tooOld has a version of each CLI with which no agent could be supervised, and what its refusal says is to be done. A Claude
@@ -32,7 +32,7 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	r := newRig(t)
 	versions := map[string]string{}
 	for _, c := range runtimeCases {
-		rt, err := runtimes.For(c.name)
+		rt, err := catalog.For(c.name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,33 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFor(t *testing.T) {
+	t.Parallel()
+	if r, err := For("claude"); err != nil || r.Name != "claude" {
+		t.Errorf("claude: %v, %v", r, err)
+	}
+	if _, err := For("nano"); err == nil || !strings.Contains(err.Error(), `"nano"`) {
+		t.Errorf("nano: %v", err)
+	}
+}
+
+func TestStripEnv(t *testing.T) {
+	t.Parallel()
+	in := []string{"HOME=/root", "UNDERSTUDY_LAUNCH=s", "PGPASSWORD=x", "TMUX=/t,1,0", "TMUX_PANE=%1", "CLAUDECODE=1",
+		"CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=x", "CLAUDE_PID=1", "CLAUDE_PROJECT_DIR=/x", "CLAUDE_ENV_FILE=f",
+		"CLAUDE_EFFORT=medium", "CLAUDE_CODE_MESSAGING_TOKEN=t", "CLAUDE_CODE_CHILD_SESSION=1", "AI_AGENT=x",
+		"CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_AUTH_TOKEN=t", "CLAUDE_CODE_MAX_RETRIES=1", "PATH=/bin", "ODD"}
+	want := "HOME=/root CLAUDE_CONFIG_DIR=/c ANTHROPIC_AUTH_TOKEN=t CLAUDE_CODE_MAX_RETRIES=1 PATH=/bin ODD"
+	before := slices.Clone(in)
+	if got := strings.Join(StripEnv(in), " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if !slices.Equal(in, before) {
+		t.Error("StripEnv changed its argument")
+	}
+}

@@ -1,0 +1,64 @@
+package catalog
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// TestReadDialog reads the dialogs of all screens that were recorded from the real CLIs.
+func TestReadDialog(t *testing.T) {
+	t.Parallel()
+	got := map[string]runtimes.Dialog{}
+	for _, rt := range All() {
+		dirs := []string{rt.Name, rt.Name + "/more"}
+		if rt.Name == "claude" {
+			dirs = []string{"screens"}
+		}
+		for _, dir := range dirs {
+			files, err := filepath.Glob(filepath.Join("../testdata", dir, "*.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				screen, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := rt.ReadDialog(runtimes.View{Text: string(screen)}); d.Name != "" {
+					name, _ := filepath.Rel("../testdata", file)
+					got[filepath.ToSlash(name)] = d
+				}
+			}
+		}
+	}
+	if *update {
+		b, err := json.MarshalIndent(got, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("../testdata/dialogs.json", append(b, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile("../testdata/dialogs.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]runtimes.Dialog{}
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range got {
+		if !reflect.DeepEqual(d, want[name]) {
+			t.Errorf("%s\ngot  %+v\nwant %+v", name, d, want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d dialogs, want %d", len(got), len(want))
+	}
+}

@@ -1,0 +1,31 @@
+package opencode
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+func TestMirrorShowsTodos(t *testing.T) {
+	t.Parallel()
+	part := Part{Type: "tool", Tool: "todowrite", CallID: "c1"}
+	part.State.Status = "completed"
+	part.State.Input.Todos = []byte(`[{"content":"a","id":"1","priority":"high","status":"completed"},{"content":"b","status":"in_progress"},{"content":"c","status":"cancelled"}]`)
+	m := Message{Info: Info{Role: "assistant", ID: "m1"}, Parts: []Part{part}}
+	var changes []runtimes.TodoChange
+	for line := range strings.Lines(string(m.Lines("s", true, false))) {
+		e, err := Runtime.ParseEntry([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, e.Todos...)
+	}
+	if got := runtimes.OpenTodos(changes); !slices.Equal(got, []runtimes.Todo{{Text: "b", Status: runtimes.TodoInProgress}}) {
+		t.Errorf("todos %q of %+v", got, changes)
+	}
+	if Runtime.Can.Todos == "" {
+		t.Error("the table says that OpenCode shows no todos")
+	}
+}
