@@ -154,6 +154,11 @@ func TestMessages(t *testing.T) {
 	}
 	_, err := h.client.SendMessage(ctx, a.ID, "/compact", false)
 	wantError(t, err, daemon.KindUnprocessable, "text_is_command", "")
+	_, err = h.client.SendMessage(ctx, a.ID, strings.Repeat("x", 64<<10+1), false)
+	wantError(t, err, daemon.KindTooLarge, "text_too_long", "")
+	ending := h.agent(func(a *daemon.Agent) { away(a); now := time.Now(); a.StopAskedAt = &now })
+	_, err = h.client.SendMessage(ctx, ending.ID, "one more thing", false)
+	wantError(t, err, daemon.KindConflict, "agent_stopping", "Agent was asked to stop")
 	list := must(h.client.Messages(ctx, a.ID, ListOptions{}))(t)
 	if len(list) != 2 || list[1].ID != first.ID || list[1].Text != first.Text {
 		t.Errorf("deliveries: %+v", list)

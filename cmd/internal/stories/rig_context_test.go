@@ -224,16 +224,6 @@ func (r *rig) wantWarned(h daemon.Handoff, c contextFile, parts ...string) {
 	}
 }
 
-// paths are the paths of the references in a context file, without their notes.
-func paths(files []string) []string {
-	out := []string{}
-	for _, f := range files {
-		path, _, _ := strings.Cut(strings.TrimPrefix(f, "`"), "`")
-		out = append(out, path)
-	}
-	return out
-}
-
 // keepLog makes the daemon log one JSON object a line into the returned buffer. Call it before start.
 func (r *rig) keepLog() *cmdtest.Printed {
 	b := &cmdtest.Printed{}
