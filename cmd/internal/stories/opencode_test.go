@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -262,4 +263,32 @@ func TestOpencodeIsLeft(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOpencodeWorksOnAStep: the prompt of a step is sent to the server, once, also if the daemon is restarted meanwhile. No
+// command line has it.
+func TestOpencodeWorksOnAStep(t *testing.T) {
+	var release chan struct{}
+	opencodeStory(t, func(text string) opencodetest.Turn {
+		return opencodetest.Turn{Hold: release, Text: "## What Was Done\n\nThe roof is mended."}
+	}, func(t *testing.T, r *rig, m *opencodetest.Machine) {
+		release = make(chan struct{}) // of the bubble
+		for _, slug := range []string{con, "reviewer-ada-1"} {
+			path := filepath.Join(r.dir.Persona(slug), "skill.md")
+			r.writeFile(path, strings.Replace(r.readFile(path), "---\n", "---\nruntime: opencode\n", 1))
+		}
+		r.halt()
+		r.writeTemplate("roof", "developer", "reviewer")
+		r.start()
+		id := r.startPipeline("roof", "Mend the roof.").ID
+		p := r.awaitStep(id, 1, daemon.StepRunning)
+		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Working)
+		r.halt()
+		r.start()
+		close(release)
+		r.awaitPipeline(id, daemon.PipelineDone)
+		if got := m.Prompts(*a.SessionID); a.Runtime != "opencode" || len(got) != 1 || !strings.Contains(got[0], "Mend the roof.") {
+			t.Errorf("the agent on %s was told %q", a.Runtime, got)
+		}
+	})
 }

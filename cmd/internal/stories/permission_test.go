@@ -133,6 +133,24 @@ func TestPermissionByRule(t *testing.T) {
 	})
 }
 
+// TestPermissionOutlivesTheDaemon: a daemon that is replaced meanwhile holds the hook again. An answer that comes before the hook has found the
+// new daemon waits for it.
+func TestPermissionOutlivesTheDaemon(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Permissions.Hold = 10 * time.Minute
+		r.start()
+		a := r.startAgent(con)
+		p := r.askToDeploy(a.ID)
+		r.halt()
+		r.start()
+		if _, err := r.client.AnswerPermission(t.Context(), p.ID, permissions.Answer{Verdict: daemon.Allow, Digest: p.Digest}); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitOutcome(p.ID, daemon.PermissionGiven)
+		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
 // lateRegistry returns an entry of the registry that says that a dialog is open for some time longer than it is.
 type lateRegistry struct {
 	mu      sync.Mutex

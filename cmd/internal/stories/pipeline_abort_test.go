@@ -1,8 +1,10 @@
 package stories
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -63,6 +65,52 @@ func TestAbortDismissesAnOpenDialog(t *testing.T) {
 		r.wantNothingApproved(a.ID)
 		if got := r.stopStages(a.ID); got[0] != string(daemon.StopBreak) {
 			t.Errorf("stages %v, want the interrupt first", got)
+		}
+	})
+}
+
+// failByHand fails a pipeline and its running step in the database alone. The agent works on.
+func (r *rig) failByHand(id int64) {
+	r.t.Helper()
+	store := r.database()
+	r.await("a failure by hand", func() (bool, string) {
+		p, err := store.Pipeline(r.t.Context(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		now, why := time.Now().UTC(), "Failed by hand"
+		p.Status, p.Error, p.FinishedAt = daemon.PipelineFailed, &why, &now
+		move := &daemon.PipelineMove{Pipeline: &p}
+		for i := range p.Steps {
+			if s := &p.Steps[i]; s.Status == daemon.StepRunning {
+				s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now
+				move.Steps = []*daemon.Step{s}
+			}
+		}
+		err = store.Commit(r.t.Context(), &daemon.Change{PipelineMove: move})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// TestResumeTakesUpALiveAgent: The agent still works on the step. No other agent starts beside it.
+func TestResumeTakesUpALiveAgent(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer")
+		r.start()
+		id := r.startPipeline("held", roof).ID
+		a := r.awaitWorkingAgent(id, 1)
+		r.failByHand(id)
+		r.resumePipeline(id, false)
+		r.awaitPipelineThat(id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
+		release()
+		p := r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantOneAgentPerStep(p)
+		if p.Steps[0].AgentIDs[0] != a.ID {
+			t.Errorf("step 1 was done by agent %v, want %d", p.Steps[0].AgentIDs, a.ID)
+		}
+		if again := r.pipelineEvents(id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
+			t.Errorf("events %+v: want step 1 twice, the second time taken up, and step 2", again)
 		}
 	})
 }

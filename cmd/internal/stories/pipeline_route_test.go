@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/pipelines"
 )
 
 // reviewed writes a template in which a reviewer sends the work back to a developer, in two rounds at most, until the file of
@@ -82,5 +84,55 @@ func TestReviewSendsWorkBackUntilAPersonDecides(t *testing.T) {
 		r.wantTold(p.Steps[4].AgentIDs[0], "[Approval note: the last time]")
 		r.wantPipelineEvents(id, "step_routed", 2)
 		r.wantPipelineEvents(id, "step_done", 7)
+	})
+}
+
+// TestRejectedRoundIsSkipped: a person rejects a further round, and resumes the pipeline without it.
+func TestRejectedRoundIsSkipped(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.reviewed()
+		r.start()
+		id := r.startPipeline("reviewed", "Mend the roof.").ID
+		r.awaitPipeline(id, daemon.PipelineWaiting)
+		p, err := r.client.RejectPipeline(t.Context(), id, pipelines.Decision{Comment: "enough"})
+		if err != nil || !strings.Contains(p.Hint, "--skip") {
+			t.Fatalf("rejected: %v, hint %q", err, p.Hint)
+		}
+		r.resumePipeline(id, true)
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantRounds(p, "1.1 done", "2.1 done", "1.2 done", "2.2 done", "1.3 skipped", "2.3 skipped", "3.1 done")
+		r.wantOneAgentPerStep(p)
+		if from := p.Steps[6].CameFrom; from == nil || *from != p.Steps[4].ID {
+			t.Errorf("to the last step led %v, want the step that was skipped, %d", from, p.Steps[4].ID)
+		}
+	})
+}
+
+// TestRuleLeadsForward: the first rule that applies counts, and what it leads past is skipped.
+func TestRuleLeadsForward(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		say := quoted("Work. @say ## Verdict\n\nTrivial, nothing to review.")
+		r.writeTemplate("short", "developer | prompt: "+say+" | next: [{when: {heading: Verdict, contains: trivial}, goto: 3}, {when: {heading: Verdict, contains: nothing}, goto: 1}]",
+			"reviewer", "tester | prompt: Try it. @say Fine.")
+		r.start()
+		p := r.awaitPipeline(r.startPipeline("short", "Mend the roof.").ID, daemon.PipelineDone)
+		r.wantRounds(p, "1.1 done", "2.1 skipped", "3.1 done")
+		if s := p.Steps[2]; s.CameFrom == nil || *s.CameFrom != p.Steps[0].ID || s.CameBy != "Verdict: trivial" {
+			t.Errorf("to step 3 led %v by %q", s.CameFrom, s.CameBy)
+		}
+		r.wantOneAgentPerStep(p)
+	})
+}
+
+// TestTemplateWithAWrongRuleIsRefused: a rule that leads nowhere is found when the file is read, with its line.
+func TestTemplateWithAWrongRuleIsRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.writeTemplate("wrong", "developer | next: {when: \"Verdict: bad\", goto: nobody}")
+		r.start()
+		_, err := r.client.CreatePipeline(t.Context(), pipelines.NewPipeline{Template: "wrong", Title: "a test", Prompt: "x", Cwd: r.work})
+		var told *daemon.Error
+		if !errors.As(err, &told) || told.Code != daemon.CodeTemplateBroken || !strings.Contains(told.Message, `wrong.yaml:4: step 1: next: goto no step has the agent "nobody"`) {
+			t.Errorf("got %v", err)
+		}
 	})
 }

@@ -297,3 +297,27 @@ func TestTreeOfAMovedRepository(t *testing.T) {
 		}
 	})
 }
+
+// TestRemovalAfterAnAgentHasCome: a removal that was asked while nobody was in the tree is not done once an agent works there.
+func TestRemovalAfterAnAgentHasCome(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := mainRepo(t)
+		r.start()
+		a, v := r.startInTree(g.Dir, "fix")
+		store := r.database()
+		row, err := store.Worktree(t.Context(), v.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.Task = &daemon.TreeTask{Do: daemon.TreeRemove, Force: true, At: time.Now()}
+		if err := store.Commit(t.Context(), &daemon.Change{Worktrees: []*daemon.Worktree{&row}}); err != nil {
+			t.Fatal(err)
+		}
+		if out := r.treeDone(row, nil); out.Done || !strings.Contains(out.Says, fmt.Sprintf("Agent %d (%s) works in work tree %d", a.ID, con, v.ID)) {
+			t.Errorf("the removal: %+v", out)
+		}
+		if _, err := os.Stat(v.Path); err != nil {
+			t.Error(err)
+		}
+	})
+}
