@@ -12,7 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
-	"github.com/understudyd/understudy/data"
 )
 
 // callsWithoutContext: the store refuses each call whose context has ended, and changes nothing.
@@ -157,37 +156,5 @@ func spoil(v reflect.Value) {
 	}
 	if v.CanSet() && v.Kind() != reflect.Pointer {
 		v.SetZero()
-	}
-}
-
-// timesAreMicroseconds: the store keeps a time column in UTC and in microseconds. Inside JSON it keeps a time
-// unchanged.
-func timesAreMicroseconds(t *testing.T, st daemon.Store) {
-	given := time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.FixedZone("", 3600))
-	want := time.Date(2026, 5, 6, 6, 8, 9, 123456000, time.UTC)
-	a := NewAgent(t, st, func(a *daemon.Agent) {
-		a.CreatedAt, a.SpawnedAt, a.StateAt, a.Trouble = given, &given, given, &daemon.Trouble{Code: "c", Since: given}
-	})
-	got := result(st.Agent(t.Context(), a.ID))(t)
-	equal(t, "agent", []time.Time{got.CreatedAt, *got.SpawnedAt, got.StateAt}, []time.Time{want, want, want})
-	if !got.Trouble.Since.Equal(given) {
-		t.Errorf("inside JSON: %s, want %s", got.Trouble.Since, given)
-	}
-	h := NewHandoff(t, st, a.ID)
-	c := Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: a.ID, At: given, Decisions: []data.Decision{{Timestamp: given}}})
-	c.Move.Handoff.PhaseAt = given
-	c.Events = []*event.Event{{Type: "t", Host: "h1", At: given}}
-	Commit(t, st, c)
-	r := result(st.Record(t.Context(), h.ID))(t)
-	moves := result(st.Transitions(t.Context(), h.ID))(t)
-	equal(t, "handoff", []time.Time{r.At, r.Decisions[0].Timestamp, moves[0].At, events(t, st)[0].At}, []time.Time{want, want, want, want})
-	for name, found := range map[string]int{
-		"since":        len(result(st.Audit(t.Context(), daemon.AuditFilter{Since: given}))(t)),
-		"just until":   len(result(st.Audit(t.Context(), daemon.AuditFilter{Until: given.Add(time.Microsecond)}))(t)),
-		"pruned until": int(result(st.PruneEvents(t.Context(), daemon.PruneLimits{Before: given.Add(time.Microsecond)}))(t).Rows),
-	} {
-		if found != 1 {
-			t.Errorf("%s: %d events", name, found)
-		}
 	}
 }

@@ -78,12 +78,6 @@ func movedLeavesNothing(t *testing.T, st daemon.Store) {
 	}, [7]int{2, 1, 1, 1, 2, 2, 1})
 }
 
-func emptyChange(t *testing.T, st daemon.Store) {
-	before := everything(t, st)
-	Commit(t, st, &daemon.Change{})
-	equal(t, "what can be read", everything(t, st), before)
-}
-
 func constraintsKeepNonsenseOut(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, nil)
 	h := NewHandoff(t, st, a.ID)
