@@ -38,6 +38,8 @@ func TestTreesHalfMade(t *testing.T) {
 		"the folder alone": func(x tree) func() error {
 			return do(os.RemoveAll(x.admin), os.RemoveAll(x.path), os.MkdirAll(x.path, 0o755))
 		},
+		"an empty .git":      func(x tree) func() error { return do(os.Truncate(x.path+"/.git", 0)) },
+		"no commondir":       func(x tree) func() error { return do(os.Remove(x.admin + "/commondir")) },
 		".git, unregistered": func(x tree) func() error { return do(os.RemoveAll(x.admin)) },
 		"registered, gone":   func(x tree) func() error { return do(os.RemoveAll(x.path)) },
 		"locked, gone": func(x tree) func() error {

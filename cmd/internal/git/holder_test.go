@@ -53,9 +53,12 @@ func TestHeldBranch(t *testing.T) {
 		inTrees string   // the same, of a branch that is merged into
 	}{
 		"rebase -i":         {func(r repo) { r.tries("rebase", "-i", "HEAD~2") }, []string{"rebase", "--continue"}, "is being rebased in PLACE", ""},
+		"rebase --apply":    {func(r repo) { r.tries("rebase", "--apply", "side") }, nil, "is being rebased in PLACE", ""},
 		"rebase of others":  {func(r repo) { r.tries("switch", "-q", "-c", "top"); r.tries("rebase", "--update-refs", "-i", "HEAD~2") }, []string{"rebase", "--continue"}, "is being rebased in PLACE", ""},
 		"bisect":            {func(r repo) { r.tries("bisect", "start", "HEAD", "HEAD~2") }, []string{"bisect", "reset"}, "is being bisected in PLACE", ""},
 		"merge":             {func(r repo) { r.tries("merge", "side") }, []string{"merge", "--abort"}, "is checked out in PLACE", "in the middle of a merge"},
+		"cherry-pick":       {func(r repo) { r.tries("cherry-pick", "side") }, nil, "is checked out in PLACE", "in the middle of a cherry-pick"},
+		"revert":            {func(r repo) { r.tries("revert", "HEAD~1") }, nil, "is checked out in PLACE", "in the middle of a revert"},
 		"cherry-pick, many": {func(r repo) { r.tries("cherry-pick", "side~1", "side"); r.tries("reset", "-q", "--hard") }, nil, "is checked out in PLACE", "in the middle of a cherry-pick"},
 		"am": {func(r repo) {
 			r.tries("format-patch", "-q", "-1", "side", "-o", r.Dir+"-patches")

@@ -34,7 +34,13 @@ func TestTreesKeep(t *testing.T) {
 		}, `it holds 5 files not committed ("\"quoted\"", "new\nline\x1b[31m", with space and 2 more)`},
 		"a repository in it": {func(r repo) { r.Write("inner/x", ""); r.Git("init", "-q", "inner") }, "it holds another git repository (inner/)"},
 		"skipped":            {func(r repo) { r.Git("update-index", "--skip-worktree", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
+		"assumed":            {func(r repo) { r.Git("update-index", "--assume-unchanged", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
 		"locked":             {func(r repo) { r.Git("worktree", "lock", r.Dir) }, "it is locked (see `git worktree list`)"},
+		"bisect":             {func(r repo) { r.Git("bisect", "start") }, "it is in the middle of a bisect"},
+		"rebase": {func(r repo) {
+			side(r)
+			r.Git("-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "HEAD~1")
+		}, "it is in the middle of a rebase"},
 		"merge": {func(r repo) {
 			side(r)
 			r.Git("merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "side")
