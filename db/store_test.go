@@ -75,11 +75,11 @@ var (
 func empty(t *testing.T, db *DB) {
 	t.Helper()
 	_, err := db.pool.Exec(t.Context(), `
-		DELETE FROM hosts; DELETE FROM notification_preferences; DELETE FROM events; DELETE FROM hook_events; DELETE FROM decisions; DELETE FROM records;
+		DELETE FROM hosts; DELETE FROM notification_preferences; DELETE FROM pushes; DELETE FROM budget_marks; DELETE FROM usage; DELETE FROM usage_read; DELETE FROM events; DELETE FROM hook_events; DELETE FROM decisions; DELETE FROM records;
 		DELETE FROM transitions; DELETE FROM permissions; DELETE FROM deliveries; DELETE FROM handoffs; DELETE FROM step_handoffs; DELETE FROM agents; DELETE FROM worktrees;
 		DELETE FROM steps; DELETE FROM pipelines; UPDATE log_floor SET pruned_to = 0;
 		SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
-			FROM unnest('{agents,handoffs,deliveries,hook_events,events,pipelines,steps,step_handoffs,worktrees}'::text[]) AS name`)
+			FROM unnest('{agents,handoffs,deliveries,hook_events,events,pipelines,steps,step_handoffs,worktrees,pushes}'::text[]) AS name`)
 	if err != nil {
 		t.Fatal(err)
 	}

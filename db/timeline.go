@@ -75,7 +75,7 @@ func spanArgs(q daemon.SpanQuery) []any {
 	return []any{ids, q.Since, q.Until, limitOr(q.Each, 500)}
 }
 
-const listCompletedMetrics = `SELECT metrics FROM handoffs WHERE status = 'completed' AND id <> $1 ORDER BY id DESC LIMIT $2`
+const listCompletedMetrics = `SELECT ` + handoffMetrics + ` FROM handoffs WHERE status = 'completed' AND id <> $1 ORDER BY id DESC LIMIT $2`
 
 // CompletedMetrics returns the metrics of the newest completed handoffs. It does not read their texts, which are large.
 func (db *logStore) CompletedMetrics(ctx context.Context, except int64, limit int) ([]daemon.Metrics, error) {

@@ -12,55 +12,44 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
-	"github.com/understudyd/understudy/data"
 )
 
 // callsWithoutContext: the store refuses each call whose context has ended, and changes nothing.
 func callsWithoutContext(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
-	r := NewRecord(t, st, a.ID)
-	d, p := NewDelivery(t, st, a.ID), NewPipeline(t, st, 1, nil)
 	hook, _ := RecordHook(t, st, Input("k"), nil)
-	alert := &event.Event{Type: "t", Host: "h1", At: now().Add(-time.Hour), Alert: true}
-	Commit(t, st, &daemon.Change{Events: []*event.Event{alert}})
 	before := everything(t, st)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	prune := daemon.PruneLimits{Before: now()}
-	for name, err := range map[string]error{
-		"Commit": st.Commit(ended, &daemon.Change{Agents: []*daemon.Agent{a}}),
-		"RecordHook": errorOf(st.RecordHook(ended, Input("new"), func(daemon.HookTx) daemon.HookDecision {
+	given := map[reflect.Type]any{
+		reflect.TypeFor[context.Context](): ended, reflect.TypeFor[daemon.IDKind](): daemon.AgentIDs,
+		reflect.TypeFor[*daemon.Change](): &daemon.Change{Agents: []*daemon.Agent{a}},
+		reflect.TypeFor[func(daemon.HookTx) daemon.HookDecision](): func(daemon.HookTx) daemon.HookDecision {
 			t.Error("decide was called")
 			return daemon.HookDecision{}
-		})),
-		"NextID": errorOf(st.NextID(ended, daemon.AgentIDs)), "Agent": errorOf(st.Agent(ended, a.ID)),
-		"AgentByLaunch": errorOf(st.AgentByLaunch(ended, a.LaunchHash)), "Agents": errorOf(st.Agents(ended, daemon.AgentFilter{})),
-		"Handoff": errorOf(st.Handoff(ended, r.HandoffID)), "Handoffs": errorOf(st.Handoffs(ended, daemon.HandoffFilter{})),
-		"Transitions": errorOf(st.Transitions(ended, r.HandoffID)), "Record": errorOf(st.Record(ended, r.HandoffID)),
-		"LineRecords":    errorOf(st.LineRecords(ended, daemon.LineQuery{AgentID: a.ID})),
-		"LineHandoffs":   errorOf(st.LineHandoffs(ended, a.ID, 1)),
-		"Pipeline":       errorOf(st.Pipeline(ended, p.ID)),
-		"Pipelines":      errorOf(st.Pipelines(ended, daemon.PipelineFilter{})),
-		"PipelinePlaces": errorOf(st.PipelinePlaces(ended, "h1")),
-		"StoredHook":     errorOf(st.StoredHook(ended, hook.HookID)), "Delivery": errorOf(st.Delivery(ended, d.ID)),
-		"Permission": errorOf(st.Permission(ended, 1)), "Permissions": errorOf(st.Permissions(ended, daemon.PermissionFilter{})),
-		"Worktree": errorOf(st.Worktree(ended, 1)), "Worktrees": errorOf(st.Worktrees(ended, daemon.WorktreeFilter{})),
-		"Deliveries": errorOf(st.Deliveries(ended, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(ended, a.ID)),
-		"Sent": errorOf(st.Sent(ended, a.ID, now())), "Events": errorOf(st.Events(ended, event.Filter{})),
-		"LastEventID": errorOf(st.LastEventID(ended)), "PendingAlerts": errorOf(st.PendingAlerts(ended, "h1", 0)),
-		"MarkAlerted": st.MarkAlerted(ended, []int64{alert.ID}, nil), "Audit": errorOf(st.Audit(ended, daemon.AuditFilter{})),
-		"LogFloor": errorOf(st.LogFloor(ended)), "PruneEvents": errorOf(st.PruneEvents(ended, prune)),
-		"PruneHooks": errorOf(st.PruneHooks(ended, prune)), "Open": errorOf(st.Open(ended, "h1")),
-		"TryWrite": st.TryWrite(ended, "h1"), "HostRoot": errorOf(st.HostRoot(ended, "h1")), "Census": errorOf(st.Census(ended, "h1")),
-		"OpenPushes": errorOf(st.OpenPushes(ended, "h1", "")), "PushReports": errorOf(st.PushReports(ended, "h1")),
-		"MovePush":                errorOf(st.MovePush(ended, &tell.Push{}, tell.PushPending, 0, nil)),
-		"PrunePushes":             st.PrunePushes(ended, "h1", now()),
-		"NotificationPreferences": errorOf(st.NotificationPreferences(ended, "h1")),
-		"ChangeNotificationPreferences": errorOf(st.ChangeNotificationPreferences(ended, "h1",
-			func(p *tell.Preferences) *event.Event { p.Waiting = false; return nil })),
-	} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want context.Canceled", name, err)
+		},
+		reflect.TypeFor[func(*tell.Preferences) *event.Event](): func(p *tell.Preferences) *event.Event { p.Waiting = false; return nil },
+	}
+	store := reflect.TypeFor[daemon.Store]()
+	for i := range store.NumMethod() {
+		method := store.Method(i)
+		var args []reflect.Value
+		for n := range method.Type.NumIn() {
+			arg := reflect.New(method.Type.In(n)).Elem()
+			if v, ok := given[arg.Type()]; ok {
+				arg.Set(reflect.ValueOf(v))
+			} else {
+				fill(arg, func() int64 { return filled.Add(1) })
+			}
+			args = append(args, arg)
+		}
+		call := reflect.ValueOf(st).MethodByName(method.Name)
+		if method.Type.IsVariadic() {
+			args = args[:len(args)-1]
+		}
+		results := call.Call(args)
+		if err, _ := results[len(results)-1].Interface().(error); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want context.Canceled", method.Name, err)
 		}
 	}
 	equal(t, "what can be read", everything(t, st), before)
@@ -68,8 +57,6 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 		t.Errorf("a refused call took an id: %d after %d", next.HookID, hook.HookID)
 	}
 }
-
-func errorOf[T any](_ T, err error) error { return err }
 
 // rowsAreCopied: a caller may overwrite the rows that it gave to the store and the rows that it got from it. The
 // stored rows do not change.
@@ -157,37 +144,5 @@ func spoil(v reflect.Value) {
 	}
 	if v.CanSet() && v.Kind() != reflect.Pointer {
 		v.SetZero()
-	}
-}
-
-// timesAreMicroseconds: the store keeps a time column in UTC and in microseconds. Inside JSON it keeps a time
-// unchanged.
-func timesAreMicroseconds(t *testing.T, st daemon.Store) {
-	given := time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.FixedZone("", 3600))
-	want := time.Date(2026, 5, 6, 6, 8, 9, 123456000, time.UTC)
-	a := NewAgent(t, st, func(a *daemon.Agent) {
-		a.CreatedAt, a.SpawnedAt, a.StateAt, a.Trouble = given, &given, given, &daemon.Trouble{Code: "c", Since: given}
-	})
-	got := result(st.Agent(t.Context(), a.ID))(t)
-	equal(t, "agent", []time.Time{got.CreatedAt, *got.SpawnedAt, got.StateAt}, []time.Time{want, want, want})
-	if !got.Trouble.Since.Equal(given) {
-		t.Errorf("inside JSON: %s, want %s", got.Trouble.Since, given)
-	}
-	h := NewHandoff(t, st, a.ID)
-	c := Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: a.ID, At: given, Decisions: []data.Decision{{Timestamp: given}}})
-	c.Move.Handoff.PhaseAt = given
-	c.Events = []*event.Event{{Type: "t", Host: "h1", At: given}}
-	Commit(t, st, c)
-	r := result(st.Record(t.Context(), h.ID))(t)
-	moves := result(st.Transitions(t.Context(), h.ID))(t)
-	equal(t, "handoff", []time.Time{r.At, r.Decisions[0].Timestamp, moves[0].At, events(t, st)[0].At}, []time.Time{want, want, want, want})
-	for name, found := range map[string]int{
-		"since":        len(result(st.Audit(t.Context(), daemon.AuditFilter{Since: given}))(t)),
-		"just until":   len(result(st.Audit(t.Context(), daemon.AuditFilter{Until: given.Add(time.Microsecond)}))(t)),
-		"pruned until": int(result(st.PruneEvents(t.Context(), daemon.PruneLimits{Before: given.Add(time.Microsecond)}))(t).Rows),
-	} {
-		if found != 1 {
-			t.Errorf("%s: %d events", name, found)
-		}
 	}
 }

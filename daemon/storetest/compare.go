@@ -23,7 +23,7 @@ func Compare(t *testing.T, seed uint64, actions int, model, other daemon.Store) 
 		trace = append(trace, fmt.Sprintf("%3d %s", n, a.what))
 		got, want := take(t, a, model), take(t, b, other)
 		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d, action %d differs:\nmodel %s\nother %s\nafter\n%s", seed, n, difference(got, want), difference(want, got), strings.Join(trace, "\n"))
+			t.Fatalf("seed %d, action %d differs:\nmodel %s: %s\nother %s: %s\nafter\n%s", seed, n, got.Err, difference(got, want), want.Err, difference(want, got), strings.Join(trace, "\n"))
 		}
 		trace[n] += ": " + got.Err
 	}
@@ -49,10 +49,16 @@ type outcome struct {
 func take(t testing.TB, a action, st daemon.Store) outcome {
 	t.Helper()
 	seen, err := a.do(t, st)
+	if errorClass(err) == unknownError {
+		t.Logf("%s: %v", a.what, err)
+	}
 	return outcome{Seen: timeless(seen), Err: errorClass(err)}
 }
 
 var constraintName = regexp.MustCompile(`constraint "(\w+)"`)
+
+// unknownError stands for every error on which no caller branches.
+const unknownError = "an error"
 
 // errorClass returns the part of an error on which callers branch, or the constraint that the change violates.
 func errorClass(err error) string {
@@ -67,7 +73,7 @@ func errorClass(err error) string {
 	if m := constraintName.FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
-	return "an error"
+	return unknownError
 }
 
 // drawnUntil is later than every drawn time. A later time comes from a store's own clock. The two stores read

@@ -5,17 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/daemon/worktree"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/personas"
 )
 
 // drawer draws rows and actions. They depend only on its seed and on the rows of the model. Most of them look as
@@ -33,6 +31,7 @@ type drawer struct {
 	pipelines  []daemon.Pipeline
 	worktrees  []daemon.Worktree
 	events     []event.Event
+	pushes     []tell.Push
 }
 
 func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
@@ -47,7 +46,10 @@ func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
 	d.worktrees = result(model.Worktrees(ctx, daemon.WorktreeFilter{Limit: all}))(t)
 	d.pipelines = result(model.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
 	d.events = result(model.Events(ctx, event.Filter{Limit: all}))(t)
-	switch draw := d.rand.IntN(20); {
+	for _, host := range hosts {
+		d.pushes = append(d.pushes, result(model.OpenPushes(ctx, host, ""))(t)...)
+	}
+	switch draw := d.rand.IntN(24); {
 	case draw < 10:
 		return d.commit()
 	case draw < 13:
@@ -58,6 +60,10 @@ func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
 		return d.prefer()
 	case draw < 16:
 		return d.prune()
+	case draw < 17:
+		return d.push()
+	case draw < 18 && len(d.agents) > 0:
+		return d.use()
 	}
 	return d.list()
 }
@@ -141,46 +147,62 @@ func kindNumber(kind daemon.IDKind) int64 {
 	return int64(1e6) * int64(1+slices.Index([]daemon.IDKind{daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs, daemon.WorktreeIDs}, kind))
 }
 
-func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
-	a.Name, a.Persona, a.Host = d.word(), d.persona(), one(d, hosts...)
-	a.State, a.EndedAt, a.StateAt = one(d, someAgentStates...), nil, d.at()
+// fill gives each field of a row a value of its own, and empties some. What the row's kind allows no other value for
+// is drawn afterwards.
+func (d *drawer) fill(row any) {
+	v := reflect.ValueOf(row).Elem()
+	fill(v, func() int64 { return int64(d.unique()) })
+	d.thin(v, false)
+}
+
+// thin empties some of the fields of a struct, and gives others a text that no column can hold.
+func (d *drawer) thin(v reflect.Value, inJSON bool) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Bool:
+			f.SetBool(d.half())
+		case reflect.String:
+			if f.Type() == reflect.TypeFor[string]() && d.half() { // the values of other types are words of the program
+				f.SetString(d.word())
+			}
+		case reflect.Struct:
+			if f.Type() == reflect.TypeFor[time.Time]() {
+				f.Set(reflect.ValueOf(d.at()))
+			} else {
+				d.thin(f, inJSON)
+			}
+		case reflect.Pointer:
+			if d.half() {
+				f.SetZero()
+			} else if f.Elem().Kind() == reflect.Struct && f.Type() != reflect.TypeFor[*time.Time]() {
+				d.thin(f.Elem(), true)
+			} else if f.Type() == reflect.TypeFor[*string]() {
+				f.Elem().SetString(d.word())
+			}
+		case reflect.Slice:
+			if !inJSON && d.half() {
+				f.SetZero()
+			} else if f.Type() == reflect.TypeFor[[]string]() {
+				f.Index(0).SetString(d.word())
+			}
+		}
+	}
+}
+
+func (d *drawer) agent(was *daemon.Agent) *daemon.Agent {
+	a := &daemon.Agent{}
+	d.fill(a)
+	a.ID, a.Rev, a.SuccessorID = was.ID, was.Rev, nil
+	a.Persona, a.Host, a.State, a.EndedAt = d.persona(), one(d, hosts...), one(d, someAgentStates...), nil
 	if (a.State == daemon.Ended) == d.mostly() {
 		a.EndedAt = ptr(d.at())
 	}
-	a.Managed, a.PID, a.PIDStart = d.half(), d.rand.IntN(3), uint64(d.rand.IntN(2))
-	a.SessionID, a.EndCause, a.EndReason = maybe(d, one(d, "s1", "s2")), one(d, "", "tmux"), maybe(d, d.word())
-	a.EndCode = one(d, "", daemon.EndedGone, daemon.EndedOther)
-	a.LaunchHash, a.Options = one(d, nil, []byte{}, fmt.Append(nil, d.unique())), one(d, nil, []string{}, []string{d.word(), "-x"})
-	a.TmuxSession, a.StopStage = one(d, "", fmt.Sprint("session-", d.unique())), one(d, daemon.StopNone, daemon.StopTerm)
-	a.StopAskedAt, a.CreatedAt = maybe(d, d.at()), d.at()
-	a.Context, a.Trouble = d.context(), nil
-	if d.half() {
-		a.Trouble = &daemon.Trouble{Code: one(d, "usage_limit", "overloaded"), Message: d.word(), Since: d.at()}
-	}
+	a.PID, a.PIDStart, a.SessionID = d.rand.IntN(3), uint64(d.rand.IntN(2)), maybe(d, one(d, "s1", "s2"))
+	a.EndCause, a.EndCode = one(d, "", "tmux"), one(d, "", daemon.EndedGone, daemon.EndedOther)
+	a.Options = one(d, nil, []string{}, []string{d.word(), "-x"})
+	a.LaunchHash, a.TmuxSession = one(d, nil, []byte{}, fmt.Append(nil, d.unique())), one(d, "", fmt.Sprint("session-", d.unique()))
+	a.StopStage = one(d, daemon.StopNone, daemon.StopTerm)
 	a.Hold, a.Note = d.hold()
-	a.Limit, a.LimitedUntil = nil, nil
-	if d.half() {
-		a.Limit = &daemon.Limit{Kind: one(d, daemon.LimitUsage, daemon.LimitAPI), Since: d.at(), Until: maybe(d, d.at()), Why: d.word(), DeliveryID: maybe(d, d.deliveryID())}
-		a.LimitedUntil = a.Limit.Until
-	}
-	a.Args = one(d, nil, []string{}, []string{d.word(), "--x"})
-	a.AllowRules, a.SessionMode = one(d, nil, []string{}, []string{d.word()}), d.word()
-	a.DismissedAt, a.StopCameAt, a.DialogAnswer, a.Keys = maybe(d, d.at()), maybe(d, d.at()), nil, nil
-	if d.half() {
-		a.DialogAnswer = &daemon.DialogAnswer{Dialog: d.word(), Name: d.word(), Choice: d.rand.IntN(3), Label: d.word(), From: d.word(),
-			State: one(d, daemon.DialogAsked, daemon.DialogGone), At: d.at(), EndedAt: maybe(d, d.at()), Nth: d.rand.IntN(3)}
-		a.Keys = &daemon.KeysTaken{Session: d.word(), From: d.word(), Since: d.at()}
-	}
-	if a.Account = nil; d.half() {
-		a.Account = &runtimes.Account{Variables: map[string]string{d.word(): d.word()}, Secrets: []string{d.word()}, Left: one(d, nil, []string{d.word()})}
-	}
-	a.Base, a.Background = nil, nil
-	if d.half() {
-		a.Background = &daemon.Background{Tasks: []hooks.Task{{ID: d.word(), Type: one(d, hooks.TaskShell, "subagent"), Command: d.word()}}, Crons: []hooks.Cron{{Schedule: d.word(), Prompt: d.word()}}}
-
-		a.Base = &worktree.Base{At: d.at(), Commit: d.word(), Branch: d.word(), Before: one(d, nil, []string{d.word()}), BeforeCount: d.rand.IntN(3), Problem: d.word()}
-	}
-	a.Reading, a.ReadAt, a.UnreadAt = d.half(), maybe(d, d.at()), maybe(d, d.at())
 	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
 	a.PreviousAgentID, a.PipelineID, a.StepID, a.WorktreeID = nil, nil, nil, nil
 	if d.half() && len(d.worktrees) > 0 {
@@ -197,6 +219,7 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 		}
 	}
 	if d.rand.IntN(4) == 0 {
+		a.Options = one(d, nil, []string{}, []string{d.word(), "-x"})
 		a.LaunchHash, a.TmuxSession = one(d, a.LaunchHash, []byte("l1")), one(d, a.TmuxSession, "taken")
 	}
 	if !d.mostly() {
@@ -205,20 +228,17 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	return a
 }
 
-func (d *drawer) structured() *daemon.Structured {
-	if d.half() {
-		return nil
-	}
-	return &daemon.Structured{WhatWasDone: maybe(d, d.word()), OpenQuestions: maybe(d, d.word())}
-}
-
-func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
-	h.Ref, h.FilePath = fmt.Sprint("ref-", d.unique()), fmt.Sprint("/handoffs/", d.unique())
+func (d *drawer) handoff(was *daemon.Handoff) *daemon.Handoff {
+	h := &daemon.Handoff{}
+	d.fill(h)
+	h.ID, h.Seq, h.Status, h.Heirs, h.ReadAt, h.UnreadAt = was.ID, was.Seq, was.Status, was.Heirs, nil, nil
 	if !d.mostly() {
 		h.Ref, h.FilePath = one(d, "ref", h.Ref), one(d, "/handoffs/taken", h.FilePath)
+	} else {
+		h.Ref, h.FilePath = fmt.Sprint("ref-", d.unique()), fmt.Sprint("/handoffs/", d.unique())
 	}
 	h.AgentID, h.Persona, h.Host = d.agentID(), one(d, "developer", "reviewer"), one(d, hosts...)
-	h.Phase, h.RecordedAt, h.PhaseAt, h.CreatedAt = one(d, somePhases...), nil, d.at(), d.at()
+	h.Phase, h.RecordedAt = one(d, somePhases...), nil
 	switch h.Phase {
 	case daemon.Recorded, daemon.BriefingHeirs, daemon.Briefing, daemon.Completed:
 		h.RecordedAt = ptr(d.at())
@@ -228,8 +248,7 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 	if !d.mostly() {
 		h.Phase = one(d, "done", somePhases[d.rand.IntN(len(somePhases))])
 	}
-	h.SuccessorID, h.DeliveryID, h.Keep, h.InPlace = nil, nil, d.half(), d.half()
-	h.DropMessages, h.Forced = d.half(), d.half()
+	h.SuccessorID, h.DeliveryID = nil, nil
 	d.heirs(h)
 	if d.half() && len(d.deliveries) > 0 {
 		h.DeliveryID = ptr(d.deliveryID())
@@ -242,9 +261,7 @@ func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
 			heir.BriefedAt = &h.PhaseAt
 		}
 	}
-	h.Structured, h.ContextUse, h.Warnings = d.structured(), d.context(), one(d, nil, []string{d.word()})
-	h.Metrics = daemon.Metrics{DurationMS: float64(d.rand.Int64N(1e12)) / 1000, TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
-	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: one(d, daemon.Briefing, daemon.BriefingHeirs), Code: "c", Message: d.word()}), maybe(d, d.at()), ""
+	h.Error = one(d, nil, &daemon.Failure{Phase: one(d, daemon.Briefing, daemon.BriefingHeirs), Code: "c", Message: d.word()})
 	h.Hold, h.Note = d.hold()
 	return h
 }
@@ -255,8 +272,13 @@ func (d *drawer) heirs(h *daemon.Handoff) {
 	begun := h.HeirsFirst() || slices.Contains([]daemon.Phase{daemon.Briefing, daemon.Completed, daemon.Failed}, h.Phase)
 	for i := range h.Heirs {
 		heir := &h.Heirs[i]
+		was := heir.AgentID
+		d.fill(heir)
+		heir.AgentID, heir.DeliveryID, heir.ReadAt, heir.UnreadAt = was, nil, nil, nil
+		if !h.HeirsFirst() {
+			heir.BriefedAt = nil
+		}
 		heir.Hold, heir.Note = d.hold()
-		heir.Persona, heir.Model, heir.PhaseAt = d.word(), d.word(), maybe(d, d.at())
 		heir.Phase = one(d, "", daemon.Spawning, daemon.Briefing, daemon.Completed, daemon.Failed)
 		heir.Error = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()})
 		if begun && d.half() {
@@ -269,28 +291,26 @@ func (d *drawer) heirs(h *daemon.Handoff) {
 }
 
 func (d *drawer) record() *daemon.Record {
-	r := &daemon.Record{
-		HandoffID: d.handoffID(), AgentID: d.agentID(), Agent: d.word(), Persona: d.word(), Document: d.word(), Context: d.word(),
-		Progress: d.half(), At: d.at(),
-	}
-	for range d.rand.IntN(3) {
-		r.Messages = append(r.Messages, data.Message{Agent: d.word(), Role: "user", Text: d.word(), At: d.at()})
-		r.Decisions = append(r.Decisions, data.Decision{Summary: d.word(), Timestamp: d.at(), RelatedArtifacts: one(d, nil, []string{d.word()})})
-		r.Todos = append(r.Todos, data.Todo{Text: d.word(), Status: d.word()})
-		r.References = append(r.References, data.Reference{Path: d.word()})
+	r := &daemon.Record{}
+	d.fill(r)
+	r.HandoffID, r.AgentID = d.handoffID(), d.agentID()
+	if d.half() {
+		r.Decisions = append(r.Decisions, data.Decision{Summary: d.word(), RelatedArtifacts: one(d, nil, []string{d.word()})})
+		r.Messages = append(r.Messages, data.Message{Role: "user", Text: d.word()})
 	}
 	return r
 }
 
-func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
-	x.AgentID, x.Kind, x.Text, x.Evidence = d.agentID(), one(d, daemon.KindMessage, daemon.KindPrompt), d.word(), d.word()
+func (d *drawer) delivery(was *daemon.Delivery) *daemon.Delivery {
+	x := &daemon.Delivery{}
+	d.fill(x)
+	x.ID, x.Rev, x.AgentID, x.Kind = was.ID, was.Rev, d.agentID(), one(d, daemon.KindMessage, daemon.KindPrompt, daemon.KindCommand)
 	x.EvidenceCode = one(d, "", daemon.EvidenceNoPane, daemon.EvidenceEnded, "unknown")
 	x.Evidence = one(d, x.Evidence, x.EvidenceCode.Words(), daemon.EvidenceChanged.Words()) // an older daemon writes words alone
-	x.State, x.Verdict, x.CreatedAt, x.HandoffID = one(d, someDeliveryStates...), nil, d.at(), nil
+	x.State, x.Verdict, x.HandoffID, x.FromAgentID, x.PassedFrom = one(d, someDeliveryStates...), nil, nil, nil, nil
 	if (x.State == daemon.DeliveryDone) == d.mostly() {
 		x.Verdict = ptr(one(d, daemon.Submitted, daemon.Unconfirmed))
 	}
-	x.FromAgentID, x.PassedFrom, x.TypedAgain = nil, nil, d.half()
 	if d.half() {
 		x.FromAgentID, x.PassedFrom = ptr(d.agentID()), ptr(d.agentID())
 	}
@@ -303,32 +323,32 @@ func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
 	return x
 }
 
-func (d *drawer) pipeline(p *daemon.Pipeline) *daemon.Pipeline {
-	p.Title, p.Template, p.Host, p.WorkDir = d.word(), one(d, "quick_fix", "full_feature"), one(d, hosts...), d.word()
-	p.Status, p.Error, p.FinishedAt = one(d, somePipelineStatuses...), nil, nil
+func (d *drawer) pipeline(was *daemon.Pipeline) *daemon.Pipeline {
+	p := &daemon.Pipeline{}
+	d.fill(p)
+	p.ID, p.Seq, p.Steps, p.CurrentAgentID = was.ID, was.Seq, was.Steps, nil
+	p.Template, p.Host, p.Status, p.Error, p.FinishedAt = one(d, "quick_fix", "full_feature"), one(d, hosts...), one(d, somePipelineStatuses...), nil, nil
 	if p.Status == daemon.PipelineFailed && d.mostly() {
 		p.Error = ptr(d.word())
 	}
 	if !p.Open() && d.mostly() {
 		p.FinishedAt = ptr(d.at())
 	}
-	p.ResumedAt = maybe(d, d.at())
-	p.Branch, p.Warnings, p.CreatedAt, p.UpdatedAt = maybe(d, d.word()), one(d, nil, []string{d.word()}), d.at(), d.at()
 	if !d.mostly() {
 		p.Status = one(d, "broken", p.Status)
 	}
 	return p
 }
 
-func (d *drawer) step(s *daemon.Step) *daemon.Step {
-	s.AgentName, s.Persona, s.Comment, s.Approval = d.word(), d.persona(), d.word(), d.half()
-	s.Status, s.Error, s.AskedAt = one(d, someStepStatuses...), maybe(d, d.word()), maybe(d, d.at())
+// step draws a step that keeps its place in the pipeline.
+func (d *drawer) step(was *daemon.Step) *daemon.Step {
+	s := &daemon.Step{}
+	d.fill(s)
+	s.ID, s.PipelineID, s.OrderIndex, s.Number, s.Round = was.ID, was.PipelineID, was.OrderIndex, was.Number, was.Round
+	s.CameFrom, s.CameBy, s.AgentIDs, s.LatestHandoff = was.CameFrom, was.CameBy, was.AgentIDs, was.LatestHandoff
+	s.Status = one(d, someStepStatuses...)
 	if !d.mostly() {
 		s.Status = one(d, "broken", s.Status)
-	}
-	if d.half() {
-		s.Next, s.MaxRounds = []personas.Rule{{When: personas.Condition{Heading: d.word(), Contains: d.word()}, Goto: 1}}, 3
-		s.Otherwise, s.Undecided = d.word(), daemon.Undecided(d.word())
 	}
 	return s
 }
@@ -362,9 +382,9 @@ func (d *drawer) newPipeline() *daemon.Pipeline {
 }
 
 func (d *drawer) output() *daemon.StepHandoff {
-	o := &daemon.StepHandoff{
-		ID: d.newID(daemon.OutputIDs), StepID: 999, AgentID: d.agentID(), ContentMD: d.word(), Metadata: (*daemon.Metadata)(d.structured()), CreatedAt: d.at(),
-	}
+	o := &daemon.StepHandoff{}
+	d.fill(o)
+	o.ID, o.StepID, o.AgentID = d.newID(daemon.OutputIDs), 999, d.agentID()
 	if len(d.pipelines) > 0 {
 		if p := one(d, d.pipelines...); len(p.Steps) > 0 {
 			o.StepID = one(d, p.Steps...).ID

@@ -41,7 +41,7 @@ func (d *drawer) part(c *daemon.Change) string {
 		parts = append(parts, d.changeAgent, d.addHandoff, d.addDelivery, d.addDelivery, d.drop, d.addPipeline)
 	}
 	if len(d.agents) > 1 {
-		parts = append(parts, d.addPermission, d.changePermission, d.addSamples)
+		parts = append(parts, d.addPermission, d.changePermission, d.addSamples, d.addBudgetMark, d.addUsageRead)
 	}
 	if len(d.agents) > 1 {
 		parts = append(parts, d.addWorktree)
@@ -142,7 +142,7 @@ func (d *drawer) changePipeline(c *daemon.Change) string {
 }
 
 func (d *drawer) addOutput(c *daemon.Change) string {
-	c.NewOutput = d.output()
+	c.NewOutput, c.NewStepRecord = d.output(), maybe(d, *d.stepRecord())
 	return "output"
 }
 
@@ -173,13 +173,15 @@ func (d *drawer) hook() action {
 	}
 	fresh := d.agent(&daemon.Agent{})
 	fresh.Managed, fresh.PID, fresh.PIDStart, fresh.LaunchHash = false, in.PID, in.PIDStart, nil
-	writes, moves := d.half(), d.half()
+	writes, moves, undone := d.half(), d.half(), !d.mostly()
 	return action{"hook " + in.Key, func(t testing.TB, st daemon.Store) (any, error) {
 		var seen daemon.HookTx
 		res, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
 			seen = tx
 			out := follows
 			switch {
+			case undone:
+				out.Undone = daemon.ErrNotFound
 			case !writes:
 			case tx.Agent == nil && !tx.Again && in.LaunchHash == nil:
 				fresh.ID = tx.NewAgentID
@@ -214,8 +216,15 @@ func (d *drawer) mark() action {
 		}
 	}
 	told := maybe(d, *d.event())
+	var pushes []tell.Push
+	for range d.rand.IntN(3) {
+		var p tell.Push
+		d.fill(&p)
+		p.Host, p.Target, p.Key = one(d, hosts...), one(d, "phone", "team"), one(d, p.Key, fmt.Sprint("key-", d.unique()))
+		pushes = append(pushes, p)
+	}
 	return action{fmt.Sprint("mark ", ids), func(t testing.TB, st daemon.Store) (any, error) {
-		err := st.MarkAlerted(t.Context(), ids, told)
+		err := st.MarkAlerted(t.Context(), ids, told, pushes...)
 		return told, err
 	}}
 }
@@ -238,8 +247,17 @@ func (d *drawer) prune() action {
 	l := daemon.PruneLimits{
 		Before: one(d, time.Time{}, d.at(), d.at(), time.Now().Add(time.Hour)), Rows: int64(d.rand.IntN(6)), Max: d.rand.IntN(4),
 	}
-	hooks, samples := d.rand.IntN(3) == 0, d.rand.IntN(3) == 0
+	hooks, samples, history := d.rand.IntN(3) == 0, d.rand.IntN(3) == 0, d.rand.IntN(3) == 0
+	before := one(d, d.at(), drawnUntil)
 	return action{fmt.Sprintf("prune %+v", l), func(t testing.TB, st daemon.Store) (any, error) {
+		if history {
+			would, err := st.WouldPrune(t.Context(), l, before)
+			if err != nil {
+				return nil, err
+			}
+			done, err := st.PruneHistory(t.Context(), before, l.Max)
+			return []any{would, done}, err
+		}
 		if hooks && l.Max == 0 { // with a maximum the stores may choose different hooks of the same moment
 			done, err := st.PruneHooks(t.Context(), l)
 			return done, err
@@ -256,7 +274,7 @@ func (d *drawer) prune() action {
 // list draws a list with a filter.
 func (d *drawer) list() action {
 	persona, host, limit := one(d, "", "developer"), one(d, "", "h1"), d.rand.IntN(4)
-	switch d.rand.IntN(11) {
+	switch d.rand.IntN(14) {
 	case 0:
 		f := daemon.AgentFilter{
 			State: one(d, "", daemon.Idle), Persona: persona, Host: host, Active: d.half(), Before: one(d, 0, d.agentID()),
@@ -282,9 +300,9 @@ func (d *drawer) list() action {
 		return ask("events", func(t testing.TB, st daemon.Store) (any, error) { return st.Events(t.Context(), f) })
 	case 4, 5:
 		f := daemon.AuditFilter{
-			Types: one(d, nil, nil, []string{"agent_idle", "Other"}), TypePrefix: one(d, "", "", "agent_"), AgentID: one(d, 0, 0, d.agentID()),
+			Types: one(d, nil, nil, []string{"agent_idle", "Other"}), TypePrefix: one(d, "", "", "agent_", "agent%"), AgentID: one(d, 0, 0, d.agentID()),
 			HandoffID: one(d, 0, 0, d.handoffID()), PipelineID: one(d, 0, 0, d.pipelineID()), Host: host, Persona: persona,
-			Since: one(d, time.Time{}, d.at()), Until: one(d, time.Time{}, d.at()), Text: one(d, "", "ÜNDER", "1.50", "OTH", `": `, "%"),
+			Since: one(d, time.Time{}, d.at()), Until: one(d, time.Time{}, d.at()), Text: one(d, "", "ÜNDER", "1.50", "OTH", `": `, "%", "1_5", "a\x00b"),
 			Before: one(d, 0, d.eventID()), Limit: limit,
 		}
 		return ask("audit", func(t testing.TB, st daemon.Store) (any, error) { return st.Audit(t.Context(), f) })
@@ -314,8 +332,7 @@ func (d *drawer) list() action {
 	if d.half() {
 		return d.timeline()
 	}
-	kind := one(d, daemon.AgentIDs, daemon.OutputIDs, "hosts")
-	return ask("id", func(t testing.TB, st daemon.Store) (any, error) { return st.NextID(t.Context(), kind) })
+	return d.rows()
 }
 
 func ask(what string, do func(testing.TB, daemon.Store) (any, error)) action {

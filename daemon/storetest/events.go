@@ -1,11 +1,8 @@
 package storetest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 	"sync"
 	"testing"
 
@@ -65,43 +62,6 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 	equal(t, "last id", result(st.LastEventID(t.Context()))(t), last)
 }
 
-func eventIsKeptWhole(t *testing.T, st daemon.Store) {
-	var e event.Event
-	fill(reflect.ValueOf(&e).Elem())
-	e.Payload, e.Notice = json.RawMessage(`{"a": 1}`), event.NoticeCompleted
-	empty := event.Event{Type: "t"}
-	Commit(t, st, &daemon.Change{Events: []*event.Event{&e, &empty}})
-	if e.ID == 0 || empty.ID <= e.ID || empty.At.IsZero() {
-		t.Errorf("ids %d, %d, time %s", e.ID, empty.ID, empty.At)
-	}
-	empty.Payload = json.RawMessage(`{}`)
-	equal(t, "events", result(st.Events(t.Context(), event.Filter{}))(t), []event.Event{e, empty})
-}
-
-func listOfEvents(t *testing.T, st daemon.Store) {
-	equal(t, "last id of none", result(st.LastEventID(t.Context()))(t), int64(0))
-	all := []*event.Event{
-		{Type: "a", AgentID: ptr(int64(7))}, {Type: "b", HandoffID: ptr(int64(8))}, {Type: "c", AgentID: ptr(int64(7))},
-		{Type: "d", PipelineID: ptr(int64(8))},
-	}
-	Commit(t, st, &daemon.Change{Events: all})
-	for name, tt := range map[string]struct {
-		filter event.Filter
-		want   []string
-	}{
-		"all":      {event.Filter{}, []string{"a", "b", "c", "d"}},
-		"after":    {event.Filter{After: all[0].ID}, []string{"b", "c", "d"}},
-		"types":    {event.Filter{Types: []string{"c", "a", "x"}}, []string{"a", "c"}},
-		"agent":    {event.Filter{AgentID: 7, After: all[0].ID}, []string{"c"}},
-		"handoff":  {event.Filter{HandoffID: 8}, []string{"b"}},
-		"pipeline": {event.Filter{PipelineID: 8}, []string{"d"}},
-		"limit":    {event.Filter{Limit: 2}, []string{"a", "b"}},
-		"none":     {event.Filter{After: all[3].ID}, []string{}},
-	} {
-		equal(t, name, typesOf(result(st.Events(t.Context(), tt.filter))(t)), tt.want)
-	}
-}
-
 func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 	quiet := &event.Event{Type: "quiet", Host: "h1"}
 	one := &event.Event{Type: "one", Host: "h1", Alert: true}
@@ -143,25 +103,4 @@ func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 		t.Error(err)
 	}
 	equal(t, "none pending", pending(0), []string{})
-}
-
-// pendingAlertsAreInOrder: alerts come first. Then each agent and each pipeline gets one notice in turn, so that
-// one with many notices does not keep the others waiting.
-func pendingAlertsAreInOrder(t *testing.T, st daemon.Store) {
-	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
-	notice := func(typ event.Type, agent *daemon.Agent) *event.Event {
-		return &event.Event{Type: typ, Host: "h1", AgentID: &agent.ID, Notice: event.NoticeCompleted}
-	}
-	Commit(t, st, &daemon.Change{Events: []*event.Event{
-		notice("a1", a), notice("a2", a), notice("a3", a), notice("b1", b), notice("b2", b),
-		{Type: "alert1", Host: "h1", Alert: true, AgentID: &b.ID}, {Type: "alert2", Host: "h1", Alert: true, AgentID: &a.ID},
-		{Type: "alert3", Host: "h1", Alert: true, AgentID: &b.ID},
-	}})
-	for limit, want := range map[int]string{
-		0: "alert1 alert2 alert3 a1 b1 a2 b2 a3",
-		5: "alert1 alert2 alert3 a1 b1",
-		2: "alert1 alert2",
-	} {
-		equal(t, "pending", strings.Join(typesOf(result(st.PendingAlerts(t.Context(), "h1", limit))(t)), " "), want)
-	}
 }

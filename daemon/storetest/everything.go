@@ -25,6 +25,9 @@ type contents struct {
 	Records       []daemon.Record
 	Deliveries    []daemon.Delivery
 	Pipelines     []daemon.Pipeline
+	StepRecords   []daemon.StepRecord
+	Metrics       []daemon.Metrics
+	Usage         []daemon.UsageSum
 	Permissions   []daemon.Permission
 	Worktrees     []daemon.Worktree
 	Events        []event.Event
@@ -44,6 +47,7 @@ type agentContents struct {
 	LineRecords  []daemon.Record
 	Samples      []daemon.ContextSample
 	States       []daemon.StateChange
+	Reads        []daemon.UsageRead
 }
 
 // hostContents is what a store returns for one host.
@@ -56,6 +60,8 @@ type hostContents struct {
 	Preferences tell.Preferences
 	Pushes      []tell.Push
 	PushReports []tell.PushReport
+	Active      []daemon.AgentRev
+	Marks       []daemon.BudgetMark
 }
 
 // everything reads the contents of a store.
@@ -75,7 +81,19 @@ func everything(t testing.TB, st daemon.Store) (e contents) {
 		e.Deliveries = append(e.Deliveries, result(st.Deliveries(ctx, a.ID, 0, all))(t)...)
 		e.ByAgent = append(e.ByAgent, readAgent(t, st, a.ID))
 	}
+	e.Metrics = result(st.CompletedMetrics(ctx, 0, all))(t)
+	e.Usage = result(st.UsageSums(ctx, daemon.UsageQuery{}))(t)
 	e.Pipelines = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
+	for _, p := range e.Pipelines {
+		for _, s := range p.Steps {
+			if s.LatestHandoff == nil {
+				continue
+			}
+			if r, err := st.StepRecord(ctx, s.LatestHandoff.ID); !errors.Is(err, daemon.ErrNotFound) {
+				e.StepRecords = append(e.StepRecords, must(t, r, err))
+			}
+		}
+	}
 	e.Permissions = result(st.Permissions(ctx, daemon.PermissionFilter{Limit: all}))(t)
 	e.Worktrees = result(st.Worktrees(ctx, daemon.WorktreeFilter{Limit: all}))(t)
 	e.Events = result(st.Events(ctx, event.Filter{Limit: all}))(t)
@@ -101,6 +119,7 @@ func readAgent(t testing.TB, st daemon.Store, id int64) agentContents {
 	whole := daemon.SpanQuery{AgentIDs: []int64{id}, Until: time.Now().AddDate(1, 0, 0), Each: all}
 	of.Samples = result(st.ContextSamples(ctx, whole))(t)
 	of.States = result(st.StateChanges(ctx, whole))(t)
+	of.Reads = result(st.UsageReads(ctx, hosts[0], id, nil))(t)
 	return of
 }
 
@@ -114,6 +133,8 @@ func readHost(t testing.TB, st daemon.Store, host string) hostContents {
 	of.Census = result(st.Census(ctx, host))(t)
 	of.Pushes = result(st.OpenPushes(ctx, host, ""))(t)
 	of.PushReports = result(st.PushReports(ctx, host))(t)
+	of.Active = result(st.ActiveAgents(ctx, host))(t)
+	of.Marks = result(st.BudgetMarks(ctx, host, "2000-01-01"))(t)
 	of.Preferences = result(st.NotificationPreferences(ctx, host))(t)
 	return of
 }

@@ -93,13 +93,19 @@ func Moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
 
 var filled atomic.Int64
 
+// whole returns a struct in which no field is empty.
+func whole[T any]() (v T) {
+	fill(reflect.ValueOf(&v).Elem(), func() int64 { return filled.Add(1) })
+	return v
+}
+
 // fill gives every field of a struct a value that is neither zero nor another field's value. So a test notices a
-// column that is missing or that is exchanged with another.
-func fill(v reflect.Value) {
-	n := filled.Add(1)
+// column that is missing or that is exchanged with another. next returns another number at each call.
+func fill(v reflect.Value, next func() int64) {
+	n := next()
 	switch v.Interface().(type) {
 	case time.Time:
-		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, int(n%60), int(n)*1000, time.UTC)))
+		v.Set(reflect.ValueOf(time.Date(2016, 1, 2, 3, 4, int(n%60), int(n)*1000, time.UTC)))
 		return
 	case []byte, json.RawMessage:
 		v.SetBytes(fmt.Append(nil, n)) // a number is valid JSON
@@ -108,11 +114,11 @@ func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			fill(v.Field(i), next)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
+		fill(v.Elem(), next)
 	case reflect.String:
 		v.SetString(fmt.Sprint("s", n))
 	case reflect.Bool:
@@ -125,12 +131,12 @@ func fill(v reflect.Value) {
 		v.SetFloat(float64(n) / 4)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(v.Index(0))
-		fill(v.Index(1))
+		fill(v.Index(0), next)
+		fill(v.Index(1), next)
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key)
-		fill(value)
+		fill(key, next)
+		fill(value, next)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	default:

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
@@ -73,86 +72,6 @@ func hookFindsItsAgent(t *testing.T, st daemon.Store) {
 		if res.AgentID != tt.want || (tx.Agent == nil) != (tt.want == 0) || (tx.NewAgentID == 0) != (tt.want != 0) {
 			t.Errorf("%s: agent %d, want %d (%+v)", name, res.AgentID, tt.want, tx)
 		}
-	}
-}
-
-func hookLocksWhatIsOpen(t *testing.T, st daemon.Store) {
-	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
-	Commit(t, st, Moved(NewHandoff(t, st, a.ID), daemon.Cancelled))
-	h := NewHandoff(t, st, a.ID)
-	NewHandoff(t, st, NewAgent(t, st, nil).ID)
-	done, one, two := NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID)
-	done.State, done.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
-	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{done}})
-
-	in := Input("k")
-	in.LaunchHash = []byte("l")
-	output := json.RawMessage(`{"decision":"block"}`)
-	happened := &event.Event{Type: "t", Host: "h1"}
-	var locked daemon.HookTx
-	res, _ := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
-		locked = tx
-		equal(t, "agent", *tx.Agent, func() daemon.Agent {
-			b := *a
-			b.Options, b.AllowRules, b.Args = []string{}, []string{}, []string{}
-			return b
-		}())
-		equal(t, "handoff", tx.Handoff.ID, h.ID)
-		if len(tx.Deliveries) != 2 || tx.Deliveries[0].ID != one.ID || tx.Deliveries[1].ID != two.ID {
-			t.Errorf("deliveries %+v", tx.Deliveries)
-		}
-		tx.Agent.State, tx.Agent.LastHook = daemon.Working, tx.HookID
-		tx.Handoff.StopHook = tx.HookID
-		tx.Deliveries[0].State = daemon.DeliveryTyping
-		return daemon.HookDecision{Applied: true, Output: output, Change: daemon.Change{
-			Agents: []*daemon.Agent{tx.Agent}, Move: &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase},
-			Deliveries: tx.Deliveries, Events: []*event.Event{happened},
-		}}
-	})
-	equal(t, "result", res, daemon.HookResult{HookID: locked.HookID, AgentID: a.ID, Applied: true, Output: output})
-	equal(t, "agent", result(st.Agent(t.Context(), a.ID))(t), *locked.Agent)
-	equal(t, "handoff", result(st.Handoff(t.Context(), h.ID))(t), *locked.Handoff)
-	equal(t, "delivery", result(st.Delivery(t.Context(), one.ID))(t), *locked.Deliveries[0])
-	if happened.ID == 0 || locked.Agent.Rev != a.Rev+1 || locked.Handoff.Seq != h.Seq+1 {
-		t.Errorf("not advanced: %+v %+v %+v", happened, locked.Agent, locked.Handoff)
-	}
-}
-
-func hookComesAgain(t *testing.T, st daemon.Store) {
-	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
-	d := NewDelivery(t, st, a.ID)
-	in := Input("k")
-	in.LaunchHash = []byte("l")
-	first, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision {
-		return daemon.HookDecision{Applied: true, Reason: "because", Output: json.RawMessage(`{"a": 1}`)}
-	})
-	in.LaunchHash = nil // the store finds the agent by the stored hook
-	again, tx := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision { return daemon.HookDecision{Reason: "stored"} })
-	first.Again = true
-	equal(t, "again", again, first)
-	if !tx.Again || tx.HookID != first.HookID || tx.Agent == nil || tx.Agent.ID != a.ID || len(tx.Deliveries) != 1 {
-		t.Errorf("again: %+v", tx)
-	}
-
-	in.Replayed = true
-	output := json.RawMessage(`{"b": 2}`)
-	again, _ = RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
-		tx.Deliveries[0].Evidence = "the answer did not arrive"
-		return daemon.HookDecision{Output: output, Change: daemon.Change{Deliveries: tx.Deliveries}}
-	})
-	first.Output = output
-	equal(t, "replayed", again, first)
-	got := result(st.Delivery(t.Context(), d.ID))(t)
-	if got.Evidence == "" {
-		t.Errorf("after the replay: %+v", got)
-	}
-
-	next, _ := RecordHook(t, st, Input("nobody's"), nil)
-	if next.HookID != first.HookID+1 { // a repeated hook takes no id
-		t.Errorf("the next hook has id %d, the first %d", next.HookID, first.HookID)
-	}
-	if _, tx := RecordHook(t, st, Input("nobody's"), nil); !tx.Again || tx.Agent != nil || tx.NewAgentID != 0 {
-		t.Errorf("again, of nobody: %+v", tx)
 	}
 }
 
@@ -275,74 +194,6 @@ func hookThatFailsLeavesNothing(t *testing.T, st daemon.Store) {
 	}
 	if _, tx := RecordHook(t, st, Input("k"), nil); tx.Again {
 		t.Error("its key was kept")
-	}
-}
-
-// undoneHookLeavesNothing: the daemon undoes a first transaction, looks at a file and tries again. The second
-// transaction must find everything as the first did.
-func undoneHookLeavesNothing(t *testing.T, st daemon.Store) {
-	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("ours") })
-	before := everything(t, st)
-	in := Input("k")
-	in.LaunchHash = a.LaunchHash
-	undone := errors.New("not now")
-	_, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
-		tx.Agent.Name = "changed"
-		return daemon.HookDecision{Applied: true, Undone: undone, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
-	})
-	if !errors.Is(err, undone) {
-		t.Errorf("%v, want the error in Undone", err)
-	}
-	equal(t, "what is left", everything(t, st), before)
-	if _, tx := RecordHook(t, st, in, nil); tx.Again {
-		t.Error("its key was kept")
-	}
-}
-
-// hookWithAnyBytes: the store takes bytes that PostgreSQL itself would refuse.
-func hookWithAnyBytes(t *testing.T, st daemon.Store) {
-	for i, body := range NastyJSON {
-		in := Input(fmt.Sprintf("k\x00\xff%d", i))
-		in.SessionID, in.Body = "s\x00\xff", json.RawMessage(body)
-		res, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision {
-			return daemon.HookDecision{
-				Reason: "r\x00", Output: json.RawMessage(body),
-				Change: daemon.Change{Events: []*event.Event{{Type: "t\x00", Host: "h1", Payload: json.RawMessage(body)}}},
-			}
-		})
-		got, err := st.StoredHook(t.Context(), res.HookID)
-		if err != nil || !json.Valid(got.Body) {
-			t.Errorf("%.40q: %.60q %v", body, got.Body, err)
-		}
-		if _, tx := RecordHook(t, st, in, nil); !tx.Again {
-			t.Errorf("%.40q: not found again by its key", body)
-		}
-	}
-	a := NewAgent(t, st, func(a *daemon.Agent) { a.Cwd, a.Options, a.EndReason = "/\x00", []string{"\xff"}, ptr("\x00") })
-	got := result(st.Agent(t.Context(), a.ID))(t)
-	if got.Cwd != "/\uFFFD" || got.Options[0] != "\uFFFD" || *got.EndReason != "\uFFFD" {
-		t.Errorf("agent %+v", got)
-	}
-	h := AHandoff(t, st, a.ID)
-	h.Structured, h.Error = &daemon.Structured{WhatWasDone: ptr("\x00")}, &daemon.Failure{Message: "\xff"}
-	Commit(t, st, &daemon.Change{NewHandoff: h})
-	gotH := result(st.Handoff(t.Context(), h.ID))(t)
-	if *gotH.Structured.WhatWasDone != "\uFFFD" || gotH.Error.Message != "\uFFFD" {
-		t.Errorf("handoff %+v", gotH)
-	}
-}
-
-func storedHook(t *testing.T, st daemon.Store) {
-	before := now()
-	res, _ := RecordHook(t, st, daemon.HookInput{Key: "k", Event: "Stop", Host: "h1", Body: json.RawMessage(`{"text": "\u0000"}`), At: before.Add(-time.Hour)}, nil)
-	got := result(st.StoredHook(t.Context(), res.HookID))(t)
-	if got.ReceivedAt.Before(before) {
-		t.Errorf("received at %s, before %s", got.ReceivedAt, before)
-	}
-	got.ReceivedAt = time.Time{}
-	equal(t, "hook", got, daemon.StoredHook{Event: "Stop", Body: json.RawMessage("{\"text\": \"\uFFFD\"}")})
-	if _, err := st.StoredHook(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
-		t.Errorf("unknown hook: %v", err)
 	}
 }
 

@@ -16,17 +16,6 @@ func preferences(t *testing.T, st daemon.Store) {
 		p := result(st.NotificationPreferences(t.Context(), host))(t)
 		return p
 	}
-	equal(t, "at first", get("h1"), tell.DefaultPreferences)
-	p, err := st.ChangeNotificationPreferences(t.Context(), "h1", func(p *tell.Preferences) *event.Event {
-		p.Waiting = false
-		return &event.Event{Type: "changed", Host: "h1"}
-	})
-	equal(t, "changed", get("h1"), must(t, p, err))
-	if p.Waiting || !p.Completed || p.UpdatedAt == nil || len(events(t, st)) != 1 {
-		t.Errorf("changed: %+v, %d events", p, len(events(t, st)))
-	}
-	equal(t, "of another host", get("h2"), tell.DefaultPreferences)
-
 	// Each change sees the result of those before it, even if the first of them inserts the row.
 	var wg sync.WaitGroup
 	var flips atomic.Int64
@@ -49,7 +38,7 @@ func preferences(t *testing.T, st daemon.Store) {
 
 	// If the store refuses the event, it does not store the preferences either.
 	const broken = "no such host\x00"
-	_, err = st.ChangeNotificationPreferences(t.Context(), "h4", func(p *tell.Preferences) *event.Event {
+	_, err := st.ChangeNotificationPreferences(t.Context(), "h4", func(p *tell.Preferences) *event.Event {
 		p.Waiting = false
 		return &event.Event{Type: "t", Host: "h4", Notice: broken}
 	})

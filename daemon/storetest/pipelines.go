@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"testing"
 
@@ -67,8 +65,7 @@ func PipelineOf(t testing.TB, st daemon.Store, id int64) *daemon.Pipeline {
 // wholePipeline returns a pipeline in which no field that a store writes is empty, not committed.
 func wholePipeline(t testing.TB, st daemon.Store) *daemon.Pipeline {
 	t.Helper()
-	var p daemon.Pipeline
-	fill(reflect.ValueOf(&p).Elem())
+	p := whole[daemon.Pipeline]()
 	p.ID, p.Status, p.CurrentAgentID = nextOf(t, st, daemon.PipelineIDs), daemon.PipelineFailed, nil
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -84,115 +81,9 @@ func wholePipeline(t testing.TB, st daemon.Store) *daemon.Pipeline {
 // WholeOutput returns the output of a step in which no field is empty, not committed.
 func WholeOutput(t testing.TB, st daemon.Store, stepID, agentID int64) *daemon.StepHandoff {
 	t.Helper()
-	var o daemon.StepHandoff
-	fill(reflect.ValueOf(&o).Elem())
+	o := whole[daemon.StepHandoff]()
 	o.ID, o.StepID, o.AgentID = nextOf(t, st, daemon.OutputIDs), stepID, agentID
 	return &o
-}
-
-func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
-	p := wholePipeline(t, st)
-	Commit(t, st, &daemon.Change{NewPipeline: p})
-	equal(t, "inserted", PipelineOf(t, st, p.ID), p)
-
-	next := wholePipeline(t, st)
-	next.ID, next.Seq, next.Status = p.ID, p.Seq, daemon.PipelineFailed
-	var steps []*daemon.Step
-	for i := range next.Steps {
-		next.Steps[i].ID, next.Steps[i].PipelineID, next.Steps[i].CameFrom = p.Steps[i].ID, p.ID, p.Steps[i].CameFrom
-		steps = append(steps, &next.Steps[i])
-	}
-	next.Steps[0].Status, next.Steps[1].Status = daemon.StepSkipped, daemon.StepRunning
-	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: next, Steps: steps}})
-	if next.Seq != p.Seq+1 {
-		t.Errorf("seq %d, want %d", next.Seq, p.Seq+1)
-	}
-	equal(t, "updated", PipelineOf(t, st, p.ID), next)
-
-	one, two, three := NewWorker(t, st, next, 1), NewWorker(t, st, next, 0), NewWorker(t, st, next, 1)
-	o := WholeOutput(t, st, next.Steps[0].ID, two.ID)
-	var rec daemon.StepRecord
-	fill(reflect.ValueOf(&rec).Elem())
-	Commit(t, st, &daemon.Change{NewOutput: o, NewStepRecord: &rec})
-	equal(t, "the large part", result(st.StepRecord(t.Context(), o.ID))(t), rec)
-	if _, err := st.StepRecord(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
-		t.Errorf("the large part of an unknown output: %v", err)
-	}
-	next.Steps[0].AgentIDs, next.Steps[1].AgentIDs = []int64{two.ID}, []int64{one.ID, three.ID}
-	next.Steps[0].LatestHandoff, next.CurrentAgentID = o, &three.ID
-	equal(t, "with the derived fields", PipelineOf(t, st, p.ID), next)
-	next.Steps[1].Status, next.CurrentAgentID = daemon.StepFailed, nil
-	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: next, Steps: steps}})
-	equal(t, "after the step", PipelineOf(t, st, p.ID), next)
-
-	bare := NewPipeline(t, st, 1, func(p *daemon.Pipeline) { p.Warnings = nil })
-	o = &daemon.StepHandoff{ID: nextOf(t, st, daemon.OutputIDs), StepID: bare.Steps[0].ID, AgentID: one.ID, CreatedAt: now()}
-	Commit(t, st, &daemon.Change{NewOutput: o})
-	o.Warnings = []string{}
-	bare.Warnings, bare.Steps[0].LatestHandoff = []string{}, o
-	equal(t, "bare", PipelineOf(t, st, bare.ID), bare)
-	empty := NewPipeline(t, st, 0, nil)
-	equal(t, "without steps", PipelineOf(t, st, empty.ID), empty)
-	if _, err := st.Pipeline(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
-		t.Errorf("unknown pipeline: %v", err)
-	}
-}
-
-func pipelinesKeepStrangeBytes(t *testing.T, st daemon.Store) {
-	const nul, kept = "a\x00\xff", "a\uFFFD\uFFFD"
-	spoil := func(p *daemon.Pipeline) {
-		p.Title, p.Template, p.Prompt, p.Branch, p.Hint, p.Note, p.Warnings = nul, nul, nul, ptr(nul), nul, nul, []string{nul}
-		s := &p.Steps[0]
-		s.AgentName, s.Persona, s.Skill, s.Prompt, s.Error, s.Input, s.Comment = nul, ptr(nul), nul, nul, ptr(nul), nul, nul
-	}
-	p := NewPipeline(t, st, 1, spoil)
-	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
-	o := WholeOutput(t, st, p.Steps[0].ID, NewWorker(t, st, p, 0).ID)
-	o.ContentMD, o.Metadata = nul, &daemon.Metadata{WhatWasDone: ptr("a\x00")}
-	Commit(t, st, &daemon.Change{NewOutput: o})
-	got := PipelineOf(t, st, p.ID)
-	s := got.Steps[0]
-	for i, text := range []string{
-		got.Title, got.Template, got.Prompt, *got.Branch, got.Hint, got.Note, got.Warnings[0], s.AgentName, *s.Persona, s.Skill,
-		s.Prompt, *s.Error, s.Input, s.Comment, s.LatestHandoff.ContentMD, *s.LatestHandoff.Metadata.WhatWasDone + "\uFFFD",
-	} {
-		if text != kept && text != "a\uFFFD" { // adjacent bad bytes may become one character
-			t.Errorf("text %d became %q", i, text)
-		}
-	}
-}
-
-func listOfPipelines(t *testing.T, st daemon.Store) {
-	one := NewPipeline(t, st, 2, nil)
-	two := NewPipeline(t, st, 1, InStatus(daemon.PipelineDone))
-	three := NewPipeline(t, st, 0, func(p *daemon.Pipeline) { p.Host, p.Template = "h2", "full_feature" })
-	four := NewPipeline(t, st, 1, InStatus(daemon.PipelineFailed))
-	five := NewPipeline(t, st, 1, InStatus(daemon.PipelineWaiting))
-	for name, tt := range map[string]struct {
-		filter daemon.PipelineFilter
-		want   []int64
-	}{
-		"all":      {daemon.PipelineFilter{}, []int64{five.ID, four.ID, three.ID, two.ID, one.ID}},
-		"status":   {daemon.PipelineFilter{Status: daemon.PipelineDone}, []int64{two.ID}},
-		"template": {daemon.PipelineFilter{Template: "full_feature"}, []int64{three.ID}},
-		"host":     {daemon.PipelineFilter{Host: "h2"}, []int64{three.ID}},
-		"open":     {daemon.PipelineFilter{Open: true}, []int64{five.ID, three.ID, one.ID}},
-		"before":   {daemon.PipelineFilter{Before: three.ID}, []int64{two.ID, one.ID}},
-		"limit":    {daemon.PipelineFilter{Limit: 1}, []int64{five.ID}},
-		"none":     {daemon.PipelineFilter{Template: "x\x00"}, []int64{}},
-	} {
-		pipelines := result(st.Pipelines(t.Context(), tt.filter))(t)
-		for _, p := range pipelines {
-			equal(t, name, &p, PipelineOf(t, st, p.ID))
-		}
-		equal(t, name, idsOf(pipelines), tt.want)
-		if pipelines == nil {
-			t.Errorf("%s: the list is nil", name)
-		}
-	}
-	for host, want := range map[string][]int64{"h1": {one.ID, five.ID}, "h2": {three.ID}, "h3": {}} {
-		equal(t, "open pipelines of "+host, result(st.Open(t.Context(), host))(t).Pipelines, want)
-	}
 }
 
 // readersSeeNoPipelineHalfWritten: one writer changes a pipeline and its step together while others read both. No
@@ -229,18 +120,4 @@ func readersSeeNoPipelineHalfWritten(t *testing.T, st daemon.Store) {
 	}
 	wg.Wait()
 	<-written
-}
-
-// openPipelinesOfManyPending: of the pending pipelines the store lists the oldest alone, because only that one can
-// be admitted.
-func openPipelinesOfManyPending(t *testing.T, st daemon.Store) {
-	pending := InStatus(daemon.PipelinePending)
-	NewPipeline(t, st, 1, InStatus(daemon.PipelineDone))
-	first := NewPipeline(t, st, 1, pending)
-	running := NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
-	last := NewPipeline(t, st, 1, pending)
-	equal(t, "open pipelines", result(st.Open(t.Context(), "h1"))(t).Pipelines, []int64{first.ID, running.ID})
-	equal(t, "places", result(st.PipelinePlaces(t.Context(), "h1"))(t), []daemon.PipelinePlace{
-		{ID: first.ID, WorkDir: first.WorkDir}, {ID: running.ID, WorkDir: running.WorkDir}, {ID: last.ID, WorkDir: last.WorkDir},
-	})
 }

@@ -67,59 +67,6 @@ func pruneEventsKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	equal(t, "floor above all", result(st.LogFloor(t.Context()))(t), daemon.LogFloor{PrunedTo: 12, Oldest: 13})
 }
 
-// floorStays: if the store prunes an older event after a newer one, the floor does not go down.
-func floorStays(t *testing.T, st daemon.Store) {
-	Commit(t, st, &daemon.Change{Events: []*event.Event{
-		{Type: "late", At: now().Add(-2 * time.Hour)}, {Type: "middle"}, {Type: "early", At: now().Add(-4 * time.Hour)}, {Type: "last"},
-	}})
-	for _, age := range []time.Duration{3 * time.Hour, time.Hour} {
-		equal(t, "pruned", pruneWith(t, st, daemon.PruneLimits{Before: now().Add(-age)}), int64(1))
-		equal(t, "floor", result(st.LogFloor(t.Context()))(t), daemon.LogFloor{PrunedTo: 3, Oldest: 4})
-	}
-}
-
-// pruneTheOldestFirst: by age the store prunes in the order of the events' times, by count in the order of their ids.
-func pruneTheOldestFirst(t *testing.T, st daemon.Store) {
-	hours := func(n int) time.Time { return now().Add(time.Duration(-n) * time.Hour) }
-	Commit(t, st, &daemon.Change{Events: []*event.Event{
-		{Type: "late", At: hours(2)}, {Type: "early", At: hours(4)}, {Type: "middle", At: hours(3)},
-	}})
-	for _, left := range []string{"late middle", "late", ""} {
-		before := result(st.Audit(t.Context(), daemon.AuditFilter{}))(t)
-		done := result(st.PruneEvents(t.Context(), daemon.PruneLimits{Before: hours(1), Max: 1}))(t)
-		equal(t, "left", logged(t, st), left)
-		for _, e := range before {
-			if done.Rows != 1 || done.Newest == nil || e.At.Before(*done.Newest) {
-				t.Errorf("%+v was pruned before %s of %s", done, e.Type, e.At)
-			}
-		}
-	}
-	Commit(t, st, &daemon.Change{Events: []*event.Event{
-		{Type: "a", At: hours(1)}, {Type: "b", At: hours(4)}, {Type: "c", At: hours(3)}, {Type: "d", At: hours(2)},
-	}})
-	for _, tt := range []struct {
-		left   string
-		pruned int64
-		rows   int64
-	}{{"b c d", 1, 3}, {"c d", 1, 2}, {"c d", 0, 2}} {
-		done := result(st.PruneEvents(t.Context(), daemon.PruneLimits{Rows: tt.rows}))(t)
-		equal(t, "left", logged(t, st), tt.left)
-		equal(t, "pruned", done.Rows, tt.pruned)
-	}
-}
-
-// logThatIsEmptied: an empty log still knows its newest id, and gives the next id to the next event.
-func logThatIsEmptied(t *testing.T, st daemon.Store) {
-	old := now().Add(-time.Hour)
-	Commit(t, st, &daemon.Change{Events: []*event.Event{{Type: "a", At: old}, {Type: "b", At: old}}})
-	equal(t, "pruned", pruneWith(t, st, daemon.PruneLimits{Before: now()}), int64(2))
-	equal(t, "last id", result(st.LastEventID(t.Context()))(t), int64(2))
-	equal(t, "floor", result(st.LogFloor(t.Context()))(t), daemon.LogFloor{PrunedTo: 2, Oldest: 3})
-	next := &event.Event{Type: "c"}
-	Commit(t, st, &daemon.Change{Events: []*event.Event{next}})
-	equal(t, "next id", next.ID, int64(3))
-}
-
 // pruneTogether: several hosts prune one log while others write events. Each deleted row is counted once.
 func pruneTogether(t *testing.T, st daemon.Store) {
 	many := &daemon.Change{}
@@ -155,52 +102,4 @@ func pruneTogether(t *testing.T, st daemon.Store) {
 	pruned += pruneWith(t, st, daemon.PruneLimits{Before: now().Add(-time.Hour)}) // rows that each host left to another
 	equal(t, "pruned", pruned, int64(2000))
 	equal(t, "left", len(events(t, st)), 50)
-}
-
-func pruneHooks(t *testing.T, st daemon.Store) {
-	hook := func(key string, agent *daemon.Agent) int64 {
-		in := Input(key)
-		in.LaunchHash = []byte("nobody")
-		if agent != nil {
-			in.LaunchHash = agent.LaunchHash
-		}
-		result, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision { return daemon.HookDecision{} })
-		return result.HookID
-	}
-	active := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("active") })
-	lately := NewAgent(t, st, func(a *daemon.Agent) {
-		a.LaunchHash, a.State, a.EndedAt = []byte("lately"), daemon.Ended, ptr(now().Add(time.Hour))
-	})
-	ended := NewAgent(t, st, func(a *daemon.Agent) {
-		a.LaunchHash, a.State, a.EndedAt = []byte("ended"), daemon.Ended, ptr(now().Add(-48*time.Hour))
-	})
-	ids := map[string]int64{
-		"nobody": hook("nobody", nil), "active": hook("active", active), "lately": hook("lately", lately),
-		"ended": hook("ended", ended), "named": hook("named", ended),
-	}
-	ended.WorkStop = ids["named"]
-	Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{ended}})
-	before := now()
-	for ; now().Equal(before); before = now() { // until the clock has moved on: hooks from here on are younger
-	}
-	ids["new"] = hook("new", nil)
-	var rows int64
-	for {
-		done := result(st.PruneHooks(t.Context(), daemon.PruneLimits{Before: before, Max: 1}))(t)
-		if done.Rows == 0 {
-			break
-		}
-		rows += done.Rows
-	}
-	equal(t, "pruned", rows, int64(4))
-	for name, left := range map[string]bool{"nobody": false, "active": false, "lately": false, "ended": false, "named": true, "new": true} {
-		if _, err := st.StoredHook(t.Context(), ids[name]); (err == nil) != left {
-			t.Errorf("hook %q: left %t, want %t (%v)", name, err == nil, left, err)
-		}
-	}
-	// The key of a pruned hook is free again: a hook with that key is stored anew.
-	if again := hook("ended", ended); again <= ids["new"] {
-		t.Errorf("a pruned hook was answered from its row %d", again)
-	}
-	equal(t, "hooks by count", result(st.PruneHooks(t.Context(), daemon.PruneLimits{Rows: 1}))(t), daemon.Pruned{})
 }

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -47,40 +46,6 @@ func handedOver(t *testing.T, st daemon.Store, from, to *daemon.Agent) {
 	c := Recorded(&next, WholeRecord(h))
 	Commit(t, st, c)
 	Commit(t, st, Moved(c.Move.Handoff, daemon.Completed))
-}
-
-// pruneHistory: the store deletes a line and a pipeline with everything that belongs to them, and nothing else.
-func pruneHistory(t *testing.T, st daemon.Store) {
-	stays := NewAgent(t, st, nil)
-	NewRecord(t, st, NewAgent(t, st, endedAgo(time.Minute)).ID)
-	NewDelivery(t, st, stays.ID)
-	NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
-	before := everything(t, st)
-
-	first := NewAgent(t, st, nil)
-	second := NewAgent(t, st, func(a *daemon.Agent) { a.PreviousAgentID, a.LaunchHash = &first.ID, []byte("second") })
-	third := NewAgent(t, st, func(a *daemon.Agent) { a.PreviousAgentID = &second.ID })
-	handedOver(t, st, first, second)
-	handedOver(t, st, second, third)
-	in := Input("k")
-	in.LaunchHash = second.LaunchHash
-	hook, _ := RecordHook(t, st, in, nil)
-	p := NewPipeline(t, st, 2, nil)
-	worker := NewWorker(t, st, p, 0)
-	Commit(t, st, &daemon.Change{NewOutput: WholeOutput(t, st, p.Steps[0].ID, worker.ID)})
-	over := PipelineMoved(PipelineOf(t, st, p.ID), daemon.PipelineDone)
-	over.PipelineMove.Pipeline.FinishedAt = ptr(now().Add(-2 * time.Hour))
-	Commit(t, st, over)
-	end(t, st, first, second, third, worker)
-
-	all := everything(t, st)
-	equal(t, "would be pruned", result(st.WouldPrune(t.Context(), daemon.PruneLimits{Before: now().Add(time.Hour)}, now().Add(-time.Hour)))(t), daemon.PruneReport{Agents: 4, Handoffs: 2, Pipelines: 1})
-	equal(t, "after WouldPrune", everything(t, st), all)
-	equal(t, "pruned", forget(t, st), daemon.PrunedHistory{Pipelines: 1, Agents: 4, Handoffs: 2})
-	equal(t, "left", everything(t, st), before)
-	if _, err := st.StoredHook(t.Context(), hook.HookID); !errors.Is(err, daemon.ErrNotFound) {
-		t.Errorf("the hook is there: %v", err)
-	}
 }
 
 // pruneHistoryKeepsWhatIsNeeded: the store keeps every agent of a line with an active agent, and everything that
