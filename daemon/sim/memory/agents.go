@@ -50,7 +50,7 @@ func (t *tx) putAgent(a *daemon.Agent) error {
 }
 
 // derive sets the field of an agent that its row does not hold: the newest successor.
-func (s *Store) derive(a *daemon.Agent) {
+func (s *rowStore) derive(a *daemon.Agent) {
 	for id, b := range s.agents.newest() {
 		if b.PreviousAgentID != nil && *b.PreviousAgentID == a.ID {
 			a.SuccessorID = &id
@@ -60,7 +60,7 @@ func (s *Store) derive(a *daemon.Agent) {
 }
 
 // agent returns the newest agent that is accepts.
-func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
+func (s *rowStore) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
 	for _, a := range s.agents.newest() {
 		if is(a) {
 			found := s.derived(a)
@@ -71,19 +71,19 @@ func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
 }
 
 // derived returns an agent with its derived field.
-func (s *Store) derived(row *daemon.Agent) daemon.Agent {
-	a := answer(s, row)
+func (s *rowStore) derived(row *daemon.Agent) daemon.Agent {
+	a := answer(&s.view, row)
 	s.derive(&a)
 	return a
 }
 
 // Agent returns an agent; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
-	return one(ctx, s, &s.agents, id, "agent %d", s.derive)
+func (s *rowStore) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return one(ctx, &s.view, &s.agents, id, "agent %d", s.derive)
 }
 
 // AgentByLaunch finds the agent of a launch secret by its SHA-256; [daemon.ErrNotFound].
-func (s *Store) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
+func (s *rowStore) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
 	leave, err := s.enter(ctx, "agent by launch secret")
 	if err != nil {
 		return daemon.Agent{}, err
@@ -101,7 +101,7 @@ func launchedBy(hash []byte) func(*daemon.Agent) bool {
 }
 
 // Agents lists agents, the newest first: by their ids, or by their ends if f.Lately is set.
-func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+func (s *rowStore) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	leave, err := s.enter(ctx, "list of agents")
 	if err != nil {
 		return nil, err
@@ -110,11 +110,11 @@ func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 	persona := storetext.Text(f.Persona)
 	var agents []daemon.Agent
 	if f.Lately {
-		agents = collect(s, s.agents.newest(), -1, func(a *daemon.Agent) bool { return !a.Active() })
+		agents = collect(&s.view, s.agents.newest(), -1, func(a *daemon.Agent) bool { return !a.Active() })
 		slices.SortStableFunc(agents, func(a, b daemon.Agent) int { return cmp.Compare(b.EndedAt.UnixMicro(), a.EndedAt.UnixMicro()) })
 		agents = agents[:min(len(agents), limitOr(f.Limit, 100))]
 	} else {
-		agents = collect(s, s.agents.newest(), limitOr(f.Limit, 100), func(a *daemon.Agent) bool {
+		agents = collect(&s.view, s.agents.newest(), limitOr(f.Limit, 100), func(a *daemon.Agent) bool {
 			return (f.State == "" || a.State == f.State) &&
 				(f.Persona == "" || a.PersonaSlug() == persona) &&
 				(f.Host == "" || a.Host == f.Host) &&
@@ -131,7 +131,7 @@ func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 }
 
 // Open returns the rows of the host for which a lane has, or may have, work.
-func (s *Store) Open(ctx context.Context, host string) (daemon.Open, error) {
+func (s *rowStore) Open(ctx context.Context, host string) (daemon.Open, error) {
 	leave, err := s.enter(ctx, "list of open work")
 	if err != nil {
 		return daemon.Open{}, err
@@ -140,7 +140,7 @@ func (s *Store) Open(ctx context.Context, host string) (daemon.Open, error) {
 	return daemon.Open{Agents: s.openAgents(host), Pipelines: s.openPipelines(host), Trees: s.openTrees(host)}, nil
 }
 
-func (s *Store) openAgents(host string) []int64 {
+func (s *rowStore) openAgents(host string) []int64 {
 	busy := map[int64]bool{}
 	for id, a := range s.agents.all() {
 		if a.Active() && (a.State == daemon.Starting || a.StopAskedAt != nil) || !a.Active() && a.Reading {
@@ -167,7 +167,7 @@ func (s *Store) openAgents(host string) []int64 {
 }
 
 // ActiveAgents returns the host's agents that have not ended, in the order of their ids.
-func (s *Store) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
+func (s *rowStore) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
 	leave, err := s.enter(ctx, "list of active agents")
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *Store) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRe
 }
 
 // AgentsByID returns the agents with one of the ids, in the order of their ids. It leaves out an unknown id.
-func (s *Store) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+func (s *rowStore) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
 	leave, err := s.enter(ctx, "agents by id")
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event,
 	defer leave()
 	text, persona := strings.ToLower(storetext.Text(f.Text)), storetext.Text(f.Persona)
 	since, until := micros(f.Since), micros(f.Until)
-	return collectEvents(s, s.events.newest(), limitOr(f.Limit, 100), func(e *eventRow) bool {
+	return collectEvents(&s.view, s.events.newest(), limitOr(f.Limit, 100), func(e *eventRow) bool {
 		return (f.Before == 0 || e.ID < f.Before) &&
 			(len(f.Types) == 0 || slices.Contains(f.Types, string(e.Type))) &&
 			strings.HasPrefix(string(e.Type), f.TypePrefix) &&

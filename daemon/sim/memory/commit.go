@@ -11,7 +11,7 @@ import (
 )
 
 // Commit carries out the whole change, or nothing of it.
-func (s *Store) Commit(ctx context.Context, c *daemon.Change) error {
+func (s *rowStore) Commit(ctx context.Context, c *daemon.Change) error {
 	leave, err := s.enter(ctx, "commit")
 	if err != nil {
 		return err

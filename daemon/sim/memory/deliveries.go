@@ -42,24 +42,24 @@ func (t *tx) putDelivery(d *daemon.Delivery) error {
 }
 
 // Delivery returns a delivery; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
-	return one(ctx, s, &s.deliveries, id, "delivery %d", nil)
+func (s *rowStore) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
+	return one(ctx, &s.view, &s.deliveries, id, "delivery %d", nil)
 }
 
 // Deliveries lists an agent's deliveries, and those that it has passed on, the newest first; 100 if limit is 0.
-func (s *Store) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
+func (s *rowStore) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	leave, err := s.enter(ctx, "deliveries of agent %d", agentID)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return collect(s, s.deliveries.newest(), limitOr(limit, 100), func(d *daemon.Delivery) bool {
+	return collect(&s.view, s.deliveries.newest(), limitOr(limit, 100), func(d *daemon.Delivery) bool {
 		return (d.AgentID == agentID || d.PassedFrom != nil && *d.PassedFrom == agentID) && (before == 0 || d.ID < before)
 	}), nil
 }
 
 // OpenDeliveries lists an agent's deliveries that have no verdict, the oldest first.
-func (s *Store) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
+func (s *rowStore) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
 	leave, err := s.enter(ctx, "open deliveries of agent %d", agentID)
 	if err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func (s *Store) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Del
 	return s.openDeliveries(agentID), nil
 }
 
-func (s *Store) openDeliveries(agentID int64) []daemon.Delivery {
-	return collect(s, s.deliveries.all(), -1, func(d *daemon.Delivery) bool { return d.AgentID == agentID && d.Open() })
+func (s *rowStore) openDeliveries(agentID int64) []daemon.Delivery {
+	return collect(&s.view, s.deliveries.all(), -1, func(d *daemon.Delivery) bool { return d.AgentID == agentID && d.Open() })
 }
 
 // Sent counts the messages that an agent sent to other agents, as far back as the event log goes. Only the log has
 // the sender of a delivery.
-func (s *Store) Sent(ctx context.Context, agentID int64, since time.Time) (sent daemon.Sent, err error) {
+func (s *rowStore) Sent(ctx context.Context, agentID int64, since time.Time) (sent daemon.Sent, err error) {
 	leave, err := s.enter(ctx, "messages sent by agent %d", agentID)
 	if err != nil {
 		return sent, err

@@ -13,7 +13,7 @@ import (
 )
 
 // collectEvents returns the events that is accepts, at most limit, never nil.
-func collectEvents(s *Store, rows iter.Seq2[int64, *eventRow], limit int, is func(*eventRow) bool) []event.Event {
+func collectEvents(s *view, rows iter.Seq2[int64, *eventRow], limit int, is func(*eventRow) bool) []event.Event {
 	out := []event.Event{}
 	for _, e := range collect(s, rows, limit, is) {
 		out = append(out, e.Event)
@@ -31,7 +31,7 @@ func (s *Store) Events(ctx context.Context, f event.Filter) ([]event.Event, erro
 		return nil, err
 	}
 	defer leave()
-	return collectEvents(s, s.events.after(f.After), limitOr(f.Limit, 500), func(e *eventRow) bool {
+	return collectEvents(&s.view, s.events.after(f.After), limitOr(f.Limit, 500), func(e *eventRow) bool {
 		return (len(f.Types) == 0 || slices.Contains(f.Types, string(e.Type))) &&
 			matches(e.AgentID, f.AgentID) && matches(e.HandoffID, f.HandoffID) && matches(e.PipelineID, f.PipelineID)
 	}), nil
@@ -61,7 +61,7 @@ func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]ev
 		return nil, err
 	}
 	defer leave()
-	pending := collectEvents(s, s.events.all(), -1, func(e *eventRow) bool { return e.Host == host && e.pending() })
+	pending := collectEvents(&s.view, s.events.all(), -1, func(e *eventRow) bool { return e.Host == host && e.pending() })
 	turn, turns := map[int64]int{}, map[int64]int{} // by event id; by agent id, or by pipeline id as a negative number
 	for _, e := range pending {
 		if e.Alert {

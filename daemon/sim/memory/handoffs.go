@@ -111,12 +111,12 @@ func (t *tx) putTransition(m daemon.Transition) error {
 }
 
 // Handoff returns a handoff; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
-	return one(ctx, s, &s.handoffs, id, "handoff %d", nil)
+func (s *rowStore) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return one(ctx, &s.view, &s.handoffs, id, "handoff %d", nil)
 }
 
 // Handoffs lists handoffs, the newest first.
-func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+func (s *rowStore) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
 	leave, err := s.enter(ctx, "list of handoffs")
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 		}
 	}
 	persona := storetext.Text(f.Persona)
-	return collect(s, s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
+	return collect(&s.view, s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
 		return (!f.Last || last[h.AgentID] == h.ID) &&
 			(f.AgentID == 0 || h.AgentID == f.AgentID) &&
 			(f.SuccessorID == 0 || leadsTo(h, f.SuccessorID)) &&
@@ -147,14 +147,14 @@ func leadsTo(h *daemon.Handoff, agentID int64) bool {
 }
 
 // Transitions returns a handoff's transitions in order, none for an unknown id.
-func (s *Store) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
+func (s *rowStore) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
 	leave, err := s.enter(ctx, "transitions of handoff %d", handoffID)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	if all := s.transitions.get(handoffID); all != nil {
-		return answer(s, all), nil
+		return answer(&s.view, all), nil
 	}
 	return []daemon.Transition{}, nil
 }

@@ -164,12 +164,12 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 		return out, err
 	}
 	keys := maps.Clone(s.hookKeys)
-	copied := &Store{tables: &tables{Clock: s.Clock, // the rows are shared: a write replaces a row and never changes it
+	copied := &Store{rowStore{view{tables: &tables{Clock: s.Clock, // the rows are shared: a write replaces a row and never changes it
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
 		deliveries: s.deliveries.copied(), permissions: s.permissions.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(), stepRecords: s.stepRecords.copied(),
 		usage: newUsage(), samples: s.samples.copied(), hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
-	}}
+	}}}}
 	leave()
 	for more := !history.IsZero(); more; {
 		some, err := copied.PruneHistory(ctx, history, len(copied.agents.rows)+len(copied.pipelines.rows))

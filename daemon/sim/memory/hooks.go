@@ -16,7 +16,7 @@ const hookAttempts = 3
 
 // RecordHook stores a hook and the change that decide returns, in one transaction. It calls decide while no other
 // call can change the store: decide must neither block nor call the store.
-func (s *Store) RecordHook(
+func (s *rowStore) RecordHook(
 	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
 ) (daemon.HookResult, error) {
 	leave, err := s.enter(ctx, "hook %s %s", in.Event, in.Key)
@@ -36,7 +36,7 @@ func (s *Store) RecordHook(
 	return daemon.HookResult{}, fmt.Errorf("hook %s %s: %w", in.Event, in.Key, named(err))
 }
 
-func (s *Store) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (result daemon.HookResult, err error) {
+func (s *rowStore) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (result daemon.HookResult, err error) {
 	locked := s.lock(in)
 	d := decide(locked)
 	if d.Undone != nil {
@@ -80,7 +80,7 @@ func (t *tx) storeHook(in daemon.HookInput, result daemon.HookResult) error {
 }
 
 // lock finds the rows of a hook's agent and then takes the hook's id, as PostgreSQL takes it after the row locks.
-func (s *Store) lock(in daemon.HookInput) (locked daemon.HookTx) {
+func (s *rowStore) lock(in daemon.HookInput) (locked daemon.HookTx) {
 	is := hookAgent(in)
 	if id, again := s.hookKeys[storetext.Text(in.Key)]; again {
 		locked.HookID, locked.Again = id, true
@@ -120,7 +120,7 @@ func hookAgent(in daemon.HookInput) func(*daemon.Agent) bool {
 }
 
 // lockOpen adds the agent's open handoff and open deliveries.
-func (s *Store) lockOpen(locked *daemon.HookTx) {
+func (s *rowStore) lockOpen(locked *daemon.HookTx) {
 	for _, h := range s.handoffs.all() {
 		if h.AgentID == locked.Agent.ID && h.Open() {
 			open := clone(*h)
@@ -135,7 +135,7 @@ func (s *Store) lockOpen(locked *daemon.HookTx) {
 }
 
 // StoredHook returns a hook as it was stored; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
+func (s *rowStore) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
 	leave, err := s.enter(ctx, "hook %d", hookID)
 	if err != nil {
 		return daemon.StoredHook{}, err
@@ -145,5 +145,5 @@ func (s *Store) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook
 	if row == nil {
 		return daemon.StoredHook{}, fmt.Errorf("hook %d: %w", hookID, daemon.ErrNotFound)
 	}
-	return answer(s, &row.StoredHook), nil
+	return answer(&s.view, &row.StoredHook), nil
 }

@@ -57,18 +57,18 @@ func (t *tx) putPermission(p *daemon.Permission) error {
 }
 
 // Permission returns a permission; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
-	return one(ctx, s, &s.permissions, id, "permission %d", nil)
+func (s *rowStore) Permission(ctx context.Context, id int64) (daemon.Permission, error) {
+	return one(ctx, &s.view, &s.permissions, id, "permission %d", nil)
 }
 
 // Permissions lists permissions, the newest first; 100 if f.Limit is 0.
-func (s *Store) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
+func (s *rowStore) Permissions(ctx context.Context, f daemon.PermissionFilter) ([]daemon.Permission, error) {
 	leave, err := s.enter(ctx, "permissions")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return collect(s, s.permissions.newest(), limitOr(f.Limit, 100), func(p *daemon.Permission) bool {
+	return collect(&s.view, s.permissions.newest(), limitOr(f.Limit, 100), func(p *daemon.Permission) bool {
 		return (f.AgentID == 0 || p.AgentID == f.AgentID) && (f.Host == "" || p.Host == f.Host) && (!f.Open || p.Open()) &&
 			(f.Before == 0 || p.ID < f.Before)
 	}), nil

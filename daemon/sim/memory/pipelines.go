@@ -28,7 +28,7 @@ func (t *tx) admit() error {
 	return nil
 }
 
-func (s *Store) hasRoom(p *daemon.Pipeline, admit int) bool {
+func (s *rowStore) hasRoom(p *daemon.Pipeline, admit int) bool {
 	used := 0
 	for id, other := range s.pipelines.all() {
 		switch {
@@ -169,8 +169,8 @@ func (t *tx) output() error {
 }
 
 // addSteps sets the fields of a pipeline that its row does not hold: its steps, and the derived fields.
-func (s *Store) addSteps(p *daemon.Pipeline) {
-	p.Steps = collect(s, s.steps.all(), -1, func(step *daemon.Step) bool { return step.PipelineID == p.ID })
+func (s *rowStore) addSteps(p *daemon.Pipeline) {
+	p.Steps = collect(&s.view, s.steps.all(), -1, func(step *daemon.Step) bool { return step.PipelineID == p.ID })
 	slices.SortFunc(p.Steps, func(a, b daemon.Step) int { return cmp.Compare(a.OrderIndex, b.OrderIndex) })
 	for i := range p.Steps {
 		step := &p.Steps[i]
@@ -184,30 +184,30 @@ func (s *Store) addSteps(p *daemon.Pipeline) {
 			newest := step.AgentIDs[n-1]
 			p.CurrentAgentID = &newest
 		}
-		if left := collect(s, s.outputs.all(), 1, func(o *daemon.StepHandoff) bool { return o.StepID == step.ID }); len(left) > 0 {
+		if left := collect(&s.view, s.outputs.all(), 1, func(o *daemon.StepHandoff) bool { return o.StepID == step.ID }); len(left) > 0 {
 			step.LatestHandoff = &left[0]
 		}
 	}
 }
 
 // Pipeline returns a pipeline with its steps; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
-	return one(ctx, s, &s.pipelines, id, "pipeline %d", s.addSteps)
+func (s *rowStore) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	return one(ctx, &s.view, &s.pipelines, id, "pipeline %d", s.addSteps)
 }
 
 // StepRecord returns the large part of a step's output; [daemon.ErrNotFound] if none was stored with it.
-func (s *Store) StepRecord(ctx context.Context, outputID int64) (daemon.StepRecord, error) {
-	return one(ctx, s, &s.stepRecords, outputID, "record of output %d", nil)
+func (s *rowStore) StepRecord(ctx context.Context, outputID int64) (daemon.StepRecord, error) {
+	return one(ctx, &s.view, &s.stepRecords, outputID, "record of output %d", nil)
 }
 
 // Pipelines lists pipelines with their steps, the newest first.
-func (s *Store) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
+func (s *rowStore) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
 	leave, err := s.enter(ctx, "list of pipelines")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	pipelines := collect(s, s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
+	pipelines := collect(&s.view, s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
 		return (f.Status == "" || p.Status == f.Status) &&
 			(f.Template == "" || p.Template == f.Template) &&
 			(f.Host == "" || p.Host == f.Host) &&
@@ -221,7 +221,7 @@ func (s *Store) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemo
 }
 
 // PipelinePlaces returns the working directories of the host's open pipelines, the oldest first.
-func (s *Store) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
+func (s *rowStore) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
 	leave, err := s.enter(ctx, "places of pipelines")
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (s *Store) PipelinePlaces(ctx context.Context, host string) ([]daemon.Pipel
 }
 
 // openPipelines returns the ids of the host's open pipelines, the oldest first: of the pending ones only the oldest.
-func (s *Store) openPipelines(host string) []int64 {
+func (s *rowStore) openPipelines(host string) []int64 {
 	ids, pending := []int64{}, false
 	for id, p := range s.pipelines.all() {
 		if p.Host != host || !p.Open() || pending && p.Status == daemon.PipelinePending {

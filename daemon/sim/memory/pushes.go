@@ -21,13 +21,13 @@ func (t *tx) addPushes(pushes []tell.Push) error {
 		t.lastPush++
 		p.ID, p.State, p.Attempts, p.MaybeTwice, p.EndedAt = t.lastPush, tell.PushPending, 0, false, nil
 		p.CreatedAt, p.NextAt = t.at, micros(p.NextAt)
-		if t.Store.pushes.any(0, func(other *tell.Push) bool { return other.Host == p.Host && other.Key == p.Key }) {
+		if t.pushes.any(0, func(other *tell.Push) bool { return other.Host == p.Host && other.Key == p.Key }) {
 			return violation("pushes_key_key")
 		}
 		if err := throughJSON(&p.Message); err != nil {
 			return err
 		}
-		write(t, &t.Store.pushes, p.ID, &p)
+		write(t, &t.pushes, p.ID, &p)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (s *Store) OpenPushes(ctx context.Context, host, target string) ([]tell.Pus
 		return nil, err
 	}
 	defer leave()
-	return collect(s, s.pushes.all(), openPushes, func(p *tell.Push) bool {
+	return collect(&s.view, s.pushes.all(), openPushes, func(p *tell.Push) bool {
 		return p.Host == host && (target == "" || p.Target == target) && !p.State.Ended()
 	}), nil
 }

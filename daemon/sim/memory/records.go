@@ -23,15 +23,15 @@ func (t *tx) record() error {
 }
 
 // Record returns the record of a handoff; [daemon.ErrNotFound] for a handoff without one.
-func (s *Store) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
-	return one(ctx, s, &s.records, handoffID, "record of handoff %d", nil)
+func (s *rowStore) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
+	return one(ctx, &s.view, &s.records, handoffID, "record of handoff %d", nil)
 }
 
 // lookBack is how many agents back LineRecords looks for records.
 const lookBack = 1000
 
 // before returns the predecessors of an agent in its line, the nearest first. In a circle it returns each agent once.
-func (s *Store) before(agentID int64) (ids []int64) {
+func (s *rowStore) before(agentID int64) (ids []int64) {
 	met := map[int64]bool{agentID: true}
 	at := s.agents.get(agentID)
 	for range lookBack {
@@ -51,7 +51,7 @@ func (s *Store) before(agentID int64) (ids []int64) {
 // LineRecords returns the newest record of each predecessor of an agent, the nearest predecessor first, without
 // Document and Context; 100 if q.Limit is 0. It leaves the messages out of a record once the records before it have
 // q.Messages messages, or about q.MessageBytes bytes of messages.
-func (s *Store) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
+func (s *rowStore) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
 	leave, err := s.enter(ctx, "records before agent %d", q.AgentID)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Store) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.R
 		if len(out) == limitOr(q.Limit, 100) {
 			break
 		}
-		newest := collect(s, s.records.newest(), 1, func(r *daemon.Record) bool { return r.AgentID == id })
+		newest := collect(&s.view, s.records.newest(), 1, func(r *daemon.Record) bool { return r.AgentID == id })
 		if len(newest) == 0 {
 			continue
 		}
@@ -90,7 +90,7 @@ func sizeOf(messages []data.Message) int64 {
 
 // LineHandoffs returns the handoffs of an agent, of its predecessors and of all agents after it in its line, the
 // newest first; 100 if limit is 0.
-func (s *Store) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
+func (s *rowStore) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
 	leave, err := s.enter(ctx, "handoffs along the line of agent %d", agentID)
 	if err != nil {
 		return nil, err
@@ -110,5 +110,5 @@ func (s *Store) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]d
 			}
 		}
 	}
-	return collect(s, s.handoffs.newest(), limitOr(limit, 100), func(h *daemon.Handoff) bool { return line[h.AgentID] || after[h.AgentID] }), nil
+	return collect(&s.view, s.handoffs.newest(), limitOr(limit, 100), func(h *daemon.Handoff) bool { return line[h.AgentID] || after[h.AgentID] }), nil
 }

@@ -23,7 +23,13 @@ import (
 )
 
 // Store is a database in memory. Make one with [New].
-type Store struct {
+type Store struct{ rowStore }
+
+// rowStore has the rows of agents and pipelines, and the transactions that write them. The store has besides what is kept of the past.
+type rowStore struct{ view }
+
+// view is how the tables are entered.
+type view struct {
 	*tables
 	lends bool // the store returns its rows themselves, not copies
 	gate  func(ctx context.Context, what string) error
@@ -79,30 +85,30 @@ type eventRow struct {
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{tables: &tables{
+	return &Store{rowStore{view{tables: &tables{
 		Clock: time.Now,
 		sequences: map[daemon.IDKind]int64{
 			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
 			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0, daemon.WorktreeIDs: 0,
 		},
 		usage: newUsage(), hookKeys: map[string]int64{}, preferences: map[string]tell.Preferences{}, roots: map[string]string{},
-	}}
+	}}}}
 }
 
 // Lending returns a view of the store that returns its rows without copying them. The caller must not change
 // anything that such a row refers to. The checks of a simulation use it, because they read all rows after each
 // transaction.
-func (s *Store) Lending() *Store { return &Store{tables: s.tables, lends: true} }
+func (s *Store) Lending() *Store { return &Store{rowStore{view{tables: s.tables, lends: true}}} }
 
 // Gated returns a view of the store in which each call first calls gate. If gate returns an error, the call returns it
 // and does nothing else. what names the call.
 func (s *Store) Gated(gate func(ctx context.Context, what string) error) *Store {
-	return &Store{tables: s.tables, lends: s.lends, gate: gate}
+	return &Store{rowStore{view{tables: s.tables, lends: s.lends, gate: gate}}}
 }
 
 // enter locks the store for one call, which calls leave at its end. It refuses a call whose context has ended.
 // what names the call.
-func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func(), err error) {
+func (s *view) enter(ctx context.Context, what string, args ...any) (leave func(), err error) {
 	if s.gate != nil {
 		if err := s.gate(ctx, fmt.Sprintf(what, args...)); err != nil {
 			return nil, err
@@ -116,13 +122,13 @@ func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func
 }
 
 // now returns the time as PostgreSQL keeps it.
-func (s *Store) now() time.Time { return micros(s.Clock()) }
+func (s *view) now() time.Time { return micros(s.Clock()) }
 
 // micros returns a time as PostgreSQL keeps it.
 func micros(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // NextID returns a fresh id for a row of the given kind.
-func (s *Store) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
+func (s *view) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	leave, err := s.enter(ctx, "next id of %s", kind)
 	if err != nil {
 		return 0, err

@@ -96,7 +96,7 @@ func (t *table[T]) has(id *int64) bool { return id == nil || t.get(*id) != nil }
 
 // one returns the row with an id, after derive if that is not nil; [daemon.ErrNotFound] for an unknown id. what names
 // the call.
-func one[T any](ctx context.Context, s *Store, rows *table[T], id int64, what string, derive func(*T)) (found T, err error) {
+func one[T any](ctx context.Context, s *view, rows *table[T], id int64, what string, derive func(*T)) (found T, err error) {
 	leave, err := s.enter(ctx, what, id)
 	if err != nil {
 		return found, err
@@ -114,7 +114,7 @@ func one[T any](ctx context.Context, s *Store, rows *table[T], id int64, what st
 }
 
 // answer returns a row in the form in which the store gives it to a caller.
-func answer[T any](s *Store, row *T) T {
+func answer[T any](s *view, row *T) T {
 	if s.lends {
 		return *row
 	}
@@ -123,7 +123,7 @@ func answer[T any](s *Store, row *T) T {
 
 // collect returns the rows that is accepts, in the form in which the store gives them to a caller: at most limit (-1
 // for no limit), never nil.
-func collect[T any](s *Store, rows iter.Seq2[int64, *T], limit int, is func(*T) bool) []T {
+func collect[T any](s *view, rows iter.Seq2[int64, *T], limit int, is func(*T) bool) []T {
 	out := []T{}
 	for _, row := range rows {
 		if len(out) == limit {

@@ -30,7 +30,7 @@ func named(err error) error {
 // the transaction ends at once. A guard that does not hold makes the transaction fail too, but only after the other
 // statements, because PostgreSQL gets all of them together.
 type tx struct {
-	*Store
+	*rowStore
 	c      *daemon.Change
 	at     time.Time
 	undo   []func() // called from the last to the first if the commit fails
@@ -38,7 +38,7 @@ type tx struct {
 	failed error    // the first guard that did not hold
 }
 
-func (s *Store) begin(c *daemon.Change) *tx { return &tx{Store: s, c: c, at: s.now()} }
+func (s *rowStore) begin(c *daemon.Change) *tx { return &tx{rowStore: s, c: c, at: s.now()} }
 
 // refuse records that a guard does not hold.
 func (t *tx) refuse(err error) {

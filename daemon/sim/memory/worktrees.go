@@ -49,25 +49,25 @@ func (t *tx) putWorktree(w *daemon.Worktree) error {
 }
 
 // Worktree returns a work tree; [daemon.ErrNotFound] for an unknown id.
-func (s *Store) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
-	return one(ctx, s, &s.worktrees, id, "worktree %d", nil)
+func (s *rowStore) Worktree(ctx context.Context, id int64) (daemon.Worktree, error) {
+	return one(ctx, &s.view, &s.worktrees, id, "worktree %d", nil)
 }
 
 // Worktrees lists work trees, the newest first; 100 if f.Limit is 0.
-func (s *Store) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
+func (s *rowStore) Worktrees(ctx context.Context, f daemon.WorktreeFilter) ([]daemon.Worktree, error) {
 	leave, err := s.enter(ctx, "work trees")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return collect(s, s.worktrees.newest(), limitOr(f.Limit, 100), func(w *daemon.Worktree) bool {
+	return collect(&s.view, s.worktrees.newest(), limitOr(f.Limit, 100), func(w *daemon.Worktree) bool {
 		there := w.State == daemon.TreePlanned || w.State == daemon.TreeStanding
 		return (f.Host == "" || w.Host == f.Host) && (!f.There || there) && (f.Before == 0 || w.ID < f.Before) &&
 			(f.PipelineID == 0 || w.PipelineID != nil && *w.PipelineID == f.PipelineID)
 	}), nil
 }
 
-func (s *Store) openTrees(host string) []int64 {
+func (s *rowStore) openTrees(host string) []int64 {
 	ids := []int64{}
 	for id, w := range s.worktrees.all() {
 		if w.Host == host && (w.Task != nil || w.State == daemon.TreePlanned) {
