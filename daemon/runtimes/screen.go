@@ -5,10 +5,7 @@ import (
 	"unicode"
 )
 
-// The composer is a box at the bottom of the screen. From top to bottom: a rule, which may carry the
-// session's name at its right end; the prompt sign with a no-break space (an earlier prompt in the
-// conversation has an ordinary space) and the draft; a rule without a name; the lines of a status line,
-// indented by two, with any content; the footer.
+// RuleLength is the length of the shortest rule that a screen draws.
 const RuleLength = 10 // a real rule is as wide as the pane; a shorter one is part of a text
 
 // heldEnd is the number of bytes that the end of a text must have, so that Holds accepts the end for the text.
@@ -51,13 +48,6 @@ func ScreenLines(screen string) []string {
 
 func PlainRule(l string) bool {
 	return len(l) >= RuleLength*len("─") && strings.Trim(l, "─") == ""
-}
-
-// Scrolled is the start of the upper rule of a composer that hides lines above the shown ones.
-const Scrolled = "─── ↑ "
-
-func Rule(l string) bool {
-	return (strings.HasPrefix(l, strings.Repeat("─", RuleLength)) || strings.HasPrefix(l, Scrolled)) && strings.HasSuffix(l, "─")
 }
 
 // DialogTitle returns a dialog's first line that has no URL, because other people could use the URL of a login.

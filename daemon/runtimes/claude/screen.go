@@ -27,6 +27,10 @@ const (
 // KeepTree is the beginning of the choice that keeps the work tree.
 const KeepTree = "Keep worktree"
 
+// The composer is a box at the bottom of the screen. From top to bottom: a rule, which may carry the
+// session's name at its right end; the prompt sign with a no-break space (an earlier prompt in the
+// conversation has an ordinary space) and the draft; a rule without a name; the lines of a status line,
+// indented by two, with any content; the footer.
 const (
 	promptSign = "❯\u00a0"
 	shellSign  = "!\u00a0"
@@ -102,14 +106,14 @@ func readScreen(v runtimes.View) runtimes.Screen {
 func findBox(lines []string) (top, bottom int, ok bool) {
 	for bottom = len(lines) - 1; bottom >= 0 && !runtimes.PlainRule(lines[bottom]); bottom-- {
 	}
-	for top = bottom - 1; top >= 0 && !runtimes.Rule(lines[top]); top-- {
+	for top = bottom - 1; top >= 0 && !rule(lines[top]); top-- {
 	}
 	if top < 0 || top+1 == bottom {
 		return 0, 0, false
 	}
 	first := lines[top+1]
 	shell := strings.TrimRight(first, "\u00a0") == "!" || strings.HasPrefix(first, shellSign)
-	return top, bottom, strings.HasPrefix(first, promptSign) || strings.HasPrefix(lines[top], runtimes.Scrolled) || shell
+	return top, bottom, strings.HasPrefix(first, promptSign) || strings.HasPrefix(lines[top], scrolled) || shell
 }
 
 func draft(box []string) string {
@@ -164,7 +168,7 @@ var dialogLook = runtimes.DialogLook{Mark: '❯', Region: func(lines []string) [
 // stands before the last choice: it is left out.
 func dialogRegion(lines []string) []string {
 	to := len(lines)
-	if to > 0 && runtimes.Rule(lines[to-1]) {
+	if to > 0 && rule(lines[to-1]) {
 		to-- // skip the composer's upper rule, which may be left below a dialog
 	}
 	from := afterRule(lines[:to])
@@ -180,7 +184,7 @@ var laterChoice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // afterRule returns the index of the row below the last separator; 0: there is none.
 func afterRule(lines []string) int {
 	for i := len(lines) - 1; i >= 0; i-- {
-		if runtimes.Rule(lines[i]) || strings.HasPrefix(lines[i], strings.Repeat("▔", runtimes.RuleLength)) {
+		if rule(lines[i]) || strings.HasPrefix(lines[i], strings.Repeat("▔", runtimes.RuleLength)) {
 			return i + 1
 		}
 	}
@@ -241,4 +245,11 @@ func question(lines []string) string {
 		}
 	}
 	return ""
+}
+
+// scrolled is the start of the upper rule of a composer that hides lines above the shown ones.
+const scrolled = "─── ↑ "
+
+func rule(l string) bool {
+	return (strings.HasPrefix(l, strings.Repeat("─", runtimes.RuleLength)) || strings.HasPrefix(l, scrolled)) && strings.HasSuffix(l, "─")
 }
