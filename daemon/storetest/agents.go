@@ -17,7 +17,9 @@ func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
 	a.Note = a.Hold.Words()
 	run := NewPipeline(t, st, 1, nil)
 	a.PipelineID, a.StepID = &run.ID, &run.Steps[0].ID
-	a.WorktreeID = &newWorktree(t, st, nil).ID
+	tree := &daemon.Worktree{ID: nextOf(t, st, daemon.WorktreeIDs), Host: "h1", Branch: "b", State: daemon.TreePlanned, CreatedAt: now()}
+	Commit(t, st, &daemon.Change{NewWorktree: tree})
+	a.WorktreeID = &tree.ID
 	return &a
 }
 

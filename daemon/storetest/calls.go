@@ -17,49 +17,39 @@ import (
 // callsWithoutContext: the store refuses each call whose context has ended, and changes nothing.
 func callsWithoutContext(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
-	r := NewRecord(t, st, a.ID)
-	d, p := NewDelivery(t, st, a.ID), NewPipeline(t, st, 1, nil)
 	hook, _ := RecordHook(t, st, Input("k"), nil)
-	alert := &event.Event{Type: "t", Host: "h1", At: now().Add(-time.Hour), Alert: true}
-	Commit(t, st, &daemon.Change{Events: []*event.Event{alert}})
 	before := everything(t, st)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	prune := daemon.PruneLimits{Before: now()}
-	for name, err := range map[string]error{
-		"Commit": st.Commit(ended, &daemon.Change{Agents: []*daemon.Agent{a}}),
-		"RecordHook": errorOf(st.RecordHook(ended, Input("new"), func(daemon.HookTx) daemon.HookDecision {
+	given := map[reflect.Type]any{
+		reflect.TypeFor[context.Context](): ended, reflect.TypeFor[daemon.IDKind](): daemon.AgentIDs,
+		reflect.TypeFor[*daemon.Change](): &daemon.Change{Agents: []*daemon.Agent{a}},
+		reflect.TypeFor[func(daemon.HookTx) daemon.HookDecision](): func(daemon.HookTx) daemon.HookDecision {
 			t.Error("decide was called")
 			return daemon.HookDecision{}
-		})),
-		"NextID": errorOf(st.NextID(ended, daemon.AgentIDs)), "Agent": errorOf(st.Agent(ended, a.ID)),
-		"AgentByLaunch": errorOf(st.AgentByLaunch(ended, a.LaunchHash)), "Agents": errorOf(st.Agents(ended, daemon.AgentFilter{})),
-		"Handoff": errorOf(st.Handoff(ended, r.HandoffID)), "Handoffs": errorOf(st.Handoffs(ended, daemon.HandoffFilter{})),
-		"Transitions": errorOf(st.Transitions(ended, r.HandoffID)), "Record": errorOf(st.Record(ended, r.HandoffID)),
-		"LineRecords":    errorOf(st.LineRecords(ended, daemon.LineQuery{AgentID: a.ID})),
-		"LineHandoffs":   errorOf(st.LineHandoffs(ended, a.ID, 1)),
-		"Pipeline":       errorOf(st.Pipeline(ended, p.ID)),
-		"Pipelines":      errorOf(st.Pipelines(ended, daemon.PipelineFilter{})),
-		"PipelinePlaces": errorOf(st.PipelinePlaces(ended, "h1")),
-		"StoredHook":     errorOf(st.StoredHook(ended, hook.HookID)), "Delivery": errorOf(st.Delivery(ended, d.ID)),
-		"Permission": errorOf(st.Permission(ended, 1)), "Permissions": errorOf(st.Permissions(ended, daemon.PermissionFilter{})),
-		"Worktree": errorOf(st.Worktree(ended, 1)), "Worktrees": errorOf(st.Worktrees(ended, daemon.WorktreeFilter{})),
-		"Deliveries": errorOf(st.Deliveries(ended, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(ended, a.ID)),
-		"Sent": errorOf(st.Sent(ended, a.ID, now())), "Events": errorOf(st.Events(ended, event.Filter{})),
-		"LastEventID": errorOf(st.LastEventID(ended)), "PendingAlerts": errorOf(st.PendingAlerts(ended, "h1", 0)),
-		"MarkAlerted": st.MarkAlerted(ended, []int64{alert.ID}, nil), "Audit": errorOf(st.Audit(ended, daemon.AuditFilter{})),
-		"LogFloor": errorOf(st.LogFloor(ended)), "PruneEvents": errorOf(st.PruneEvents(ended, prune)),
-		"PruneHooks": errorOf(st.PruneHooks(ended, prune)), "Open": errorOf(st.Open(ended, "h1")),
-		"TryWrite": st.TryWrite(ended, "h1"), "HostRoot": errorOf(st.HostRoot(ended, "h1")), "Census": errorOf(st.Census(ended, "h1")),
-		"OpenPushes": errorOf(st.OpenPushes(ended, "h1", "")), "PushReports": errorOf(st.PushReports(ended, "h1")),
-		"MovePush":                errorOf(st.MovePush(ended, &tell.Push{}, tell.PushPending, 0, nil)),
-		"PrunePushes":             st.PrunePushes(ended, "h1", now()),
-		"NotificationPreferences": errorOf(st.NotificationPreferences(ended, "h1")),
-		"ChangeNotificationPreferences": errorOf(st.ChangeNotificationPreferences(ended, "h1",
-			func(p *tell.Preferences) *event.Event { p.Waiting = false; return nil })),
-	} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want context.Canceled", name, err)
+		},
+		reflect.TypeFor[func(*tell.Preferences) *event.Event](): func(p *tell.Preferences) *event.Event { p.Waiting = false; return nil },
+	}
+	store := reflect.TypeFor[daemon.Store]()
+	for i := range store.NumMethod() {
+		method := store.Method(i)
+		var args []reflect.Value
+		for n := range method.Type.NumIn() {
+			arg := reflect.New(method.Type.In(n)).Elem()
+			if v, ok := given[arg.Type()]; ok {
+				arg.Set(reflect.ValueOf(v))
+			} else {
+				fill(arg, func() int64 { return filled.Add(1) })
+			}
+			args = append(args, arg)
+		}
+		call := reflect.ValueOf(st).MethodByName(method.Name)
+		if method.Type.IsVariadic() {
+			args = args[:len(args)-1]
+		}
+		results := call.Call(args)
+		if err, _ := results[len(results)-1].Interface().(error); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want context.Canceled", method.Name, err)
 		}
 	}
 	equal(t, "what can be read", everything(t, st), before)
@@ -67,8 +57,6 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 		t.Errorf("a refused call took an id: %d after %d", next.HookID, hook.HookID)
 	}
 }
-
-func errorOf[T any](_ T, err error) error { return err }
 
 // rowsAreCopied: a caller may overwrite the rows that it gave to the store and the rows that it got from it. The
 // stored rows do not change.

@@ -96,7 +96,24 @@ func constraintsKeepNonsenseOut(t *testing.T, st daemon.Store) {
 		change(c.NewRecord)
 		return c
 	}
+	permission := func(change func(*daemon.Permission)) *daemon.Change {
+		p := whole[daemon.Permission]()
+		p.AgentID, p.State, p.Verdict = a.ID, daemon.PermissionGiven, daemon.Allow
+		change(&p)
+		return &daemon.Change{NewPermissions: []*daemon.Permission{&p}}
+	}
+	tree := func(state daemon.TreeState, pipelineID *int64) *daemon.Change {
+		return &daemon.Change{NewWorktree: &daemon.Worktree{ID: 8, Host: "h1", Branch: "b", State: state, PipelineID: pipelineID, CreatedAt: now()}}
+	}
 	for name, c := range map[string]*daemon.Change{
+		"permissions_state_known":       permission(func(p *daemon.Permission) { p.State, p.Verdict = "asked", "" }),
+		"permissions_verdict_known":     permission(func(p *daemon.Permission) { p.Verdict = "maybe" }),
+		"permissions_answered":          permission(func(p *daemon.Permission) { p.Verdict = "" }),
+		"permissions_agent_id_fkey":     permission(func(p *daemon.Permission) { p.AgentID = 99999 }),
+		"worktrees_state_known":         tree("gone", nil),
+		"worktrees_pipeline_id_fkey":    tree(daemon.TreeStanding, ptr(int64(999))),
+		"agents_worktree_id_fkey":       agent(func(a *daemon.Agent) { a.WorktreeID = ptr(int64(999)) }),
+		"handoffs_recorded":             {Move: &daemon.Move{From: h.Phase, Handoff: func() *daemon.Handoff { b := *h; b.Phase = daemon.Recorded; return &b }()}},
 		"agents_state_known":            agent(func(a *daemon.Agent) { a.State = "dead" }),
 		"agents_stop_stage_known":       agent(func(a *daemon.Agent) { a.StopStage = "asked" }),
 		"agents_ended":                  agent(func(a *daemon.Agent) { a.State = daemon.Ended }),

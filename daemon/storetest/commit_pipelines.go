@@ -137,40 +137,6 @@ func theNextStepBeginsAsOneEnds(t *testing.T, st daemon.Store) {
 	equal(t, "steps", []daemon.StepStatus{got.Steps[0].Status, got.Steps[1].Status}, []daemon.StepStatus{daemon.StepDone, daemon.StepRunning})
 }
 
-// aFurtherRoundComesBetween puts two rows behind the first step and moves the others, in one commit. A store that wrote the rows
-// in the given order would violate steps_order.
-func aFurtherRoundComesBetween(t *testing.T, st daemon.Store) {
-	p := NewPipeline(t, st, 3, InStatus(daemon.PipelineRunning))
-	c := PipelineMoved(p, daemon.PipelineRunning)
-	m := c.PipelineMove
-	m.Steps[0].Status, m.Steps[1].OrderIndex, m.Steps[2].OrderIndex = daemon.StepDone, 3, 4
-	for i := range 2 {
-		row := p.Steps[0]
-		row.ID, row.OrderIndex, row.Number, row.Round = nextOf(t, st, daemon.StepIDs), i+1, i+1, 2
-		m.NewSteps = append(m.NewSteps, &row)
-	}
-	m.NewSteps[0].CameFrom, m.NewSteps[0].CameBy = &p.Steps[0].ID, "Verdict: not ready"
-	Commit(t, st, c)
-	got := PipelineOf(t, st, p.ID)
-	want := []daemon.Step{*m.Steps[0], *m.NewSteps[0], *m.NewSteps[1], *m.Steps[1], *m.Steps[2]}
-	equal(t, "steps", got.Steps, want)
-
-	before := everything(t, st)
-	again := PipelineMoved(got, daemon.PipelineRunning) // a second way on from the same step
-	row := p.Steps[0]
-	row.ID, row.OrderIndex, row.CameFrom = nextOf(t, st, daemon.StepIDs), 5, &p.Steps[0].ID
-	again.PipelineMove.NewSteps = []*daemon.Step{&row}
-	if err := st.Commit(t.Context(), again); !violates(err, "steps_came_from_key") {
-		t.Errorf("a second way on: %v", err)
-	}
-	equal(t, "after the second way on", everything(t, st), before)
-	again.PipelineMove.Pipeline.Seq, row.CameFrom = p.Seq, nil // read before the further round
-	if err := st.Commit(t.Context(), again); !errors.Is(err, daemon.ErrMoved) {
-		t.Errorf("a row behind an old one: %v, want ErrMoved", err)
-	}
-	equal(t, "after the old row", everything(t, st), before)
-}
-
 func constraintsKeepNonsenseOutOfPipelines(t *testing.T, st daemon.Store) {
 	p := NewPipeline(t, st, 2, nil)
 	run := func(change func(*daemon.Pipeline)) *daemon.Change {

@@ -89,23 +89,6 @@ func oneHandoffAmongManyRequests(t *testing.T, st daemon.Store) {
 	}
 }
 
-func theRecordStandsFromRecordedOn(t *testing.T, st daemon.Store) {
-	for _, phase := range []daemon.Phase{daemon.Recorded, daemon.ShuttingDown, daemon.Completed} {
-		c := Moved(NewHandoff(t, st, NewAgent(t, st, nil).ID), phase)
-		c.Move.Handoff.RecordedAt = nil
-		if err := st.Commit(t.Context(), c); !violates(err, "handoffs_recorded") {
-			t.Errorf("%s without a record: %v", phase, err)
-		}
-	}
-	for _, phase := range []daemon.Phase{daemon.Generating, daemon.Cancelled} {
-		c := Moved(NewHandoff(t, st, NewAgent(t, st, nil).ID), phase)
-		c.Move.Handoff.RecordedAt = ptr(now())
-		if err := st.Commit(t.Context(), c); !violates(err, "handoffs_recorded") {
-			t.Errorf("%s with a record: %v", phase, err)
-		}
-	}
-}
-
 // theOpenHandoffMeetsARetry: a handoff that failed before its record cannot be retried while its agent has a newer
 // open one.
 func theOpenHandoffMeetsARetry(t *testing.T, st daemon.Store) {

@@ -196,27 +196,6 @@ func hookThatFailsLeavesNothing(t *testing.T, st daemon.Store) {
 	}
 }
 
-// undoneHookLeavesNothing: the daemon undoes a first transaction, looks at a file and tries again. The second
-// transaction must find everything as the first did.
-func undoneHookLeavesNothing(t *testing.T, st daemon.Store) {
-	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("ours") })
-	before := everything(t, st)
-	in := Input("k")
-	in.LaunchHash = a.LaunchHash
-	undone := errors.New("not now")
-	_, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
-		tx.Agent.Name = "changed"
-		return daemon.HookDecision{Applied: true, Undone: undone, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
-	})
-	if !errors.Is(err, undone) {
-		t.Errorf("%v, want the error in Undone", err)
-	}
-	equal(t, "what is left", everything(t, st), before)
-	if _, tx := RecordHook(t, st, in, nil); tx.Again {
-		t.Error("its key was kept")
-	}
-}
-
 // NastyJSON has values that jsonb refuses, or with which it would do harm.
 var NastyJSON = []string{
 	``, `null`, `{"a": "b"}`, `{"a": "\u0000"}`, `{"\u0000": "\\u0000 \\\u0000"}`, `"\ud800"`, `"\ud800\ud800"`, `"\udc00\ud800"`,

@@ -2,27 +2,9 @@ package storetest
 
 import (
 	"fmt"
-	"testing"
 
 	"github.com/understudyd/understudy/daemon"
 )
-
-func constraintsKeepNonsenseOutOfPermissions(t *testing.T, st daemon.Store) {
-	a := NewAgent(t, st, nil)
-	for constraint, change := range map[string]func(*daemon.Permission){
-		"permissions_state_known":   func(p *daemon.Permission) { p.State, p.Verdict = "asked", "" },
-		"permissions_verdict_known": func(p *daemon.Permission) { p.Verdict = "maybe" },
-		"permissions_answered":      func(p *daemon.Permission) { p.Verdict = "" },
-		"permissions_agent_id_fkey": func(p *daemon.Permission) { p.AgentID = 99999 },
-	} {
-		bad := whole[daemon.Permission]()
-		bad.AgentID, bad.State, bad.Verdict = a.ID, daemon.PermissionGiven, daemon.Allow
-		change(&bad)
-		if err := st.Commit(t.Context(), &daemon.Change{NewPermissions: []*daemon.Permission{&bad}}); !violates(err, constraint) {
-			t.Errorf("%s: %v", constraint, err)
-		}
-	}
-}
 
 // addPermission draws a new permission.
 func (d *drawer) addPermission(c *daemon.Change) string {
