@@ -269,7 +269,7 @@ func TestDiffRunsNothing(t *testing.T) {
 	base := r.began(t)
 	missing := r.says("hash-object", "-w", "a.c") // of the promisor: see below
 	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
-	for key, value := range map[string]string{
+	r.configure(map[string]string{
 		"core.fsmonitor": script("fsmonitor"), "core.pager": script("pager"), "pager.diff": "true", "pager.status": "true",
 		"diff.external": script("diff-external"), "diff.evil.textconv": script("textconv"), "diff.evil.command": script("diff-command"),
 		"filter.evil.clean": script("filter-clean"), "filter.evil.smudge": script("filter-smudge"), "filter.evil.required": "true",
@@ -281,9 +281,7 @@ func TestDiffRunsNothing(t *testing.T) {
 		"remote.origin.partialclonefilter": "blob:none", "extensions.partialClone": "origin", "core.repositoryFormatVersion": "1",
 		"diff.wsErrorHighlight": "all", "diff.colorMoved": "zebra", "diff.renames": "copies", "interactive.diffFilter": script("filter-interactive"),
 		"extensions.worktreeConfig": "true", "trailer.x.command": script("trailer"), "gpg.program": script("gpg"), "log.showSignature": "true",
-	} {
-		r.Git("config", key, value)
-	}
+	})
 	r.Git("config", "--worktree", "filter.own.clean", script("filter-own"))
 	writeScript(t, r.Dir+"/.git/modules/sub/hooks/post-index-change", "#!/bin/sh\ntouch "+ran+"/sub-hook\n")
 	repoAt(t, r.Dir+"/sub").Git("config", "core.fsmonitor", script("sub-fsmonitor"))

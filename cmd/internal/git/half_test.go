@@ -15,6 +15,19 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
 
+// halfMade is a repository with a tree without files, and with the registration of one that is gone.
+var halfMade = fixture{make: func(t testing.TB, root string) {
+	r := repoAt(t, root+"/repository")
+	if err := os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
+		t.Fatal(err)
+	}
+	r.Git("worktree", "add", "-q", root+"/trees/1-stale", "-b", "stale")
+	if err := os.RemoveAll(root + "/trees/1-stale"); err != nil {
+		t.Fatal(err)
+	}
+	r.Git("worktree", "add", "-q", "--no-checkout", root+"/trees/1", "-b", "new")
+}}
+
 // TestTreesHalfMade: whatever git had done when it was killed, the tree is made, once, and what
 // else is stale is left alone.
 func TestTreesHalfMade(t *testing.T) {
@@ -26,33 +39,25 @@ func TestTreesHalfMade(t *testing.T) {
 			return do(os.RemoveAll(x.admin), os.RemoveAll(x.path), os.MkdirAll(x.path, 0o755))
 		},
 		"an empty .git":      func(x tree) func() error { return do(os.Truncate(x.path+"/.git", 0)) },
+		"no commondir":       func(x tree) func() error { return do(os.Remove(x.admin + "/commondir")) },
 		".git, unregistered": func(x tree) func() error { return do(os.RemoveAll(x.admin)) },
 		"registered, gone":   func(x tree) func() error { return do(os.RemoveAll(x.path)) },
-		"registered, empty":  func(x tree) func() error { return do(os.Remove(x.path + "/.git")) },
 		"locked, gone": func(x tree) func() error {
 			return do(os.RemoveAll(x.path), os.WriteFile(x.admin+"/locked", []byte("initializing"), 0o600))
 		},
 		"locked, no HEAD": func(x tree) func() error {
 			return do(os.Remove(x.admin+"/HEAD"), os.WriteFile(x.admin+"/locked", []byte("initializing"), 0o600))
 		},
-		"no commondir": func(x tree) func() error { return do(os.Remove(x.admin + "/commondir")) },
-		"empty HEAD":   func(x tree) func() error { return do(os.Truncate(x.admin+"/HEAD", 0)) },
-		"no files":     func(x tree) func() error { return do() },
+		"empty HEAD": func(x tree) func() error { return do(os.Truncate(x.admin+"/HEAD", 0)) },
+		"no files":   func(x tree) func() error { return do() },
 		"some files, a lock": func(x tree) func() error {
 			return do(os.WriteFile(x.path+"/a.go", nil, 0o600), os.WriteFile(x.admin+"/index.lock", nil, 0o600))
-		},
-		"gone, a lock, HEAD@": func(x tree) func() error {
-			return do(os.RemoveAll(x.path), os.WriteFile(x.admin+"/HEAD.lock", nil, 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, path := newTreeRepo(t)
-			r.Git("worktree", "add", "-q", path+"-stale", "-b", "stale")
-			if err := os.RemoveAll(path + "-stale"); err != nil {
-				t.Fatal(err)
-			}
-			r.Git("worktree", "add", "-q", "--no-checkout", path, "-b", "new")
+			root := halfMade.copied(t)
+			r, path := repoAt(t, root+"/repository"), root+"/trees/1"
 			if err := half(tree{r.Dir, path, r.Dir + "/.git/worktrees/1"})(); err != nil {
 				t.Fatal(err)
 			}
@@ -60,9 +65,6 @@ func TestTreesHalfMade(t *testing.T) {
 			list := r.says("worktree", "list", "--porcelain")
 			if strings.Count(list, "worktree ") != 3 || strings.Count(list, "worktree "+path+"\n") != 1 || !strings.Contains(list, path+"-stale\n") {
 				t.Errorf("trees:\n%s", list)
-			}
-			if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
-				t.Errorf("removing it: %q, %v", kept, err)
 			}
 		})
 	}
@@ -161,50 +163,6 @@ func TestTreesAtOnce(t *testing.T) {
 		}
 		if list := r.says("worktree", "list"); made != 2 || strings.Count(list, "["+branch+"]") != 1 {
 			t.Errorf("%s: %d got it\n%s", branch, made, list)
-		}
-	}
-}
-
-// TestTreesRunNothing: nothing that the repository's configuration names runs when a tree is made
-// and removed, nor any hook.
-func TestTreesRunNothing(t *testing.T) {
-	t.Parallel()
-	r, path := newTreeRepo(t)
-	ran := t.TempDir()
-	r.Write(".gitattributes", "*.go filter=evil\n*.p filter=process\n*.own filter=own\n")
-	r.Write("a.p", "1\n")
-	r.Write("a.own", "1\n")
-	r.Commit(time.Now())
-	trap := func(name string) string { return "touch '" + ran + "/" + name + "'; cat" }
-	for key, value := range map[string]string{
-		"filter.evil.smudge": trap("smudge"), "filter.evil.clean": trap("clean"), "filter.evil.required": "true",
-		"filter.process.process": trap("process"), "filter.process.required": "true", "core.fsmonitor": trap("fsmonitor"),
-		"core.pager": trap("pager"), "pager.worktree": "true", "status.submoduleSummary": "true",
-	} {
-		r.Git("config", key, value)
-	}
-	for _, hook := range []string{"post-checkout", "post-index-change", "reference-transaction", "post-merge"} {
-		r.Write(".git/hooks/"+hook, "#!/bin/sh\n"+trap("hook-"+hook)+" </dev/null\n")
-		if err := os.Chmod(r.Dir+"/.git/hooks/"+hook, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tree := r.add("new", path)
-	r.Git("config", "extensions.worktreeConfig", "true")
-	tree.Git("config", "--worktree", "filter.own.clean", trap("own"))
-	if err := os.Chtimes(path+"/a.own", time.Now(), time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
-		t.Errorf("removing it: %q, %v", kept, err)
-	}
-	if got := r.at(ran).names(); got != "" {
-		t.Errorf("git ran what the repository names: %s", got)
-	}
-	_ = exec.CommandContext(t.Context(), "git", "-C", r.Dir, "worktree", "add", "-q", path, "-b", "trapped").Run() // some traps make it fail
-	for _, name := range []string{"smudge", "process", "hook-reference-transaction"} {
-		if !strings.Contains(r.at(ran).names(), name) {
-			t.Errorf("the trap %s would not have been seen", name)
 		}
 	}
 }

@@ -48,16 +48,14 @@ func TestWorktreeRunsNothing(t *testing.T) {
 	}
 
 	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
-	for key, value := range map[string]string{
+	r.configure(map[string]string{
 		"core.fsmonitor": script("fsmonitor"), "core.pager": script("pager"), "pager.status": "true", "pager.log": "true", "pager.diff": "true",
 		"diff.external": script("diff-external"), "diff.evil.textconv": script("textconv"), "diff.evil.command": script("diff-command"),
 		"filter.evil.clean": script("filter-clean"), "filter.evil.smudge": script("filter-smudge"), "filter.evil.required": "true",
 		"filter.process.process": script("filter-process"), "include.path": r.Dir + "/included.conf",
 		"log.showSignature": "true", "gpg.program": script("gpg"), "core.hooksPath": r.Dir + "/hooks",
 		"diff.orderFile": "nowhere", "color.ui": "always", "color.status": "always", "color.diff": "always",
-	} {
-		r.Git("config", key, value)
-	}
+	})
 	for _, name := range []string{"a.c", "a.p", "a.i"} {
 		r.Write(name, "1\n2\n")
 	}
@@ -132,7 +130,7 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Git("config", "include.path", include)
-	for innocent := range 8 { // so many reads get nothing, those after them the program
+	for innocent := range 5 { // so many reads get nothing, those after them the program
 		done := make(chan struct{})
 		wrote := make(chan struct{})
 		go func() {
@@ -199,12 +197,10 @@ func TestTreesChangeUnderway(t *testing.T) {
 func TestShieldKeepsSettings(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	for key, value := range map[string]string{
+	r.configure(map[string]string{
 		"core.autocrlf": "input", "core.excludesFile": `/a "b" \c	d#;`, "remote.origin.url": "https://example.org/a.git",
 		"remote.evil.url": "ext::touch ran", "core.sshCommand": "touch ran", "lfs.customtransfer.evil.path": "ran", "credential.helper": "!touch ran",
-	} {
-		r.Git("config", key, value)
-	}
+	})
 	s, err := git{env: gitEnv(cmdtest.GitTestEnv()), dir: r.Dir}.shielded(t.Context())
 	if err != nil {
 		t.Fatal(err)

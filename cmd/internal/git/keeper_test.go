@@ -379,17 +379,15 @@ func TestKeeperRunsNothingOfTheRepository(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+traces+"\ncat\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	settings := map[string]string{"filter.bad.required": "true", "commit.gpgSign": "true", "core.hooksPath": filepath.Dir(program), "remote.origin.url": "ext::" + program, "remote.evil.url": "--upload-pack=" + program}
 	for _, key := range []string{"filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.external", "merge.bad.driver",
 		"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "credential.helper", "core.alternateRefsCommand", "gpg.program", "sequence.editor"} {
-		r.Git("config", key, program)
-	}
-	for key, value := range map[string]string{"filter.bad.required": "true", "commit.gpgSign": "true", "core.hooksPath": filepath.Dir(program), "remote.origin.url": "ext::" + program, "remote.evil.url": "--upload-pack=" + program} {
-		r.Git("config", key, value)
+		settings[key] = program
 	}
 	target := r.at(realDir(t))
 	target.Git("init", "-q", "--bare")
-	r.Git("config", "remote.files.url", target.Dir)
-	r.Git("config", "remote.files.receivepack", program)
+	settings["remote.files.url"], settings["remote.files.receivepack"] = target.Dir, program
+	r.configure(settings)
 	for _, hooks := range []string{filepath.Dir(program), filepath.Join(r.Dir, ".git", "hooks"), filepath.Join(target.Dir, "hooks")} {
 		for _, hook := range []string{"post-checkout", "post-merge", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push", "post-index-change", "pre-receive", "update", "post-receive", "pre-auto-gc"} {
 			text, err := os.ReadFile(program)

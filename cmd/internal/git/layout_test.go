@@ -293,7 +293,7 @@ func TestNoHookRuns(t *testing.T) {
 	}
 }
 
-func readDir(t *testing.T, dir string) (names []string) {
+func readDir(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -317,27 +317,10 @@ func TestOddOrigins(t *testing.T) {
 			r.Commit(time.Now())
 			return r
 		},
-		"shallow": func(r repo) repo {
-			r.Git("clone", "-q", "--depth=1", "file://"+origin.Dir, ".")
-			return r
-		},
 		"a repository in a repository": func(r repo) repo {
 			r.Git("clone", "-q", origin.Dir, ".")
 			r.Git("clone", "-q", origin.Dir, "inner")
 			return r.at(r.Dir + "/inner")
-		},
-		"a linked tree": func(r repo) repo {
-			r.Git("clone", "-q", origin.Dir, ".")
-			r.Git("switch", "-q", "--detach")
-			r.Git("worktree", "add", "-q", r.Dir+" linked\nhere", "main")
-			return r.at(r.Dir + " linked\nhere")
-		},
-		"a link for .git": func(r repo) repo {
-			r.Git("clone", "-q", origin.Dir, ".")
-			if err := errors.Join(os.Rename(r.Dir+"/.git", r.Dir+"-git"), os.Symlink(r.Dir+"-git", r.Dir+"/.git")); err != nil {
-				t.Fatal(err)
-			}
-			return r
 		},
 		"settings in a file for each tree": func(r repo) repo {
 			r.Git("clone", "-q", origin.Dir, ".")

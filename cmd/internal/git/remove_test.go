@@ -18,9 +18,6 @@ func TestTreesKeep(t *testing.T) {
 		do   func(r repo)
 		want string
 	}{
-		"modified":  {func(r repo) { r.Write("a.go", "x\n") }, "it holds 1 file not committed (a.go)"},
-		"deleted":   {func(r repo) { r.Remove("a.go") }, "it holds 1 file not committed (a.go)"},
-		"staged":    {func(r repo) { r.Write("n", "x\n"); r.Git("add", "n") }, "it holds 1 file not committed (n)"},
 		"renamed":   {func(r repo) { r.Git("mv", "a.go", "b.go") }, "it holds 2 files not committed (a.go, b.go)"},
 		"untracked": {func(r repo) { r.Write("new/x", ""); r.Write("new/y", "") }, "it holds 2 files not committed (new/x, new/y)"},
 		"ignored":   {func(r repo) { r.Write("x.log", "") }, "it holds 1 ignored file or folder (x.log)"},
@@ -40,14 +37,14 @@ func TestTreesKeep(t *testing.T) {
 		"assumed":            {func(r repo) { r.Git("update-index", "--assume-unchanged", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
 		"locked":             {func(r repo) { r.Git("worktree", "lock", r.Dir) }, "it is locked (see `git worktree list`)"},
 		"bisect":             {func(r repo) { r.Git("bisect", "start") }, "it is in the middle of a bisect"},
-		"merge": {func(r repo) {
-			side(r)
-			r.Git("merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "side")
-		}, "it is in the middle of a merge"},
 		"rebase": {func(r repo) {
 			side(r)
 			r.Git("-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "HEAD~1")
 		}, "it is in the middle of a rebase"},
+		"merge": {func(r repo) {
+			side(r)
+			r.Git("merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "side")
+		}, "it is in the middle of a merge"},
 		"a commit of no branch": {func(r repo) {
 			r.Git("checkout", "-q", "--detach")
 			for _, text := range []string{"1", "2"} {
@@ -55,7 +52,6 @@ func TestTreesKeep(t *testing.T) {
 				r.Commit(time.Now())
 			}
 		}, "it holds 2 commits that no other branch and no remote has"},
-		"without its index": {func(r repo) { loseIndex(r); r.Write("work", "") }, lostTrack},
 		"without its index, of files that were committed": {loseIndex, lostTrack},
 		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
 		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP (see `git worktree list` there)"},
@@ -70,9 +66,9 @@ func TestTreesKeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, path := newTreeRepo(t)
-			r.add("new", path)
-			tt.do(r.at(path))
+			r, tree := newTree(t)
+			path := tree.Dir
+			tt.do(tree)
 			before := r.at(path).names()
 			kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path)
 			if want := strings.ReplaceAll(tt.want, "TOP", r.Dir); kept != want || err != nil {
@@ -195,9 +191,9 @@ func TestTreesDiscard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, path := newTreeRepo(t)
-			r.add("new", path)
-			tt.do(r.at(path))
+			r, tree := newTree(t)
+			path := tree.Dir
+			tt.do(tree)
 			before, err := r.at(path).names(), newTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path)
 			if tt.stays != "" {
 				if want := path + " stays: " + strings.ReplaceAll(tt.stays, "TOP", r.Dir); err == nil || err.Error() != want || r.at(path).names() != before {

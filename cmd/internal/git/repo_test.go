@@ -3,6 +3,9 @@ package git
 import (
 	"context"
 	"errors"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
@@ -16,6 +19,27 @@ func newRepo(t testing.TB) repo { return repo{cmdtest.NewRepo(t)} }
 
 // repoAt is a folder, in which there may be a repository.
 func repoAt(t testing.TB, dir string) repo { return repo{cmdtest.RepoAt(t, dir)} }
+
+// configure adds settings to the repository's own, all at once.
+func (r repo) configure(settings map[string]string) {
+	r.T.Helper()
+	text := ""
+	for key, value := range settings {
+		section, rest, _ := strings.Cut(key, ".")
+		if i := strings.LastIndex(rest, "."); i >= 0 {
+			section, rest = section+" "+strconv.Quote(rest[:i]), rest[i+1:]
+		}
+		text += "[" + section + "]\n\t" + rest + " = " + strconv.Quote(value) + "\n"
+	}
+	f, err := os.OpenFile(r.Dir+"/.git/config", os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
 
 // trees makes and removes trees of which no more than the branch and the path matters.
 type trees struct{ k *Keeper }

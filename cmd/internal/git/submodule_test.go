@@ -14,20 +14,20 @@ import (
 
 var local = []string{"-c", "protocol.file.allow=always"}
 
-// withSubmodules is a tree of a repository with a submodule in a submodule, all with their files.
-func withSubmodules(t *testing.T) (r, tree repo, path string) {
-	t.Helper()
-	inner, path := newTreeRepo(t)
-	mid := inner.at(realDir(t))
-	mid.Git("init", "-q")
+var submodules = fixture{make: func(t testing.TB, root string) {
+	inner, mid, r := repoAt(t, root+"/inner"), repoAt(t, root+"/mid"), repoAt(t, root+"/repository")
+	if err := os.CopyFS(inner.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
+		t.Fatal(err)
+	}
+	inner.Git("init", "-q", mid.Dir)
 	mid.Git(append(local, "submodule", "--quiet", "add", inner.Dir, "deep/er")...)
 	mid.Commit(time.Now())
-	r = inner.at(realDir(t))
-	r.Git("init", "-q", "-b", "main")
+	inner.Git("init", "-q", "-b", "main", r.Dir)
 	r.Write(".gitignore", "*.log\n")
 	r.Git(append(local, "submodule", "--quiet", "add", mid.Dir, "shared")...)
 	r.Commit(time.Now())
 
+	path := root + "/trees/1"
 	p, err := r.plan(worktree.Spec{Branch: "new", Path: path})
 	if err != nil || p.Submodules != "shared" {
 		t.Errorf("plan: %+v, %v", p, err)
@@ -35,12 +35,17 @@ func withSubmodules(t *testing.T) (r, tree repo, path string) {
 	if m := r.make(worktree.Spec{Branch: "new", Path: path}); m.Submodules != "shared" {
 		t.Errorf("made: %+v", m)
 	}
-	tree = r.at(path)
 	if got := readDir(t, path+"/shared"); len(got) > 0 {
 		t.Errorf("the submodule has %q", got)
 	}
-	tree.Git(append(local, "submodule", "--quiet", "update", "--init", "--recursive")...)
-	return r, tree, path
+	r.at(path).Git(append(local, "submodule", "--quiet", "update", "--init", "--recursive")...)
+}}
+
+// withSubmodules is a tree of a repository with a submodule in a submodule, all with their files.
+func withSubmodules(t *testing.T) (r, tree repo, path string) {
+	t.Helper()
+	root := submodules.copied(t)
+	return repoAt(t, root+"/repository"), repoAt(t, root+"/trees/1"), root + "/trees/1"
 }
 
 // TestSubmodulesAreNoObstacle: a tree whose submodules hold nothing of their own is merged, and removed without force.
@@ -101,7 +106,11 @@ func TestSubmodulesAreKept(t *testing.T) {
 	}
 
 	removal.Force = true
-	for range 2 { // a step may run twice
+	k := NewKeeper(gitThat(t, `case " $* " in *" worktree unlock "*) exit 1;; *" worktree remove "*) echo "fatal: no" >&2; exit 1;; esac; exec "$git" "$@"`))
+	if out, err := k.Remove(t.Context(), removal); err == nil {
+		t.Errorf("removed: %+v", out)
+	}
+	for range 2 { // the removal that was cut off after the submodules were put aside goes on, and a step may run twice
 		out, err := newKeeper().Remove(t.Context(), removal)
 		if err != nil || out.Kept != "" || !out.Ref || !absent(path) {
 			t.Fatalf("removed: %+v, %v", out, err)
@@ -126,25 +135,6 @@ func TestSubmodulesAreKept(t *testing.T) {
 	}
 	removal.Force = false
 	refused("not committed in the submodule shared/deep/er (a.go)")
-}
-
-// TestSubmodulesKeptOnce: a removal that was cut off after the submodules were put aside goes on.
-func TestSubmodulesKeptOnce(t *testing.T) {
-	t.Parallel()
-	r, _, path := withSubmodules(t)
-	r.at(path+"/shared").Write("untracked", "1\n")
-	removal := worktree.Removal{Place: worktree.Place{Path: path}, Dir: r.Dir, Branch: "new", Ref: "refs/understudy/removed/7", Force: true}
-	k := NewKeeper(gitThat(t, `case " $* " in *" worktree unlock "*) exit 1;; *" worktree remove "*) echo "fatal: no" >&2; exit 1;; esac; exec "$git" "$@"`))
-	if out, err := k.Remove(t.Context(), removal); err == nil {
-		t.Errorf("removed: %+v", out)
-	}
-	if out, err := newKeeper().Remove(t.Context(), removal); err != nil || out.Kept != "" {
-		t.Errorf("removed: %+v, %v", out, err)
-	}
-	r.make(worktree.Spec{Branch: "new", Path: path, Kept: removal.Ref})
-	if b, err := os.ReadFile(path + "/shared/untracked"); string(b) != "1\n" {
-		t.Errorf("%q, %v", b, err)
-	}
 }
 
 // TestSubmodulesOfOthers: what is no submodule that git has made is left alone, whatever is asked.

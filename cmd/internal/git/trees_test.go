@@ -12,17 +12,40 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
 
+var treeRepo = fixture{make: func(t testing.TB, root string) {
+	r := repoAt(t, root+"/repository")
+	r.Write("a.go", "package a\n")
+	r.Write("sub/deep/b.go", "package b\n")
+	r.Write(".gitignore", "*.log\n")
+	r.Git("init", "-q", "-b", "main")
+	samples, _ := filepath.Glob(r.Dir + "/.git/hooks/*")
+	for _, sample := range samples {
+		r.Remove(".git/hooks/" + filepath.Base(sample))
+	}
+	r.Commit(time.Now())
+}}
+
 // newTreeRepo is a repository with a commit, and the path of a work tree to be made, in a folder
 // that is not there.
 func newTreeRepo(t testing.TB) (r repo, path string) {
 	t.Helper()
-	r = newRepo(t)
-	r.Git("symbolic-ref", "HEAD", "refs/heads/main")
-	r.Write("a.go", "package a\n")
-	r.Write("sub/deep/b.go", "package b\n")
-	r.Write(".gitignore", "*.log\n")
-	r.Commit(time.Now())
-	return r, filepath.Join(realDir(t), "trees", "1")
+	root := treeRepo.copied(t)
+	return repoAt(t, root+"/repository"), root + "/trees/1"
+}
+
+var madeTree = fixture{make: func(t testing.TB, root string) {
+	r := repoAt(t, root+"/repository")
+	if err := os.CopyFS(r.Dir, os.DirFS(treeRepo.copied(t)+"/repository")); err != nil {
+		t.Fatal(err)
+	}
+	r.add("new", root+"/trees/1")
+}}
+
+// newTree is a repository as that of newTreeRepo, and its work tree on the branch new.
+func newTree(t testing.TB) (r, tree repo) {
+	t.Helper()
+	root := madeTree.copied(t)
+	return repoAt(t, root+"/repository"), repoAt(t, root+"/trees/1")
 }
 
 func realDir(t testing.TB) string {
@@ -114,44 +137,10 @@ func TestTreesAdd(t *testing.T) {
 	r.add("from-detached", path+"-detached").wantTree("from-detached", first, path+"-detached")
 }
 
-// TestTreesKinds: repositories whose files lie elsewhere, or not all of them there.
-func TestTreesKinds(t *testing.T) {
-	t.Parallel()
-	origin, path := newTreeRepo(t)
-	dir := realDir(t)
-	bare := origin.at(dir + "/bare.git")
-	origin.Git("clone", "-q", "--bare", origin.Dir, bare.Dir)
-	bare.Git("worktree", "add", "-q", dir+"/of-bare", "-b", "of-bare")
-	sparse := origin.at(dir + "/sparse")
-	origin.Git("clone", "-q", origin.Dir, sparse.Dir)
-	sparse.Git("sparse-checkout", "set", "other")
-	module := origin.at(dir + "/super/module")
-	origin.Git("init", "-q", dir+"/super")
-	origin.at(dir+"/super").Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin.Dir, "module")
-	origin.at(dir+"/super").Git("config", "submodule.recurse", "true")
-	origin.at(dir + "/super").Commit(time.Now())
-	elsewhere := origin.at(dir + "/elsewhere")
-	origin.Git("clone", "-q", "--separate-git-dir", dir+"/elsewhere.git", origin.Dir, elsewhere.Dir)
-
-	for i, r := range []repo{origin.at(dir + "/of-bare"), sparse, module, origin.at(dir + "/super"), elsewhere} {
-		at := fmt.Sprint(path, i)
-		for range 2 {
-			r.add("new", at).wantTree("new", r.says("rev-parse", "HEAD"), at)
-		}
-		if _, err := os.Stat(at + "/sub"); (err == nil) != (r != sparse && i != 3) {
-			t.Errorf("the tree of %s holds %s", r.Dir, r.at(at).names())
-		}
-		kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, at)
-		if _, gone := os.Stat(at); kept != "" || err != nil || gone == nil {
-			t.Errorf("%s: not removed: %q, %v", r.Dir, kept, err)
-		}
-	}
-}
-
 // TestTreesOddNames: folders and branches of names that shells, git and its files give a meaning.
 func TestTreesOddNames(t *testing.T) {
 	t.Parallel()
-	for i, name := range []string{"with space", "ümlaut 日本", "-rf", "$(x)`y`;&'\"", "a*?[b]\\", "new\nline", "gitdir: x", "@{-1}", "~"} {
+	for i, name := range []string{"-rf/with space/ümlaut 日本/$(x)`y`;&'\"", "new\nline/a*?[b]\\/gitdir: x/@{-1}/~"} {
 		r, path := newTreeRepo(t)
 		head := r.says("rev-parse", "HEAD")
 		dir := filepath.Join(r.Dir, name)
@@ -159,9 +148,7 @@ func TestTreesOddNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		branch := fmt.Sprintf("ümlaut/$(x)`y`;&'\"%d", i)
-		for range 2 {
-			r.at(dir).add(branch, filepath.Join(path, name)).wantTree(branch, head, filepath.Join(path, name, name))
-		}
+		r.at(dir).add(branch, filepath.Join(path, name)).wantTree(branch, head, filepath.Join(path, name, name))
 		kept, err := newTrees(cmdtest.GitTestEnv()).Remove(t.Context(), dir, filepath.Join(path, name))
 		if _, gone := os.Stat(filepath.Join(path, name)); kept != "" || err != nil || gone == nil {
 			t.Errorf("%q is not removed: %q, %v", name, kept, err)
@@ -202,6 +189,7 @@ func TestTreesRefuse(t *testing.T) {
 	r.Write("out/x", "")
 	bare, empty, none := r.at(realDir(t)), newRepo(t), r.at(realDir(t))
 	bare.Git("init", "-q", "--bare")
+	before := r.says("worktree", "list", "--porcelain")
 	isThere := " is there and is no work tree of the repository " + r.Dir + ": move it away"
 
 	for name, tt := range map[string]struct {
@@ -234,14 +222,13 @@ func TestTreesRefuse(t *testing.T) {
 		"a file for a folder":    {r.at(r.Dir + "/file"), "odd", path + "-odd", "file is no folder in the work tree " + path + "-odd: name another folder of the repository"},
 		"a link that leads out":  {r.at(r.Dir + "/out"), "odd", path + "-odd", "out is no folder in the work tree " + path + "-odd: name another folder of the repository"},
 	} {
-		before := r.says("worktree", "list", "--porcelain")
 		got, err := newTrees(cmdtest.GitTestEnv()).Add(t.Context(), tt.in.Dir, tt.branch, tt.path)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %q, %v\nwant %s", name, got, err, tt.want)
 		}
-		if after := r.says("worktree", "list", "--porcelain"); tt.branch != "odd" && after != before {
-			t.Errorf("%s leaves a tree:\n%s", name, after)
-		}
+	}
+	if after := r.says("worktree", "list", "--porcelain"); after != before {
+		t.Errorf("a tree is left:\n%s", after)
 	}
 	if got := r.at(path + "-full").names(); got != "mine" {
 		t.Errorf("what was in the way is now %s", got)
