@@ -256,20 +256,3 @@ func TestTemplatesReloadOnMode(t *testing.T) {
 		}
 	}
 }
-
-func TestTemplatesWithoutInotify(t *testing.T) {
-	t.Parallel()
-	r := runTemplates(t, nil, func(t *Templates) {
-		t.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") }
-		t.polling = 5 * time.Millisecond
-	})
-	r.put(t, "a.yaml", templateOf("a", "dev"))
-	r.await(t, "a:dev", "polling")
-	must(t, os.RemoveAll(r.root))
-	r.await(t, "", "folder gone")
-	r.put(t, "a.yaml", templateOf("a", "qa"))
-	r.await(t, "a:qa", "folder back")
-	if got := strings.Count(r.log.String(), "polling instead"); got != 1 {
-		t.Errorf("said %d times that it polls", got)
-	}
-}

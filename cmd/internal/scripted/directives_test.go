@@ -97,8 +97,7 @@ func TestRawWithoutFile(t *testing.T) {
 func TestPositionalPromptIsExact(t *testing.T) {
 	t.Parallel()
 	for _, prompt := range []string{
-		"  \n\tblanks around\n\n ", "CRLF\r\nand a\ttab", "!echo hi", "#note", "@file", "--help", "exit now", "exit.", "EXIT", "Request:\n\n/exit",
-		"/home/x is broken", "/a.b", "/tmp is there", "/foo, please", "//exit", "./exit", `\/exit`, strings.Repeat("Grüße 日本\n", 4000),
+		"  \n\tblanks around\n\n ", "CRLF\r\nand a\ttab", "!echo hi", "--help", "exit.", "Request:\n\n/exit", "/home/x is broken", "/a.b", "//exit", strings.Repeat("Grüße 日本\n", 4000),
 	} {
 		t.Run(fmt.Sprintf("%.16q", prompt), func(t *testing.T) {
 			t.Parallel()

@@ -100,54 +100,35 @@ func TestInTmux(t *testing.T) {
 	p.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "SessionEnd(prompt_input_exit)")
 }
 
-func TestDialogInTmux(t *testing.T) {
-	t.Parallel()
-	p := inTmux(t, "", 80, 24)
-	p.paste("please @ask")
-	p.shows("❯ 1. Yes")
-	p.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest")
-	p.paste("gone")
-	p.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop")
-	p.idle()
-	if screen := p.screen(); strings.Contains(screen, "gone") {
-		t.Errorf("the text did not vanish:\n%s", screen)
-	}
-}
-
 // The composer stands between two rules, as wide as the pane, with header above and footer below.
 func TestScreenLayout(t *testing.T) {
 	t.Parallel()
-	for _, size := range [][2]int{{200, 50}, {80, 24}} {
-		t.Run(strconv.Itoa(size[0]), func(t *testing.T) {
-			t.Parallel()
-			p := inTmux(t, "", size[0], size[1])
-			for n := range 8 { // more than a small screen holds
-				p.paste("task number " + strconv.Itoa(n))
-				p.eventually("stops", func() bool { return len(p.log()) == 1+2*(n+1) })
-			}
-			p.idle()
-			p.tmux("send-keys", "-t", p.id, "-l", "being typed")
-			p.shows("being typed")
-			rows := strings.Split(p.screen(), "\n")
-			if !strings.HasPrefix(rows[0], "✻ Scripted agent") {
-				t.Errorf("first row: %q", rows[0])
-			}
-			rule, at := strings.Repeat("─", size[0]), -1
-			for i, row := range rows {
-				if row == "❯\u00a0being typed" {
-					at = i
-				}
-			}
-			if at < 1 || rows[at-1] != rule || rows[at+1] != rule || !strings.Contains(rows[at+2], "acceptEdits") {
-				t.Errorf("composer at row %d:\n%s", at, p.screen())
-			}
-			if !strings.Contains(p.screen(), "task number 7") {
-				t.Error("the newest prompt is not on the screen")
-			}
-			p.tmux("resize-window", "-t", "main", "-x", "60", "-y", "20")
-			p.shows("\n" + strings.Repeat("─", 60) + "\n❯\u00a0being typed\n" + strings.Repeat("─", 60) + "\n")
-		})
+	p := inTmux(t, "", 80, 24)
+	for n := range 8 { // more than the screen holds
+		p.paste("task number " + strconv.Itoa(n))
+		p.eventually("stops", func() bool { return len(p.log()) == 1+2*(n+1) })
 	}
+	p.idle()
+	p.tmux("send-keys", "-t", p.id, "-l", "being typed")
+	p.shows("being typed")
+	rows := strings.Split(p.screen(), "\n")
+	if !strings.HasPrefix(rows[0], "✻ Scripted agent") {
+		t.Errorf("first row: %q", rows[0])
+	}
+	rule, at := strings.Repeat("─", 80), -1
+	for i, row := range rows {
+		if row == "❯\u00a0being typed" {
+			at = i
+		}
+	}
+	if at < 1 || rows[at-1] != rule || rows[at+1] != rule || !strings.Contains(rows[at+2], "acceptEdits") {
+		t.Errorf("composer at row %d:\n%s", at, p.screen())
+	}
+	if !strings.Contains(p.screen(), "task number 7") {
+		t.Error("the newest prompt is not on the screen")
+	}
+	p.tmux("resize-window", "-t", "main", "-x", "60", "-y", "20")
+	p.shows("\n" + strings.Repeat("─", 60) + "\n❯\u00a0being typed\n" + strings.Repeat("─", 60) + "\n")
 }
 
 // started runs an agent without hooks and says how long it took from exec to ready.
