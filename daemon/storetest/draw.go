@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/tell"
-	"github.com/understudyd/understudy/data"
 )
 
 // drawer draws rows and actions. They depend only on its seed and on the rows of the model. Most of them look as
@@ -266,41 +264,6 @@ func (d *drawer) handoff(was *daemon.Handoff) *daemon.Handoff {
 	return h
 }
 
-// heirs draws the heirs of a handoff, as many as it has already. An only heir has an agent in its own phases alone.
-func (d *drawer) heirs(h *daemon.Handoff) {
-	h.Heirs = make([]daemon.HandoffHeir, cmp.Or(len(h.Heirs), 1+d.rand.IntN(2)))
-	begun := h.HeirsFirst() || slices.Contains([]daemon.Phase{daemon.Briefing, daemon.Completed, daemon.Failed}, h.Phase)
-	for i := range h.Heirs {
-		heir := &h.Heirs[i]
-		was := heir.AgentID
-		d.fill(heir)
-		heir.AgentID, heir.DeliveryID, heir.ReadAt, heir.UnreadAt = was, nil, nil, nil
-		if !h.HeirsFirst() {
-			heir.BriefedAt = nil
-		}
-		heir.Hold, heir.Note = d.hold()
-		heir.Phase = one(d, "", daemon.Spawning, daemon.Briefing, daemon.Completed, daemon.Failed)
-		heir.Error = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()})
-		if begun && d.half() {
-			heir.AgentID = ptr(d.agentID())
-		}
-		if !d.mostly() {
-			heir.Phase = one(d, daemon.Recorded, heir.Phase)
-		}
-	}
-}
-
-func (d *drawer) record() *daemon.Record {
-	r := &daemon.Record{}
-	d.fill(r)
-	r.HandoffID, r.AgentID = d.handoffID(), d.agentID()
-	if d.half() {
-		r.Decisions = append(r.Decisions, data.Decision{Summary: d.word(), RelatedArtifacts: one(d, nil, []string{d.word()})})
-		r.Messages = append(r.Messages, data.Message{Role: "user", Text: d.word()})
-	}
-	return r
-}
-
 func (d *drawer) delivery(was *daemon.Delivery) *daemon.Delivery {
 	x := &daemon.Delivery{}
 	d.fill(x)
@@ -379,18 +342,6 @@ func (d *drawer) newPipeline() *daemon.Pipeline {
 		p.Steps[1].OrderIndex = 0
 	}
 	return p
-}
-
-func (d *drawer) output() *daemon.StepHandoff {
-	o := &daemon.StepHandoff{}
-	d.fill(o)
-	o.ID, o.StepID, o.AgentID = d.newID(daemon.OutputIDs), 999, d.agentID()
-	if len(d.pipelines) > 0 {
-		if p := one(d, d.pipelines...); len(p.Steps) > 0 {
-			o.StepID = one(d, p.Steps...).ID
-		}
-	}
-	return o
 }
 
 func (d *drawer) event() *event.Event {
