@@ -252,18 +252,15 @@ func trimBlank(rows []string) []string {
 	return rows
 }
 
-// Sign is a text that only one dialog shows, and the name of that dialog.
-type Sign struct{ Text, Name string }
-
-// Signs are those of a CLI. The first one that is seen names the dialog.
-type Signs []Sign
+// Signs are those of a CLI's dialogs: a text that only one dialog shows, and the name of that dialog. The first one that is seen counts.
+type Signs [][2]string
 
 // Find returns the name of the dialog in some rows; "": none of the signs is there. A narrow pane breaks lines anywhere between words.
 func (s Signs) Find(rows []string) string {
 	words := squeeze(strings.Join(rows, "\n"))
 	for _, sign := range s {
-		if strings.Contains(words, sign.Text) {
-			return sign.Name
+		if strings.Contains(words, sign[0]) {
+			return sign[1]
 		}
 	}
 	return ""
