@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"reflect"
 	"testing"
 	"time"
 
@@ -145,15 +144,6 @@ func result[T any](v T, err error) func(testing.TB) T {
 		t.Helper()
 		return must(t, v, err)
 	}
-}
-
-// idsOf returns the ids of rows, in order.
-func idsOf[T any](rows []T) []int64 {
-	ids := []int64{}
-	for _, row := range rows {
-		ids = append(ids, reflect.ValueOf(row).FieldByName("ID").Int())
-	}
-	return ids
 }
 
 // typesOf returns the types of events, in order.
