@@ -159,17 +159,3 @@ func (r *rig) answers(agentID int64) []string {
 	}
 	return out
 }
-
-// wantCompactions fails unless the agent has compacted its context this many times.
-func (r *rig) wantCompactions(agentID int64, want int) {
-	r.t.Helper()
-	n := 0
-	for _, e := range r.transcript(agentID) {
-		if e.Subtype == "compact_boundary" {
-			n++
-		}
-	}
-	if n != want {
-		r.t.Errorf("agent %d has compacted %d times, want %d", agentID, n, want)
-	}
-}

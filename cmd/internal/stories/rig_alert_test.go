@@ -133,19 +133,3 @@ func (r *rig) awaitPipelineEvents(id int64, typ string, n int) (message string) 
 	})
 	return message
 }
-
-// wantToldOnce waits until the operator was told that a delivery did not reach its agent. It fails unless exactly one
-// alert says so.
-func (r *rig) wantToldOnce(agentID, deliveryID int64) {
-	r.t.Helper()
-	var about []event.Event
-	r.await(fmt.Sprintf("operator told of delivery %d", deliveryID), func() (bool, string) {
-		about = slices.DeleteFunc(r.agentEvents(agentID, "delivery_not_submitted"), func(e event.Event) bool {
-			return field(r.t, e, "delivery_id") != float64(deliveryID)
-		})
-		return len(about) > 0 && len(r.notificationsOf(about[0], r.notifications())) > 0, fmt.Sprintf("%d such events", len(about))
-	})
-	if len(about) != 1 || !about[0].Alert {
-		r.t.Errorf("events %+v of delivery %d, want one alert", about, deliveryID)
-	}
-}

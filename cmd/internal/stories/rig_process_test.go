@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -130,14 +129,4 @@ func (m *computer) handleHeldHook(ctx context.Context, sender *program, e hooks.
 	default:
 		return nil, daemon.Errorf(daemon.KindUnavailable, "no_answer", "No daemon has answered")
 	}
-}
-
-// argv is the command line of the process in the agent's pane.
-func (r *rig) argv(agentID int64) []string {
-	r.t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.pane(agentID).PID))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }

@@ -65,6 +65,7 @@ func launch(l *runtimes.Launch, s runtimes.Spec) error {
 	case size > maxSkill:
 		return fmt.Errorf("the skill has %d bytes, and Codex takes at most %d on its command line: shorten the persona's skill.md and experience.md", size, maxSkill)
 	case hasFlag(s.Args, "--add-dir") && !mayWrite(s):
+		//lint:ignore ST1005 Codex is a name
 		return errors.New("Codex takes --add-dir only where it may write: leave it out, or choose the mode edits")
 	}
 	set := func(key, value string) { l.Add("-c", key+"="+value) }
